@@ -1,0 +1,33 @@
+# Two commands do all: `make demo` installs and runs the demo, `make test` installs and tests.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types clean
+
+demo: $(VENV)/.installed
+	$(BIN)/netcosim demo
+
+test: $(VENV)/.installed-test lint types
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python setup.cfg pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/bin/python setup.cfg pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[test]"
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

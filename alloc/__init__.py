@@ -1,0 +1,1 @@
+"""Allocation policies: which nodes (and links) a job gets."""

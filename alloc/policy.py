@@ -1,0 +1,106 @@
+"""What every allocation policy is: a state of the machine that answers requests."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.topology import Topology
+
+
+def _no_links() -> NDArray[np.int32]:
+    return np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A job as an allocator sees it.
+
+    Attributes
+    ----------
+    job_id : int
+    n_nodes : int
+    end_s : float or None
+        When the job would end by its requested walltime, if it started now; for
+        walltime-aware policies.
+    bandwidth_Bps : float or None
+        Link bandwidth the job needs; for policies that share links (LC+S).
+    """
+
+    job_id: int
+    n_nodes: int
+    end_s: float | None = None
+    bandwidth_Bps: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where a job sits.
+
+    Attributes
+    ----------
+    job_id : int
+    nodes : (k,) int32
+        In the order in which ranks are laid on them; k >= the requested number where a
+        policy rounds up.
+    links : (m,) int32
+        Directed router-to-router links reserved for the job alone (empty where the policy reserves none).
+    """
+
+    job_id: int
+    nodes: NDArray[np.int32]
+    links: NDArray[np.int32] = field(default_factory=_no_links)
+
+
+class Policy(ABC):
+    """A policy with its view of the machine.
+
+    Subclasses are registered in `alloc.registry` under ``name`` with a line of
+    ``description``. The state is free nodes (and links), changed by `allocate`,
+    `release`, `hold` and `unhold` alone. Random policies take a generator when they are made.
+    """
+
+    name: str
+    description: str
+    isolates: bool = False
+    """Whether no two placements can ever share a router-to-router link."""
+
+    def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
+        self.topology = topology
+        self.rng = rng
+
+    @property
+    @abstractmethod
+    def n_free(self) -> int:
+        """Free nodes (held ones are not free)."""
+
+    def fits_empty(self, n_nodes: int) -> bool:
+        """Whether a job of this size can run on the empty machine at all."""
+        return 1 <= n_nodes <= self.topology.n_nodes
+
+    @abstractmethod
+    def allocate(self, request: Request) -> Placement | None:
+        """Place a job and take its resources; None (and nothing changed) if it cannot be placed."""
+
+    @abstractmethod
+    def release(self, placement: Placement) -> None:
+        """Give back what `allocate` took."""
+
+    @abstractmethod
+    def hold(self, placement: Placement) -> None:
+        """Set resources aside, busy or free, so that `allocate` uses none of them.
+
+        The reservation of a backfilling queue: the nodes and links found for the head
+        job at its shadow time. At most one hold at a time.
+        """
+
+    @abstractmethod
+    def unhold(self) -> None:
+        """Lift the hold."""
+
+    @abstractmethod
+    def clone(self) -> Policy:
+        """An independent copy of the state, holds left out (the generator is copied too)."""

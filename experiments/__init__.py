@@ -1,0 +1,1 @@
+"""The command line, configs, sweeps, stores, figures and one module a paper."""

@@ -1,0 +1,1 @@
+"""The packet engines: `reference` (SimPy) and `engine` (Numba), one model."""

@@ -1,0 +1,114 @@
+"""Parameters and results of a packet simulation; the model is told in docs/packet-model.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+
+PS_PER_S = 10**12
+MAX_PACKET_BYTES = 1 << 20
+
+
+class NetworkDeadlockError(RuntimeError):
+    """Packets wait for each other in a ring; the message names the cycle."""
+
+
+class ProgramStuckError(RuntimeError):
+    """Nothing is in flight and a rank still waits; the message names it."""
+
+
+@dataclass(frozen=True)
+class PacketConfig:
+    """Parameters of the packet model (SI units).
+
+    Attributes
+    ----------
+    packet_bytes : int
+        Largest payload of a packet, 1 .. 1 MiB.
+    header_bytes : int
+        Extra bytes of each packet on the wire.
+    buffer_bytes : int
+        Input buffer per (link, channel); at least one whole packet.
+    router_latency_s : float
+        From the head's arrival to the moment the packet is routed.
+    send_overhead_s, recv_overhead_s, copy_s_per_byte : float
+        Cost at the end points, paid on the rank's processor.
+    """
+
+    packet_bytes: int = 2048
+    header_bytes: int = 0
+    buffer_bytes: int = 16384
+    router_latency_s: float = 100e-9
+    send_overhead_s: float = 0.0
+    recv_overhead_s: float = 0.0
+    copy_s_per_byte: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
+            raise NetcosimError(
+                f"packet_bytes = {self.packet_bytes}; allowed: 1 to {MAX_PACKET_BYTES}"
+            )
+        if self.header_bytes < 0:
+            raise NetcosimError(f"header_bytes = {self.header_bytes}; it must be >= 0")
+        if self.buffer_bytes < self.packet_bytes + self.header_bytes:
+            raise NetcosimError(
+                f"buffer_bytes = {self.buffer_bytes} cannot hold one packet of "
+                f"{self.packet_bytes} + {self.header_bytes} bytes"
+            )
+        for key in ("router_latency_s", "send_overhead_s", "recv_overhead_s", "copy_s_per_byte"):
+            value = getattr(self, key)
+            if not (np.isfinite(value) and value >= 0):
+                raise NetcosimError(f"{key} = {value}; it must be >= 0")
+
+
+@dataclass(frozen=True, eq=False)
+class PacketResult:
+    """What a run gives back; times in picoseconds, -1 for never.
+
+    Attributes
+    ----------
+    end_ps : int
+        Time of the last event (or ``until_s``).
+    message_post_ps, message_finish_ps : (n_messages,) int64
+        Length 0 if messages were not recorded.
+    rank_finish_ps : (n_ranks,) int64
+    group_finish_ps : (n_groups,) int64
+        -1 if any rank of the group did not finish.
+    link_packets, link_bytes, link_busy_ps, link_stalls, link_stall_ps : (n_links,) int64
+        Wire bytes; stalls as docs/packet-model.md says.
+    """
+
+    end_ps: int
+    message_post_ps: NDArray[np.int64]
+    message_finish_ps: NDArray[np.int64]
+    rank_finish_ps: NDArray[np.int64]
+    group_finish_ps: NDArray[np.int64]
+    link_packets: NDArray[np.int64]
+    link_bytes: NDArray[np.int64]
+    link_busy_ps: NDArray[np.int64]
+    link_stalls: NDArray[np.int64]
+    link_stall_ps: NDArray[np.int64]
+
+    @property
+    def packet_hops(self) -> int:
+        """Links traversed by all packets, injection and ejection among them."""
+        return int(self.link_packets.sum())
+
+    def group_time_s(self, start_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n_groups,) float64: finish minus start; nan for a group that did not finish."""
+        finish = self.group_finish_ps / PS_PER_S
+        return np.where(self.group_finish_ps < 0, np.nan, finish - start_s)
+
+
+def to_ps(seconds: float) -> int:
+    """Whole picoseconds of a duration, half to even."""
+    return int(round(seconds * PS_PER_S))
+
+
+def serialisation_ps(wire_bytes: int, bandwidth_Bps: int) -> int:
+    """Time that ``wire_bytes`` take on a link, in picoseconds, at least 1."""
+    return max(1, (wire_bytes * PS_PER_S + bandwidth_Bps // 2) // bandwidth_Bps)

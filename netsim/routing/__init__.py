@@ -1,0 +1,1 @@
+"""Routings: tables for the kernels, plain functions for the reference and the tests."""

@@ -1,0 +1,69 @@
+"""A routing: tables for the kernels and a plain description for the reference and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from netsim.routing.tables import RouteTables
+from netsim.topology import Topology
+
+
+class Hop(NamedTuple):
+    """Where a packet goes next, and the routing state it carries there.
+
+    ``state`` is one small non-negative integer; every packet has state 0 when it comes
+    from its node's injection link. ``vc`` is the virtual channel on ``link``.
+    """
+
+    link: int
+    vc: int
+    state: int
+
+
+class View(Protocol):
+    """What a router may look at when it chooses (all at the present tick)."""
+
+    def load(self, link: int) -> int:
+        """Ticks until the link could start one more packet, were there no credit stalls.
+
+        Rest of the running transmission plus the serialisation of all packets that wait
+        for the link on any channel.
+        """
+
+    def room(self, link: int, vc: int) -> int:
+        """Bytes free in the buffer behind (link, vc), less those of packets that wait for it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Routing:
+    """A named routing on one topology.
+
+    Attributes
+    ----------
+    name : str
+        As a user types it ("minimal", "ugal-l", "d-mod-k", ...).
+    topology : Topology
+    n_vcs : int
+        Virtual channels it needs for deadlock freedom.
+    adaptive : bool
+        Whether it looks at loads.
+    tables : RouteTables
+        For the kernels.
+    choices : callable (router, dst_node, state) -> list[Hop]
+        Every hop the routing could take there, whatever loads and chance say; the
+        deadlock test walks it. Ejection (router is the destination's) is one Hop with vc 0.
+    choose : callable (view, router, dst_node, state, key, wire_bytes) -> Hop
+        The hop it takes: plain Python, slow, right. ``key`` is a 64-bit number that is
+        fresh for every (message, packet, router visit); all chance comes from it
+        (`netsim.routing.kernels_chance`).
+    """
+
+    name: str
+    topology: Topology
+    n_vcs: int
+    adaptive: bool
+    tables: RouteTables
+    choices: Callable[[int, int, int], list[Hop]]
+    choose: Callable[[View, int, int, int, int, int], Hop]

@@ -1,0 +1,34 @@
+"""How a routing enters the kernels: an integer code and plain tables."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class RouteTables(NamedTuple):
+    """One shape for every routing, so the kernels compile once.
+
+    Attributes
+    ----------
+    code : int
+        Which routing (the constants of `netsim.routing.kernels`).
+    n_vcs : int
+        Virtual channels on every router-to-router link.
+    params : (k,) int64
+        The routing's scalars; the file of the routing says which is which.
+    node_router, eject_link : (n_nodes,) int32
+    table_a, table_b, table_c : (..., ) int32
+        Flat tables; the file of the routing says what stands in them.
+    """
+
+    code: int
+    n_vcs: int
+    params: NDArray[np.int64]
+    node_router: NDArray[np.int32]
+    eject_link: NDArray[np.int32]
+    table_a: NDArray[np.int32]
+    table_b: NDArray[np.int32]
+    table_c: NDArray[np.int32]

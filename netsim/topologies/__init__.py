@@ -1,0 +1,1 @@
+"""Topology families: functions of named parameters that return a `Topology`."""

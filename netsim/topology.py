@@ -1,0 +1,170 @@
+"""The frozen value that every network is: nodes, routers and directed links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+
+IntArray = NDArray[np.int32]
+LongArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """Nodes, routers and directed links, with no notion of routing.
+
+    Vertices are numbered with the nodes first (``0 .. n_nodes-1``), then the
+    routers (``n_nodes .. n_nodes+n_routers-1``). Links come in a fixed order:
+    link ``i`` for ``i < n_nodes`` is the injection link of node ``i`` (node to
+    its router); link ``n_nodes + i`` is its ejection link (router to node); then
+    the router-to-router links. A cable is two links, one a direction.
+
+    Attributes
+    ----------
+    family : str
+        "fattree", "dragonfly", "torus", "graph", ...
+    name : str
+        What a user calls it; a preset's name or the family with its parameters.
+    shape : object
+        The family's frozen parameters (``FatTreeShape``, ``DragonflyShape``, ...), which
+        also answer index questions ("the leaf of node i").
+    node_router : (n_nodes,) int32
+        Router index (0-based, *not* vertex number) that a node hangs on.
+    link_src, link_dst : (n_links,) int32
+        Vertex numbers.
+    link_bandwidth_Bps : (n_links,) int64
+        Whole bytes per second.
+    link_latency_s : (n_links,) float64
+        Wire latency in seconds.
+    link_kind : (n_links,) int8
+        Index into ``kinds``.
+    kinds : tuple of str
+        "injection", "ejection", then the family's own ("local", "global", "up", ...).
+    """
+
+    family: str
+    name: str
+    shape: Any
+    n_nodes: int
+    n_routers: int
+    node_router: IntArray
+    link_src: IntArray
+    link_dst: IntArray
+    link_bandwidth_Bps: LongArray
+    link_latency_s: FloatArray
+    link_kind: NDArray[np.int8]
+    kinds: tuple[str, ...]
+
+    @property
+    def n_links(self) -> int:
+        """Directed links, injection and ejection among them."""
+        return len(self.link_src)
+
+    def kind_mask(self, kind: str) -> NDArray[np.bool_]:
+        """(n_links,) bool: which links are of this kind."""
+        if kind not in self.kinds:
+            raise NetcosimError(f"no link kind {kind!r} in {self.name}; valid: {self.kinds}")
+        return np.asarray(self.link_kind == self.kinds.index(kind))
+
+    def router_out_links(self) -> tuple[IntArray, IntArray]:
+        """CSR (ptr, link) of router-to-router links leaving each router, in link order."""
+        links = np.arange(2 * self.n_nodes, self.n_links, dtype=np.int32)
+        routers = self.link_src[links] - self.n_nodes
+        order = np.argsort(routers, kind="stable")
+        ptr = np.zeros(self.n_routers + 1, dtype=np.int32)
+        np.cumsum(np.bincount(routers, minlength=self.n_routers), out=ptr[1:])
+        return ptr, links[order]
+
+
+def build_topology(
+    *,
+    family: str,
+    name: str,
+    shape: object,
+    node_router: np.ndarray,
+    n_routers: int,
+    router_src: np.ndarray,
+    router_dst: np.ndarray,
+    router_kind: np.ndarray,
+    router_kinds: tuple[str, ...],
+    router_bandwidth_Bps: np.ndarray | int,
+    router_latency_s: np.ndarray | float,
+    node_bandwidth_Bps: int,
+    node_latency_s: float,
+) -> Topology:
+    """Put nodes, routers and router links into the house order, checked.
+
+    Parameters
+    ----------
+    node_router : (n_nodes,) int
+        Router index of each node.
+    router_src, router_dst : (m,) int
+        Router indices of the directed router-to-router links.
+    router_kind : (m,) int
+        Index into ``router_kinds``.
+    router_bandwidth_Bps, router_latency_s : (m,) or scalar
+    node_bandwidth_Bps, node_latency_s
+        Of every injection and ejection link.
+
+    Raises
+    ------
+    NetcosimError
+        A bandwidth that is not positive, a negative latency, an index out of range.
+    """
+    node_router = np.asarray(node_router, dtype=np.int32)
+    n, m = len(node_router), len(router_src)
+    if n < 1:
+        raise NetcosimError(f"{name}: a topology needs at least 1 node, got {n}")
+    for what, index, top in (
+        ("node_router", node_router, n_routers),
+        ("router_src", np.asarray(router_src), n_routers),
+        ("router_dst", np.asarray(router_dst), n_routers),
+        ("router_kind", np.asarray(router_kind), max(1, len(router_kinds))),
+    ):
+        if len(index) and (index.min() < 0 or index.max() >= top):
+            raise NetcosimError(f"{name}: {what} has an index outside 0..{top - 1}")
+    bandwidth = np.empty(2 * n + m, dtype=np.int64)
+    latency = np.empty(2 * n + m, dtype=np.float64)
+    bandwidth[: 2 * n], latency[: 2 * n] = int(round(node_bandwidth_Bps)), node_latency_s
+    bandwidth[2 * n :] = np.rint(router_bandwidth_Bps).astype(np.int64)
+    latency[2 * n :] = router_latency_s
+    if bandwidth.min() < 1:
+        raise NetcosimError(
+            f"{name}: link bandwidth {int(bandwidth.min())} bytes/s; it must be at least 1"
+        )
+    if not np.all(np.isfinite(latency)) or latency.min() < 0:
+        raise NetcosimError(f"{name}: link latency {latency.min()} s; it must be >= 0")
+    nodes, routers = np.arange(n, dtype=np.int32), n + node_router
+    kinds = ("injection", "ejection", *router_kinds)
+    topology = Topology(
+        family=family,
+        name=name,
+        shape=shape,
+        n_nodes=n,
+        n_routers=n_routers,
+        node_router=node_router,
+        link_src=np.concatenate([nodes, routers, n + np.asarray(router_src)]).astype(np.int32),
+        link_dst=np.concatenate([routers, nodes, n + np.asarray(router_dst)]).astype(np.int32),
+        link_bandwidth_Bps=bandwidth,
+        link_latency_s=latency,
+        link_kind=np.concatenate([np.zeros(n), np.ones(n), 2 + np.asarray(router_kind)]).astype(
+            np.int8
+        ),
+        kinds=kinds,
+    )
+    for array in (
+        node_router,
+        bandwidth,
+        latency,
+        topology.link_src,
+        topology.link_dst,
+        topology.link_kind,
+    ):
+        array.flags.writeable = False
+    return topology

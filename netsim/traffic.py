@@ -1,0 +1,175 @@
+"""What the network is asked to carry: ranks that send, wait and compute, as flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A communication program of ``n_ranks`` ranks; ranks only, no nodes.
+
+    Rank ``r`` runs its steps ``step_ptr[r] .. step_ptr[r+1]-1`` in order. A step
+    computes for ``compute_s``, then posts its sends one after the other, then waits
+    until ``recv_need`` messages that name this step have arrived. Steps have global
+    numbers, so a send names the step *of the receiver* that it counts toward; messages
+    that arrive before their step is reached are kept. The order of sends is their order
+    in the arrays, and a send's index is the message's number.
+
+    Attributes
+    ----------
+    n_ranks : int
+    step_ptr : (n_ranks+1,) int64
+    compute_s : (n_steps,) float64
+        Seconds of computing before the sends of a step.
+    recv_need : (n_steps,) int32
+        Messages to wait for before the step is left.
+    send_ptr : (n_steps+1,) int64
+    send_dst : (n_messages,) int32
+        Receiving rank.
+    send_bytes : (n_messages,) int64
+        At least 1.
+    send_step : (n_messages,) int64
+        Global number of the receiver's step that the message counts toward.
+    """
+
+    n_ranks: int
+    step_ptr: NDArray[np.int64]
+    compute_s: NDArray[np.float64]
+    recv_need: NDArray[np.int32]
+    send_ptr: NDArray[np.int64]
+    send_dst: NDArray[np.int32]
+    send_bytes: NDArray[np.int64]
+    send_step: NDArray[np.int64]
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of all ranks together."""
+        return len(self.recv_need)
+
+    @property
+    def n_messages(self) -> int:
+        """Messages of all ranks together."""
+        return len(self.send_dst)
+
+    @property
+    def total_bytes(self) -> int:
+        """Payload bytes of all messages."""
+        return int(self.send_bytes.sum())
+
+    def send_src(self) -> NDArray[np.int32]:
+        """(n_messages,) int32: the sending rank of each message."""
+        steps = np.repeat(np.arange(self.n_steps), np.diff(self.send_ptr))
+        owner = np.repeat(np.arange(self.n_ranks), np.diff(self.step_ptr))
+        return np.asarray(owner[steps], dtype=np.int32)
+
+    def validate(self) -> None:
+        """Raise NetcosimError where a pointer, rank, size or step does not fit."""
+        n_steps, n_messages = self.n_steps, self.n_messages
+        if len(self.step_ptr) != self.n_ranks + 1 or self.step_ptr[-1] != n_steps:
+            raise NetcosimError("program: step_ptr does not cover the steps")
+        if len(self.send_ptr) != n_steps + 1 or self.send_ptr[-1] != n_messages:
+            raise NetcosimError("program: send_ptr does not cover the messages")
+        if len(self.compute_s) != n_steps or (n_steps and self.compute_s.min() < 0):
+            raise NetcosimError("program: compute_s needs one value >= 0 a step")
+        if n_messages == 0:
+            return
+        if self.send_bytes.min() < 1:
+            raise NetcosimError("program: a message has fewer than 1 byte")
+        if self.send_dst.min() < 0 or self.send_dst.max() >= self.n_ranks:
+            raise NetcosimError(f"program: a receiver is outside ranks 0..{self.n_ranks - 1}")
+        low, high = self.step_ptr[self.send_dst], self.step_ptr[self.send_dst + 1]
+        if np.any((self.send_step < low) | (self.send_step >= high)):
+            raise NetcosimError("program: a message counts toward a step of another rank")
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Programs put on nodes: what an engine runs.
+
+    Attributes
+    ----------
+    program : Program
+        All groups' ranks, one after the other (see `combine`).
+    rank_node : (n_ranks,) int32
+        Node of each rank. Ranks of one node share its injection link.
+    rank_group : (n_ranks,) int32
+        Group (a job, to those who know jobs) of each rank, ``0 .. n_groups-1``.
+    start_s : (n_groups,) float64
+        When the ranks of a group begin their first step.
+    """
+
+    program: Program
+    rank_node: NDArray[np.int32]
+    rank_group: NDArray[np.int32]
+    start_s: NDArray[np.float64]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.start_s)
+
+
+def combine(
+    programs: Sequence[Program],
+    rank_nodes: Sequence[np.ndarray],
+    start_s: Sequence[float] | None = None,
+) -> Traffic:
+    """Join several programs, each on its own nodes, into one Traffic.
+
+    Parameters
+    ----------
+    programs : sequence of Program
+    rank_nodes : sequence of (program.n_ranks,) int
+    start_s : sequence of float, optional
+        Start of each group; all zero if left out.
+
+    Raises
+    ------
+    NetcosimError
+        Lengths that do not agree.
+    """
+    if not programs or len(programs) != len(rank_nodes):
+        raise NetcosimError(f"{len(programs)} programs but {len(rank_nodes)} rank lists")
+    for g, (p, nodes) in enumerate(zip(programs, rank_nodes, strict=True)):
+        if p.n_ranks != len(nodes):
+            raise NetcosimError(f"group {g}: {p.n_ranks} ranks but {len(nodes)} rank nodes")
+    rank0 = np.cumsum([0] + [p.n_ranks for p in programs])
+    step0 = np.cumsum([0] + [p.n_steps for p in programs])
+    send0 = np.cumsum([0] + [p.n_messages for p in programs])
+
+    def ptr(parts: list[np.ndarray], offsets: np.ndarray) -> NDArray[np.int64]:
+        shifted = [a[:-1] + o for a, o in zip(parts, offsets, strict=False)]
+        return np.concatenate([*shifted, [offsets[-1]]]).astype(np.int64)
+
+    program = Program(
+        n_ranks=int(rank0[-1]),
+        step_ptr=ptr([p.step_ptr for p in programs], step0),
+        compute_s=np.concatenate([p.compute_s for p in programs]).astype(np.float64),
+        recv_need=np.concatenate([p.recv_need for p in programs]).astype(np.int32),
+        send_ptr=ptr([p.send_ptr for p in programs], send0),
+        send_dst=np.concatenate(
+            [p.send_dst + o for p, o in zip(programs, rank0, strict=False)]
+        ).astype(np.int32),
+        send_bytes=np.concatenate([p.send_bytes for p in programs]).astype(np.int64),
+        send_step=np.concatenate(
+            [p.send_step + o for p, o in zip(programs, step0, strict=False)]
+        ).astype(np.int64),
+    )
+    starts = np.zeros(len(programs)) if start_s is None else np.asarray(start_s, dtype=float)
+    if len(starts) != len(programs):
+        raise NetcosimError(f"{len(programs)} programs but {len(starts)} start times")
+    return Traffic(
+        program=program,
+        rank_node=np.concatenate(list(rank_nodes)).astype(np.int32),
+        rank_group=np.repeat(np.arange(len(programs)), [p.n_ranks for p in programs]).astype(
+            np.int32
+        ),
+        start_s=starts,
+    )

@@ -1,0 +1,1 @@
+"""Communication patterns: ranks, messages, bytes and the order between them."""

@@ -1,0 +1,1 @@
+"""The queue: order, backfilling, run-time models, metrics."""

@@ -1,0 +1,1 @@
+"""Job logs and generators."""

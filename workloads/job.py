@@ -1,0 +1,51 @@
+"""A job, and a log of jobs, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Jobs as columns, sorted by submit time (ties: as in the log).
+
+    Attributes
+    ----------
+    name : str
+    job_id : (n,) int64
+        As in the log.
+    submit_s : (n,) float64
+        From the log's start.
+    run_time_s : (n,) float64
+        > 0.
+    n_nodes : (n,) int32
+        >= 1.
+    requested_s : (n,) float64
+        Requested walltime; the run time where the log has none.
+    user, project : (n,) int32
+        -1 where the log has none.
+    wait_s : (n,) float64
+        As logged; nan where the log has none.
+    dropped : dict of str to int
+        How many of the log's jobs were left out, by reason.
+    notes : tuple of str
+        What the reader should tell the user ("requested time missing for 68 % ...").
+    """
+
+    name: str
+    job_id: NDArray[np.int64]
+    submit_s: NDArray[np.float64]
+    run_time_s: NDArray[np.float64]
+    n_nodes: NDArray[np.int32]
+    requested_s: NDArray[np.float64]
+    user: NDArray[np.int32]
+    project: NDArray[np.int32]
+    wait_s: NDArray[np.float64]
+    dropped: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.job_id)

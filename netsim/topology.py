@@ -131,7 +131,7 @@ def build_topology(
             raise NetcosimError(f"{name}: {what} has an index outside 0..{top - 1}")
     bandwidth = np.empty(2 * n + m, dtype=np.int64)
     latency = np.empty(2 * n + m, dtype=np.float64)
-    bandwidth[: 2 * n], latency[: 2 * n] = int(round(node_bandwidth_Bps)), node_latency_s
+    bandwidth[: 2 * n], latency[: 2 * n] = node_bandwidth_Bps, node_latency_s
     bandwidth[2 * n :] = np.rint(router_bandwidth_Bps).astype(np.int64)
     latency[2 * n :] = router_latency_s
     if bandwidth.min() < 1:

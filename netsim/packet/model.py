@@ -106,7 +106,7 @@ class PacketResult:
 
 def to_ps(seconds: float) -> int:
     """Whole picoseconds of a duration, half to even."""
-    return int(round(seconds * PS_PER_S))
+    return round(seconds * PS_PER_S)
 
 
 def serialisation_ps(wire_bytes: int, bandwidth_Bps: int) -> int:

@@ -47,7 +47,8 @@ class Placement:
         In the order in which ranks are laid on them; k >= the requested number where a
         policy rounds up.
     links : (m,) int32
-        Directed router-to-router links reserved for the job alone (empty where the policy reserves none).
+        Directed router-to-router links reserved for the job alone; empty where the policy
+        reserves none.
     """
 
     job_id: int

@@ -70,13 +70,14 @@ def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: 
     for src, dst, copy in product(range(g), range(g), range(k)):
         if src != dst:
             pairs[src, dst, copy] = s.global_link(src, dst, copy)
-    toward = np.full((s.n_routers, g, max(k, 1)), -1, dtype=np.int64)
-    for router, dst, copy in product(range(s.n_routers), range(g), range(k)):
-        here, r = divmod(router, a)
-        if here != dst:
-            owner = s.global_router(here, dst, copy) % a
-            local = here * a * s.local_degree + link[r, owner] + s.first_local_link
-            toward[router, dst, copy] = pairs[here, dst, copy] if owner == r else local
+    group = np.arange(s.n_routers) // a
+    senders = np.zeros_like(pairs)
+    known = pairs >= 0
+    senders[known] = topology.link_src[pairs[known]] - s.n_nodes
+    owner = senders[group] % a
+    own = np.arange(s.n_routers)[:, None, None] % a
+    local = s.first_local_link + group[:, None, None] * a * s.local_degree + link[own, owner]
+    toward = np.where(owner == own, pairs[group], local)
     ends = slice(s.first_global_link, None)
     params = (
         bias,
@@ -92,7 +93,7 @@ def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: 
     )
     table_c = np.concatenate(
         [
-            np.arange(s.n_routers) // a,
+            group,
             topology.link_src[ends] - s.n_nodes,
             topology.link_dst[ends] - s.n_nodes,
         ]

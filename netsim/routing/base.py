@@ -58,6 +58,10 @@ class Routing:
         The hop it takes: plain Python, slow, right. ``key`` is a 64-bit number that is
         fresh for every (message, packet, router visit); all chance comes from it
         (`netsim.routing.kernels_chance`).
+    uses_chance : bool
+        Whether ``choose`` looks at ``key``; if not, engines need not make keys.
+    room_vc : int
+        The channel whose ``room`` it looks at on links that leave the router; -1 for none.
     """
 
     name: str
@@ -67,3 +71,5 @@ class Routing:
     tables: RouteTables
     choices: Callable[[int, int, int], list[Hop]]
     choose: Callable[[View, int, int, int, int, int], Hop]
+    uses_chance: bool = True
+    room_vc: int = -1

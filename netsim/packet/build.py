@@ -1,0 +1,272 @@
+"""From frozen values to the kernels' arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.packet import tables as t
+from netsim.packet.kernels_ranks import START
+from netsim.packet.kernels_wheel import NONE
+from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps, to_ps
+from netsim.packet.tables import CR_WIDTH, Arrays
+from netsim.routing.base import Routing
+from netsim.routing.tables import RouteTables
+from netsim.topology import Topology
+from netsim.traffic import Program, Traffic
+
+UNBOUNDED = 1 << 30
+MAX_WHEEL = 1 << 22
+MAX_DURATION_PS = 1 << 60
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """The tick of a run and the packet sizes that occur.
+
+    Attributes
+    ----------
+    tick_ps : int
+        Common divisor of every duration.
+    wire : (n_classes,) int64
+        Wire bytes by size class; class 0 is the full packet.
+    message_packets, message_tail : (n_messages,) int32
+        Packets of each message, and the size class of its last.
+    bandwidths : (n,) int64
+    ser_ps : (n, n_classes) int64
+    compute_ps, recv_ps : (n_steps,), (n_messages,) int64
+    has_compute, has_recv_cost : bool
+        Whether any of them is above 0.
+    longest_ps : int
+        Longest time that a packet or a link event lies ahead.
+    """
+
+    tick_ps: int
+    wire: NDArray[np.int64]
+    message_packets: NDArray[np.int32]
+    message_tail: NDArray[np.int32]
+    bandwidths: NDArray[np.int64]
+    ser_ps: NDArray[np.int64]
+    compute_ps: NDArray[np.int64]
+    recv_ps: NDArray[np.int64]
+    has_compute: bool
+    has_recv_cost: bool
+    longest_ps: int
+
+
+def ps_array(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Whole picoseconds, half to even; NetcosimError beyond what the clock can count."""
+    ps = np.rint(np.asarray(seconds, dtype=np.float64) * PS_PER_S)
+    if len(ps) and ps.max() > MAX_DURATION_PS:
+        raise NetcosimError(f"a time of {ps.max() / PS_PER_S:g} s is beyond the clock (13 days)")
+    return ps.astype(np.int64)
+
+
+def choose_clock(
+    topology: Topology, traffic: Traffic, config: PacketConfig, until_s: float | None
+) -> Clock:
+    """Find the packet sizes and the greatest tick that divides every duration of the run."""
+    program = traffic.program
+    size = config.packet_bytes
+    packets = -(-program.send_bytes // size)
+    last = program.send_bytes - (packets - 1) * size
+    tails, tail_class = np.unique(last, return_inverse=True)
+    wire = np.concatenate([[size], tails]) + config.header_bytes
+    tail_class = np.where(last == size, 0, tail_class + 1)
+    if len(packets) and packets.max() > np.iinfo(np.int32).max:
+        raise NetcosimError(
+            f"a message of {program.send_bytes.max()} bytes has too many packets of {size} bytes"
+        )
+    bandwidths = np.unique(topology.link_bandwidth_Bps)
+    sizes_used = wire if np.any(packets > 1) or np.any(last == size) else wire[1:]
+    ser = np.array([[serialisation_ps(int(w), int(b)) for w in wire] for b in bandwidths])
+    used = ser[:, len(wire) - len(sizes_used) :]
+    latency = ps_array(topology.link_latency_s)
+    compute = ps_array(program.compute_s)
+    recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * program.send_bytes)
+    starts = ps_array(traffic.start_s)
+    router = to_ps(config.router_latency_s)
+    durations = np.concatenate([
+        used.ravel(), np.unique(latency), np.unique(compute), np.unique(recv), starts,
+        [router, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
+    ])  # fmt: skip
+    tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
+    return Clock(
+        tick_ps=tick,
+        wire=wire.astype(np.int64),
+        message_packets=packets.astype(np.int32),
+        message_tail=tail_class.astype(np.int32),
+        bandwidths=bandwidths,
+        ser_ps=ser.astype(np.int64),
+        compute_ps=compute,
+        recv_ps=recv,
+        has_compute=bool(np.any(compute)),
+        has_recv_cost=bool(np.any(recv)),
+        longest_ps=int(used.max(initial=1)) + int(latency.max()) + router,
+    )
+
+
+def build_arrays(
+    routing: Routing,
+    traffic: Traffic,
+    config: PacketConfig,
+    clock: Clock,
+    seed: int,
+    record_messages: bool,
+) -> Arrays:
+    """Fresh arrays: an empty network, and every rank's start on the timer heap."""
+    topology, program = routing.topology, traffic.program
+    n_nodes, n_links = topology.n_nodes, topology.n_links
+    n_ranks, n_messages = program.n_ranks, program.n_messages
+    tick = clock.tick_ps
+    vshift = int(routing.n_vcs - 1).bit_length()
+    reach = clock.longest_ps // tick + 2
+    wheel = min(MAX_WHEEL, max(4096, 1 << int(reach).bit_length()))
+    pool = 4 * (n_nodes + 64) + n_links
+    out_ptr, out_link = topology.router_out_links()
+    starts = ps_array(traffic.start_s)[traffic.rank_group] // tick
+    order = np.lexsort((np.arange(n_ranks), starts))  # a sorted list is a heap
+    recorded = n_messages if record_messages and n_messages else 1
+    return Arrays(
+        sc=_scalars(routing, config, clock, seed, n_ranks, wheel - 1, record_messages, vshift),
+        links=_links(topology, clock),
+        channels=_channels(n_nodes, n_links, vshift, config.buffer_bytes),
+        packets=aligned_zeros((pool, 8), np.int64),
+        credits=aligned_zeros((pool, CR_WIDTH), np.int64),
+        nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_nodes, 1)),
+        ranks=_ranks(traffic),
+        messages=_messages(program, clock),
+        steps=_steps(program),
+        compute=clock.compute_ps // tick if clock.has_compute else np.zeros(1, dtype=np.int64),
+        recv_cost=clock.recv_ps // tick if clock.has_recv_cost else np.zeros(1, dtype=np.int64),
+        message_post=np.full(recorded, -1, dtype=np.int64),
+        message_finish=np.full(recorded, -1, dtype=np.int64),
+        ser=clock.ser_ps // tick,
+        wire=clock.wire,
+        wheel=np.full((wheel, 2), -1, dtype=np.int32),
+        occupied=np.zeros((wheel >> 6) + max(1, wheel >> 12), dtype=np.uint64),
+        batch=np.zeros(n_links + 1, dtype=np.int64),
+        timers=np.column_stack([starts[order], order]).astype(np.int64),
+        far=np.zeros((2 * (n_nodes + 2 * n_links), 2), dtype=np.int64),
+        out_ptr=out_ptr.astype(np.int32),
+        out_link=out_link.astype(np.int32),
+    )
+
+
+def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
+    """Zeros whose first byte begins a cache line, so that rows of 32 or 64 bytes never span two."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + 64, dtype=np.uint8)
+    begin = -raw.ctypes.data % 64
+    return raw[begin : begin + size].view(dtype).reshape(shape)
+
+
+def _messages(program: Program, clock: Clock) -> NDArray[np.int32]:
+    rows: NDArray[np.int32] = aligned_zeros((program.n_messages, t.M_WIDTH), np.int32)
+    rows[:, t.M_NEXT] = -1
+    rows[:, t.M_LEFT] = clock.message_packets
+    rows[:, t.M_TAIL] = clock.message_tail
+    rows[:, t.M_RANK] = program.send_dst
+    rows[:, t.M_STEP] = program.send_step
+    return rows
+
+
+def _steps(program: Program) -> NDArray[np.int32]:
+    rows: NDArray[np.int32] = aligned_zeros((program.n_steps + 1, t.S_WIDTH), np.int32)
+    rows[:-1, t.NEED] = program.recv_need
+    rows[:, t.FIRST_SEND] = program.send_ptr
+    return rows
+
+
+def _scalars(
+    routing: Routing,
+    config: PacketConfig,
+    clock: Clock,
+    seed: int,
+    n_ranks: int,
+    mask: int,
+    record_messages: bool,
+    vshift: int,
+) -> NDArray[np.int64]:
+    sc = np.zeros(t.N_SCALARS, dtype=np.int64)
+    sc[[t.PK_FREE, t.CR_FREE, t.READY_HEAD]] = -1
+    sc[t.MASK] = mask
+    sc[t.N_TIMERS] = n_ranks
+    sc[t.N_NODES] = routing.topology.n_nodes
+    sc[t.N_LINKS] = routing.topology.n_links
+    sc[t.VSHIFT] = vshift
+    sc[t.N_VCS] = routing.n_vcs
+    sc[t.ROUTER_LATENCY] = to_ps(config.router_latency_s) // clock.tick_ps
+    sc[t.SEND_OVERHEAD] = to_ps(config.send_overhead_s) // clock.tick_ps
+    sc[t.SEED] = seed
+    sc[t.USES_CHANCE] = routing.uses_chance
+    sc[t.ROOM_VC] = routing.room_vc
+    sc[t.HAS_COMPUTE] = clock.has_compute
+    sc[t.HAS_RECV_COST] = clock.has_recv_cost
+    sc[t.RECORD] = record_messages
+    return sc
+
+
+def _links(topology: Topology, clock: Clock) -> NDArray[np.int64]:
+    links = aligned_zeros((topology.n_links, t.L_WIDTH), np.int64)
+    links[:, t.TRY_TICK] = NONE
+    links[:, [t.TRY_NEXT, t.TRY_PREV, t.LAST_VC, t.STALL_START]] = -1
+    links[:, t.LATENCY] = ps_array(topology.link_latency_s) // clock.tick_ps
+    links[:, t.BANDWIDTH] = np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps)
+    links[:, t.DST] = topology.link_dst
+    return links
+
+
+def _channels(n_nodes: int, n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]:
+    channels = aligned_zeros((n_links << vshift, t.Q_WIDTH), np.int32)
+    channels[:, [t.FIFO_HEAD, t.FIFO_TAIL, t.CREDIT_HEAD, t.CREDIT_TAIL]] = -1
+    channels[:, [t.SPACE, t.ROOM]] = buffer_bytes
+    ejection = np.arange(n_nodes, 2 * n_nodes) << vshift
+    channels[ejection[:, None], [t.SPACE, t.ROOM]] = UNBOUNDED
+    return channels
+
+
+def _ranks(traffic: Traffic) -> NDArray[np.int64]:
+    program = traffic.program
+    ranks = aligned_zeros((program.n_ranks, t.R_WIDTH), np.int64)
+    ranks[:, t.STEP] = program.step_ptr[:-1]
+    ranks[:, t.STEP_END] = program.step_ptr[1:]
+    ranks[:, t.CPU] = START
+    ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
+    ranks[:, t.NODE] = traffic.rank_node
+    return ranks
+
+
+def kernel_tables(tables: RouteTables, tick_ps: int) -> RouteTables:
+    """Writable copies in the kernels' types, with the bias (``params[0]``) in ticks."""
+    params = np.array(tables.params, dtype=np.int64)
+    params[0] //= tick_ps
+    return RouteTables(
+        code=int(tables.code),
+        n_vcs=int(tables.n_vcs),
+        params=params,
+        node_router=np.array(tables.node_router, dtype=np.int32),
+        eject_link=np.array(tables.eject_link, dtype=np.int32),
+        table_a=np.array(tables.table_a, dtype=np.int32),
+        table_b=np.array(tables.table_b, dtype=np.int32),
+        table_c=np.array(tables.table_c, dtype=np.int32),
+    )
+
+
+def grown(arrays: Arrays) -> Arrays:
+    """The same state with packet, credit and far-event pools of twice the size."""
+
+    def doubled(a: NDArray[np.int64]) -> NDArray[np.int64]:
+        twice = aligned_zeros((2 * len(a), a.shape[1]), np.int64)
+        twice[: len(a)] = a
+        return twice
+
+    return arrays._replace(
+        packets=doubled(arrays.packets),
+        credits=doubled(arrays.credits),
+        far=doubled(arrays.far),
+    )

@@ -1,0 +1,93 @@
+"""Why a run cannot end: packets that wait for each other in a ring, or ranks that wait for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from netsim.packet.model import NetworkDeadlockError, ProgramStuckError
+from netsim.topology import Topology
+from netsim.traffic import Traffic
+
+Channel = tuple[int, int]
+
+
+def waiting_cycle(waits: Mapping[Channel, Collection[Channel]]) -> list[Channel]:
+    """A ring of channels in which each waits for the next, and the last for the first.
+
+    Parameters
+    ----------
+    waits : mapping of (link, vc) to (link, vc)s
+        The first packet that waits for ``(l, v)`` wants space in the buffer behind it. That
+        buffer is filled by packets that wait at the next router for the channels
+        ``(l2, v2)``: so ``(l, v)`` waits for each such ``(l2, v2)``.
+
+    Returns
+    -------
+    list of (link, vc)
+        Its smallest channel first; empty if there is no ring.
+    """
+    # What waits for nothing that waits itself can move: take it away until only rings and
+    # what leads into them are left. Then any walk along the waits must come back.
+    left = {channel: set(wanted) for channel, wanted in waits.items()}
+    while True:
+        free = [c for c, wanted in left.items() if not any(w in left for w in wanted)]
+        if not free:
+            break
+        for channel in free:
+            del left[channel]
+    if not left:
+        return []
+    walk: list[Channel] = []
+    channel = min(left)
+    while channel not in walk:
+        walk.append(channel)
+        channel = min(w for w in left[channel] if w in left)
+    ring = walk[walk.index(channel) :]
+    start = ring.index(min(ring))
+    return ring[start:] + ring[:start]
+
+
+def _vertex(topology: Topology, vertex: int) -> str:
+    n = topology.n_nodes
+    return f"node {vertex}" if vertex < n else f"router {vertex - n}"
+
+
+def channel_name(topology: Topology, channel: Channel) -> str:
+    """What an error calls a channel: "link 12 (router 3 -> router 4) vc 0"."""
+    link, vc = channel
+    src = _vertex(topology, int(topology.link_src[link]))
+    dst = _vertex(topology, int(topology.link_dst[link]))
+    return f"link {link} ({src} -> {dst}) vc {vc}"
+
+
+def deadlock_error(
+    topology: Topology, waits: Mapping[Channel, Collection[Channel]]
+) -> NetworkDeadlockError:
+    """The error of a network in which packets wait and nothing can move (see `waiting_cycle`)."""
+    ring = waiting_cycle(waits)
+    named = " -> ".join(channel_name(topology, c) for c in [*ring, *ring[:1]])
+    return NetworkDeadlockError(f"network deadlock in {topology.name}: {named}")
+
+
+def stuck_error(traffic: Traffic, rank: int, step: int, counted: int) -> ProgramStuckError:
+    """The error of a program that waits for messages that nobody sends.
+
+    Parameters
+    ----------
+    traffic : Traffic
+    rank : int
+        A rank that is not done; by custom the lowest.
+    step : int
+        The step that it waits in (global number).
+    counted : int
+        Messages counted for that step.
+    """
+    program = traffic.program
+    local = step - int(program.step_ptr[rank])
+    need = int(np.asarray(program.recv_need)[step])
+    return ProgramStuckError(
+        f"program stuck: rank {rank} (group {int(traffic.rank_group[rank])}) waits for ever in "
+        f"step {local} of its steps (step {step} of all): {counted} of {need} messages came"
+    )

@@ -1,0 +1,128 @@
+"""The fast packet engine: checks, arrays and the compiled loop (docs/packet-model.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.packet import tables as t
+from netsim.packet.build import build_arrays, choose_clock, grown, kernel_tables
+from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
+from netsim.packet.stuck import raise_stuck
+from netsim.routing.base import Routing
+from netsim.traffic import Traffic
+
+BUDGET = 5_000_000
+"""Arrivals between two looks at the caller (progress, Ctrl-C)."""
+
+NEVER = 1 << 61
+
+
+def simulate_packets(
+    routing: Routing,
+    traffic: Traffic,
+    config: PacketConfig,
+    rng: np.random.Generator,
+    *,
+    until_s: float | None = None,
+    record_messages: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> PacketResult:
+    """Send every packet of the traffic over the routing's network.
+
+    Parameters
+    ----------
+    routing : Routing
+    traffic : Traffic
+        Ranks on nodes of ``routing.topology`` and their program.
+    config : PacketConfig
+    rng : numpy.random.Generator
+        One 63-bit seed is drawn from it; all chance of the routing comes from that.
+    until_s : float, optional
+        Stop there; without it the run ends when nothing is left to happen.
+    record_messages : bool
+        Keep post and finish time of every message (16 bytes each).
+    progress : callable (simulated seconds), optional
+        Called every few million packet arrivals.
+
+    Returns
+    -------
+    PacketResult
+
+    Raises
+    ------
+    NetcosimError
+        Traffic that does not fit the topology.
+    NetworkDeadlockError, ProgramStuckError
+        See `netsim.packet.model`; never with ``until_s``.
+    """
+    from netsim.packet import kernels_engine
+
+    check_traffic(routing, traffic)
+    program = traffic.program
+    seed = int(rng.integers(0, 2**63))
+    clock = choose_clock(routing.topology, traffic, config, until_s)
+    arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)
+    tables = kernel_tables(routing.tables, clock.tick_ps)
+    until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
+    links = arrays.links
+    while True:
+        why = kernels_engine.run(arrays, tables, until, BUDGET)
+        if why == kernels_engine.GROW:
+            arrays = grown(arrays)
+        elif why == kernels_engine.PAUSE:
+            if progress is not None:
+                progress(int(arrays.sc[t.NOW]) * clock.tick_ps / PS_PER_S)
+        else:
+            break
+    if until_s is None:
+        raise_stuck(routing, traffic, arrays)
+        end_ps = int(arrays.sc[t.END]) * clock.tick_ps
+    else:
+        end_ps = to_ps(until_s)
+        stalled = links[:, t.STALL_START] >= 0
+        links[stalled, t.STALL_TIME] += until - links[stalled, t.STALL_START]
+    tick = clock.tick_ps
+    rank_finish = in_ps(arrays.ranks[:, t.FINISH], tick)
+    group = np.full(traffic.n_groups, -1, dtype=np.int64)
+    lowest = np.full(traffic.n_groups, NEVER, dtype=np.int64)
+    np.maximum.at(group, traffic.rank_group, rank_finish)
+    np.minimum.at(lowest, traffic.rank_group, rank_finish)
+    group[lowest < 0] = -1
+    recorded = program.n_messages if record_messages else 0
+    return PacketResult(
+        end_ps=end_ps,
+        message_post_ps=in_ps(arrays.message_post[:recorded], tick),
+        message_finish_ps=in_ps(arrays.message_finish[:recorded], tick),
+        rank_finish_ps=rank_finish,
+        group_finish_ps=group,
+        link_packets=links[:, t.PACKETS].copy(),
+        link_bytes=links[:, t.BYTES].copy(),
+        link_busy_ps=links[:, t.BUSY] * tick,
+        link_stalls=links[:, t.STALLS].copy(),
+        link_stall_ps=links[:, t.STALL_TIME] * tick,
+    )
+
+
+def in_ps(ticks: NDArray[np.int64], tick_ps: int) -> NDArray[np.int64]:
+    """Ticks to picoseconds; -1 stays."""
+    return np.where(ticks < 0, ticks, ticks * tick_ps)
+
+
+def check_traffic(routing: Routing, traffic: Traffic) -> None:
+    """Raise NetcosimError where the traffic does not fit the routing's topology."""
+    program = traffic.program
+    program.validate()
+    n_nodes = routing.topology.n_nodes
+    if len(traffic.rank_node) != program.n_ranks or len(traffic.rank_group) != program.n_ranks:
+        raise NetcosimError(f"traffic: {program.n_ranks} ranks need one node and group each")
+    if program.n_ranks == 0:
+        raise NetcosimError("traffic: it needs at least 1 rank")
+    if traffic.rank_node.min() < 0 or traffic.rank_node.max() >= n_nodes:
+        worst = int(traffic.rank_node[np.argmax(np.abs(traffic.rank_node))])
+        raise NetcosimError(f"traffic: node {worst} is outside 0..{n_nodes - 1}")
+    if np.any(~np.isfinite(traffic.start_s)) or np.any(traffic.start_s < 0):
+        raise NetcosimError("traffic: start times must be >= 0")

@@ -1,0 +1,227 @@
+"""The loop of the packet engine: tick after tick, in the model's order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from netsim.packet.kernels_links import enqueue, take_credits, try_link, try_node
+from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, run_ready
+from netsim.packet.kernels_wheel import (
+    NONE,
+    bring_near,
+    heap_pop,
+    next_tick,
+    sort_batch,
+    unmark,
+)
+from netsim.packet.tables import (
+    DST,
+    END,
+    FREE_AT,
+    HOLDS,
+    M_LEFT,
+    MESSAGE,
+    N_CR,
+    N_FAR,
+    N_LINKS,
+    N_NODES,
+    N_PK,
+    N_TIMERS,
+    NEXT,
+    NOW,
+    PK_FREE,
+    READY_HEAD,
+    ROOM,
+    ROOM_VC,
+    SEED,
+    SIZE,
+    STATE,
+    TO_NODE,
+    TRY_NEXT,
+    TRY_PREV,
+    TRY_TICK,
+    USES_CHANCE,
+    VISIT,
+    VSHIFT,
+    WAITING,
+)
+from netsim.routing.kernels import route
+from netsim.routing.kernels_chance import packet_key
+
+# why `run` came back
+DONE, UNTIL, GROW, PAUSE = range(4)
+
+
+@njit(cache=True, _nrt=False)
+def rank_phase(pr, now):
+    """Phase 2: ranks whose time has come, by number."""
+    sc = pr.sc
+    timers = pr.timers
+    while sc[N_TIMERS] > 0 and timers[0, 0] == now:
+        r = timers[0, 1]
+        heap_pop(timers, sc[N_TIMERS])
+        sc[N_TIMERS] -= 1
+        on_timer(pr, r)
+        run_ready(pr)
+
+
+@njit(cache=True, _nrt=False)
+def collect(sc, wheel, packets, batch, bucket):
+    """Put the arrivals of a bucket at the end of ``batch``, by link; returns where they begin."""
+    vshift = sc[VSHIFT]
+    p = np.int64(wheel[bucket, 0])
+    wheel[bucket, 0] = -1
+    first = len(batch)
+    while p >= 0:
+        first -= 1  # from the end, since the list is last in, first out
+        batch[first] = ((packets[p, HOLDS] >> vshift) << 32) | p
+        p = packets[p, NEXT]
+    if first < len(batch) - 1:
+        sort_batch(batch, first)
+    return first
+
+
+@njit(cache=True, _nrt=False)
+def arrival_phase(a, pr, rt, bucket):
+    """Phase 3: packets that arrive, by the number of the link they came over."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    credits = a.credits
+    messages = a.messages
+    ser_of = a.ser
+    wire = a.wire
+    wheel = a.wheel
+    occupied = a.occupied
+    far = a.far
+    batch = a.batch
+    out_ptr = a.out_ptr
+    out_link = a.out_link
+    free_at = links[:, FREE_AT]
+    waiting = links[:, WAITING]
+    room = channels[:, ROOM]
+    now = sc[NOW]
+    n_nodes = sc[N_NODES]
+    vshift = sc[VSHIFT]
+    room_vc = sc[ROOM_VC]
+    first = collect(sc, wheel, packets, batch, bucket)
+    for i in range(first, len(batch)):
+        link = batch[i] >> 32
+        p = batch[i] & 0xFFFFFFFF
+        m = packets[p, MESSAGE]
+        if link >= n_nodes and link < 2 * n_nodes:
+            packets[p, NEXT] = sc[PK_FREE]
+            sc[PK_FREE] = p
+            sc[N_PK] -= 1
+            sc[END] = now
+            messages[m, M_LEFT] -= 1
+            if messages[m, M_LEFT] == 0:
+                deliver(pr, m)
+                if sc[READY_HEAD] >= 0:
+                    run_ready(pr)
+            continue
+        router = links[link, DST] - n_nodes
+        visit = packets[p, VISIT]
+        packets[p, VISIT] = visit + 1
+        key = np.uint64(0)
+        if sc[USES_CHANCE]:
+            key = packet_key(sc[SEED], m, visit >> 16, visit & 0xFFFF)
+        if room_vc >= 0:
+            for k in range(out_ptr[router], out_ptr[router + 1]):
+                q = (np.int64(out_link[k]) << vshift) | room_vc
+                take_credits(sc, channels, credits, q)
+        size = wire[packets[p, SIZE]]
+        out, vc, state = route(
+            rt, router, packets[p, TO_NODE], packets[p, STATE], key, size, now, free_at, waiting,
+            room, 1 << vshift,
+        )  # fmt: skip
+        packets[p, STATE] = state
+        enqueue(sc, links, channels, packets, ser_of, wheel, occupied, far, p, link, out, vc, size)
+    return len(batch) - first
+
+
+@njit(cache=True, _nrt=False)
+def start_phase(a, bucket):
+    """Phase 4: links start packets; their order does not matter."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    credits = a.credits
+    nodes = a.nodes
+    ranks = a.ranks
+    messages = a.messages
+    ser_of = a.ser
+    wire = a.wire
+    wheel = a.wheel
+    occupied = a.occupied
+    far = a.far
+    n_nodes = sc[N_NODES]
+    link = np.int64(wheel[bucket, 1])
+    while link >= 0:
+        after = links[link, TRY_NEXT]
+        wheel[bucket, 1] = after
+        if after >= 0:
+            links[after, TRY_PREV] = -1
+        links[link, TRY_TICK] = NONE
+        if link < n_nodes:
+            try_node(
+                sc, links, channels, packets, credits, nodes, ranks, messages, ser_of, wire,
+                wheel, occupied, far, link,
+            )  # fmt: skip
+        else:
+            try_link(
+                sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link
+            )
+        link = np.int64(wheel[bucket, 1])
+
+
+@njit(cache=True, _nrt=False)
+def run(a, rt, until, budget):
+    """Run until nothing is left (DONE), `until` (UNTIL), a full pool (GROW) or `budget` arrivals.
+
+    Parameters
+    ----------
+    a : Arrays
+    rt : RouteTables
+    until, budget : int64
+    """
+    pr = RankArrays(
+        a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
+        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.wheel, a.occupied, a.far,
+    )  # fmt: skip
+    sc = a.sc
+    wheel = a.wheel
+    occupied = a.occupied
+    spare_packets = len(a.packets) - sc[N_NODES]
+    spare_credits = len(a.credits) - sc[N_LINKS]
+    spare_far = len(a.far) - sc[N_NODES] - 2 * sc[N_LINKS]
+    mask = len(wheel) - 1
+    done = 0
+    while True:
+        if sc[N_PK] > spare_packets or sc[N_CR] > spare_credits or sc[N_FAR] > spare_far:
+            return GROW
+        now = next_tick(sc, occupied)
+        if sc[N_TIMERS] > 0:
+            now = min(now, a.timers[0, 0])
+        if sc[N_FAR] > 0:
+            now = min(now, a.far[0, 0])
+        if now == NONE:
+            return DONE
+        if now > until:
+            return UNTIL
+        if done > budget:
+            return PAUSE
+        sc[NOW] = now
+        if sc[N_FAR] > 0:
+            bring_near(sc, a.links, wheel, occupied, a.far, a.packets)
+        if sc[N_TIMERS] > 0 and a.timers[0, 0] == now:
+            rank_phase(pr, now)
+        bucket = now & mask
+        if wheel[bucket, 0] >= 0:
+            done += arrival_phase(a, pr, rt, bucket)
+        if wheel[bucket, 1] >= 0:
+            start_phase(a, bucket)
+        unmark(sc, occupied, bucket)

@@ -1,0 +1,202 @@
+"""Events: a time wheel for packets and links, heaps for ranks and for what is far away.
+
+The wheel is a ring of buckets, one a tick, with a bit for every bucket that may hold
+something and a second level of bits over the words of the first. A bucket is a linked list;
+its order does not matter, since what happens in one tick is put into the model's order later.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numba.cpython.unsafe.numbers import trailing_zeros
+
+from netsim.packet.tables import (
+    MASK,
+    N_FAR,
+    NEXT,
+    NOW,
+    TRY_NEXT,
+    TRY_PREV,
+    TRY_TICK,
+)
+
+NONE = 1 << 62
+"""A tick that never comes."""
+
+FAR = -2
+"""TRY_PREV of a link whose try is in the far heap; an outdated entry there is skipped."""
+
+
+@njit(cache=True, _nrt=False, inline="always")
+def mark(sc, occupied, tick):
+    """Set the occupancy bits of a tick's bucket; returns the bucket."""
+    bucket = tick & sc[MASK]
+    w = bucket >> 6
+    occupied[w] |= np.uint64(1) << np.uint64(bucket & 63)
+    occupied[((sc[MASK] + 1) >> 6) + (w >> 6)] |= np.uint64(1) << np.uint64(w & 63)
+    return bucket
+
+
+@njit(cache=True, _nrt=False, inline="always")
+def unmark(sc, occupied, bucket):
+    """Clear the bits of a bucket that has been worked off."""
+    w = bucket >> 6
+    occupied[w] &= ~(np.uint64(1) << np.uint64(bucket & 63))
+    if occupied[w] == 0:
+        occupied[((sc[MASK] + 1) >> 6) + (w >> 6)] &= ~(np.uint64(1) << np.uint64(w & 63))
+
+
+@njit(cache=True, _nrt=False, inline="always")
+def next_tick(sc, occupied):
+    """The first tick >= NOW whose bucket is marked; NONE if there is none."""
+    now = sc[NOW]
+    size = sc[MASK] + 1
+    bucket = now & sc[MASK]
+    w = bucket >> 6
+    bits = occupied[w] >> np.uint64(bucket & 63)
+    if bits != 0:
+        return now + trailing_zeros(bits)
+    upper = size >> 6
+    n_upper = len(occupied) - upper
+    g = w >> 6
+    k = w & 63
+    bits = np.uint64(0)
+    if k < 63:
+        bits = occupied[upper + g] >> np.uint64(k + 1)
+    if bits != 0:
+        w += 1 + np.int64(trailing_zeros(bits))
+        return now + (w << 6) + trailing_zeros(occupied[w]) - bucket
+    for i in range(1, n_upper + 1):
+        g2 = g + i
+        if g2 >= n_upper:
+            g2 -= n_upper
+        bits = occupied[upper + g2]
+        if bits != 0:
+            w = (g2 << 6) + np.int64(trailing_zeros(bits))
+            ahead = (w << 6) + np.int64(trailing_zeros(occupied[w])) - bucket
+            if ahead <= 0:
+                ahead += size
+            return now + ahead
+    return NONE
+
+
+@njit(cache=True, _nrt=False)
+def heap_push(heap, n, tick, item):
+    """Push (tick, item) on a binary heap of ``n`` entries sorted by tick, then item."""
+    k = n
+    while k > 0:
+        up = (k - 1) >> 1
+        if heap[up, 0] < tick or (heap[up, 0] == tick and heap[up, 1] <= item):
+            break
+        heap[k, 0] = heap[up, 0]
+        heap[k, 1] = heap[up, 1]
+        k = up
+    heap[k, 0] = tick
+    heap[k, 1] = item
+
+
+@njit(cache=True, _nrt=False)
+def heap_pop(heap, n):
+    """Remove the top of a heap of ``n`` entries (read it before)."""
+    n -= 1
+    tick = heap[n, 0]
+    item = heap[n, 1]
+    k = 0
+    while True:
+        c = 2 * k + 1
+        if c >= n:
+            break
+        if c + 1 < n and (
+            heap[c + 1, 0] < heap[c, 0]
+            or (heap[c + 1, 0] == heap[c, 0] and heap[c + 1, 1] < heap[c, 1])
+        ):
+            c += 1
+        if tick < heap[c, 0] or (tick == heap[c, 0] and item <= heap[c, 1]):
+            break
+        heap[k, 0] = heap[c, 0]
+        heap[k, 1] = heap[c, 1]
+        k = c
+    heap[k, 0] = tick
+    heap[k, 1] = item
+
+
+@njit(cache=True, _nrt=False, inline="always")
+def add_arrival(sc, wheel, occupied, far, packets, p, tick):
+    """Let packet ``p`` arrive at ``tick``."""
+    if tick - sc[NOW] <= sc[MASK]:
+        bucket = mark(sc, occupied, tick)
+        packets[p, NEXT] = wheel[bucket, 0]
+        wheel[bucket, 0] = p
+    else:
+        heap_push(far, sc[N_FAR], tick, np.int64(p) << 1)
+        sc[N_FAR] += 1
+
+
+@njit(cache=True, _nrt=False)
+def move_try(sc, links, wheel, occupied, far, link, tick):
+    """Set the try of ``link`` to ``tick``, taking it out of its bucket if it is in one."""
+    before = links[link, TRY_PREV]
+    if links[link, TRY_TICK] != NONE and before != FAR:
+        after = links[link, TRY_NEXT]
+        if before >= 0:
+            links[before, TRY_NEXT] = after
+        else:
+            wheel[links[link, TRY_TICK] & sc[MASK], 1] = after
+        if after >= 0:
+            links[after, TRY_PREV] = before
+    links[link, TRY_TICK] = tick
+    if tick - sc[NOW] <= sc[MASK]:
+        bucket = mark(sc, occupied, tick)
+        head = np.int64(wheel[bucket, 1])
+        links[link, TRY_NEXT] = head
+        links[link, TRY_PREV] = -1
+        if head >= 0:
+            links[head, TRY_PREV] = link
+        wheel[bucket, 1] = link
+    else:
+        links[link, TRY_PREV] = FAR
+        heap_push(far, sc[N_FAR], tick, (np.int64(link) << 1) | 1)
+        sc[N_FAR] += 1
+
+
+@njit(cache=True, _nrt=False, inline="always")
+def add_try(sc, links, wheel, occupied, far, link, tick):
+    """Make sure that ``link`` is tried at ``tick`` or before."""
+    if tick < links[link, TRY_TICK]:
+        move_try(sc, links, wheel, occupied, far, link, tick)
+
+
+@njit(cache=True, _nrt=False)
+def bring_near(sc, links, wheel, occupied, far, packets):
+    """Move what the far heap holds within the wheel's reach into the wheel."""
+    while sc[N_FAR] > 0 and far[0, 0] - sc[NOW] <= sc[MASK]:
+        tick = far[0, 0]
+        item = far[0, 1]
+        heap_pop(far, sc[N_FAR])
+        sc[N_FAR] -= 1
+        if item & 1 == 0:
+            add_arrival(sc, wheel, occupied, far, packets, item >> 1, tick)
+        else:
+            link = item >> 1
+            if links[link, TRY_PREV] == FAR and links[link, TRY_TICK] == tick:
+                links[link, TRY_TICK] = NONE
+                move_try(sc, links, wheel, occupied, far, link, tick)
+
+
+@njit(cache=True, _nrt=False)
+def sort_batch(a, first):
+    """Sort ``a[first:]`` in place (Shell's gaps; mostly tiny, mostly sorted)."""
+    n = len(a) - first
+    gap = 1
+    while gap < n // 9:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(first + gap, len(a)):
+            v = a[i]
+            j = i
+            while j - gap >= first and a[j - gap] > v:
+                a[j] = a[j - gap]
+                j -= gap
+            a[j] = v
+        gap //= 3

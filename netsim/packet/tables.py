@@ -1,0 +1,100 @@
+"""The arrays that the packet kernels work on, packed by what they describe. Times are ticks.
+
+Few, wide arrays: a row is a cache line or two, and a compiled function that takes ten arrays
+is called for a few nanoseconds where one that takes fifty pays a microsecond.
+All lists are linked by index; -1 ends them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+# scalars: SC[...]
+(NOW, MASK, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
+ READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED, USES_CHANCE,
+ ROOM_VC, HAS_COMPUTE, HAS_RECV_COST, RECORD) = range(25)  # fmt: skip
+N_SCALARS = 32
+
+# links: L[link, ...]; what is looked at without a start comes first, in one cache line
+(FREE_AT, WAITING, TRY_TICK, TRY_NEXT, TRY_PREV, LATENCY, BANDWIDTH, DST,
+ LAST_VC, STALL_START, PACKETS, BYTES, BUSY, STALLS, STALL_TIME) = range(15)  # fmt: skip
+L_WIDTH = 16
+
+# channels: Q[link << VSHIFT | vc, ...] (int32); SPACE and ROOM of ejection links never change
+FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_HEAD, CREDIT_TAIL, BLOCKED = range(7)
+Q_WIDTH = 8
+
+# packets: PK[packet, ...]; VISIT is packet number << 16 | routers visited; HOLDS is the
+# channel whose buffer (or link, on its way) the packet occupies
+NEXT, MESSAGE, VISIT, STATE, HOLDS, READY, SIZE, TO_NODE = range(8)
+
+# credits: CR[credit, ...] (NEXT is 0 here too)
+CR_TICK, CR_BYTES = 1, 2
+CR_WIDTH = 4
+
+# nodes: N[node, ...]
+NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = range(4)
+
+# ranks: R[rank, ...]
+(STEP, STEP_END, CPU, BEGIN, WAIT, SENDING, RECV_HEAD, RECV_TAIL, FINISH, READY_NEXT,
+ NODE) = range(11)  # fmt: skip
+R_WIDTH = 12
+
+# messages: M[message, ...] (int32)
+M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP = range(5)
+M_WIDTH = 8
+
+# steps: S[step, ...] (int32); one row more than there are steps, for the last FIRST_SEND
+ARRIVED, NEED, FIRST_SEND = range(3)
+S_WIDTH = 4
+
+
+class Arrays(NamedTuple):
+    """Everything `kernels_engine.run` gets but the routing's tables.
+
+    Attributes
+    ----------
+    sc : (N_SCALARS,) scalars
+    links, channels, packets, credits, nodes, ranks, messages, steps
+        Rows as told above.
+    compute, recv_cost
+        Of the program; length 1 if all zero.
+    message_post, message_finish
+        Length 1 if messages are not recorded.
+    ser : (bandwidths, size classes) serialisation
+    wire : (size classes,) bytes
+    wheel : (ticks, 2) int32: first arriving packet, first link to try
+    occupied : words of bits over the wheel's buckets, then words of bits over those words
+    batch : (n_links + 1,) scratch
+    timers, far : heaps of (tick, item)
+    out_ptr, out_link : router-to-router links that leave each router
+    """
+
+    sc: I64
+    links: I64
+    channels: I32
+    packets: I64
+    credits: I64
+    nodes: I64
+    ranks: I64
+    messages: I32
+    steps: I32
+    compute: I64
+    recv_cost: I64
+    message_post: I64
+    message_finish: I64
+    ser: I64
+    wire: I64
+    wheel: I32
+    occupied: NDArray[np.uint64]
+    batch: I64
+    timers: I64
+    far: I64
+    out_ptr: I32
+    out_link: I32

@@ -16,6 +16,10 @@ from alloc.dragonfly.rrr import RoundRobinRouter
 from alloc.dragonfly.simple import Simple
 from alloc.dragonfly.slurm import Slurm
 from alloc.dragonfly.slurm_dragonfly import SlurmDragonfly
+from alloc.fattree.jigsaw import Jigsaw
+from alloc.fattree.laas import Laas
+from alloc.fattree.slurm_tree import SlurmTree
+from alloc.fattree.ta import TopologyAware
 from alloc.first_free import Baseline
 from alloc.policy import Policy
 from alloc.random_nodes import RandomNodes
@@ -53,6 +57,10 @@ _CLASSES: tuple[tuple[type[Policy], str], ...] = (
     (RoundRobinRouter, "dragonfly"),
     (LevelSpread, "dragonfly"),
     (Jokanovic, "dragonfly"),
+    (SlurmTree, "fattree"),
+    (TopologyAware, "fattree"),
+    (Laas, "fattree"),
+    (Jigsaw, "fattree"),
 )
 
 POLICIES: dict[str, PolicyEntry] = {

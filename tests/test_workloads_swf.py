@@ -123,6 +123,7 @@ def test_a_broken_line_is_named(tmp_path: Path, bad: str, message: str) -> None:
         ("b.swf.gz", gzip.compress(b"1 2 3 " * 1000)[:-20], "the gzip file is truncated"),
         ("c.swf.gz", gzip.compress(b"1 2 3 " * 1000)[:12] + b"\xff" * 40, "the gzip file is"),
         ("d.swf", b"; only a header\n", "no job can be used .the log has no job lines"),
+        ("f.swf", line(f12=2**31).encode(), "a job has user = 2147483648; at most"),
         ("e.swf", line(f4=-1).encode(), "no job can be used .1 with run time missing or 0"),
     ],
 )
@@ -238,6 +239,7 @@ def test_csv(tmp_path: Path) -> None:
         ("job,nodes,arrival_s,run_s\n1,2,3\n", "jobs.csv:2: 3 fields; the header has 4"),
         ("job,nodes,arrival_s,run_s\n1,2,x,3\n", r"jobs.csv:2: field 3 \(arrival_s\) is 'x'; a n"),
         ("job,nodes,arrival_s,run_s\n1,2.5,0,3\n", r"field 2 \(nodes\) is '2.5'; a whole"),
+        ("job,nodes,arrival_s,run_s\n1,3e9,0,3\n", r"field 2 \(nodes\) is '3e9'; a whole"),
         ("job,nodes,arrival_s,run_s\n1,0,0,3\n", r"field 2 \(nodes\) is '0'; it must be above 0"),
         ("job,nodes,arrival_s,run_s\n1,2,0,0\n", r"field 4 \(run_s\) is '0'; it must be above 0"),
         ("job,nodes,arrival_s,run_s\n1,2,-1,3\n", r"\(arrival_s\) is '-1'; it must be at least 0"),

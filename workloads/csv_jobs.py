@@ -15,6 +15,7 @@ from workloads.text import read_text
 
 NEEDED = ("job", "nodes", "arrival_s", "run_s")
 OPTIONAL = ("requested_s", "user", "project", "wait_s")
+_MOST = 2**31 - 1
 _WHOLE = ("job", "nodes", "user", "project")
 
 
@@ -56,9 +57,10 @@ def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
                 raise NetcosimError(
                     f"{where}: field {field} ({column}) is {cell!r}; a number is needed"
                 )
-            if column in _WHOLE and value != int(value):
+            if column in _WHOLE and (value != int(value) or abs(value) > _MOST):
                 raise NetcosimError(
-                    f"{where}: field {field} ({column}) is {cell!r}; a whole number is needed"
+                    f"{where}: field {field} ({column}) is {cell!r}; a whole number up to {_MOST} "
+                    "is needed"
                 )
             least = {"nodes": 1.0, "run_s": 0.0, "arrival_s": 0.0}.get(column)
             if least is not None and (value < least or (column == "run_s" and value == 0)):

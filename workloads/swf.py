@@ -99,8 +99,11 @@ def read_swf(
     if not keep.any():
         why = "; ".join(f"{count} with {reason}" for reason, count in dropped.items())
         raise NetcosimError(f"{path}: no job can be used ({why or 'the log has no job lines'})")
-    if nodes[keep].max() > np.iinfo(np.int32).max:
-        raise NetcosimError(f"{path}: a job has {nodes[keep].max():.0f} nodes; too many to be true")
+    for what, column in (("nodes", nodes), ("user", rows[:, 11]), ("group", rows[:, 12])):
+        if column[keep].max() > np.iinfo(np.int32).max:
+            raise NetcosimError(
+                f"{path}: a job has {what} = {column[keep].max():.0f}; at most 2147483647 is read"
+            )
     used = rows[keep]
     order = np.argsort(used[:, 1], kind="stable")
     used, nodes = used[order], nodes[keep][order]

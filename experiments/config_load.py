@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from experiments.config import Config, MachineSection
+from experiments.config import Config, MachineSection, WorkloadSection
 from experiments.config_errors import ConfigError, config_error, model_inside
 from experiments.config_machine import list_parameters, machine_section, short_name
 from experiments.expand import expand
@@ -204,3 +204,16 @@ class _NamedFile:
     def __exit__(self, kind: object, value: BaseException | None, trace: object) -> None:
         if isinstance(value, NetcosimError):
             raise NetcosimError(f"{self.path}: {value}") from None
+
+
+def validated_workload(content: Mapping[str, Any]) -> WorkloadSection:
+    """A ``[workload]`` section alone, for commands that take it as options.
+
+    Raises
+    ------
+    ConfigError
+    """
+    try:
+        return WorkloadSection.model_validate(dict(content))
+    except ValidationError as error:
+        raise config_error(error, content, WorkloadSection, {}) from None

@@ -1,0 +1,94 @@
+"""Bisection pairing: ping-pong between far partners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError, unknown_name
+from netsim.traffic import Program
+from patterns.build import build_program, check_common, join, make_messages, select
+
+MODES = ("both", "ping-pong")
+
+
+def _partners(
+    n_ranks: int, partner: Sequence[int] | NDArray[np.integer] | None
+) -> NDArray[np.int64]:
+    """Checked partner of each rank; a rank that is its own partner stays idle."""
+    ranks = np.arange(n_ranks, dtype=np.int64)
+    if partner is None:
+        half = n_ranks // 2
+        return np.where(ranks < half, ranks + half, np.where(ranks < 2 * half, ranks - half, ranks))
+    given = np.asarray(partner, dtype=np.int64)
+    if given.shape != (n_ranks,) or given.min() < 0 or given.max() >= n_ranks:
+        raise NetcosimError(f"bisection-pairing: partner needs {n_ranks} ranks below {n_ranks}")
+    wrong = np.flatnonzero(given[given] != ranks)
+    if len(wrong):
+        r = int(wrong[0])
+        raise NetcosimError(
+            f"bisection-pairing: the partner of rank {r} is {given[r]}, "
+            f"but the partner of {given[r]} is {given[given[r]]}"
+        )
+    return given
+
+
+def bisection_pairing(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int = 1,
+    partner: Sequence[int] | NDArray[np.integer] | None = None,
+    rounds: int = 26,
+    warmup_rounds: int = 4,
+    chunks: int = 1,
+    mode: str = "both",
+) -> Program:
+    """Rounds of exchange with a fixed partner; no synchronisation across pairs.
+
+    The bisection pairing experiment (furthest-node scheme) of Oltchik et al., section
+    4.1: 4 warm-up rounds and 26 counted ones, in each of which both sides send 16 chunks
+    of 0.1342 GB at the same time.
+
+    Parameters
+    ----------
+    n_ranks, message_bytes, iterations : int
+        An iteration is ``warmup_rounds + rounds`` rounds.
+    partner : (n_ranks,) int, optional
+        Partner of each rank, its own inverse; a rank that is its own partner idles. The furthest
+        node depends on the topology, so the caller gives it. If left out: rank i and
+        i + n/2 (the last rank idles if n is odd).
+    rounds, warmup_rounds : int
+        Warm-up rounds are plain rounds; who measures leaves them out.
+    chunks : int
+        Messages a round and direction.
+    mode : {"both", "ping-pong"}
+        both: the two sides send at the same time. ping-pong: the upper rank answers.
+
+    Raises
+    ------
+    NetcosimError
+        A number below its minimum, a partner list that is no pairing, an unknown mode.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    if rounds < 1 or warmup_rounds < 0 or chunks < 1:
+        raise NetcosimError(
+            f"bisection-pairing: rounds = {rounds}, warmup_rounds = {warmup_rounds}, "
+            f"chunks = {chunks}; at least 1, 0 and 1 are needed"
+        )
+    if mode not in MODES:
+        raise unknown_name("bisection-pairing mode", mode, MODES)
+    other = _partners(n_ranks, partner)
+    src = np.arange(n_ranks, dtype=np.int64)
+    if mode == "both":
+        one = make_messages(src, 0, other, 0, message_bytes)
+        n_steps = 1
+    else:
+        # The lower rank sends in step 0 and waits there for the answer; the upper waits in
+        # step 0 and answers in step 1.
+        one = make_messages(src, (src > other).astype(np.int64), other, 0, message_bytes)
+        n_steps = 2
+    one = select(one, one.src != one.dst)
+    messages = join([one] * chunks)
+    return build_program(n_ranks, n_steps, messages, iterations * (rounds + warmup_rounds))

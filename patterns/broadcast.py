@@ -1,0 +1,48 @@
+"""Broadcast: one central rank sends to all others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netsim.errors import unknown_name
+from netsim.traffic import Program
+from patterns.build import build_program, check_common, make_messages
+
+ALGORITHMS = ("flat", "binomial")
+
+
+def broadcast(
+    n_ranks: int, message_bytes: int, iterations: int = 1, algorithm: str = "flat"
+) -> Program:
+    """Rank 0 sends ``message_bytes`` to each other rank.
+
+    Parameters
+    ----------
+    n_ranks, message_bytes, iterations : int
+        All at least 1. The Level-Spread paper sends elements of 8 bytes, so its "1 KB"
+        broadcast is ``message_bytes=8000`` here.
+    algorithm : {"flat", "binomial"}
+        flat: rank 0 posts all messages in one step. binomial: a rank with the data
+        passes it on; rank r gets it from r without its highest bit.
+
+    Notes
+    -----
+    Rank 0 waits for nobody, so with several iterations it runs ahead of the others.
+
+    Raises
+    ------
+    NetcosimError
+        A number below 1, an unknown algorithm.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    if algorithm not in ALGORITHMS:
+        raise unknown_name("broadcast algorithm", algorithm, ALGORITHMS)
+    others = np.arange(1, n_ranks)
+    if algorithm == "flat":
+        messages = make_messages(0, 0, others, 0, message_bytes)
+        return build_program(n_ranks, 1, messages, iterations)
+    highest = 1 << (np.frexp(others.astype(np.float64))[1].astype(np.int64) - 1)
+    # Step 0 waits for the parent, step 1 sends to the children, nearest subtree last: the
+    # child with the most descendants is the one at the smallest distance.
+    messages = make_messages(others - highest, 1, others, 0, message_bytes)
+    return build_program(n_ranks, 2, messages, iterations)

@@ -1,0 +1,155 @@
+"""From lists of messages, each with the steps it belongs to, to a Program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+
+
+@dataclass(frozen=True, eq=False)
+class Messages:
+    """Messages of one iteration; steps are numbered from 0 at each rank.
+
+    Attributes
+    ----------
+    src, dst : (m,) int64
+        Sending and receiving rank.
+    src_step : (m,) int64
+        Step of the sender in which the message is posted. Messages of one step are
+        posted in the order of the arrays.
+    dst_step : (m,) int64
+        Step of the receiver that the message counts toward.
+    n_bytes : (m,) int64
+        At least 1.
+    """
+
+    src: NDArray[np.int64]
+    src_step: NDArray[np.int64]
+    dst: NDArray[np.int64]
+    dst_step: NDArray[np.int64]
+    n_bytes: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
+def make_messages(
+    src: ArrayLike, src_step: ArrayLike, dst: ArrayLike, dst_step: ArrayLike, n_bytes: ArrayLike
+) -> Messages:
+    """Messages of arrays that broadcast against each other; flattened in C order."""
+    columns = np.broadcast_arrays(src, src_step, dst, dst_step, n_bytes)
+    a, b, c, d, e = (np.ascontiguousarray(x, dtype=np.int64).reshape(-1) for x in columns)
+    return Messages(a, b, c, d, e)
+
+
+def select(messages: Messages, keep: NDArray[np.bool_]) -> Messages:
+    """The messages where ``keep`` is true."""
+    m = messages
+    return Messages(m.src[keep], m.src_step[keep], m.dst[keep], m.dst_step[keep], m.n_bytes[keep])
+
+
+def join(parts: Sequence[Messages]) -> Messages:
+    """All messages of several lists, in that order."""
+    if not parts:
+        return make_messages([], [], [], [], [])
+    return Messages(
+        np.concatenate([p.src for p in parts]),
+        np.concatenate([p.src_step for p in parts]),
+        np.concatenate([p.dst for p in parts]),
+        np.concatenate([p.dst_step for p in parts]),
+        np.concatenate([p.n_bytes for p in parts]),
+    )
+
+
+def check_common(n_ranks: int, message_bytes: int, iterations: int) -> None:
+    """Raise NetcosimError unless all three are at least 1."""
+    for key, value in (
+        ("n_ranks", n_ranks),
+        ("message_bytes", message_bytes),
+        ("iterations", iterations),
+    ):
+        if value < 1:
+            raise NetcosimError(f"pattern: {key} = {value}; it must be at least 1")
+
+
+def build_program(
+    n_ranks: int,
+    n_steps: int | NDArray[np.int64],
+    messages: Messages,
+    iterations: int = 1,
+    compute_s: ArrayLike = 0.0,
+    wait: bool = True,
+) -> Program:
+    """Make the Program in which every rank repeats its steps ``iterations`` times.
+
+    Parameters
+    ----------
+    n_ranks : int
+    n_steps : int or (n_ranks,) int
+        Steps of one iteration, the same for all ranks or one number a rank.
+    messages : Messages
+        Of one iteration.
+    iterations : int
+    compute_s : float, (n_steps,) or (all steps of one iteration,) float
+        Seconds of computing before the sends of a step: one value for all steps, one a
+        step (if all ranks have the same steps), or one for each step of each rank.
+    wait : bool
+        True: a step waits for all messages that name it. False: nobody waits.
+
+    Returns
+    -------
+    Program
+    """
+    per_rank = np.broadcast_to(np.asarray(n_steps, dtype=np.int64), (n_ranks,))
+    once_ptr = np.concatenate(([0], np.cumsum(per_rank)))
+    step_ptr = once_ptr * iterations
+    rounds = np.arange(iterations, dtype=np.int64)[:, None]
+    sender = step_ptr[messages.src] + messages.src_step
+    receiver = step_ptr[messages.dst] + messages.dst_step
+    if iterations > 1:
+        sender = (sender + rounds * per_rank[messages.src]).reshape(-1)
+        receiver = (receiver + rounds * per_rank[messages.dst]).reshape(-1)
+    dst, n_bytes = np.tile(messages.dst, iterations), np.tile(messages.n_bytes, iterations)
+    if len(sender) > 1 and np.any(sender[1:] < sender[:-1]):
+        order = np.argsort(sender, kind="stable")
+        sender, receiver, dst, n_bytes = sender[order], receiver[order], dst[order], n_bytes[order]
+    total = int(step_ptr[-1])
+    sends = np.bincount(sender, minlength=total)
+    need = np.bincount(receiver, minlength=total) if wait else np.zeros(total)
+    return Program(
+        n_ranks=n_ranks,
+        step_ptr=step_ptr,
+        compute_s=_compute(np.asarray(compute_s, dtype=np.float64), per_rank, iterations),
+        recv_need=need.astype(np.int32),
+        send_ptr=np.concatenate(([0], np.cumsum(sends))).astype(np.int64),
+        send_dst=dst.astype(np.int32),
+        send_bytes=n_bytes,
+        send_step=receiver,
+    )
+
+
+def _compute(
+    compute_s: NDArray[np.float64], per_rank: NDArray[np.int64], iterations: int
+) -> NDArray[np.float64]:
+    """(all steps,) seconds, rank after rank, iteration after iteration."""
+    once = int(per_rank.sum())
+    if compute_s.ndim == 0:
+        return np.full(once * iterations, float(compute_s))
+    if len(compute_s) != once:
+        compute_s = np.tile(compute_s, len(per_rank))
+    if len(compute_s) != once:
+        raise NetcosimError(f"pattern: {len(compute_s)} compute times for {once} steps")
+    if iterations == 1:
+        return compute_s.copy()
+    # Element j of a rank's repeated steps is element j mod (its steps) of its first steps.
+    ptr = np.cumsum(per_rank) - per_rank
+    owner = np.repeat(np.arange(len(per_rank)), per_rank * iterations)
+    inside = np.arange(once * iterations) - (ptr * iterations)[owner]
+    picked: NDArray[np.float64] = compute_s[ptr[owner] + inside % per_rank[owner]]
+    return picked

@@ -1,0 +1,98 @@
+"""Who sends to whom in the standard synthetic loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from patterns.grid import coordinates, ranks_at
+
+Destinations = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.int64]]
+"""Receiver of each message, given the sender of each message and a generator."""
+
+
+def _need_two(n_ranks: int, name: str) -> None:
+    if n_ranks < 2:
+        raise NetcosimError(f"{name}: {n_ranks} rank has nobody to send to; 2 are needed")
+
+
+def uniform_random_destinations(n_ranks: int) -> Destinations:
+    """Any other rank with equal chance, drawn anew for each message."""
+    _need_two(n_ranks, "uniform-random")
+
+    def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        return (src + rng.integers(1, n_ranks, len(src))) % n_ranks
+
+    return draw
+
+
+def permutation_destinations(n_ranks: int, rng: np.random.Generator) -> Destinations:
+    """One fixed random permutation in which nobody sends to itself (uniform over those)."""
+    _need_two(n_ranks, "permutation")
+    ranks = np.arange(n_ranks)
+    table = rng.permutation(n_ranks)
+    while np.any(table == ranks):  # about e = 2.7 tries at any size
+        table = rng.permutation(n_ranks)
+
+    def look_up(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        return table[src]
+
+    return look_up
+
+
+def shift_destinations(n_ranks: int, shift: int) -> Destinations:
+    """Rank r sends to r + shift, around the end."""
+
+    def move(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        return (src + shift) % n_ranks
+
+    return move
+
+
+def tornado_destinations(grid: Sequence[int]) -> Destinations:
+    """Almost half way around each dimension: ``ceil(k / 2) - 1`` of k (Dally and Towles).
+
+    Parameters
+    ----------
+    grid : sequence of int
+        Ranks along each dimension, the first one fastest. A side of 1 or 2 moves
+        nothing, so a rank may send to itself.
+    """
+    sides = np.asarray(grid, dtype=np.int64)
+    table = ranks_at(coordinates(grid) + (sides + 1) // 2 - 1, grid)
+
+    def look_up(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        return table[src]
+
+    return look_up
+
+
+def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> Destinations:
+    """A random rank of the group that is ``offset`` after one's own (Kim et al., ISCA 2008).
+
+    Groups are consecutive ranks; the last one may be smaller. On a dragonfly with one
+    rank a node and ``group_size = a * p`` all traffic of a group wants one global link.
+
+    Raises
+    ------
+    NetcosimError
+        Fewer than two groups, a shift onto one's own group.
+    """
+    if group_size < 1:
+        raise NetcosimError(f"adversarial: group_size = {group_size}; it must be at least 1")
+    n_groups = -(-n_ranks // group_size)
+    if n_groups < 2 or offset % n_groups == 0:
+        raise NetcosimError(
+            f"adversarial: {n_ranks} ranks in groups of {group_size} with offset {offset} send "
+            "inside their own group; two groups and another offset are needed"
+        )
+
+    def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        first = (src // group_size + offset) % n_groups * group_size
+        size = np.minimum(group_size, n_ranks - first)
+        return first + rng.integers(0, size)
+
+    return draw

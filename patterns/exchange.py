@@ -1,0 +1,67 @@
+"""All-to-all inside groups of ranks: the building block of several patterns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from netsim.errors import unknown_name
+from patterns.build import Messages, make_messages, select
+
+ORDERS = ("ring", "pairwise", "at-once")
+
+
+def n_exchange_steps(group_size: int, order: str = "ring") -> int:
+    """Steps that `group_all_to_all` takes.
+
+    Raises
+    ------
+    NetcosimError
+        Unknown order.
+    """
+    if order not in ORDERS:
+        raise unknown_name("all-to-all order", order, ORDERS)
+    return min(1, group_size - 1) if order == "at-once" else group_size - 1
+
+
+def group_all_to_all(
+    members: NDArray[np.int64], n_bytes: ArrayLike, first_step: int = 0, order: str = "ring"
+) -> Messages:
+    """Every rank of a group sends to every other rank of its group.
+
+    Parameters
+    ----------
+    members : (n_groups, p) int
+        Ranks of each group.
+    n_bytes : int or array that broadcasts to (n_groups, p, p)
+        Bytes from member i to member j; 0 sends nothing.
+    first_step : int
+        Step of every rank in which the exchange begins.
+    order : {"ring", "pairwise", "at-once"}
+        ring: in step s (from 1) member i sends to i + s and waits for the message of
+        i - s. pairwise: the partner in step s is i XOR s where p is a power of two, else
+        as ring. at-once: all sends in one step, in ring order, then one wait for all.
+
+    Returns
+    -------
+    Messages
+
+    Raises
+    ------
+    NetcosimError
+        Unknown order.
+    """
+    n_exchange_steps(1, order)
+    n_groups, p = members.shape
+    i = np.arange(p)[:, None]
+    s = np.arange(1, p)[None, :]
+    xor = order == "pairwise" and p & (p - 1) == 0
+    j = i ^ s if xor else (i + s) % p
+    sizes = np.broadcast_to(np.asarray(n_bytes, dtype=np.int64), (n_groups, p, p))
+    step = first_step + (0 * s if order == "at-once" else s - 1)
+    messages = make_messages(
+        members[:, :, None], step[None], members[:, j], step[None], sizes[:, i, j]
+    )
+    if len(messages) and messages.n_bytes.min() < 1:
+        messages = select(messages, messages.n_bytes > 0)
+    return messages

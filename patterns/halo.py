@@ -1,0 +1,70 @@
+"""What the halo exchanges share: neighbours on an open (not periodic) grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import unknown_name
+from netsim.traffic import Program
+from patterns.build import build_program, join, make_messages
+from patterns.grid import coordinates, ranks_at
+
+EXCHANGES = ("at-once", "by-dimension")
+
+
+def offsets(n_dims: int, n_nonzero: int) -> NDArray[np.int64]:
+    """(k, n_dims) neighbour offsets in -1, 0, 1 with so many nonzero entries.
+
+    Along the first dimension first, the lower neighbour before the upper.
+    """
+    cube = np.stack(np.meshgrid(*[[-1, 0, 1]] * n_dims, indexing="ij"), axis=-1)
+    rows = cube.reshape(-1, n_dims)
+    rows = rows[np.count_nonzero(rows, axis=1) == n_nonzero]
+    return np.array(sorted(rows.tolist(), key=lambda o: ([v == 0 for v in o], o)), dtype=np.int64)
+
+
+def halo_program(
+    grid: Sequence[int],
+    offset_bytes: Sequence[tuple[NDArray[np.int64], int]],
+    iterations: int,
+    exchange: str = "at-once",
+) -> Program:
+    """Exchange with every neighbour that exists.
+
+    Parameters
+    ----------
+    grid : sequence of int
+        Ranks along each dimension, first dimension fastest, not periodic.
+    offset_bytes : sequence of ((k, n_dims) int, int)
+        Neighbour offsets and the bytes of a message to them.
+    iterations : int
+    exchange : {"at-once", "by-dimension"}
+        at-once: one step an iteration with all sends and one wait for all.
+        by-dimension: one step a dimension; only for offsets along one dimension.
+
+    Raises
+    ------
+    NetcosimError
+        Unknown exchange.
+    """
+    if exchange not in EXCHANGES:
+        raise unknown_name("halo exchange", exchange, EXCHANGES)
+    at = coordinates(grid)
+    n_ranks = len(at)
+    by_dimension = exchange == "by-dimension"
+    parts = []
+    for shifts, n_bytes in offset_bytes:
+        for shift in shifts:
+            there = at + shift
+            src = np.flatnonzero(np.all((there >= 0) & (there < np.asarray(grid)), axis=1))
+            step = int(np.argmax(shift != 0)) if by_dimension else 0
+            parts.append(make_messages(src, step, ranks_at(there[src], grid), step, n_bytes))
+    return build_program(n_ranks, len(grid) if by_dimension else 1, join(parts), iterations)
+
+
+def scaled_bytes(at_1000: int, message_bytes: int) -> int:
+    """Bytes in proportion to M, given those at M = 1000; at least 1."""
+    return max(1, round(at_1000 * message_bytes / 1000))

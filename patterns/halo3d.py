@@ -1,0 +1,43 @@
+"""Halo exchange with the 6 nearest neighbours of a 3D grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from netsim.traffic import Program
+from patterns.build import check_common
+from patterns.grid import check_grid, motif_grid_3d
+from patterns.halo import halo_program, offsets, scaled_bytes
+
+FACE_BYTES_AT_1000 = 2048
+"""A face of 16 x 16 cells of 8 bytes, the Level-Spread paper's face at M = 1000."""
+
+
+def halo3d(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int = 1,
+    grid: Sequence[int] | None = None,
+    exchange: str = "at-once",
+) -> Program:
+    """Each rank exchanges a face with up to 6 neighbours; not periodic.
+
+    Parameters
+    ----------
+    n_ranks, iterations : int
+    message_bytes : int
+        M: a face has 2.048 M bytes (2048 at M = 1000, as in the Level-Spread paper).
+    grid : (x, y, z), optional
+        `patterns.grid.motif_grid_3d` if left out.
+    exchange : {"at-once", "by-dimension"}
+        See `patterns.halo.halo_program`.
+
+    Raises
+    ------
+    NetcosimError
+        A number below 1, a grid that does not fit, an unknown exchange.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    sides = motif_grid_3d(n_ranks) if grid is None else check_grid(grid, n_ranks, 3)
+    face = scaled_bytes(FACE_BYTES_AT_1000, message_bytes)
+    return halo_program(sides, [(offsets(3, 1), face)], iterations, exchange)

@@ -1,0 +1,47 @@
+"""Task mapping: which rank sits on which node of its job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+
+MAPPINGS: dict[str, str] = {
+    "in-order": "ranks fill the job's nodes in the order of the placement",
+    "random": "ranks fill the job's nodes in a random order",
+}
+
+
+def _nodes(nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int) -> NDArray[np.int32]:
+    if ranks_per_node < 1:
+        raise NetcosimError(f"ranks_per_node = {ranks_per_node}; it must be at least 1")
+    return np.array(nodes, dtype=np.int32)
+
+
+def in_order(nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int) -> NDArray[np.int32]:
+    """(n_nodes * ranks_per_node,) int32: node of each rank; rank r is on the (r div k)-th node.
+
+    Raises
+    ------
+    NetcosimError
+        ranks_per_node below 1.
+    """
+    return np.repeat(_nodes(nodes, ranks_per_node), ranks_per_node)
+
+
+def random(
+    nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """As `in_order` after the node list was shuffled: ranks of one node stay together.
+
+    What the Level-Spread paper's scripts do, with two ranks a node.
+
+    Raises
+    ------
+    NetcosimError
+        ranks_per_node below 1.
+    """
+    return np.repeat(rng.permutation(_nodes(nodes, ranks_per_node)), ranks_per_node)

@@ -1,0 +1,157 @@
+"""Open-loop streams for latency-load curves: every rank sends on its own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from netsim.errors import NetcosimError, unknown_name
+from netsim.traffic import Program
+from patterns.build import build_program, check_common, make_messages
+from patterns.destinations import (
+    Destinations,
+    adversarial_destinations,
+    permutation_destinations,
+    shift_destinations,
+    tornado_destinations,
+    uniform_random_destinations,
+)
+
+PROCESSES = ("poisson", "periodic")
+DESTINATIONS: dict[str, tuple[str, ...]] = {
+    "uniform-random": (),
+    "permutation": (),
+    "shift": ("distance",),
+    "tornado": ("grid",),
+    "adversarial": ("group_size", "offset"),
+}
+"""Names that `named_destinations` knows, with their parameters."""
+
+
+def named_destinations(
+    name: str,
+    n_ranks: int,
+    rng: np.random.Generator,
+    params: Mapping[str, object] | None = None,
+) -> Destinations:
+    """The destinations of a standard load by name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `DESTINATIONS`.
+    n_ranks : int
+    rng : numpy.random.Generator
+        Draws the permutation.
+    params : mapping, optional
+        shift: ``distance`` (1). tornado: ``grid`` (one ring). adversarial: ``group_size``
+        (needed), ``offset`` (1).
+
+    Raises
+    ------
+    NetcosimError
+        Unknown name or parameter, a missing group size, too few ranks.
+    """
+    if name not in DESTINATIONS:
+        raise unknown_name("destinations", name, DESTINATIONS)
+    given = dict(params or {})
+    for key in given:
+        if key not in DESTINATIONS[name]:
+            raise unknown_name(f"parameter of {name}", key, DESTINATIONS[name])
+
+    def whole(key: str, default: int | None) -> int:
+        value = given.get(key, default)
+        if not isinstance(value, (int, np.integer)):
+            raise NetcosimError(f"{name}: {key} = {value!r}; a whole number is needed")
+        return int(value)
+
+    if name == "uniform-random":
+        return uniform_random_destinations(n_ranks)
+    if name == "permutation":
+        return permutation_destinations(n_ranks, rng)
+    if name == "shift":
+        return shift_destinations(n_ranks, whole("distance", 1))
+    if name == "adversarial":
+        return adversarial_destinations(n_ranks, whole("group_size", None), whole("offset", 1))
+    grid = given.get("grid", (n_ranks,))
+    if not isinstance(grid, (list, tuple)) or int(np.prod(grid)) != n_ranks:
+        raise NetcosimError(f"tornado: grid = {grid!r}; sides with product {n_ranks} are needed")
+    return tornado_destinations(grid)
+
+
+def open_loop(
+    n_ranks: int,
+    destinations: str | Destinations,
+    message_bytes: int,
+    rate_Bps: float,
+    duration_s: float,
+    rng: np.random.Generator,
+    process: str = "poisson",
+    params: Mapping[str, object] | None = None,
+) -> Program:
+    """Streams of single messages that wait for nothing.
+
+    Each message is a step of its own: it computes for the gap since the message before,
+    then sends. Nobody waits (``recv_need`` is 0 everywhere), so offered load does not fall
+    when the network is full. With a send overhead in the engine each message comes that
+    much later; keep it 0 for latency-load curves. Every rank ends with an empty step, which
+    the messages sent to it name.
+
+    Parameters
+    ----------
+    n_ranks, message_bytes : int
+    destinations : str or callable
+        A name of `DESTINATIONS`, or ``f(src, rng) -> dst`` on arrays of ranks.
+    rate_Bps : float
+        Payload bytes a second that each rank offers.
+    duration_s : float
+        Messages are posted in ``[0, duration_s)``.
+    rng : numpy.random.Generator
+    process : {"poisson", "periodic"}
+        poisson: exponential gaps. periodic: equal gaps from a random phase in the first one.
+    params : mapping, optional
+        Parameters of named destinations.
+
+    Raises
+    ------
+    NetcosimError
+        A rate or duration that is not above 0, an unknown name.
+    """
+    check_common(n_ranks, message_bytes, 1)
+    if not (np.isfinite(rate_Bps) and rate_Bps > 0 and np.isfinite(duration_s) and duration_s > 0):
+        raise NetcosimError(
+            f"open loop: rate_Bps = {rate_Bps}, duration_s = {duration_s}; both must be above 0"
+        )
+    if process not in PROCESSES:
+        raise unknown_name("open-loop process", process, PROCESSES)
+    there = (
+        named_destinations(destinations, n_ranks, rng, params)
+        if isinstance(destinations, str)
+        else destinations
+    )
+    gap_s = message_bytes / rate_Bps
+    if process == "poisson":
+        # Given their number, the times of a Poisson process are independent and uniform.
+        count = rng.poisson(duration_s / gap_s, n_ranks)
+        src = np.repeat(np.arange(n_ranks, dtype=np.int64), count)
+        time = rng.uniform(0.0, duration_s, len(src))
+        time = time[np.lexsort((time, src))]
+    else:
+        phase = rng.uniform(0.0, gap_s, n_ranks)
+        count = np.maximum(0, np.ceil((duration_s - phase) / gap_s)).astype(np.int64)
+        src = np.repeat(np.arange(n_ranks, dtype=np.int64), count)
+        time = phase[src] + (np.arange(len(src)) - (np.cumsum(count) - count)[src]) * gap_s
+    n_steps = (count + 1).astype(np.int64)
+    first = np.cumsum(count) - count
+    number = np.arange(len(src)) - first[src]
+    gaps = np.where(number == 0, time, np.diff(time, prepend=0.0))
+    compute_s = np.zeros(int(n_steps.sum()))
+    compute_s[np.arange(len(src)) + src] = np.maximum(gaps, 0.0)  # one empty step a rank before
+    dst = np.asarray(there(src, rng), dtype=np.int64)
+    if dst.shape != src.shape or (len(dst) and (dst.min() < 0 or dst.max() >= n_ranks)):
+        raise NetcosimError(
+            f"open loop: destinations must be one rank of 0..{n_ranks - 1} a message"
+        )
+    messages = make_messages(src, number, dst, count[dst], message_bytes)
+    return build_program(n_ranks, n_steps, messages, compute_s=compute_s, wait=False)

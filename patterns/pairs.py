@@ -1,0 +1,42 @@
+"""Random pairs: each rank exchanges with one other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netsim.traffic import Program
+from patterns.build import build_program, check_common, make_messages
+
+
+def pairs(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    rng: np.random.Generator,
+    randomize: bool = True,
+) -> Program:
+    """The pairs of the Chatterbug suite: rank r < n/2 exchanges with a rank of the second half.
+
+    Parameters
+    ----------
+    n_ranks, message_bytes, iterations : int
+        Both directions carry ``message_bytes`` (reference: 10 MiB). With an odd rank
+        count the last rank idles (the original wants an even one).
+    rng : numpy.random.Generator
+    randomize : bool
+        True: the second half is shuffled once (uniformly; the original makes 2 n random
+        transpositions). False: the partner of r is r + n/2.
+
+    Raises
+    ------
+    NetcosimError
+        A number below 1.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    half = n_ranks // 2
+    low = np.arange(half, dtype=np.int64)
+    high = half + (rng.permutation(half) if randomize else low)
+    messages = make_messages(
+        np.concatenate((low, high)), 0, np.concatenate((high, low)), 0, message_bytes
+    )
+    return build_program(n_ranks, 1, messages, iterations)

@@ -1,0 +1,65 @@
+"""Face exchange with the 8 neighbours of a periodic 4D grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns.build import build_program, check_common, make_messages
+from patterns.grid import check_grid, coordinates, cubic_grid, ranks_at
+
+BYTES_PER_VALUE = 8
+
+
+def stencil4d(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int = 1,
+    grid: Sequence[int] | None = None,
+    points: Sequence[int] | None = None,
+    variables: int = 1,
+) -> Program:
+    """The stencil4d of the Chatterbug suite: one face to each of 8 neighbours, one wait.
+
+    Periodic in every dimension. A side of 1 or 2 gives messages to oneself or two to the
+    same neighbour; they are kept, as in the original.
+
+    Parameters
+    ----------
+    n_ranks, message_bytes, iterations : int
+        ``message_bytes`` is a face (reference: 10 MiB in simulation), unless ``points`` is given.
+    grid : (x, y, z, t), optional
+        As cubic as the rank count allows if left out; x is fastest.
+    points : (bx, by, bz, bt) int, optional
+        Points of a rank along each side. The face across x then has
+        ``by * bz * bt * variables * 8`` bytes, and so on.
+    variables : int
+        8-byte values a point; used with ``points`` only.
+
+    Raises
+    ------
+    NetcosimError
+        A number below 1, a grid that does not fit.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    sides = cubic_grid(n_ranks, 4) if grid is None else check_grid(grid, n_ranks, 4)
+    faces = np.full(4, message_bytes, dtype=np.int64)
+    if points is not None:
+        block = np.array([int(p) for p in points], dtype=np.int64)
+        if block.shape != (4,) or block.min() < 1 or variables < 1:
+            raise NetcosimError(
+                f"stencil4d: points = {block.tolist()}, variables = {variables}; "
+                "4 numbers of points and the variables must be at least 1"
+            )
+        faces = BYTES_PER_VALUE * variables * (np.prod(block) // block)
+    at = coordinates(sides)
+    shifts = np.repeat(np.eye(4, dtype=np.int64), 2, axis=0)
+    shifts[::2] *= -1
+    dst = ranks_at(at[:, None, :] + shifts[None, :, :], sides)
+    src = np.arange(n_ranks)[:, None]
+    return build_program(
+        n_ranks, 1, make_messages(src, 0, dst, 0, np.repeat(faces, 2)[None, :]), iterations
+    )

@@ -1,0 +1,54 @@
+"""All-to-all in the rows of a 3D process grid, one dimension after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns.build import build_program, check_common, join
+from patterns.exchange import group_all_to_all, n_exchange_steps
+from patterns.grid import check_grid, cubic_grid, rows_along
+
+
+def sub_a2a(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int = 1,
+    grid: Sequence[int] | None = None,
+    dimension_bytes: Sequence[int] | None = None,
+    order: str = "pairwise",
+) -> Program:
+    """Sub-communicator all-to-all of the Chatterbug suite: along x, then y, then z.
+
+    Parameters
+    ----------
+    n_ranks, message_bytes, iterations : int
+        ``message_bytes`` for each pair of a row (reference: 1 MiB).
+    grid : (x, y, z), optional
+        As cubic as the rank count allows if left out; x is fastest.
+    dimension_bytes : (3,) int, optional
+        Bytes a pair along x, y and z instead of ``message_bytes``; 0 skips a dimension (Pollard
+        et al. use two dimensions in simulation and all three on the machine).
+    order : {"ring", "pairwise", "at-once"}
+        See `patterns.exchange.group_all_to_all`. Large messages go pairwise in
+        trace-driven simulators and in MPI libraries.
+
+    Raises
+    ------
+    NetcosimError
+        A number below 1 (sizes: below 0), a grid that does not fit, an unknown order.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    sides = cubic_grid(n_ranks, 3) if grid is None else check_grid(grid, n_ranks, 3)
+    sizes = [message_bytes] * 3 if dimension_bytes is None else [int(b) for b in dimension_bytes]
+    if len(sizes) != 3 or min(sizes) < 0:
+        raise NetcosimError(f"sub-a2a: dimension_bytes = {sizes}; 3 sizes >= 0 are needed")
+    parts = []
+    n_steps = 0
+    for dim, size in enumerate(sizes):
+        steps = n_exchange_steps(sides[dim], order)
+        if size:
+            parts.append(group_all_to_all(rows_along(sides, dim), size, n_steps, order))
+            n_steps += steps
+    return build_program(n_ranks, n_steps, join(parts), iterations)

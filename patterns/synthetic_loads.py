@@ -1,0 +1,114 @@
+"""The standard synthetic loads as programs: some messages a rank, then wait for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns.build import build_program, check_common, join, make_messages
+from patterns.destinations import (
+    Destinations,
+    adversarial_destinations,
+    permutation_destinations,
+    shift_destinations,
+    tornado_destinations,
+    uniform_random_destinations,
+)
+from patterns.grid import check_grid
+
+
+def _one_step_each(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    messages: int,
+    destinations: Destinations | None,
+    rng: np.random.Generator,
+) -> Program:
+    """Each iteration is a step: ``messages`` sends, then a wait for all that come in it.
+
+    Without destinations (one rank alone, nobody to send to) the steps are empty.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    if messages < 1:
+        raise NetcosimError(f"synthetic load: messages = {messages}; it must be at least 1")
+    if destinations is None:
+        return build_program(n_ranks, iterations, join([]))
+    src = np.repeat(np.arange(n_ranks, dtype=np.int64), iterations * messages)
+    step = np.tile(np.repeat(np.arange(iterations), messages), n_ranks)
+    dst = destinations(src, rng)
+    return build_program(n_ranks, iterations, make_messages(src, step, dst, step, message_bytes))
+
+
+def uniform_random(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    rng: np.random.Generator,
+    messages: int = 1,
+) -> Program:
+    """Each message to any other rank with equal chance, drawn anew for each message.
+
+    A single rank sends nothing.
+    """
+    there = uniform_random_destinations(n_ranks) if n_ranks != 1 else None
+    return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
+
+
+def permutation(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    rng: np.random.Generator,
+    messages: int = 1,
+) -> Program:
+    """All messages along one random permutation without fixed points.
+
+    A single rank sends nothing.
+    """
+    there = permutation_destinations(n_ranks, rng) if n_ranks != 1 else None
+    return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
+
+
+def shift(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    rng: np.random.Generator,
+    distance: int = 1,
+    messages: int = 1,
+) -> Program:
+    """Rank r sends to r + distance, around the end. Nothing is random."""
+    there = shift_destinations(n_ranks, distance)
+    return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
+
+
+def tornado(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    rng: np.random.Generator,
+    grid: Sequence[int] | None = None,
+    messages: int = 1,
+) -> Program:
+    """Almost half way around each dimension of ``grid`` (one ring of all if left out)."""
+    sides = (n_ranks,) if grid is None else check_grid(grid, n_ranks, len(grid))
+    there = tornado_destinations(sides)
+    return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
+
+
+def adversarial(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    rng: np.random.Generator,
+    group_size: int,
+    offset: int = 1,
+    messages: int = 1,
+) -> Program:
+    """Each message to a random rank of the group ``offset`` after one's own."""
+    there = adversarial_destinations(n_ranks, group_size, offset)
+    return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)

@@ -1,0 +1,59 @@
+"""Unstructured mesh: each rank sends to a few random ranks near it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns.build import build_program, check_common, make_messages
+from patterns.grid import check_grid, coordinates, cubic_grid, ranks_at
+
+
+def unstructured_mesh(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    rng: np.random.Generator,
+    grid: Sequence[int] | None = None,
+    min_degree: int = 6,
+    max_degree: int = 12,
+    neighborhood: int = 3,
+) -> Program:
+    """The unstructured mesh of the Chatterbug suite; one step an iteration.
+
+    On a periodic 3D grid each rank draws a degree in ``[min_degree, max_degree)``
+    (``min_degree`` if they are equal) and for each neighbour and dimension a random sign times
+    an integer in ``[0, neighborhood)``. Repeated neighbours and oneself are kept. The
+    graph is directed, drawn once, and the same in all iterations; a rank waits for all
+    that is sent to it. The suite has no default degrees; those here are ours.
+
+    Parameters
+    ----------
+    n_ranks, message_bytes, iterations : int
+        Reference: 1 MiB a message.
+    rng : numpy.random.Generator
+    grid : (x, y, z), optional
+        As cubic as the rank count allows if left out; x is fastest.
+    min_degree, max_degree, neighborhood : int
+
+    Raises
+    ------
+    NetcosimError
+        A number below 1 (degrees: below 0), a grid that does not fit.
+    """
+    check_common(n_ranks, message_bytes, iterations)
+    if not 0 <= min_degree <= max_degree or neighborhood < 1:
+        raise NetcosimError(
+            f"unstructured-mesh: min_degree = {min_degree}, max_degree = {max_degree}, "
+            f"neighborhood = {neighborhood}; 0 <= min <= max and neighborhood >= 1 are needed"
+        )
+    sides = cubic_grid(n_ranks, 3) if grid is None else check_grid(grid, n_ranks, 3)
+    degree = rng.integers(min_degree, max(max_degree, min_degree + 1), n_ranks)
+    src = np.repeat(np.arange(n_ranks), degree)
+    sign = 1 - 2 * rng.integers(0, 2, (len(src), 3))
+    offset = sign * rng.integers(0, neighborhood, (len(src), 3))
+    dst = ranks_at(coordinates(sides)[src] + offset, sides)
+    return build_program(n_ranks, 1, make_messages(src, 0, dst, 0, message_bytes), iterations)

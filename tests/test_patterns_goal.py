@@ -1,0 +1,155 @@
+"""GOAL traces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns.goal import parse_goal, read_goal
+from patterns.registry import PATTERNS, make_pattern
+
+
+def to_goal(program: Program) -> str:
+    """A program as GOAL: everything of a step needs everything of the step before."""
+    lines = [f"num_ranks {program.n_ranks}"]
+    src = program.send_src()
+    for r in range(program.n_ranks):
+        lines.append(f"rank {r} {{")
+        before: list[str] = []
+        for step in range(program.step_ptr[r], program.step_ptr[r + 1]):
+            calc = f"s{step}c"
+            sends = list(range(program.send_ptr[step], program.send_ptr[step + 1]))
+            receives = np.flatnonzero(program.send_step == step).tolist()
+            lines.append(f"{calc}: calc {round(program.compute_s[step] * 1e9)}")
+            lines += [f"{calc} requires {b}" for b in before]
+            before = [calc]
+            for m in sends:
+                size, dst = program.send_bytes[m], program.send_dst[m]
+                lines += [f"m{m}: send {size}b to {dst} tag {m}", f"m{m} requires {calc}"]
+                before.append(f"m{m}")
+            for m in receives:
+                lines.append(f"r{m}: recv {program.send_bytes[m]}b from {src[m]} tag {m} cpu 0")
+                lines.append(f"r{m} requires {calc}")
+                before.append(f"r{m}")
+        lines.append("}")
+    return "\n".join(lines)
+
+
+def story(program: Program) -> Counter[tuple[int, int, int, int, int, int]]:
+    """Each message with what its sender has waited for and computed (ns) before, and what its
+    receiver waits for up to and with the step that it counts toward."""
+    src = program.send_src()
+    step = np.repeat(np.arange(program.n_steps), np.diff(program.send_ptr))
+    waited = np.concatenate(([0], np.cumsum(program.recv_need)))
+    computed = np.concatenate(([0.0], np.cumsum(program.compute_s)))
+    first = program.step_ptr
+    before = waited[step] - waited[first[src]]
+    spent = np.rint((computed[step + 1] - computed[first[src]]) * 1e9).astype(int)
+    after = waited[program.send_step + 1] - waited[first[program.send_dst]]
+    columns = (src, program.send_dst, program.send_bytes, before, spent, after)
+    return Counter(zip(*(c.tolist() for c in columns), strict=True))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from(sorted(PATTERNS)), st.integers(2, 9), st.integers(1, 2))
+def test_a_pattern_survives_the_way_through_goal(name: str, n: int, iterations: int) -> None:
+    # Compute times of whole nanoseconds, since GOAL has no others: 100 ns a phase.
+    fft = {"cells": 20, "compute_ns_per_cell": 100 * 6 * n / 20**3}
+    extra: dict[str, dict[str, object]] = {"adversarial": {"group_size": 1}, "fft3d": {**fft}}
+    params = extra.get(name, {})
+    n = 7 if name == "strassen-winograd" else n
+    program = make_pattern(name, n, 100, iterations, np.random.default_rng(n), params)
+    back = parse_goal(to_goal(program))
+    back.validate()
+    assert story(back) == story(program)
+
+
+def test_the_example_on_few_lines(tmp_path: Path) -> None:
+    path = tmp_path / "t.goal"
+    path.write_text(
+        "num_ranks 3 // three\n"
+        "rank 0 { l1: calc 100; l2: send 0b to 1 tag 3 cpu 0 nic 0\n l2 requires l1 }\n"
+        "/* rank 2\n has nothing */\n"
+        "rank 1 {\nl2: calc 50\nl1: recv 0b from 0 tag 3\nl3: calc 7\nl2 requires l1\n}\n"
+    )
+    program = read_goal(path)
+    assert program.step_ptr.tolist() == [0, 1, 3, 4]
+    # l3 needs no receive, so rank 1 computes it while it waits.
+    assert program.compute_s.tolist() == pytest.approx([100e-9, 7e-9, 50e-9, 0])
+    assert program.recv_need.tolist() == [0, 1, 0, 0]
+    assert program.send_bytes.tolist() == [1]
+    assert program.send_step.tolist() == [1]
+
+
+def test_a_receive_is_waited_for_as_late_as_it_may() -> None:
+    program = parse_goal(
+        "num_ranks 2\n"
+        "rank 0 {\na: send 1b to 1\nb: send 2b to 1 tag 2\n}\n"
+        "rank 1 {\nlate: recv 1b from 0\nx: recv 2b from 0 tag 2\n"
+        "c: calc 5\nc requires x\nc irequires late\n}\n"
+    )
+    assert program.recv_need.tolist() == [0, 1, 1]
+    assert program.send_step.tolist() == [2, 1]
+
+
+def test_same_tag_meets_in_order() -> None:
+    program = parse_goal(
+        "num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 2b to 1\n}\n"
+        "rank 1 {\na: recv 1b from 0\nb: recv 2b from 0\nb requires a\n"
+        "c: calc 1\nc requires b\n}\n"
+    )
+    assert program.send_bytes.tolist() == [1, 2]
+    assert program.recv_need.sum() == 2
+
+
+HEAD = "num_ranks 2\nrank 0 {\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"t:1: the text ends, but 'num_ranks N' is missing"),
+        ("rank 0 {", r"t:1: 'rank 0'; 'num_ranks N' must come first"),
+        (HEAD, r"t:2: the text ends, but rank 0 is not closed"),
+        (HEAD + "}\nrank 0 {\n}", r"t:4: rank 0 is given twice"),
+        ("num_ranks 2\nrank 2 {\n}", r"t:2: rank 2; num_ranks is 2"),
+        (HEAD + "send 5b to 7\n}", r"t:3: rank 7; num_ranks is 2"),
+        (HEAD + "sned 5b to 1\n}", r"t:3: 'sned 5b to 1' is not understood"),
+        (HEAD + "send 5b from 1\n}", r"t:3: 'send 5b from 1' is not understood"),
+        (HEAD + "calc 5 cpu 1\n}", r"t:3: 'calc 5 cpu 1'; a rank has one processor"),
+        (HEAD + "a: calc 5\na: calc 6\n}", r"t:4: label 'a' is used twice in rank 0"),
+        (HEAD + "a: calc 5\na requires b\n}", r"t:4: no operation has the label 'b'"),
+        (HEAD + "a: calc 5\nb: calc 5\na requires b\nb requires a\n}", r"t:3: .* in a cycle"),
+        (HEAD + "send 5b to 1 tag 4\n}", r"t:3: rank 1 has no receive .* rank 0 with tag 4"),
+        (HEAD + "recv 5b from 1\n}", r"t:3: rank 1 has no send .* rank 0 with tag 0"),
+        (
+            HEAD + "send 5b to 1\n}\nrank 1 {\nrecv 6b from 0\n}",
+            r"t:3: 5 bytes are sent, but line 6 receives 6",
+        ),
+        (
+            HEAD + "send 1b to 1 tag 1\nsend 1b to 1 tag 2\n}\nrank 1 {\n"
+            "a: recv 1b from 0 tag 1\nb: recv 1b from 0 tag 2\nc: calc 5\nd: calc 5\n"
+            "c requires a\nd requires b\n}",
+            r"t:9: this calc may start before the receive of line 8 is complete",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(text: str, message: str) -> None:
+    with pytest.raises(NetcosimError, match=message) as caught:
+        parse_goal(text, "t")
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(NetcosimError, match=r"no.goal: cannot be read"):
+        read_goal(tmp_path / "no.goal")
+    (tmp_path / "b.goal").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(NetcosimError, match=r"b.goal: not a text file"):
+        read_goal(tmp_path / "b.goal")

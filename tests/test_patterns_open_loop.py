@@ -1,0 +1,93 @@
+"""Open-loop streams and task mappings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns import mapping
+from patterns.open_loop import DESTINATIONS, open_loop
+
+
+def send_times(program: Program) -> tuple[np.ndarray, np.ndarray]:
+    """Sender and time of each message when sending takes no time."""
+    step = np.repeat(np.arange(program.n_steps), np.diff(program.send_ptr))
+    src = program.send_src()
+    clock = np.cumsum(program.compute_s)
+    before = np.concatenate(([0.0], clock))[program.step_ptr[src]]
+    return src, clock[step] - before
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(2, 9),
+    st.sampled_from(["poisson", "periodic"]),
+    st.floats(0.1, 20.0),
+    st.integers(0, 1000),
+)
+def test_streams_are_open_and_within_the_time(n: int, process: str, load: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    program = open_loop(n, "uniform-random", 100, 100 * load, 3.0, rng, process)
+    program.validate()
+    assert not program.recv_need.any()
+    src, time = send_times(program)
+    assert np.all((time >= 0) & (time < 3.0 + 1e-9))
+    assert np.all(program.send_dst != src)
+    for r in range(n):
+        own = time[src == r]
+        assert np.all(np.diff(own) >= 0)
+        if process == "periodic":
+            assert np.allclose(np.diff(own), 1 / load)
+            assert abs(len(own) - 3.0 * load) <= 1
+
+
+def test_poisson_rate_and_gaps() -> None:
+    program = open_loop(100, "shift", 50, 50e6, 1e-3, np.random.default_rng(2))
+    src, time = send_times(program)
+    assert program.n_messages == pytest.approx(100 * 1000, rel=0.02)
+    gaps = np.concatenate([np.diff(time[src == r]) for r in range(100)])
+    # An exponential law: standard deviation as large as the mean, 1/e above the mean.
+    assert gaps.mean() == pytest.approx(1e-6, rel=0.02)
+    assert gaps.std() == pytest.approx(1e-6, rel=0.03)
+    assert np.mean(gaps > 1e-6) == pytest.approx(np.exp(-1), rel=0.03)
+    assert np.array_equal(program.send_dst, (src + 1) % 100)
+
+
+def test_every_named_destination_and_a_callable() -> None:
+    rng = np.random.default_rng(0)
+    extra: dict[str, dict[str, object]] = {
+        "adversarial": {"group_size": 4},
+        "tornado": {"grid": [4, 2]},
+    }
+    for name in DESTINATIONS:
+        open_loop(8, name, 8, 1e6, 1e-4, rng, params=extra.get(name)).validate()
+    own = open_loop(8, lambda src, rng: 7 - src, 8, 1e6, 1e-4, rng, "periodic")
+    assert np.array_equal(own.send_dst, 7 - own.send_src())
+
+
+def test_open_loop_errors() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(NetcosimError, match="valid: adversarial, permutation"):
+        open_loop(8, "hotspot", 8, 1e6, 1e-4, rng)
+    with pytest.raises(NetcosimError, match="rate_Bps = 0"):
+        open_loop(8, "shift", 8, 0, 1e-4, rng)
+    with pytest.raises(NetcosimError, match="valid: periodic, poisson"):
+        open_loop(8, "shift", 8, 1e6, 1e-4, rng, "burst")
+    with pytest.raises(NetcosimError, match="group_size = None"):
+        open_loop(8, "adversarial", 8, 1e6, 1e-4, rng)
+
+
+def test_mappings_keep_the_ranks_of_a_node_together() -> None:
+    nodes = np.array([9, 4, 7, 2], dtype=np.int32)
+    assert mapping.in_order(nodes, 2).tolist() == [9, 9, 4, 4, 7, 7, 2, 2]
+    mixed = mapping.random(nodes, 2, np.random.default_rng(3))
+    assert mixed[::2].tolist() == mixed[1::2].tolist()
+    assert sorted(mixed[::2].tolist()) == [2, 4, 7, 9]
+    firsts = {int(mapping.random(nodes, 1, np.random.default_rng(s))[0]) for s in range(60)}
+    assert firsts == {2, 4, 7, 9}
+    with pytest.raises(NetcosimError, match="ranks_per_node = 0"):
+        mapping.in_order(nodes, 0)

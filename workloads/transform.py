@@ -1,0 +1,128 @@
+"""Workloads made from workloads: scaled, cut, filtered. Nothing is changed in place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from workloads.job import Workload
+
+
+def select(workload: Workload, keep: NDArray[np.bool_] | NDArray[np.integer]) -> Workload:
+    """The jobs of a mask or of a list of positions; nothing is counted as dropped."""
+    return replace(
+        workload,
+        job_id=workload.job_id[keep],
+        submit_s=workload.submit_s[keep],
+        run_time_s=workload.run_time_s[keep],
+        n_nodes=workload.n_nodes[keep],
+        requested_s=workload.requested_s[keep],
+        user=workload.user[keep],
+        project=workload.project[keep],
+        wait_s=workload.wait_s[keep],
+    )
+
+
+def _drop(workload: Workload, unwanted: NDArray[np.bool_], reason: str) -> Workload:
+    count = int(np.count_nonzero(unwanted))
+    if count == 0:
+        return workload
+    dropped = dict(workload.dropped)
+    dropped[reason] = dropped.get(reason, 0) + count
+    return replace(select(workload, ~unwanted), dropped=dropped)
+
+
+def scale_arrivals(workload: Workload, factor: float) -> Workload:
+    """Multiply all submit times; 0.5 makes jobs come twice as fast (Jigsaw's Aug- and Nov-Cab).
+
+    Raises
+    ------
+    NetcosimError
+        A factor that is not above 0.
+    """
+    if not (np.isfinite(factor) and factor > 0):
+        raise NetcosimError(f"arrival factor = {factor}; it must be above 0")
+    return replace(workload, submit_s=workload.submit_s * factor)
+
+
+def all_at_zero(workload: Workload) -> Workload:
+    """All jobs are submitted at time 0, in the order of the log."""
+    return replace(workload, submit_s=np.zeros(len(workload)))
+
+
+def from_zero(workload: Workload) -> Workload:
+    """Shift submit times so that the first job comes at time 0."""
+    if len(workload) == 0:
+        return workload
+    return replace(workload, submit_s=workload.submit_s - workload.submit_s[0])
+
+
+def scale_sizes(workload: Workload, factor: float) -> Workload:
+    """Multiply job sizes, rounded up.
+
+    Raises
+    ------
+    NetcosimError
+        A factor that is not above 0, or sizes beyond 32 bits.
+    """
+    if not (np.isfinite(factor) and factor > 0):
+        raise NetcosimError(f"size factor = {factor}; it must be above 0")
+    # 10 * 0.1 is a little above 1 in floating point: whole results must not be rounded up.
+    scaled = np.ceil(np.round(workload.n_nodes * factor, 9))
+    if len(scaled) and scaled.max() > np.iinfo(np.int32).max:
+        raise NetcosimError(f"size factor = {factor}: a job has {scaled.max():.0f} nodes")
+    return replace(workload, n_nodes=np.maximum(scaled, 1).astype(np.int32))
+
+
+def drop_larger(workload: Workload, max_nodes: int) -> Workload:
+    """Leave out jobs of more than ``max_nodes`` nodes, counted in ``dropped``."""
+    return _drop(workload, workload.n_nodes > max_nodes, f"more than {max_nodes} nodes")
+
+
+def refuse_larger(workload: Workload, max_nodes: int) -> Workload:
+    """The workload itself, if every job fits.
+
+    Raises
+    ------
+    NetcosimError
+        Names the first job that is larger, and how many there are.
+    """
+    large = np.flatnonzero(workload.n_nodes > max_nodes)
+    if len(large):
+        first = int(large[0])
+        raise NetcosimError(
+            f"workload {workload.name}: job {workload.job_id[first]} wants "
+            f"{workload.n_nodes[first]} nodes, the machine has {max_nodes} ({len(large)} such jobs)"
+        )
+    return workload
+
+
+def time_window(workload: Workload, start_s: float, end_s: float) -> Workload:
+    """Jobs submitted in ``[start_s, end_s)``; times stay as they are (see `from_zero`).
+
+    Raises
+    ------
+    NetcosimError
+        An end that is not after the start.
+    """
+    if not end_s > start_s:
+        raise NetcosimError(f"time window {start_s} to {end_s} s; the end must be after the start")
+    outside = (workload.submit_s < start_s) | (workload.submit_s >= end_s)
+    return _drop(workload, outside, f"submitted outside {start_s:g} to {end_s:g} s")
+
+
+def head(workload: Workload, n_jobs: int) -> Workload:
+    """The first jobs; the whole workload if it has fewer.
+
+    Raises
+    ------
+    NetcosimError
+        A number below 1.
+    """
+    if n_jobs < 1:
+        raise NetcosimError(f"n_jobs = {n_jobs}; it must be at least 1")
+    beyond = np.arange(len(workload)) >= n_jobs
+    return _drop(workload, beyond, f"after the first {n_jobs} jobs")

@@ -1,0 +1,1 @@
+"""Dragonfly policies, one a file."""

@@ -1,0 +1,32 @@
+"""What the dragonfly policies share: free nodes a router and a group."""
+
+from __future__ import annotations
+
+from alloc.nodes import Counts, NodePolicy
+from netsim.topology import Topology
+
+
+class DragonflyPolicy(NodePolicy):
+    """A node policy on a dragonfly: node (group*a + router)*p + host."""
+
+    needs_family = "dragonfly"
+
+    def block_sizes(self, topology: Topology) -> tuple[int, ...]:
+        """Nodes a router, nodes a group."""
+        return topology.shape.p, topology.shape.nodes_per_group
+
+    @property
+    def _p(self) -> int:
+        return self._blocks[0]
+
+    @property
+    def _group_size(self) -> int:
+        return self._blocks[1]
+
+    @property
+    def _router_free(self) -> Counts:
+        return self._counts[0]
+
+    @property
+    def _group_free(self) -> Counts:
+        return self._counts[1]

@@ -1,0 +1,1 @@
+"""Fat-tree policies, one a file."""

@@ -1,0 +1,195 @@
+"""Base of the policies whose state is which nodes are free."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Placement, Policy, Request
+from netsim.errors import NetcosimError
+from netsim.topology import Topology
+
+Mask = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+Nodes = NDArray[np.int64]
+
+
+def check_request(request: Request) -> int:
+    """The number of nodes a request asks for.
+
+    Raises
+    ------
+    NetcosimError
+        Fewer than 1.
+    """
+    if request.n_nodes < 1:
+        raise NetcosimError(
+            f"job {request.job_id} asks for {request.n_nodes} nodes; it must be at least 1"
+        )
+    return request.n_nodes
+
+
+def fill(order: NDArray[np.int64], counts: Counts, free: Mask, width: int, n_nodes: int) -> Nodes:
+    """The first ``n_nodes`` free nodes of blocks of ``width`` nodes, block after block.
+
+    Parameters
+    ----------
+    order : (k,) int64
+        Blocks in the order in which they are used up.
+    counts : (blocks,) int64
+        Free nodes of every block.
+    free : (n,) bool
+    width : int
+        Nodes a block.
+    n_nodes : int
+        At most the free nodes of the blocks in ``order``.
+    """
+    last = int(np.searchsorted(np.cumsum(counts[order]), n_nodes)) + 1
+    used = order[:last]
+    inside = free.reshape(-1, width)[used]
+    rows, columns = np.nonzero(inside)
+    return np.asarray(used[rows] * width + columns, dtype=np.int64)[:n_nodes]
+
+
+def in_turn(nodes: Nodes, block: NDArray[np.int64]) -> Nodes:
+    """Nodes one a block in turn: first of each block, then the second of each, ...
+
+    Parameters
+    ----------
+    nodes : (k,) int64
+        Ascending; blocks are contiguous.
+    block : (k,) int64
+        Block of each, ascending.
+    """
+    if not len(nodes):
+        return nodes
+    starts = np.flatnonzero(np.diff(block, prepend=block[0] - 1))
+    lengths = np.diff(starts, append=len(block))
+    turn = np.arange(len(block)) - np.repeat(starts, lengths)
+    return nodes[np.argsort(turn, kind="stable")]
+
+
+class NodePolicy(Policy):
+    """A policy that knows only which nodes are busy, held and free.
+
+    A subclass says in `_select` which free nodes a job gets. ``block_sizes`` names blocks of
+    consecutive nodes (routers, groups, leaves, pods), whose numbers of free nodes are kept
+    as nodes come and go: ``self._counts[i]`` belongs to ``block_sizes[i]``.
+    """
+
+    needs_family: ClassVar[str] = "any"
+
+    def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
+        super().__init__(topology, rng)
+        if self.needs_family not in ("any", topology.family):
+            raise NetcosimError(
+                f"policy {self.name!r} is for the {self.needs_family}; "
+                f"{topology.name} is a {topology.family}"
+            )
+        self._blocks = self.block_sizes(topology)
+        self._busy: Mask = np.zeros(topology.n_nodes, dtype=np.bool_)
+        self._held: Mask = np.zeros(topology.n_nodes, dtype=np.bool_)
+        self._holding = False
+        self._recount()
+
+    def block_sizes(self, topology: Topology) -> tuple[int, ...]:
+        """Sizes of the blocks of consecutive nodes whose free nodes are counted."""
+        return ()
+
+    def _recount(self) -> None:
+        self._free: Mask = ~(self._busy | self._held)
+        self._n_free = int(self._free.sum())
+        self._counts: list[Counts] = [
+            self._free.reshape(-1, size).sum(axis=1, dtype=np.int64) for size in self._blocks
+        ]
+
+    def _flip(self, nodes: NDArray[np.integer], free: bool) -> None:
+        """Mark nodes free or not; all of them change."""
+        self._free[nodes] = free
+        step = 1 if free else -1
+        self._n_free += step * len(nodes)
+        for size, counts in zip(self._blocks, self._counts, strict=True):
+            np.add.at(counts, nodes // size, step)
+
+    @property
+    def n_free(self) -> int:
+        """Free nodes (held ones are not free)."""
+        return self._n_free
+
+    @abstractmethod
+    def _select(self, n_nodes: int) -> Nodes | None:
+        """Free nodes for a job, in rank order; None if it cannot be placed.
+
+        Called only with ``1 <= n_nodes <= n_free``; must not change the policy, but for
+        the generator when it returns nodes.
+        """
+
+    def allocate(self, request: Request) -> Placement | None:
+        """Place a job (see `alloc.policy.Policy.allocate`).
+
+        Raises
+        ------
+        NetcosimError
+            A request for fewer than 1 node.
+        """
+        n_nodes = check_request(request)
+        if n_nodes > self._n_free:
+            return None
+        chosen = self._select(n_nodes)
+        if chosen is None:
+            return None
+        nodes = chosen.astype(np.int32)
+        self._busy[nodes] = True
+        self._flip(nodes, False)
+        return Placement(request.job_id, nodes)
+
+    def release(self, placement: Placement) -> None:
+        """Give back what `allocate` took.
+
+        Raises
+        ------
+        NetcosimError
+            A node of the placement is not busy.
+        """
+        nodes = placement.nodes
+        if not self._busy[nodes].all():
+            raise NetcosimError(
+                f"release of job {placement.job_id}: a node of its placement is not busy"
+            )
+        self._busy[nodes] = False
+        self._flip(nodes[~self._held[nodes]] if self._holding else nodes, True)
+
+    def hold(self, placement: Placement) -> None:
+        """Set the placement's nodes aside, busy or free.
+
+        Raises
+        ------
+        NetcosimError
+            Something is held already.
+        """
+        if self._holding:
+            raise NetcosimError(f"hold for job {placement.job_id}: another hold is in force")
+        self._held[placement.nodes] = True
+        self._holding = True
+        self._recount()
+
+    def unhold(self) -> None:
+        """Lift the hold, if there is one."""
+        if self._holding:
+            self._held[:] = False
+            self._holding = False
+            self._recount()
+
+    def clone(self) -> Self:
+        """An independent copy of the state, holds left out (the generator is copied too)."""
+        twin = copy.copy(self)
+        twin.rng = copy.deepcopy(self.rng)
+        twin._busy = self._busy.copy()
+        twin._held = np.zeros_like(self._held)
+        twin._holding = False
+        twin._recount()
+        return twin

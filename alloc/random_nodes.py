@@ -1,0 +1,17 @@
+"""Random: uniformly random free nodes, whatever the network."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from alloc.nodes import NodePolicy, Nodes
+
+
+class RandomNodes(NodePolicy):
+    """Uniformly random free nodes, in random order."""
+
+    name = "random"
+    description = "uniformly random free nodes"
+
+    def _select(self, n_nodes: int) -> Nodes:
+        return self.rng.permutation(np.flatnonzero(self._free))[:n_nodes]

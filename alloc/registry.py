@@ -1,0 +1,98 @@
+"""Every allocation policy by name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from alloc.dragonfly.jokanovic import Jokanovic
+from alloc.dragonfly.level_spread import LevelSpread
+from alloc.dragonfly.rdg import RandomGroup
+from alloc.dragonfly.rdn import RandomNode
+from alloc.dragonfly.rdr import RandomRouter
+from alloc.dragonfly.rrn import RoundRobinNode
+from alloc.dragonfly.rrr import RoundRobinRouter
+from alloc.dragonfly.simple import Simple
+from alloc.dragonfly.slurm import Slurm
+from alloc.dragonfly.slurm_dragonfly import SlurmDragonfly
+from alloc.fattree.jigsaw import Jigsaw
+from alloc.fattree.laas import Laas
+from alloc.fattree.slurm_tree import SlurmTree
+from alloc.fattree.ta import TopologyAware
+from alloc.first_free import Baseline
+from alloc.policy import Policy
+from alloc.random_nodes import RandomNodes
+from alloc.torus.first_fit_cuboid import FirstFitCuboid
+from netsim.errors import unknown_name
+from netsim.topology import Topology
+
+
+class PolicyEntry(NamedTuple):
+    """A registered policy.
+
+    Attributes
+    ----------
+    policy : type
+    family : str
+        The topology family it works on, or "any".
+    description : str
+        One line.
+    """
+
+    policy: type[Policy]
+    family: str
+    description: str
+
+
+_CLASSES: tuple[tuple[type[Policy], str], ...] = (
+    (Baseline, "any"),
+    (RandomNodes, "any"),
+    (Simple, "dragonfly"),
+    (Slurm, "dragonfly"),
+    (SlurmDragonfly, "dragonfly"),
+    (RandomNode, "dragonfly"),
+    (RandomRouter, "dragonfly"),
+    (RandomGroup, "dragonfly"),
+    (RoundRobinNode, "dragonfly"),
+    (RoundRobinRouter, "dragonfly"),
+    (LevelSpread, "dragonfly"),
+    (Jokanovic, "dragonfly"),
+    (SlurmTree, "fattree"),
+    (TopologyAware, "fattree"),
+    (Laas, "fattree"),
+    (Jigsaw, "fattree"),
+    (FirstFitCuboid, "torus"),
+)
+
+POLICIES: dict[str, PolicyEntry] = {
+    policy.name: PolicyEntry(policy, family, policy.description) for policy, family in _CLASSES
+}
+
+
+def policies_for(family: str) -> list[str]:
+    """Names of the policies that work on a topology family, sorted."""
+    return sorted(name for name, entry in POLICIES.items() if entry.family in ("any", family))
+
+
+def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Policy:
+    """A policy for an empty machine.
+
+    Parameters
+    ----------
+    topology : Topology
+    name : str
+        A key of `POLICIES`.
+    rng : numpy.random.Generator
+        For the policies that draw.
+
+    Raises
+    ------
+    NetcosimError
+        An unknown name or a policy for another family (the message lists the policies for
+        this one), or a topology that the policy cannot work on.
+    """
+    valid = policies_for(topology.family)
+    if name not in valid:
+        raise unknown_name(f"allocation policy for a {topology.family}", name, valid)
+    return POLICIES[name].policy(topology, rng)

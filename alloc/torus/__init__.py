@@ -1,0 +1,1 @@
+"""Torus policies, one a file."""

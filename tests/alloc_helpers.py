@@ -1,0 +1,68 @@
+"""What the allocation tests share: small machines, states to compare, random histories."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from alloc.policy import Placement, Policy, Request
+from alloc.registry import make_policy, policies_for
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree, xgft
+from netsim.topologies.torus import torus
+from netsim.topology import Topology
+
+MACHINES: dict[str, Topology] = {
+    "dragonfly": dragonfly(p=2, a=3, g=5),
+    "fattree-6": fat_tree(6),
+    "fattree-partial": fat_tree(8, pods=3),
+    "fattree-uneven": xgft(3, 4, 3),
+    "fattree-2": fat_tree(6, levels=2),
+    "torus": torus((4, 3, 2)),
+    "mesh": torus((5, 4), wrap=(True, False), concentration=2),
+}
+CASES = [
+    (machine, name)
+    for machine, topology in MACHINES.items()
+    for name in policies_for(topology.family)
+]
+
+
+def fresh(machine: str, name: str, seed: int = 1) -> Policy:
+    return make_policy(MACHINES[machine], name, np.random.default_rng(seed))
+
+
+def take(policy: Policy, job_id: int, n_nodes: int) -> Placement:
+    placement = policy.allocate(Request(job_id, n_nodes))
+    assert placement is not None
+    return placement
+
+
+def snapshot(policy: Policy) -> dict[str, object]:
+    """Everything a policy remembers, in a form that compares with ==."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, np.ndarray):
+            return value.tobytes()
+        if isinstance(value, np.random.Generator):
+            return str(value.bit_generator.state)
+        if isinstance(value, (list, tuple)):
+            return [plain(v) for v in value]
+        if isinstance(value, dict):
+            return {str(k): plain(v) for k, v in value.items()}
+        return value
+
+    # Scratch arrays hold no state, and n_cut is a statistic.
+    return {
+        k: plain(v)
+        for k, v in vars(policy).items()
+        if k not in ("topology", "n_cut") and "scratch" not in k
+    }
+
+
+def histories(max_events: int = 25) -> st.SearchStrategy[list[tuple[bool, float, int]]]:
+    """Events: (release?, size as a fraction of the machine, which running job)."""
+    size = st.one_of(st.floats(0, 0.15), st.floats(0, 0.5), st.floats(0, 1))
+    return st.lists(
+        st.tuples(st.booleans(), size, st.integers(0, 1000)), min_size=1, max_size=max_events
+    )

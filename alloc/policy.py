@@ -68,6 +68,9 @@ class Policy(ABC):
     description: str
     isolates: bool = False
     """Whether no two placements can ever share a router-to-router link."""
+    counts_only: bool = False
+    """Whether any free nodes will do: `allocate` succeeds if and only if n_nodes <= n_free,
+    and takes exactly n_nodes. A queue then finds reservations by counting."""
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         self.topology = topology

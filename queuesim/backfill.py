@@ -1,0 +1,88 @@
+"""Backfilling: which waiting jobs may start before the head of the queue.
+
+Every method is a `Backfill`: one scheduling pass over the waiting queue and the machine,
+run after all arrivals and finishes of an instant. This file has the interface, strict
+order; the methods with reservations have files of their own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from netsim.errors import NetcosimError
+from queuesim.machine import Machine
+from queuesim.waiting import WaitingQueue
+
+Start = Callable[[int], None]
+"""Called with the index of each job that has just been placed."""
+
+
+class Backfill(ABC):
+    """One way of running the waiting queue.
+
+    Parameters
+    ----------
+    machine : Machine
+    queue : WaitingQueue
+        Reads ``depth(window)`` jobs deep.
+    window : int or None
+        How many jobs behind the head a pass may look at; None for all.
+    start : callable
+        Told of each job started, in order.
+    """
+
+    name: str
+    description: str
+
+    def __init__(
+        self, machine: Machine, queue: WaitingQueue, window: int | None, start: Start
+    ) -> None:
+        self.machine = machine
+        self.queue = queue
+        self.window = window
+        self.start = start
+        self.promised_s: dict[int, float] = {}
+        """First reserved start of each job that ever had a reservation."""
+        self.first_blocked_s: float | None = None
+        """First instant after 0 at which the head of the queue could not be placed."""
+
+    @abstractmethod
+    def run_pass(self, now_s: float) -> None:
+        """Start every job that may start now."""
+
+    def start_heads(self, now_s: float) -> int | None:
+        """Start jobs in strict order; the first that cannot be placed, or None."""
+        queue, machine = self.queue, self.machine
+        while len(queue):
+            if machine.n_free == 0:
+                # Nothing can start: do not even ask who is first.
+                self._note_blocked(now_s)
+                return None
+            job = queue.head(now_s)
+            if machine.allocate(job, now_s) is None:
+                self._note_blocked(now_s)
+                return job
+            queue.remove(job)
+            self.start(job)
+        return None
+
+    def _note_blocked(self, now_s: float) -> None:
+        if self.first_blocked_s is None and now_s > 0:
+            self.first_blocked_s = now_s
+
+
+class NoBackfill(Backfill):
+    """Strict order: nobody overtakes the head."""
+
+    name = "none"
+    description = "strict order: no job starts before the head of the queue"
+
+    def run_pass(self, now_s: float) -> None:
+        self.start_heads(now_s)
+
+
+def check_window(window: int | None) -> None:
+    """`NetcosimError` unless the window is None or a whole number >= 0."""
+    if window is not None and window < 0:
+        raise NetcosimError(f"backfill window {window}: it must be 0 or more, or none for all")

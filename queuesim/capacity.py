@@ -1,0 +1,137 @@
+"""What a schedule did with the machine: utilisation as each paper takes it, lost capacity."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queuesim.result import QueueResult
+
+FloatArray = NDArray[np.float64]
+
+UTILISATION_RANGES = (">=98", "95-97", "90-95", "80-90", "60-80", "<=60")
+"""Columns of the Jigsaw paper's Table 2, in percent."""
+
+
+def utilisation_steps(
+    result: QueueResult, *, requested: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Utilisation as a step function of time.
+
+    Parameters
+    ----------
+    requested : bool
+        Count requested nodes; otherwise those allocated.
+
+    Returns
+    -------
+    time_s : (m,) float64
+        Ascending, each time once.
+    utilisation : (m,) float64
+        From this time to the next, in [0, 1].
+    """
+    time, busy = result.busy_nodes(requested=requested)
+    if not len(time):
+        return np.empty(0), np.empty(0)
+    last = np.append(time[1:] > time[:-1], True)
+    return time[last], busy[last] / result.machine_nodes
+
+
+def sampled_utilisation(
+    result: QueueResult, period_s: float = 60.0, *, requested: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Utilisation every minute (Pollard et al., equation (2)), or every ``period_s``.
+
+    Returns
+    -------
+    time_s : (m,) float64
+        From the first submission to before the last end.
+    utilisation : (m,) float64
+    """
+    steps, value = utilisation_steps(result, requested=requested)
+    if not len(steps):
+        return np.empty(0), np.empty(0)
+    time = np.arange(float(result.workload.submit_s.min()), float(steps[-1]), period_s)
+    index = np.searchsorted(steps, time, side="right") - 1
+    return time, np.where(index >= 0, value[np.maximum(index, 0)], 0.0)
+
+
+def _requested_in(result: QueueResult, from_s: float, to_s: float) -> float:
+    """Share of the machine's node-seconds in a window that jobs had asked for."""
+    time = np.minimum(result.end_s, to_s) - np.maximum(result.start_s, from_s)
+    used = float(np.sum(np.maximum(time, 0.0) * result.workload.n_nodes))
+    return used / (result.machine_nodes * (to_s - from_s)) if to_s > from_s else float("nan")
+
+
+def mean_utilisation(result: QueueResult) -> float:
+    """Requested node-seconds over the machine's, from the first start to the last end."""
+    if not len(result):
+        return float("nan")
+    return _requested_in(result, float(result.start_s.min()), float(result.end_s.max()))
+
+
+def steady_state_utilisation(result: QueueResult) -> float:
+    """Utilisation while jobs queue, as the LaaS simulator takes it.
+
+    The window runs from the first instant after 0 at which a job fails to place, to the
+    last placement; jobs are clipped to it and count with the nodes they asked for, so
+    that rounding up is a loss. nan if no job ever failed.
+    """
+    if not len(result):
+        return float("nan")
+    return _requested_in(result, result.first_blocked_s, float(result.start_s.max()))
+
+
+def instantaneous_table(result: QueueResult, *, requested: bool = True) -> dict[str, int]:
+    """How often the utilisation lay in each range, one count a start and one an end.
+
+    Jigsaw paper, Table 2 and section 6.1: "each time a job is scheduled or completed".
+    The text counts allocated nodes, but its LaaS row shows what rounding up loses, so
+    requested nodes are counted unless ``requested`` is False.
+
+    Returns
+    -------
+    dict of str to int
+        By `UTILISATION_RANGES`; a boundary belongs to the higher range, 60 % to the lowest.
+    """
+    _, busy = result.busy_nodes(requested=requested)
+    percent = 100 * busy  # compared with percent of the machine in whole nodes: no rounding
+    n = result.machine_nodes
+    rank = sum((percent >= edge * n).astype(np.int64) for edge in (80, 90, 95, 98))
+    rank = np.where(percent > 60 * n, rank + 1, 0)
+    counts = np.bincount(rank, minlength=6)[::-1]
+    return dict(zip(UTILISATION_RANGES, (int(c) for c in counts), strict=True))
+
+
+def loss_of_capacity(result: QueueResult) -> float:
+    """Share of node-seconds idle while a smaller job waited.
+
+    Tang et al., equation (1): between two scheduling events (arrivals and ends), the idle
+    nodes count if at least one waiting job is strictly smaller than their number.
+    """
+    if not len(result):
+        return float("nan")
+    workload, start, end = result.workload, result.start_s, result.end_s
+    submit = workload.submit_s
+    times = np.unique(np.concatenate([submit, end]))
+    step_s, step_busy = result.busy_nodes()
+    index = np.searchsorted(step_s, times, side="right") - 1
+    busy = np.where(index >= 0, step_busy[np.maximum(index, 0)], 0)
+    idle = result.machine_nodes - busy
+    lost = 0.0
+    waiting: list[tuple[int, int]] = []  # (nodes, job); started jobs leave when they surface
+    sizes, begins, arrivals = workload.n_nodes.tolist(), start.tolist(), submit.tolist()
+    k = 0
+    for i in range(len(times) - 1):
+        now = times[i]
+        while k < len(arrivals) and arrivals[k] <= now:
+            heappush(waiting, (sizes[k], k))
+            k += 1
+        while waiting and begins[waiting[0][1]] <= now:
+            heappop(waiting)
+        if waiting and waiting[0][0] < idle[i]:
+            lost += float(idle[i] * (times[i + 1] - now))
+    span = float(times[-1] - times[0])
+    return lost / (result.machine_nodes * span) if span > 0 else 0.0

@@ -1,0 +1,45 @@
+"""Random numbers that belong to a job, not to its place in a list.
+
+One key is drawn from the generator; each job's number is a hash of the key, a stream
+number and the job's id. The same job gets the same number under every policy, and also
+when other jobs are dropped from the workload.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def draw_key(rng: np.random.Generator) -> int:
+    """A 64-bit key from the generator."""
+    return int(rng.integers(0, 2**64, dtype=np.uint64))
+
+
+def _splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Output function of SplitMix64 (Steele, Lea and Flood 2014); bijective, full avalanche."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def uniform_per_job(key: int, stream: int, job_id: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Numbers in [0, 1), one a job id; ``stream`` tells apart the draws of one job.
+
+    Parameters
+    ----------
+    key : int
+        From `draw_key`.
+    stream : int
+    job_id : (n,) int64
+
+    Returns
+    -------
+    (n,) float64
+    """
+    with np.errstate(over="ignore"):
+        seed = _splitmix64(np.array([key], dtype=np.uint64) + np.uint64(stream))
+        mixed = _splitmix64(_splitmix64(job_id.astype(np.uint64)) ^ seed)
+    # The top 53 bits fill a double's mantissa.
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,113 @@
+"""EASY backfilling with a reservation of nodes and links.
+
+Skovira et al. 1996; look-ahead window as in Jigsaw (HPDC'21, section 5.4.3: 50).
+The head job, when it cannot be placed, gets one reservation: its *shadow time*, the
+earliest time at which it could be placed if all running jobs ended as promised, and the
+placement found for it there, which is held. A job behind the head may start now if it
+ends by the shadow time (then it may use anything free), or if it can be placed off the
+held nodes and links. So no backfilled job can delay the head past its shadow time.
+
+Where a policy places by count alone (``counts_only``), any nodes will do for the head;
+nothing is held, and a job that runs past the shadow time may take the *extra* nodes
+that the head leaves free then. This is the textbook rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from queuesim.backfill import Backfill
+
+
+@dataclass
+class Reservation:
+    """What is set aside for the head job.
+
+    Attributes
+    ----------
+    job : int
+    shadow_s : float
+    extra : int
+        Free nodes that the head leaves at the shadow time (``counts_only`` policies).
+    """
+
+    job: int
+    shadow_s: float
+    extra: int
+
+
+class EasyBackfill(Backfill):
+    """EASY; see the module's text.
+
+    A reservation is found when a pass first meets a job behind the head that is no
+    larger than the free nodes. It stands until the head changes, a job ends before its
+    promised end, or, once the shadow time has passed with the head still waiting, one ends
+    or runs past its promised end.
+    A pass looks at the first ``window`` jobs behind the head.
+    """
+
+    name = "easy"
+    description = "EASY: later jobs may start if they cannot delay the head of the queue"
+    _reservation: Reservation | None = None
+
+    def run_pass(self, now_s: float) -> None:
+        machine, queue = self.machine, self.queue
+        head = self.start_heads(now_s)
+        if head is None:
+            return
+        kept = self._kept(head, now_s)
+        if kept is not None and not machine.released and not queue.changed:
+            return  # the same jobs failed on the same state
+        machine.released = False
+        queue.changed = False
+        self._reservation = kept
+        for job in queue.front(now_s)[1:]:
+            if machine.n_nodes[job] > machine.n_free:
+                continue
+            if self._reservation is None:
+                self._reservation = self._reserve(head, now_s)
+            if self._may_start(job, now_s, self._reservation):
+                queue.remove(job)
+                self.start(job)
+                if machine.n_free == 0:
+                    break
+
+    def _kept(self, head: int, now_s: float) -> Reservation | None:
+        """The present reservation if nothing relevant has changed."""
+        reservation = self._reservation
+        if (
+            reservation is None
+            or reservation.job != head
+            or self.machine.forecast_broken
+            or self.machine.overrun_since(reservation.shadow_s, now_s)
+        ):
+            return None
+        return reservation
+
+    def _reserve(self, head: int, now_s: float) -> Reservation:
+        machine = self.machine
+        machine.forecast_broken = False
+        if machine.policy.counts_only:
+            shadow, free, _ = machine.shadow_count(machine.n_nodes[head], now_s)
+            extra = free - machine.n_nodes[head]
+        else:
+            machine.hold(None)
+            shadow, placement = machine.shadow_placement(head, now_s)
+            machine.hold(placement)
+            extra = 0
+        machine.shadow_s = shadow
+        self.promised_s.setdefault(head, shadow)
+        return Reservation(head, shadow, extra)
+
+    def _may_start(self, job: int, now_s: float, reservation: Reservation) -> bool:
+        """Try to place a job behind the head without harm to the head."""
+        machine = self.machine
+        if now_s + machine.requested_s[job] <= reservation.shadow_s:
+            return machine.allocate(job, now_s) is not None
+        if not machine.policy.counts_only:
+            return machine.allocate(job, now_s, respect_hold=True) is not None
+        n_nodes = machine.n_nodes[job]
+        if n_nodes > reservation.extra or machine.allocate(job, now_s) is None:
+            return False
+        reservation.extra -= n_nodes
+        return True

@@ -1,0 +1,192 @@
+"""The machine as the queue sees it: free nodes, running jobs, what is known to fail.
+
+A thin layer over an allocation policy. It keeps running jobs sorted by the end they
+promised (start plus requested walltime), remembers the sizes that cannot be placed
+until something is released, and measures the time spent in the policy.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from math import inf
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Placement, Policy, Request
+from netsim.errors import NetcosimError
+from workloads.job import Workload
+
+Key = tuple[int, float | None]
+
+
+class Machine:
+    """State of a policy under a queue; see the module's text.
+
+    Parameters
+    ----------
+    workload : Workload
+    policy : Policy
+        Empty: nothing allocated, nothing held.
+    bandwidth_Bps : (n,) float64 or None
+        Link bandwidth each job needs, for policies that share links.
+    """
+
+    def __init__(
+        self, workload: Workload, policy: Policy, bandwidth_Bps: NDArray[np.float64] | None
+    ) -> None:
+        self.policy = policy
+        self.n_nodes: list[int] = workload.n_nodes.tolist()
+        self.requested_s: list[float] = workload.requested_s.tolist()
+        self._job_id: list[int] = workload.job_id.tolist()
+        self._bandwidth = None if bandwidth_Bps is None else bandwidth_Bps.tolist()
+        self.n_free = policy.n_free
+        """Nodes that no job has, held or not."""
+        self.by_end: list[tuple[float, int]] = []
+        """(promised end, job) of the running jobs, sorted."""
+        self.placements: dict[int, Placement] = {}
+        self.promised_end: dict[int, float] = {}
+        self.scheduling_s = [0.0] * len(workload)
+        self._failed: set[Key] = set()
+        self._failed_held: set[Key] = set()
+        self._hold: Placement | None = None
+        self._held_now = False
+        self.shadow_s = inf
+        """The shadow time of the present reservation; set by the backfilling method."""
+        self.forecast_broken = False
+        """Whether a job ended before its promised end, or after the shadow time, since
+        this was last set to False."""
+        self.released = False
+        """Whether any job ended since this was last set to False."""
+
+    def _key(self, job: int) -> Key:
+        return self.n_nodes[job], None if self._bandwidth is None else self._bandwidth[job]
+
+    def request(self, job: int, now_s: float) -> Request:
+        """The job as the policy sees it, started now."""
+        return Request(
+            self._job_id[job],
+            self.n_nodes[job],
+            now_s + self.requested_s[job],
+            None if self._bandwidth is None else self._bandwidth[job],
+        )
+
+    def allocate(self, job: int, now_s: float, *, respect_hold: bool = False) -> Placement | None:
+        """Place a job now, or remember that its size fails.
+
+        ``respect_hold`` keeps it off the held nodes and links; without it they may be used.
+        """
+        if self.n_nodes[job] > self.n_free:
+            return None
+        held = respect_hold and self._hold is not None
+        key = self._key(job)
+        if key in self._failed or (held and key in self._failed_held):
+            return None
+        began = perf_counter()
+        self._set_hold(held)
+        placement = self.policy.allocate(self.request(job, now_s))
+        self.scheduling_s[job] += perf_counter() - began
+        if placement is None:
+            (self._failed_held if held else self._failed).add(key)
+            return None
+        self.n_free -= len(placement.nodes)
+        self.placements[job] = placement
+        end = now_s + self.requested_s[job]
+        self.promised_end[job] = end
+        insort(self.by_end, (end, job))
+        return placement
+
+    def release(self, job: int, now_s: float) -> None:
+        """Free what a running job had."""
+        placement = self.placements.pop(job)
+        began = perf_counter()
+        self._set_hold(False)
+        self.policy.release(placement)
+        self.scheduling_s[job] += perf_counter() - began
+        end = self.promised_end.pop(job)
+        del self.by_end[bisect_left(self.by_end, (end, job))]
+        self.n_free += len(placement.nodes)
+        self._failed.clear()
+        self._failed_held.clear()
+        self.released = True
+        if end > now_s or now_s > self.shadow_s:
+            self.forecast_broken = True
+
+    def overrun_since(self, since_s: float, now_s: float) -> bool:
+        """Whether a running job's promised end lies in ``(since_s, now_s]``."""
+        k = bisect_right(self.by_end, (since_s, len(self.n_nodes)))
+        return k < len(self.by_end) and self.by_end[k][0] <= now_s
+
+    def hold(self, placement: Placement | None) -> None:
+        """Keep these nodes and links for the head job; None lifts the hold."""
+        if placement is None and self._hold is None:
+            return
+        self._set_hold(False)
+        self._hold = placement
+        self._failed_held.clear()
+
+    def _set_hold(self, wanted: bool) -> None:
+        """Apply or lift the hold in the policy, only when it has to change."""
+        if wanted and not self._held_now:
+            assert self._hold is not None
+            self.policy.hold(self._hold)
+        elif not wanted and self._held_now:
+            self.policy.unhold()
+        self._held_now = wanted
+
+    def shadow_count(self, n_needed: int, now_s: float) -> tuple[float, int, int]:
+        """When enough nodes are free by count, if running jobs keep their promised ends.
+
+        Returns
+        -------
+        shadow_s : float
+            At the earliest now: a job past its walltime counts as ending now.
+        n_free : int
+            Nodes free then, with all jobs that end at that time released.
+        n_released : int
+            How many entries of `by_end` that takes.
+        """
+        by_end, placements = self.by_end, self.placements
+        free, shadow, k = self.n_free, now_s, 0
+        while k < len(by_end):
+            end, job = by_end[k]
+            if end > shadow:
+                if free >= n_needed:
+                    break
+                shadow = end
+            free += len(placements[job].nodes)
+            k += 1
+        return shadow, free, k
+
+    def shadow_placement(self, job: int, now_s: float) -> tuple[float, Placement]:
+        """When and where a job could be placed, if running jobs keep their promised ends.
+
+        Running jobs are released on a copy of the policy, all that end at one time
+        together, in order of their promised ends, until the job's `allocate` succeeds
+        there. The count of free nodes says how many releases that takes at least; they
+        are done at once.
+        """
+        began = perf_counter()
+        request = self.request(job, now_s)
+        shadow, _, k = self.shadow_count(self.n_nodes[job], now_s)
+        self._set_hold(False)
+        trial = self.policy.clone()
+        by_end = self.by_end
+        for _, other in by_end[:k]:
+            trial.release(self.placements[other])
+        placement = trial.allocate(request)
+        while placement is None and k < len(by_end):
+            shadow = by_end[k][0]
+            while k < len(by_end) and by_end[k][0] == shadow:
+                trial.release(self.placements[by_end[k][1]])
+                k += 1
+            placement = trial.allocate(request)
+        self.scheduling_s[job] += perf_counter() - began
+        if placement is None:
+            raise NetcosimError(
+                f"job {self._job_id[job]}: policy {self.policy.name!r} cannot place "
+                f"{self.n_nodes[job]} nodes on {self.policy.topology.name} "
+                "even with every running job released"
+            )
+        return shadow, placement

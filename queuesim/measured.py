@@ -1,0 +1,215 @@
+"""Measured run times: communication-time ratios from packet runs, applied to a log.
+
+A job with communication share f whose communication takes ``ratio`` times as long as
+under the reference policy runs ``logged * ((1 - f) + f * ratio)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Policy
+from netsim.errors import NetcosimError, unknown_name
+from queuesim.draws import draw_key, uniform_per_job
+from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
+from workloads.job import Workload
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SpeedupRow:
+    """One measurement: communication time against the reference policy's.
+
+    Attributes
+    ----------
+    pattern, policy : str
+    min_nodes, max_nodes : int
+        The size class, both ends included.
+    ratio : float
+        Below 1: faster than under the reference policy.
+    ratio_low, ratio_high : float
+        Confidence interval.
+    """
+
+    pattern: str
+    min_nodes: int
+    max_nodes: int
+    policy: str
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+
+
+@dataclass(frozen=True)
+class SpeedupTable:
+    """Measured ratios by pattern, size class and policy.
+
+    Raises
+    ------
+    NetcosimError
+        A ratio that is not positive, an interval that does not hold its ratio, a size
+        class that is empty or overlaps another of the same pattern and policy.
+    """
+
+    reference_policy: str
+    rows: tuple[SpeedupRow, ...]
+
+    def __post_init__(self) -> None:
+        seen: dict[tuple[str, str], list[SpeedupRow]] = {}
+        for row in self.rows:
+            where = f"speed-up table, {row.pattern} {row.min_nodes}-{row.max_nodes} {row.policy}"
+            if not 0 < row.ratio_low <= row.ratio <= row.ratio_high < np.inf:
+                raise NetcosimError(
+                    f"{where}: ratio {row.ratio} in [{row.ratio_low}, {row.ratio_high}]; "
+                    "need 0 < low <= ratio <= high"
+                )
+            if not 1 <= row.min_nodes <= row.max_nodes:
+                raise NetcosimError(f"{where}: a size class needs 1 <= min_nodes <= max_nodes")
+            for other in seen.setdefault((row.pattern, row.policy), []):
+                if row.min_nodes <= other.max_nodes and other.min_nodes <= row.max_nodes:
+                    raise NetcosimError(
+                        f"{where}: overlaps {other.min_nodes}-{other.max_nodes} nodes"
+                    )
+            seen[row.pattern, row.policy].append(row)
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Policies with measurements, and the reference."""
+        return tuple(sorted({row.policy for row in self.rows} | {self.reference_policy}))
+
+    def ratios(
+        self, pattern: str, policy: str, n_nodes: NDArray[np.int32], bound: str = "mean"
+    ) -> FloatArray:
+        """Ratios for jobs of these sizes.
+
+        A size outside all classes takes the nearest class; a job of one node sends
+        nothing over the network and has ratio 1, as has the reference policy.
+
+        Parameters
+        ----------
+        pattern, policy : str
+        n_nodes : (n,) int32
+        bound : str
+            "mean", or an end of the confidence interval: "low", "high".
+
+        Returns
+        -------
+        (n,) float64
+
+        Raises
+        ------
+        NetcosimError
+            No measurement of this pattern under this policy.
+        """
+        column = {"mean": "ratio", "low": "ratio_low", "high": "ratio_high"}
+        if bound not in column:
+            raise unknown_name("confidence bound", bound, column)
+        if policy == self.reference_policy:
+            return np.ones(len(n_nodes))
+        if policy not in self.policies:
+            raise unknown_name("policy of the speed-up table", policy, self.policies)
+        rows = [row for row in self.rows if row.pattern == pattern and row.policy == policy]
+        if not rows:
+            known = sorted({row.pattern for row in self.rows if row.policy == policy})
+            raise unknown_name(f"pattern measured under {policy!r}", pattern, known)
+        low = np.array([row.min_nodes for row in rows])
+        high = np.array([row.max_nodes for row in rows])
+        sizes = n_nodes[:, None].astype(np.int64)
+        gap = np.maximum(np.maximum(low - sizes, sizes - high), 0)
+        values = np.array([getattr(row, column[bound]) for row in rows])
+        return np.where(n_nodes == 1, 1.0, values[np.argmin(gap, axis=1)])
+
+
+@dataclass(frozen=True)
+class PatternShare:
+    """A pattern's part of a mix.
+
+    Attributes
+    ----------
+    pattern : str
+    weight : float
+        Share of jobs, up to a common factor.
+    fraction_low, fraction_high : float
+        The job's communication share of its run time is uniform between the two.
+    """
+
+    pattern: str
+    weight: float
+    fraction_low: float
+    fraction_high: float
+
+
+@dataclass(frozen=True)
+class CommunicationMix:
+    """What jobs send and how much of their time it takes, drawn per job."""
+
+    shares: tuple[PatternShare, ...]
+
+    def __init__(self, shares: Iterable[PatternShare]) -> None:
+        object.__setattr__(self, "shares", tuple(shares))
+        if not self.shares:
+            raise NetcosimError("communication mix: it needs at least one pattern")
+        for share in self.shares:
+            if not 0 < share.weight < np.inf:
+                raise NetcosimError(
+                    f"communication mix, {share.pattern}: weight {share.weight}; it must be > 0"
+                )
+            if not 0 <= share.fraction_low <= share.fraction_high <= 1:
+                raise NetcosimError(
+                    f"communication mix, {share.pattern}: fraction {share.fraction_low} to "
+                    f"{share.fraction_high}; need 0 <= low <= high <= 1"
+                )
+
+    def draw(
+        self, workload: Workload, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], FloatArray]:
+        """Pattern and communication share of every job.
+
+        Returns
+        -------
+        share : (n,) int64
+            Index into ``shares``.
+        fraction : (n,) float64
+        """
+        key = draw_key(rng)
+        edges = np.cumsum([share.weight for share in self.shares])
+        u = uniform_per_job(key, 0, workload.job_id) * edges[-1]
+        which = np.minimum(np.searchsorted(edges, u, side="right"), len(self.shares) - 1)
+        low = np.array([share.fraction_low for share in self.shares])[which]
+        high = np.array([share.fraction_high for share in self.shares])[which]
+        return which, low + (high - low) * uniform_per_job(key, 1, workload.job_id)
+
+
+@dataclass(frozen=True)
+class Measured(RunTimeModel):
+    """Run times from measured communication-time ratios.
+
+    Parameters
+    ----------
+    table : SpeedupTable
+    mix : CommunicationMix
+    bound : str
+        "mean", "low" or "high" end of the measured confidence intervals.
+    """
+
+    name = "measured"
+    description = "logged times scaled by communication-time ratios measured with packets"
+    table: SpeedupTable = field()
+    mix: CommunicationMix = field()
+    bound: str = "mean"
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        which, fraction = self.mix.draw(workload, rng)
+        ratio = np.ones(len(workload))
+        for k, share in enumerate(self.mix.shares):
+            mine = which == k
+            if mine.any():
+                ratio[mine] = self.table.ratios(
+                    share.pattern, policy.name, workload.n_nodes[mine], self.bound
+                )
+        return FixedRunTimes(workload.run_time_s * ((1 - fraction) + fraction * ratio))

@@ -1,0 +1,122 @@
+"""What a schedule did to the jobs: waits, turnarounds, slowdowns, and one summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queuesim.capacity import loss_of_capacity, mean_utilisation, steady_state_utilisation
+from queuesim.result import QueueResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = NDArray[np.float64]
+
+LARGE_NODES = 100
+"""Jigsaw's "large jobs" have more nodes than this (HPDC'21, section 6.2)."""
+
+SLOWDOWN_BOUND_S = 10.0
+"""Shorter run times count as this in the bounded slowdown (Tang et al., section on metrics)."""
+
+
+def wait_s(result: QueueResult) -> FloatArray:
+    """(n,) time from submission to start."""
+    return np.maximum(result.start_s - result.workload.submit_s, 0.0)
+
+
+def turnaround_s(result: QueueResult) -> FloatArray:
+    """(n,) time from submission to end."""
+    return np.asarray(result.end_s - result.workload.submit_s, dtype=np.float64)
+
+
+def bounded_slowdown(result: QueueResult, bound_s: float = SLOWDOWN_BOUND_S) -> FloatArray:
+    """(n,) turnaround over run time, with run times below the bound raised to it, >= 1."""
+    run = np.maximum(result.end_s - result.start_s, bound_s)
+    return np.maximum(turnaround_s(result) / run, 1.0)
+
+
+def makespan_s(result: QueueResult) -> float:
+    """From the first submission to the last end (Pollard et al., section IV-C)."""
+    return float(result.end_s.max() - result.workload.submit_s.min())
+
+
+def job_table(result: QueueResult) -> pd.DataFrame:
+    """One row a job: sizes, times, wait, turnaround, bounded slowdown, scheduling time."""
+    import pandas as pd
+
+    workload = result.workload
+    return pd.DataFrame(
+        {
+            "job_id": workload.job_id,
+            "n_nodes": workload.n_nodes,
+            "allocated_nodes": result.allocated_nodes,
+            "submit_s": workload.submit_s,
+            "start_s": result.start_s,
+            "end_s": result.end_s,
+            "wait_s": wait_s(result),
+            "run_s": result.end_s - result.start_s,
+            "turnaround_s": turnaround_s(result),
+            "bounded_slowdown": bounded_slowdown(result),
+            "promised_s": result.promised_s,
+            "scheduling_s": result.scheduling_s,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class QueueSummary:
+    """The papers' numbers for one schedule; nan where there is nothing to average.
+
+    Attributes
+    ----------
+    n_jobs : int
+    makespan_s : float
+    mean_wait_s, mean_turnaround_s, mean_bounded_slowdown : float
+    mean_turnaround_large_s : float
+        Over jobs of more than 100 nodes.
+    utilisation : float
+        Requested node-seconds over the machine's, from the first start to the last end.
+    steady_utilisation : float
+        See `queuesim.capacity.steady_state_utilisation`.
+    loss_of_capacity : float
+    mean_scheduling_s, max_scheduling_s : float
+        Wall-clock time in the policy, a job.
+    """
+
+    n_jobs: int
+    makespan_s: float
+    mean_wait_s: float
+    mean_turnaround_s: float
+    mean_turnaround_large_s: float
+    mean_bounded_slowdown: float
+    utilisation: float
+    steady_utilisation: float
+    loss_of_capacity: float
+    mean_scheduling_s: float
+    max_scheduling_s: float
+
+
+def summarise(result: QueueResult) -> QueueSummary:
+    """All of a schedule's metrics."""
+    nan = float("nan")
+    if len(result) == 0:
+        return QueueSummary(0, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan)
+    turnaround = turnaround_s(result)
+    large = result.workload.n_nodes > LARGE_NODES
+    return QueueSummary(
+        n_jobs=len(result),
+        makespan_s=makespan_s(result),
+        mean_wait_s=float(wait_s(result).mean()),
+        mean_turnaround_s=float(turnaround.mean()),
+        mean_turnaround_large_s=float(turnaround[large].mean()) if large.any() else nan,
+        mean_bounded_slowdown=float(bounded_slowdown(result).mean()),
+        utilisation=mean_utilisation(result),
+        steady_utilisation=steady_state_utilisation(result),
+        loss_of_capacity=loss_of_capacity(result),
+        mean_scheduling_s=float(result.scheduling_s.mean()),
+        max_scheduling_s=float(result.scheduling_s.max()),
+    )

@@ -1,0 +1,74 @@
+"""Orders of the waiting queue: who is first, and by what score.
+
+A *static* order gives a job one key for life (smaller is first); a dynamic one scores
+the waiting jobs anew at each moment (larger is first). Ties go to the earlier job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import unknown_name
+from workloads.job import Workload
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a queue is ordered; exactly one of the two functions is given.
+
+    Attributes
+    ----------
+    name, description : str
+    static_key : callable or None
+        ``static_key(workload)`` -> (n,) float64, smaller first.
+    score : callable or None
+        ``score(workload, jobs, now_s)`` -> (k,) float64 for the k job indices, larger first.
+    """
+
+    name: str
+    description: str
+    static_key: Callable[[Workload], FloatArray] | None = None
+    score: Callable[[Workload, IndexArray, float], FloatArray] | None = None
+
+
+def _submitted(workload: Workload) -> FloatArray:
+    return np.asarray(workload.submit_s, dtype=np.float64)
+
+
+def _requested(workload: Workload) -> FloatArray:
+    return np.asarray(workload.requested_s, dtype=np.float64)
+
+
+def wfp_score(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:
+    """Cobalt's WFP: ``(wait / walltime)^3 * nodes`` (Tang et al., section on job ordering)."""
+    wait = np.maximum(now_s - workload.submit_s[jobs], 0.0)
+    score = (wait / workload.requested_s[jobs]) ** 3 * workload.n_nodes[jobs]
+    return np.asarray(score, dtype=np.float64)
+
+
+ORDERS: dict[str, Order] = {
+    order.name: order
+    for order in (
+        Order("fcfs", "first come, first served: by submit time", static_key=_submitted),
+        Order(
+            "wfp",
+            "Cobalt's WFP: (wait / requested walltime)^3 x nodes, largest first",
+            score=wfp_score,
+        ),
+        Order("shortest", "shortest requested walltime first", static_key=_requested),
+    )
+}
+
+
+def find_order(name: str) -> Order:
+    """The order of this name; `NetcosimError` listing the valid ones if there is none."""
+    if name not in ORDERS:
+        raise unknown_name("queue order", name, ORDERS)
+    return ORDERS[name]

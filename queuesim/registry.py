@@ -1,0 +1,36 @@
+"""Names of queue orders, backfilling methods and run-time models."""
+
+from __future__ import annotations
+
+from netsim.errors import unknown_name
+from queuesim.assumed import SCENARIOS, Assumed
+from queuesim.backfill import Backfill, NoBackfill
+from queuesim.conservative import ConservativeBackfill
+from queuesim.easy import EasyBackfill
+from queuesim.measured import Measured
+from queuesim.orders import ORDERS, Order, find_order
+from queuesim.runtime import AsLogged, RunTimeModel
+
+BACKFILLS: dict[str, type[Backfill]] = {
+    kind.name: kind for kind in (NoBackfill, EasyBackfill, ConservativeBackfill)
+}
+RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
+    model.name: model for model in (AsLogged, Assumed, Measured)
+}
+
+__all__ = [
+    "BACKFILLS",
+    "ORDERS",
+    "RUNTIME_MODELS",
+    "SCENARIOS",
+    "Order",
+    "find_backfill",
+    "find_order",
+]
+
+
+def find_backfill(name: str) -> type[Backfill]:
+    """The method of this name; `NetcosimError` listing the valid ones if there is none."""
+    if name not in BACKFILLS:
+        raise unknown_name("backfill", name, BACKFILLS)
+    return BACKFILLS[name]

@@ -1,0 +1,169 @@
+"""What a queue simulation leaves: times, places and events of every job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Placement
+from netsim.errors import NetcosimError
+from workloads.job import Workload
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int32]
+LongArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptPlacements:
+    """Nodes and reserved links of every job: job i has ``nodes[node_ptr[i]:node_ptr[i+1]]``.
+
+    Attributes
+    ----------
+    node_ptr, link_ptr : (n + 1,) int64
+    nodes, links : int32
+    """
+
+    node_ptr: LongArray
+    nodes: IntArray
+    link_ptr: LongArray
+    links: IntArray
+
+    @staticmethod
+    def pack(placements: Sequence[Placement]) -> KeptPlacements:
+        """From one placement a job, in job order."""
+
+        def pointers(parts: list[IntArray]) -> tuple[LongArray, IntArray]:
+            ptr = np.zeros(len(parts) + 1, dtype=np.int64)
+            np.cumsum([len(part) for part in parts], out=ptr[1:])
+            flat = np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
+            return ptr, flat.astype(np.int32)
+
+        node_ptr, nodes = pointers([p.nodes for p in placements])
+        link_ptr, links = pointers([p.links for p in placements])
+        return KeptPlacements(node_ptr, nodes, link_ptr, links)
+
+    def placement(self, job: int, job_id: int) -> Placement:
+        """Where a job (by index) was."""
+        return Placement(
+            job_id,
+            self.nodes[self.node_ptr[job] : self.node_ptr[job + 1]],
+            self.links[self.link_ptr[job] : self.link_ptr[job + 1]],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What ran at an instant.
+
+    Attributes
+    ----------
+    time_s : float
+    jobs : (k,) int64
+        Indices of the running jobs, ascending.
+    placements : tuple of Placement
+        One a job.
+    """
+
+    time_s: float
+    jobs: LongArray
+    placements: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class QueueResult:
+    """A finished queue simulation; columns are one a job, as in the workload.
+
+    Attributes
+    ----------
+    workload : Workload
+    policy, order, backfill, run_time_model : str
+        Names.
+    window : int or None
+    machine_nodes : int
+    start_s, end_s : (n,) float64
+    allocated_nodes : (n,) int32
+        >= requested where the policy rounds up.
+    promised_s : (n,) float64
+        The first reserved start; nan for a job that never had a reservation.
+    scheduling_s : (n,) float64
+        Wall-clock time spent in the policy for the job.
+    event_job : (2n,) int64
+        Jobs in the order in which they started and ended.
+    event_is_start : (2n,) bool
+    first_blocked_s : float
+        First instant after 0 at which the head of the queue could not be placed; nan if
+        there is none.
+    placements : KeptPlacements or None
+        If they were asked for.
+    """
+
+    workload: Workload
+    policy: str
+    order: str
+    backfill: str
+    run_time_model: str
+    window: int | None
+    machine_nodes: int
+    start_s: FloatArray
+    end_s: FloatArray
+    allocated_nodes: IntArray
+    promised_s: FloatArray
+    scheduling_s: FloatArray
+    event_job: LongArray
+    event_is_start: NDArray[np.bool_]
+    first_blocked_s: float
+    placements: KeptPlacements | None = None
+
+    def __len__(self) -> int:
+        return len(self.start_s)
+
+    @property
+    def event_s(self) -> FloatArray:
+        """(2n,) times of the starts and ends, ascending."""
+        return np.where(
+            self.event_is_start, self.start_s[self.event_job], self.end_s[self.event_job]
+        )
+
+    def busy_nodes(self, *, requested: bool = False) -> tuple[FloatArray, LongArray]:
+        """Nodes in use after each start and end, one by one.
+
+        Parameters
+        ----------
+        requested : bool
+            Count requested nodes; otherwise those allocated.
+
+        Returns
+        -------
+        time_s : (2n,) float64
+            Ascending, with equal times where several things happened at once.
+        nodes : (2n,) int64
+        """
+        size = self.workload.n_nodes if requested else self.allocated_nodes
+        change = np.where(self.event_is_start, 1, -1) * size[self.event_job].astype(np.int64)
+        return self.event_s, np.cumsum(change)
+
+    def running_at(self, time_s: float) -> LongArray:
+        """Indices of the jobs with start <= time < end."""
+        return np.flatnonzero((self.start_s <= time_s) & (time_s < self.end_s))
+
+    def snapshots(self, times_s: Iterable[float]) -> list[Snapshot]:
+        """Running jobs and where they sat at chosen instants.
+
+        Raises
+        ------
+        NetcosimError
+            The simulation did not keep placements.
+        """
+        if self.placements is None:
+            raise NetcosimError("snapshots need placements: simulate with keep_placements=True")
+        kept, job_id = self.placements, self.workload.job_id
+        found = []
+        for time_s in times_s:
+            jobs = self.running_at(time_s)
+            places = tuple(kept.placement(int(job), int(job_id[job])) for job in jobs)
+            found.append(Snapshot(float(time_s), jobs, places))
+        return found

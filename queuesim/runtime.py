@@ -1,0 +1,101 @@
+"""Run-time models: how long a job runs, and how that changes while it runs.
+
+A `RunTimeModel` is a choice of the user (frozen, no state). `prepare` binds it to a
+workload and a policy and gives the live `RunTimes` that the queue asks. A running job
+has an amount of work, in seconds at rate 1, that shrinks at the job's rate. Models
+without coupling give a fixed work and leave every rate at 1; coupled ones answer each
+start and finish with the rates that it changes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Placement, Policy
+from netsim.errors import NetcosimError
+from workloads.job import Workload
+
+NO_CHANGE: Mapping[int, float] = {}
+
+
+class RunTimes(ABC):
+    """What the queue asks of a run-time model; jobs are workload indices.
+
+    In each instant the queue tells of all finishes, then of the starts one by one, and
+    then calls `settle` once. Rates given by any of the three count from that instant; for
+    a job named more than once the last one holds. A model may answer starts and finishes
+    with `NO_CHANGE` and work all changes out at once in `settle`.
+    """
+
+    @abstractmethod
+    def work_s(self, job: int) -> float:
+        """Work of a job in seconds at rate 1, > 0; asked once, after the `settle` of its start."""
+
+    def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
+        """A job has been placed: rates (>= 0) that change, its own included if not 1."""
+        return NO_CHANGE
+
+    def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
+        """A job has ended: rates of running jobs that change."""
+        return NO_CHANGE
+
+    def settle(self, now_s: float) -> Mapping[int, float]:
+        """All starts and finishes of this instant are told: rates that change."""
+        return NO_CHANGE
+
+
+class FixedRunTimes(RunTimes):
+    """Known run times, whatever else runs.
+
+    Parameters
+    ----------
+    run_time_s : (n,) float64
+        > 0, one a job.
+    """
+
+    def __init__(self, run_time_s: NDArray[np.float64]) -> None:
+        bad = np.flatnonzero(~(np.isfinite(run_time_s) & (run_time_s > 0)))
+        if len(bad):
+            raise NetcosimError(
+                f"run time {run_time_s[bad[0]]} s of job index {bad[0]}: it must be > 0"
+            )
+        self._run_time_s: list[float] = run_time_s.tolist()
+
+    def work_s(self, job: int) -> float:
+        return self._run_time_s[job]
+
+
+class RunTimeModel(ABC):
+    """A way to tell run times; subclasses are frozen dataclasses of their parameters."""
+
+    name: str
+    description: str
+
+    @property
+    def label(self) -> str:
+        """The model with its parameters, for tables and legends."""
+        return self.name
+
+    @abstractmethod
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        """Bind to a workload and a policy.
+
+        The generator is used for one key; draws then depend on the key and the job's id
+        alone, so every policy prepared with the same seed sees the same draw.
+        """
+
+
+@dataclass(frozen=True)
+class AsLogged(RunTimeModel):
+    """Jobs run as long as the log says, wherever they are placed."""
+
+    name = "as-logged"
+    description = "the log's run times, whatever the placement"
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        return FixedRunTimes(np.asarray(workload.run_time_s, dtype=np.float64))

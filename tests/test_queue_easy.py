@@ -1,0 +1,128 @@
+"""EASY against a plain second implementation, and what EASY promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from queue_helpers import Contiguous, HeldMask, Mask, PlainEasy, make_workload
+
+from queuesim.queue import simulate_queue
+from workloads.job import Workload
+
+NODES = 8
+
+
+@st.composite
+def workloads(draw: st.DrawFn, estimates: str = "any") -> Workload:
+    """Integer times, so that sums are exact; many ties."""
+    n = draw(st.integers(1, 25))
+    times = st.lists(st.integers(1, 12), min_size=n, max_size=n)
+    submit = sorted(draw(st.lists(st.integers(0, 20), min_size=n, max_size=n)))
+    if draw(st.booleans()):
+        submit = [0] * n
+    run = draw(times)
+    asked = draw(times)
+    if estimates == "exact":
+        asked = run
+    elif estimates == "upper":
+        asked = [r + a - 1 for r, a in zip(run, asked, strict=True)]
+    nodes = draw(st.lists(st.integers(1, NODES), min_size=n, max_size=n))
+    return make_workload(submit, run, nodes, asked)
+
+
+def start_times(
+    workload: Workload, policy: Mask, order: str = "fcfs", window: int = 50
+) -> np.ndarray:
+    result = simulate_queue(
+        workload, policy, order=order, window=window, rng=np.random.default_rng(1)
+    )
+    assert np.array_equal(result.end_s, result.start_s + workload.run_time_s)
+    return result.start_s
+
+
+@pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
+@settings(max_examples=80, deadline=None)
+@given(
+    workload=workloads(),
+    order=st.sampled_from(["fcfs", "shortest", "wfp"]),
+    window=st.sampled_from([0, 1, 3, 50]),
+)
+def test_same_schedule_as_the_plain_queue(
+    kind: type[Mask], workload: Workload, order: str, window: int
+) -> None:
+    fast = start_times(workload, kind(NODES), order, window)
+    plain = PlainEasy(workload, kind(NODES), order, window).run()
+    assert np.array_equal(fast, plain)
+
+
+@pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
+@settings(max_examples=60, deadline=None)
+@given(workload=workloads(estimates="upper"))
+def test_no_job_starts_after_its_reservation(kind: type[Mask], workload: Workload) -> None:
+    # Walltimes are upper bounds here, so the head may only be earlier than it was promised.
+    result = simulate_queue(workload, kind(NODES), rng=np.random.default_rng(1))
+    has = ~np.isnan(result.promised_s)
+    assert np.all(result.start_s[has] <= result.promised_s[has])
+
+
+@pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
+@settings(max_examples=40, deadline=None)
+@given(workload=workloads(estimates="exact"))
+def test_head_is_not_delayed_by_the_jobs_behind_it(kind: type[Mask], workload: Workload) -> None:
+    # Oracle with exact estimates: the first job that ever waits starts just when it would
+    # start if the log ended with it.
+    with_all = start_times(workload, kind(NODES))
+    waited = np.flatnonzero(with_all > workload.submit_s)
+    if len(waited):
+        job = int(waited[0])
+        alone = make_workload(
+            workload.submit_s[: job + 1],
+            workload.run_time_s[: job + 1],
+            workload.n_nodes[: job + 1].tolist(),
+        )
+        assert with_all[job] <= start_times(alone, kind(NODES))[job]
+
+
+def test_hand_worked_easy() -> None:
+    # 4 nodes. A: 3 nodes 0-10. B needs 4: shadow 10. C (1 node, 10 s) ends by 10: starts.
+    # D (1 node, 11 s) would end at 11: waits for B, which ends at 15.
+    workload = make_workload([0, 0, 0, 0], [10, 5, 10, 11], [3, 4, 1, 1])
+    assert start_times(workload, Mask(4)).tolist() == [0, 10, 0, 15]
+
+
+def test_hand_worked_extra_nodes() -> None:
+    # 4 nodes. A: 2 nodes 0-10. B needs 3: shadow 10, where 1 node is left over. C (1 node,
+    # 100 s) takes that node at 0; D, the same, would take one of B's.
+    workload = make_workload([0, 0, 0, 0], [10, 5, 100, 100], [2, 3, 1, 1])
+    assert start_times(workload, Mask(4)).tolist() == [0, 10, 0, 15]
+
+
+def test_hold_keeps_the_shape_of_the_head() -> None:
+    # 6 nodes in a row. A: 0-1 until 10, B: 2-3 until 20. C needs 4 in a row: nodes 0-3 at
+    # 20. D (2 nodes, 30 s) fits on 4-5, off the hold. E (2 nodes, 5 s) comes at 10, when
+    # 0-1 are free again and held: it ends by 20 and may use them. F (2 nodes, 50 s) may not.
+    workload = make_workload([0, 0, 0, 0, 1, 10], [10, 20, 7, 30, 5, 50], [2, 2, 4, 2, 2, 2])
+    starts = start_times(workload, Contiguous(6))
+    assert starts.tolist() == [0, 0, 20, 0, 10, 27]
+
+
+def test_a_failed_size_is_not_tried_again_on_the_same_state() -> None:
+    # 5 nodes in a row; the free nodes 1 and 3 cannot hold two in a row.
+    workload = make_workload(
+        [0] * 5 + [1, 2, 3, 4], [50, 9, 50, 9, 50] + [5] * 4, [1] * 5 + [2] * 4
+    )
+    workload.requested_s[:] = 100.0
+    policy = Contiguous(5)
+    start_times(workload, policy)
+    # At 9 one search fails for all four waiting jobs (the reservation is sought on a clone);
+    # at 50 two are placed and a third has too few free nodes to try; at 55 the other two.
+    assert policy.calls.count(2) == 1 + 4
+
+
+def test_window_limits_the_look_ahead() -> None:
+    # B blocks; C is too large to backfill; D could, but only a window of 2 sees it.
+    workload = make_workload([0, 0, 0, 0], [10, 5, 5, 5], [3, 4, 2, 1])
+    assert start_times(workload, Mask(4), window=1)[3] > 0
+    assert start_times(workload, Mask(4), window=2)[3] == 0

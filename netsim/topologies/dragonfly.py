@@ -1,0 +1,242 @@
+"""Dragonfly: groups of routers, global links between groups (Kim et al., ISCA 2008)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_one_of
+from netsim.topology import Topology, build_topology
+
+ARRANGEMENTS = ("absolute", "relative", "circulant")
+GROUPS = ("all-to-all", "aries")
+ARIES_SLOTS, ARIES_CHASSIS = 16, 6
+ARIES_COLUMN_CABLES = 3
+
+
+@dataclass(frozen=True)
+class DragonflyShape:
+    """Parameters of a dragonfly, and where everything stands.
+
+    Node ``(group*a + router)*p + host``; router ``group*a + router``. Router-to-router
+    links: first the local ones, by group, sending router, then receiving router; then the
+    global ones, by group and link number (`global_link`).
+
+    Attributes
+    ----------
+    p, a, h, g : int
+        Nodes a router, routers a group, global ports a router, groups.
+    arrangement : str
+        Which link number leads from group s to group d. "absolute": d if d < s else
+        d - 1; "relative": (d - s - 1) mod g; "circulant": link k leads to
+        s + (-1)^k (k div 2 + 1) (Hastings et al., CLUSTER 2015). Link number k sits on
+        router k div h of the group, global port k mod h. Where the ports suffice for
+        several links a pair of groups, the arrangement is repeated (k + (g-1), ...).
+    group : str
+        "all-to-all", or "aries": 6 chassis of 16 routers, all-to-all in a chassis and
+        among the routers of the same slot (local router = 16*chassis + slot).
+    """
+
+    p: int
+    a: int
+    h: int
+    g: int
+    arrangement: str = "absolute"
+    group: str = "all-to-all"
+
+    def __post_init__(self) -> None:
+        for what, low in (("p", 1), ("a", 1), ("h", 0 if self.g == 1 else 1), ("g", 1)):
+            need_int("dragonfly", what, getattr(self, what), low)
+        need_one_of("dragonfly", "arrangement", self.arrangement, ARRANGEMENTS)
+        need_one_of("dragonfly", "group", self.group, GROUPS)
+        if self.g > self.a * self.h + 1:
+            raise NetcosimError(
+                f"dragonfly: g = {self.g} groups; a*h = {self.a}*{self.h} global ports a group "
+                f"allow at most a*h+1 = {self.a * self.h + 1}"
+            )
+        if self.group == "aries" and self.a != ARIES_SLOTS * ARIES_CHASSIS:
+            raise NetcosimError(
+                f"dragonfly: a = {self.a}; an aries group has {ARIES_SLOTS * ARIES_CHASSIS} routers"
+            )
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in all."""
+        return self.p * self.a * self.g
+
+    @property
+    def n_routers(self) -> int:
+        """Routers in all."""
+        return self.a * self.g
+
+    @property
+    def nodes_per_group(self) -> int:
+        """Nodes of one group."""
+        return self.p * self.a
+
+    @property
+    def global_links_per_pair(self) -> int:
+        """Cables between two groups."""
+        return self.a * self.h // (self.g - 1) if self.g > 1 else 0
+
+    @property
+    def local_degree(self) -> int:
+        """Local links that leave a router."""
+        if self.group == "aries":
+            return ARIES_SLOTS - 1 + ARIES_CHASSIS - 1
+        return self.a - 1
+
+    @property
+    def first_local_link(self) -> int:
+        """Number of the first local link."""
+        return 2 * self.n_nodes
+
+    @property
+    def first_global_link(self) -> int:
+        """Number of the first global link."""
+        return self.first_local_link + self.n_routers * self.local_degree
+
+    @property
+    def global_links_per_group(self) -> int:
+        """Global links that leave a group."""
+        return (self.g - 1) * self.global_links_per_pair
+
+    def local_neighbours(self, r: int) -> list[int]:
+        """Local routers (0..a-1) that local router ``r`` has a link to, ascending."""
+        if self.group == "aries":
+            chassis, slot = divmod(r, ARIES_SLOTS)
+            return [
+                t
+                for t in range(self.a)
+                if t != r and (t // ARIES_SLOTS == chassis or t % ARIES_SLOTS == slot)
+            ]
+        return [t for t in range(self.a) if t != r]
+
+    def local_step(self, r: int, t: int) -> int:
+        """The local router that comes after ``r`` on the way to ``t`` (``r != t``).
+
+        In an aries group along the chassis first, then along the slot.
+        """
+        if self.group == "aries":
+            chassis, slot = divmod(r, ARIES_SLOTS)
+            if t % ARIES_SLOTS != slot:
+                return chassis * ARIES_SLOTS + t % ARIES_SLOTS
+        return t
+
+    def local_hops(self, r: int, t: int) -> int:
+        """Links on the way within a group from local router ``r`` to ``t``."""
+        hops = 0
+        while r != t:
+            r, hops = self.local_step(r, t), hops + 1
+        return hops
+
+    def local_link(self, group: int, r: int, t: int) -> int:
+        """Number of the link between neighbours ``r`` and ``t`` of a group."""
+        place = self.local_neighbours(r).index(t)
+        return self.first_local_link + (group * self.a + r) * self.local_degree + place
+
+    def link_number(self, src: int, dst: int, copy: int = 0) -> int:
+        """Number k in group ``src`` of its ``copy``-th link to group ``dst``."""
+        if self.arrangement == "absolute":
+            k = dst if dst < src else dst - 1
+        elif self.arrangement == "relative":
+            k = (dst - src - 1) % self.g
+        else:
+            ahead = (dst - src) % self.g
+            k = 2 * (ahead - 1) if 2 * ahead <= self.g else 2 * (self.g - ahead - 1) + 1
+        return copy * (self.g - 1) + k
+
+    def global_router(self, src: int, dst: int, copy: int = 0) -> int:
+        """Router (numbered over all groups) of group ``src`` that holds this global link."""
+        return src * self.a + self.link_number(src, dst, copy) // self.h
+
+    def global_link(self, src: int, dst: int, copy: int = 0) -> int:
+        """Number of the ``copy``-th link from group ``src`` to group ``dst``."""
+        k = self.link_number(src, dst, copy)
+        return self.first_global_link + src * self.global_links_per_group + k
+
+
+def dragonfly(
+    p: int,
+    a: int,
+    g: int,
+    h: int | None = None,
+    *,
+    arrangement: str = "absolute",
+    group: str = "all-to-all",
+    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    local_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    global_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    node_latency_s: float = LINK_LATENCY_S,
+    local_latency_s: float = LINK_LATENCY_S,
+    global_latency_s: float = LINK_LATENCY_S,
+    name: str | None = None,
+) -> Topology:
+    """Build a dragonfly.
+
+    Parameters
+    ----------
+    p, a, g : int
+        Nodes a router, routers a group, groups.
+    h : int, optional
+        Global ports a router; by default ceil((g-1)/a), one link a pair of groups.
+    arrangement, group : str
+        See `DragonflyShape`.
+    node_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps : int
+        In an aries group, the three parallel cables of a column are one link of three
+        times the local bandwidth.
+    node_latency_s, local_latency_s, global_latency_s : float
+    name : str, optional
+
+    Returns
+    -------
+    Topology
+        Link kinds "local" and "global".
+
+    Raises
+    ------
+    NetcosimError
+        More groups than ports allow, an unknown arrangement, a parameter out of range.
+    """
+    need_int("dragonfly", "a", a, 1)
+    need_int("dragonfly", "g", g, 1)
+    ports = -(-(g - 1) // a) if h is None else h
+    s = DragonflyShape(p=p, a=a, h=ports, g=g, arrangement=arrangement, group=group)
+    neighbours = [s.local_neighbours(r) for r in range(a)]
+    one_src = np.repeat(np.arange(a), s.local_degree)
+    one_dst = np.array([t for row in neighbours for t in row], dtype=np.int64)
+    base = np.repeat(np.arange(g) * a, len(one_src))
+    local_src, local_dst = base + np.tile(one_src, g), base + np.tile(one_dst, g)
+    local_bandwidth = np.full(len(local_src), local_bandwidth_Bps, dtype=np.int64)
+    if group == "aries":
+        column = local_src // ARIES_SLOTS != local_dst // ARIES_SLOTS
+        local_bandwidth[column] *= ARIES_COLUMN_CABLES
+    per_group = s.global_links_per_group
+    global_src = np.empty(g * per_group, dtype=np.int64)
+    global_dst = np.empty(g * per_group, dtype=np.int64)
+    for src in range(g):
+        for dst in range(g):
+            for copy in range(s.global_links_per_pair if src != dst else 0):
+                i = src * per_group + s.link_number(src, dst, copy)
+                global_src[i] = s.global_router(src, dst, copy)
+                global_dst[i] = s.global_router(dst, src, copy)
+    n_local, n_global = len(local_src), len(global_src)
+    return build_topology(
+        family="dragonfly",
+        name=name or f"dragonfly(p={p}, a={a}, h={ports}, g={g})",
+        shape=s,
+        node_router=np.repeat(np.arange(s.n_routers), p),
+        n_routers=s.n_routers,
+        router_src=np.concatenate([local_src, global_src]),
+        router_dst=np.concatenate([local_dst, global_dst]),
+        router_kind=np.repeat([0, 1], [n_local, n_global]),
+        router_kinds=("local", "global"),
+        router_bandwidth_Bps=np.concatenate(
+            [local_bandwidth, np.full(n_global, global_bandwidth_Bps, dtype=np.int64)]
+        ),
+        router_latency_s=np.repeat([local_latency_s, global_latency_s], [n_local, n_global]),
+        node_bandwidth_Bps=node_bandwidth_Bps,
+        node_latency_s=node_latency_s,
+    )

@@ -1,0 +1,255 @@
+"""Fat-trees of two and three levels as extended generalised fat-trees (Ohring et al., 1995)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.topology import Topology, build_topology
+
+
+@dataclass(frozen=True)
+class FatTreeShape:
+    """Parameters of a fat-tree, and where everything stands.
+
+    Node ``(pod*m2 + leaf)*m1 + i``. Routers: all leaves (``pod*m2 + leaf``), then the L2
+    switches (``pod*w2 + position``), then the spines (``position*w3 + spine``). The spines
+    of group ``position`` are joined to the L2 switch of that position in every pod.
+
+    Links after injection and ejection come in four blocks: up1 (leaf to L2) at
+    ``leaf*w2 + position``, down1 with the same order, up2 (L2 to spine) at
+    ``(pod*w2 + position)*w3 + spine``, down2 with the same order. All helpers take
+    whole numbers or arrays.
+
+    Attributes
+    ----------
+    levels : int
+        2 or 3; with 2 there is one pod (m3 = 1) and no spine (w3 = 0).
+    m1, m2, m3 : int
+        Nodes a leaf, leaves a pod, pods.
+    w2, w3 : int
+        L2 switches a pod (= up-links a leaf); spines a position (= up-links an L2 switch).
+    """
+
+    levels: int
+    m1: int
+    m2: int
+    m3: int
+    w2: int
+    w3: int
+
+    def __post_init__(self) -> None:
+        if self.levels not in (2, 3):
+            raise NetcosimError(f"fattree: levels = {self.levels}; it must be 2 or 3")
+        for what in ("m1", "m2", "m3", "w2"):
+            need_int("fattree", what, getattr(self, what), 1)
+        need_int("fattree", "w3", self.w3, 0 if self.levels == 2 else 1)
+        if self.levels == 2 and (self.m3, self.w3) != (1, 0):
+            raise NetcosimError(
+                f"fattree: m3 = {self.m3}, w3 = {self.w3}; two levels need m3 = 1 and w3 = 0"
+            )
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in all."""
+        return self.m1 * self.m2 * self.m3
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaf switches in all."""
+        return self.m2 * self.m3
+
+    @property
+    def n_l2(self) -> int:
+        """L2 switches in all."""
+        return self.w2 * self.m3
+
+    @property
+    def n_spines(self) -> int:
+        """Spine switches in all."""
+        return self.w2 * self.w3
+
+    @property
+    def n_routers(self) -> int:
+        """Switches in all."""
+        return self.n_leaves + self.n_l2 + self.n_spines
+
+    @property
+    def first_up1(self) -> int:
+        """Number of the first leaf-to-L2 link."""
+        return 2 * self.n_nodes
+
+    @property
+    def first_down1(self) -> int:
+        """Number of the first L2-to-leaf link."""
+        return self.first_up1 + self.n_leaves * self.w2
+
+    @property
+    def first_up2(self) -> int:
+        """Number of the first L2-to-spine link."""
+        return self.first_down1 + self.n_leaves * self.w2
+
+    @property
+    def first_down2(self) -> int:
+        """Number of the first spine-to-L2 link."""
+        return self.first_up2 + self.n_l2 * self.w3
+
+    def leaf_of(self, node: Any) -> Any:
+        """Leaf (0 .. n_leaves-1) of a node."""
+        return node // self.m1
+
+    def pod_of(self, node: Any) -> Any:
+        """Pod of a node."""
+        return node // (self.m1 * self.m2)
+
+    def leaf_up(self, leaf: Any, l2_position: Any) -> Any:
+        """Number of the link from a leaf up to the L2 switch at a position of its pod."""
+        return self.first_up1 + leaf * self.w2 + l2_position
+
+    def leaf_down(self, leaf: Any, l2_position: Any) -> Any:
+        """Number of the link from that L2 switch down to the leaf."""
+        return self.first_down1 + leaf * self.w2 + l2_position
+
+    def l2_up(self, pod: Any, l2_position: Any, spine: Any) -> Any:
+        """Number of the link from an L2 switch up to spine ``spine`` of its position."""
+        return self.first_up2 + (pod * self.w2 + l2_position) * self.w3 + spine
+
+    def l2_down(self, pod: Any, l2_position: Any, spine: Any) -> Any:
+        """Number of the link from that spine down to the L2 switch."""
+        return self.first_down2 + (pod * self.w2 + l2_position) * self.w3 + spine
+
+
+def xgft(
+    m1: int,
+    m2: int,
+    m3: int = 1,
+    w2: int | None = None,
+    w3: int | None = None,
+    *,
+    levels: int = 3,
+    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    level1_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    level2_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    node_latency_s: float = LINK_LATENCY_S,
+    level1_latency_s: float = LINK_LATENCY_S,
+    level2_latency_s: float = LINK_LATENCY_S,
+    name: str | None = None,
+) -> Topology:
+    """Build a fat-tree from its level sizes.
+
+    Parameters
+    ----------
+    m1, m2, m3, w2, w3, levels : int
+        See `FatTreeShape`. By default w2 = m1 and w3 = m2 (full bandwidth).
+    node_bandwidth_Bps, level1_bandwidth_Bps, level2_bandwidth_Bps : int
+        Node to leaf, leaf to L2, L2 to spine.
+    node_latency_s, level1_latency_s, level2_latency_s : float
+    name : str, optional
+
+    Returns
+    -------
+    Topology
+        Link kinds "up1", "down1", "up2", "down2".
+
+    Raises
+    ------
+    NetcosimError
+        A parameter out of range.
+    """
+    spines = (m2 if levels == 3 else 0) if w3 is None else w3
+    s = FatTreeShape(levels=levels, m1=m1, m2=m2, m3=m3, w2=m1 if w2 is None else w2, w3=spines)
+    leaf = np.repeat(np.arange(s.n_leaves), s.w2)
+    l2_of_leaf = s.n_leaves + (leaf // s.m2) * s.w2 + np.tile(np.arange(s.w2), s.n_leaves)
+    l2 = np.repeat(np.arange(s.n_l2), s.w3)
+    spine = np.tile(np.arange(s.w3), s.n_l2) + (l2 % s.w2) * s.w3 + s.n_leaves + s.n_l2
+    l2 = l2 + s.n_leaves
+    sizes = [len(leaf), len(leaf), len(l2), len(l2)]
+    b1, b2, t1, t2 = level1_bandwidth_Bps, level2_bandwidth_Bps, level1_latency_s, level2_latency_s
+    return build_topology(
+        family="fattree",
+        name=name or f"fattree(m1={s.m1}, m2={s.m2}, m3={s.m3}, w2={s.w2}, w3={s.w3})",
+        shape=s,
+        node_router=np.repeat(np.arange(s.n_leaves), s.m1),
+        n_routers=s.n_routers,
+        router_src=np.concatenate([leaf, l2_of_leaf, l2, spine]),
+        router_dst=np.concatenate([l2_of_leaf, leaf, spine, l2]),
+        router_kind=np.repeat(np.arange(4), sizes),
+        router_kinds=("up1", "down1", "up2", "down2"),
+        router_bandwidth_Bps=np.repeat([b1, b1, b2, b2], sizes),
+        router_latency_s=np.repeat([t1, t1, t2, t2], sizes),
+        node_bandwidth_Bps=node_bandwidth_Bps,
+        node_latency_s=node_latency_s,
+    )
+
+
+def fat_tree(
+    radix: int,
+    pods: int | None = None,
+    *,
+    levels: int = 3,
+    taper: float = 1.0,
+    bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    latency_s: float = LINK_LATENCY_S,
+    name: str | None = None,
+) -> Topology:
+    """Build a fat-tree of switches of one radix, all links alike.
+
+    Three levels: m1 = m2 = w2 = w3 = radix/2 and ``radix`` pods; with fewer pods the
+    spines stay and only their links to the missing pods go. Two levels: m1 = w2 = radix/2
+    and ``radix`` leaves.
+
+    Parameters
+    ----------
+    radix : int
+        Even, at least 2.
+    pods : int, optional
+        1 .. radix.
+    levels : int
+        2 or 3.
+    taper : float
+        Up-links for each down-link of a leaf and of an L2 switch, in (0, 1]; w2 and w3
+        are rounded to whole links, at least 1.
+    bandwidth_Bps : int
+    latency_s : float
+    name : str, optional
+
+    Raises
+    ------
+    NetcosimError
+        An odd radix, too many pods, a taper out of range.
+    """
+    need_int("fattree", "radix", radix, 2)
+    if radix % 2:
+        raise NetcosimError(f"fattree: radix = {radix}; it must be even")
+    if not 0 < taper <= 1:
+        raise NetcosimError(f"fattree: taper = {taper}; it must be above 0 and at most 1")
+    half = radix // 2
+    up = max(1, round(half * taper))
+    if levels == 3:
+        m3 = radix if pods is None else need_int("fattree", "pods", pods, 1)
+        if m3 > radix:
+            raise NetcosimError(f"fattree: pods = {m3}; radix {radix} allows at most {radix}")
+        m2, w3 = half, up
+    else:
+        if pods not in (None, 1):
+            raise NetcosimError(f"fattree: pods = {pods}; two levels have no pods")
+        m2, m3, w3 = radix, 1, 0
+    return xgft(
+        half,
+        m2,
+        m3,
+        up,
+        w3,
+        levels=levels,
+        node_bandwidth_Bps=bandwidth_Bps,
+        level1_bandwidth_Bps=bandwidth_Bps,
+        level2_bandwidth_Bps=bandwidth_Bps,
+        node_latency_s=latency_s,
+        level1_latency_s=latency_s,
+        level2_latency_s=latency_s,
+        name=name or f"fattree(radix={radix}, pods={m3}, levels={levels})",
+    )

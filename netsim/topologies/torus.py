@@ -1,0 +1,185 @@
+"""Tori and meshes of any number of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.topology import Topology, build_topology
+
+
+@dataclass(frozen=True)
+class TorusShape:
+    """Parameters of a torus or mesh, and where everything stands.
+
+    Routers are numbered in C order: the *last* dimension changes fastest (as in
+    `numpy.ravel_multi_index`). Node ``router*concentration + i``. Router links come by
+    dimension, then + before -, then by sending router; a router without that link (the
+    end of a mesh) is passed over.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        Length of each dimension. A dimension of length 1 has no links.
+    wrap : tuple of bool
+        Whether each dimension is a ring.
+    bandwidth_factor : tuple of float
+        Times the link bandwidth, for each dimension.
+    concentration : int
+        Nodes a router.
+    double_links_for_two : bool
+        A wrapped dimension of length 2 has one cable between the two routers (False), or
+        two, one of them the wrap link (True; so Blue Gene/Q counts them).
+    """
+
+    dims: tuple[int, ...]
+    wrap: tuple[bool, ...]
+    bandwidth_factor: tuple[float, ...]
+    concentration: int = 1
+    double_links_for_two: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.dims:
+            raise NetcosimError("torus: dims is empty; at least one dimension is needed")
+        for length in self.dims:
+            need_int("torus", "a dimension's length", length, 1)
+        need_int("torus", "concentration", self.concentration, 1)
+        for what in ("wrap", "bandwidth_factor"):
+            if len(getattr(self, what)) != len(self.dims):
+                raise NetcosimError(
+                    f"torus: {what} has {len(getattr(self, what))} values for "
+                    f"{len(self.dims)} dimensions"
+                )
+        if min(self.bandwidth_factor) <= 0:
+            raise NetcosimError(
+                f"torus: bandwidth_factor {min(self.bandwidth_factor)}; it must be above 0"
+            )
+
+    @property
+    def n_routers(self) -> int:
+        """Routers in all."""
+        return int(np.prod(self.dims))
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in all."""
+        return self.n_routers * self.concentration
+
+    def is_ring(self, d: int) -> bool:
+        """Whether dimension ``d`` really has wrap links."""
+        return self.wrap[d] and (
+            self.dims[d] > 2 or (self.dims[d] == 2 and self.double_links_for_two)
+        )
+
+    def coords(self, router: int) -> tuple[int, ...]:
+        """Coordinates of a router."""
+        out = []
+        for length in reversed(self.dims):
+            router, c = divmod(router, length)
+            out.append(c)
+        return tuple(reversed(out))
+
+    def router_at(self, coords: Sequence[int]) -> int:
+        """Router at these coordinates."""
+        router = 0
+        for c, length in zip(coords, self.dims, strict=True):
+            router = router * length + c
+        return router
+
+    def all_coords(self) -> np.ndarray:
+        """(n_routers, dimensions) int64: coordinates of every router."""
+        grid = np.unravel_index(np.arange(self.n_routers), self.dims)
+        return np.stack(grid, axis=1).astype(np.int64)
+
+    def link_table(self) -> np.ndarray:
+        """(n_routers, 2*dimensions) int64: links by 2*d (+) and 2*d+1 (-), -1 where none."""
+        coords = self.all_coords()
+        table = np.full((self.n_routers, 2 * len(self.dims)), -1, dtype=np.int64)
+        link = 2 * self.n_nodes
+        for d, length in enumerate(self.dims):
+            for sign, end in ((0, length - 1), (1, 0)):
+                has = np.full(self.n_routers, True) if self.is_ring(d) else coords[:, d] != end
+                count = int(has.sum())
+                table[has, 2 * d + sign] = link + np.arange(count)
+                link += count
+        return table
+
+
+def torus(
+    dims: Sequence[int],
+    *,
+    wrap: bool | Sequence[bool] = True,
+    bandwidth_factor: Sequence[float] | None = None,
+    concentration: int = 1,
+    double_links_for_two: bool = False,
+    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    node_latency_s: float = LINK_LATENCY_S,
+    link_latency_s: float = LINK_LATENCY_S,
+    name: str | None = None,
+) -> Topology:
+    """Build a torus, a mesh, or a mixture.
+
+    Parameters
+    ----------
+    dims : sequence of int
+        Length of each dimension, the last changing fastest in router numbers.
+    wrap : bool or sequence of bool
+        For all dimensions or for each.
+    bandwidth_factor : sequence of float, optional
+        For each dimension, times ``link_bandwidth_Bps``; by default 1.
+    concentration : int
+        Nodes a router.
+    double_links_for_two : bool
+        See `TorusShape`.
+    node_bandwidth_Bps, link_bandwidth_Bps : int
+    node_latency_s, link_latency_s : float
+    name : str, optional
+
+    Returns
+    -------
+    Topology
+        Link kinds "d0+", "d0-", "d1+", ...
+
+    Raises
+    ------
+    NetcosimError
+        A parameter out of range, a sequence of the wrong length.
+    """
+    lengths = tuple(need_int("torus", "a dimension's length", d, 1) for d in dims)
+    wraps = (wrap,) * len(lengths) if isinstance(wrap, bool) else tuple(bool(w) for w in wrap)
+    factors = (
+        (1.0,) * len(lengths) if bandwidth_factor is None else tuple(map(float, bandwidth_factor))
+    )
+    s = TorusShape(lengths, wraps, factors, concentration, double_links_for_two)
+    coords, table = s.all_coords(), s.link_table()
+    src, dst, kind, bandwidth = [], [], [], []
+    for d, length in enumerate(lengths):
+        for sign in (0, 1):
+            routers = np.flatnonzero(table[:, 2 * d + sign] >= 0)
+            there = coords[routers].copy()
+            there[:, d] = (there[:, d] + (1, -1)[sign]) % length
+            src.append(routers)
+            dst.append(np.ravel_multi_index(tuple(there.T), lengths))
+            kind.append(np.full(len(routers), 2 * d + sign))
+            bandwidth.append(np.full(len(routers), link_bandwidth_Bps * factors[d]))
+    shown = "x".join(map(str, lengths))
+    return build_topology(
+        family="torus",
+        name=name or f"{'torus' if any(wraps) else 'mesh'}({shown})",
+        shape=s,
+        node_router=np.repeat(np.arange(s.n_routers), s.concentration),
+        n_routers=s.n_routers,
+        router_src=np.concatenate(src),
+        router_dst=np.concatenate(dst),
+        router_kind=np.concatenate(kind),
+        router_kinds=tuple(f"d{d}{sign}" for d in range(len(lengths)) for sign in "+-"),
+        router_bandwidth_Bps=np.concatenate(bandwidth),
+        router_latency_s=link_latency_s,
+        node_bandwidth_Bps=node_bandwidth_Bps,
+        node_latency_s=node_latency_s,
+    )

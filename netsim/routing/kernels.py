@@ -1,0 +1,56 @@
+"""The one way from the packet engine into every routing."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from netsim.routing.kernels_dragonfly import MINIMAL, UGAL_G, route_dragonfly
+from netsim.routing.kernels_fattree import ADAPTIVE, D_MOD_K, route_fattree
+from netsim.routing.kernels_torus import route_torus
+
+SHORTEST_PATH = 1
+
+
+@njit(cache=True)
+def route(rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, room, nv):  # type: ignore[no-untyped-def]
+    """Where a packet goes next.
+
+    Parameters
+    ----------
+    rt : RouteTables
+    router, dst_node, state : int64
+    key : uint64
+        Fresh for every (message, packet, router visit).
+    wire_bytes : int64
+        Of the packet.
+    now : int64
+        Present tick.
+    free_at : (n_links,) int64
+        Tick from which the link is free.
+    waiting : (n_links,) int64
+        Ticks of serialisation of all packets in the link's FIFOs.
+    room : (n_links * nv,) int64
+        Free bytes behind (link, channel) at ``link*nv + vc``, less those of the packets
+        that wait; looked at for the adaptive channel of links that leave ``router``.
+    nv : int64
+        Channels a link in ``room``.
+
+    Returns
+    -------
+    link, vc, state : int64
+    """
+    dst_router = np.int64(rt.node_router[dst_node])
+    state = np.int64(state)
+    if router == dst_router:
+        return np.int64(rt.eject_link[dst_node]), np.int64(0), state
+    code = rt.code
+    if MINIMAL <= code <= UGAL_G:
+        return route_dragonfly(rt, router, dst_router, state, key, now, free_at, waiting)
+    if D_MOD_K <= code <= ADAPTIVE:
+        up_or_down = route_fattree(rt, router, dst_router, dst_node, now, free_at, waiting)
+        return up_or_down, np.int64(0), state
+    if code == SHORTEST_PATH:
+        link = np.int64(rt.table_a[router * rt.params[1] + dst_router])
+        return link, state, state + 1
+    return route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv)

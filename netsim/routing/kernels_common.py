@@ -1,0 +1,22 @@
+"""What the routing kernels share: draws from a key, and the load of a link."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from netsim.routing.kernels_chance import below, mix64
+
+
+@njit(cache=True)
+def draw(key, i, n):  # type: ignore[no-untyped-def]
+    """The ``i``-th number in 0..n-1 that a key gives; 0 without drawing if n is 1."""
+    if n <= 1:
+        return np.int64(0)
+    return below(mix64(np.uint64(key) + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)), n)
+
+
+@njit(cache=True, inline="always")
+def load_of(link, now, free_at, waiting):  # type: ignore[no-untyped-def]
+    """Ticks until the link could start one more packet, were there no credit stalls."""
+    return max(np.int64(0), free_at[link] - now) + waiting[link]

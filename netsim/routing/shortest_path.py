@@ -1,0 +1,101 @@
+"""Shortest-path routing on any topology: a table of next links by breadth-first search.
+
+Among the links on shortest paths the one taken depends on the destination's router alone (its
+number modulo the count, in link order), which splits the ties. Virtual channel = links
+taken so far, as is the state, so ``n_vcs`` is the diameter and no cycle is possible.
+
+Kernel tables: params = 0, routers. table_a: (routers, routers) next link from row toward
+column, -1 on the diagonal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
+
+from netsim.errors import NetcosimError
+from netsim.routing.base import Hop, Routing, View
+from netsim.routing.kernels import SHORTEST_PATH
+from netsim.routing.make_tables import ejection, make_tables
+from netsim.topology import Topology
+
+MAX_ROUTERS = 10_000
+
+
+def router_distances(topology: Topology) -> np.ndarray:
+    """(n_routers, n_routers) int64: router-to-router links between any two routers.
+
+    Raises
+    ------
+    NetcosimError
+        A router that cannot be reached, or too many routers for a table.
+    """
+    n = topology.n_routers
+    if n > MAX_ROUTERS:
+        raise NetcosimError(
+            f"{topology.name}: {n} routers; shortest-path tables allow at most {MAX_ROUTERS}"
+        )
+    links = slice(2 * topology.n_nodes, None)
+    src = topology.link_src[links] - topology.n_nodes
+    dst = topology.link_dst[links] - topology.n_nodes
+    graph = csr_array((np.ones(len(src)), (src, dst)), shape=(n, n))
+    distances = np.asarray(shortest_path(graph, unweighted=True))
+    if not np.all(np.isfinite(distances)):
+        a, b = np.argwhere(~np.isfinite(distances))[0]
+        raise NetcosimError(f"{topology.name}: no way from router {a} to router {b}")
+    return distances.astype(np.int64)
+
+
+def next_links(topology: Topology, distances: np.ndarray) -> np.ndarray:
+    """(n_routers, n_routers) int32: the next link toward each router, -1 on the diagonal."""
+    n = topology.n_routers
+    ptr, links = topology.router_out_links()
+    table = np.full((n, n), -1, dtype=np.int32)
+    for router in range(n):
+        out = links[ptr[router] : ptr[router + 1]]
+        if len(out) == 0:
+            continue
+        beyond = topology.link_dst[out] - topology.n_nodes
+        good = distances[beyond] == distances[router] - 1
+        count = good.sum(axis=0)
+        # The (destination mod count)-th of the good links, counted in link order.
+        wanted = np.arange(n) % np.maximum(count, 1)
+        rank = np.cumsum(good, axis=0) - 1
+        chosen = np.argmax(good & (rank == wanted), axis=0)
+        table[router] = np.where(count > 0, out[chosen], -1)
+    return table
+
+
+def shortest_path_routing(topology: Topology) -> Routing:
+    """Build "shortest-path" on any topology.
+
+    Raises
+    ------
+    NetcosimError
+        A router that cannot be reached, or too many routers for a table.
+    """
+    distances = router_distances(topology)
+    table = next_links(topology, distances)
+    n_vcs = max(1, int(distances.max()))
+
+    def choices(router: int, dst_node: int, state: int) -> list[Hop]:
+        dst_router = int(topology.node_router[dst_node])
+        if router == dst_router:
+            return [ejection(topology, dst_node, state)]
+        return [Hop(int(table[router, dst_router]), state, state + 1)]
+
+    def choose(
+        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        return choices(router, dst_node, state)[0]
+
+    return Routing(
+        name="shortest-path",
+        topology=topology,
+        n_vcs=n_vcs,
+        adaptive=False,
+        tables=make_tables(topology, SHORTEST_PATH, n_vcs, (0, topology.n_routers), table),
+        choices=choices,
+        choose=choose,
+    )

@@ -1,0 +1,115 @@
+"""Dimension-order and minimal-adaptive routing on tori and meshes.
+
+"dimension-order": the lowest dimension that differs, the shorter way round. Half-way
+ties in a ring go + if the sum of the *source* router's coordinates is even, - if odd, so
+that a ring in which every node sends to its opposite carries the same load both ways; the
+parity travels in the state. Rings have two channels and the stateless dateline rule: channel 0
+while the wrap link still lies ahead on the remaining way in this dimension, else channel
+1 (Dally and Seitz, 1987). A mesh needs channel 0 alone.
+
+"minimal-adaptive": one more channel, the last, which a packet may take on any productive
+link (in a tie both ways are productive), the least loaded among those whose buffer
+has room for it and for everything that already waits for that channel; ties: lowest
+dimension first, then the way that dimension order would go. Without such a link it takes the
+dimension-order (escape) channel. Free of deadlock: a packet joins an adaptive channel
+only when its space there is already sure, so it never blocks there; what blocks, waits
+for an escape channel, and the escape channels alone have no cycle (Duato, 1993, with
+reserved space).
+
+State: 0 at the source router, then 1 + parity of the source's coordinate sum. Kernel tables:
+params = 0, dimensions, escape channels, then each dimension's length, then whether it is a
+ring. table_a: (routers, dimensions, 2) links + and -. table_b: (routers, dimensions)
+coordinates. table_c: parity of each router's coordinate sum.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netsim.routing import kernels_torus as kernels
+from netsim.routing.base import Hop, Routing, View
+from netsim.routing.make_tables import ejection, make_tables
+from netsim.topologies.torus import TorusShape
+from netsim.topology import Topology
+
+CODES = {
+    "dimension-order": kernels.DIMENSION_ORDER,
+    "minimal-adaptive": kernels.MINIMAL_ADAPTIVE,
+}
+
+
+class _Reference:
+    """The routing in plain Python."""
+
+    def __init__(self, topology: Topology, shape: TorusShape, adaptive: bool, escape: int) -> None:
+        self.topology, self.s, self.adaptive, self.n_escape = topology, shape, adaptive, escape
+        self.links = shape.link_table()
+
+    def ways(self, d: int, here: int, there: int, parity: int) -> list[tuple[int, int]]:
+        """(sign, escape channel) of each shortest way in a dimension, the preferred first."""
+        if not self.s.is_ring(d):
+            return [(1 if there > here else -1, 0)]
+        length = self.s.dims[d]
+        ahead, behind = (there - here) % length, (here - there) % length
+        signs = [1, -1] if ahead < behind or (ahead == behind and parity == 0) else [-1, 1]
+        wraps = {1: there < here, -1: there > here}
+        return [(g, 0 if wraps[g] else 1) for g in signs[: 2 if ahead == behind else 1]]
+
+    def hops(self, router: int, dst_node: int, state: int) -> tuple[Hop, list[Hop]]:
+        """The dimension-order hop, and all hops on the adaptive channel in their order."""
+        here = self.s.coords(router)
+        there = self.s.coords(int(self.topology.node_router[dst_node]))
+        parity = state - 1 if state else sum(here) % 2
+        escape, free = None, []
+        for d, (c, t) in enumerate(zip(here, there, strict=True)):
+            if c == t:
+                continue
+            for sign, vc in self.ways(d, c, t, parity):
+                link = int(self.links[router, 2 * d + (0 if sign > 0 else 1)])
+                if escape is None:
+                    escape = Hop(link, vc, parity + 1)
+                free.append(Hop(link, self.n_escape, parity + 1))
+        assert escape is not None
+        return escape, free
+
+    def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
+        if router == self.topology.node_router[dst_node]:
+            return [ejection(self.topology, dst_node, state)]
+        escape, free = self.hops(router, dst_node, state)
+        return [escape, *free] if self.adaptive else [escape]
+
+    def choose(
+        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        hops = self.choices(router, dst_node, state)
+        fits = [h for h in hops[1:] if view.room(h.link, h.vc) >= wire_bytes]
+        return min(fits, key=lambda hop: view.load(hop.link)) if fits else hops[0]
+
+
+def torus_routing(topology: Topology, name: str) -> Routing:
+    """Build "dimension-order" or "minimal-adaptive" on a torus or mesh (family "torus")."""
+    s = topology.shape
+    assert isinstance(s, TorusShape)
+    rings = [s.is_ring(d) for d in range(len(s.dims))]
+    n_escape = 2 if any(rings) else 1
+    adaptive = name == "minimal-adaptive"
+    n_vcs = n_escape + adaptive
+    coords = s.all_coords()
+    reference = _Reference(topology, s, adaptive, n_escape)
+    return Routing(
+        name=name,
+        topology=topology,
+        n_vcs=n_vcs,
+        adaptive=adaptive,
+        tables=make_tables(
+            topology,
+            CODES[name],
+            n_vcs,
+            (0, len(s.dims), n_escape, *s.dims, *(int(ring) for ring in rings)),
+            s.link_table(),
+            coords,
+            np.asarray(coords.sum(axis=1) % 2),
+        ),
+        choices=reference.choices,
+        choose=reference.choose,
+    )

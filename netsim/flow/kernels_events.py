@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.flow.kernels import FillState, fill, fill_state, transpose
+from netsim.flow.kernels import fill, fill_state, transpose
 
 TOLERANCE = 1e-11  # "full" and "faster", relative; rounding stays far below
 SAME_TIME = 1e-12  # finishes this close, relative, are one event
@@ -113,10 +113,7 @@ def inspect(inc, st, region, link):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def stopped_by(st, region, flow, link):  # type: ignore[no-untyped-def]
     """Whether the link is a bottleneck of the flow."""
-    return (
-        region.link_full[link]
-        and st.rate[flow] >= region.link_fastest[link] * (1.0 - TOLERANCE)
-    )
+    return region.link_full[link] and st.rate[flow] >= region.link_fastest[link] * (1.0 - TOLERANCE)
 
 
 @njit(cache=True)

@@ -111,11 +111,16 @@ def run_flows(
         finish, events, solved = _simulate(ptr, links, share, capacity, amount, start)
         return FlowRun(finish, paths.n_flows, events, solved)
     link_class, link_first = kernels_symmetry.group(link_colour)
-    few = kernels_symmetry.quotient(
+    few_ptr, few_links, few_share = kernels_symmetry.quotient(
         ptr, links, share, flow_class, flow_first, link_class, link_first
     )
     finish, events, solved = _simulate(
-        *few, capacity[link_first], amount[flow_first], start[flow_first]
+        few_ptr,
+        few_links,
+        few_share,
+        capacity[link_first],
+        amount[flow_first],
+        start[flow_first],
     )
     return FlowRun(finish[flow_class], len(flow_first), events, solved)
 

@@ -89,10 +89,11 @@ def flow_paths(
     """Paths of flows under a routing, by walking its own kernel.
 
     A static routing gives one path a flow. Under a routing with draws or loads a flow is
-    cut into equal pieces, put down in rounds: each piece goes where the routing sends
-    it when the other pieces' bytes wait on the links. So UGAL weighs its minimal against its
-    Valiant path at the loads that the flows themselves make; each further sweep takes every
-    piece up and puts it down again.
+    cut into equal pieces, put down in rounds: each piece goes where the routing sends it
+    when the other pieces wait on the links. What a link can carry while the flow's own
+    node is busy makes no queue and counts as no load. So UGAL weighs its minimal against
+    its Valiant path at the queues that the flows themselves make; each further sweep takes
+    every piece up and puts it down again.
     "ugal-l" is walked as "ugal-g": the back-pressure that brings the load of a far link to
     the source router does not exist in flows. On an adaptive fat-tree the pieces of a
     flow are spread over the up ports evenly, whatever the others do.
@@ -146,29 +147,45 @@ def flow_paths(
     view = kernels_paths.WalkView(
         link_router=np.maximum(end, 0),
         link_ticks=1.0 / bandwidth,
-        free_at=np.zeros(n_links, dtype=np.int64),
+        waiting=np.zeros(n_links, dtype=np.int64),
         room=np.full(n_links * tables.n_vcs, _ROOM_BYTES, dtype=np.int64),
     )
     limit = 4 * topology.n_routers + 8
     if not several:
         share = topology.n_routers * n_nodes <= min(_SHARED_WALKS, 4 * len(src) + 4096)
-        waiting = np.zeros(n_links, dtype=np.int64)
-        ptr, links, lost = kernels_paths.fixed_paths(tables, src, dst, waiting, view, limit, share)
+        ptr, links, lost = kernels_paths.fixed_paths(tables, src, dst, view, limit, share)
         _arrived(routing, src, dst, lost)
         return FlowPaths(ptr, links)
     if spread:
         return _spread_up(routing, src, dst, pieces, view, limit)
-    ticks = np.empty(0, dtype=np.float64)
+    ticks, calm = np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int64)
     if routing.adaptive:
         # picoseconds, unless the sum over all flows, times a hop count, would overflow
         scale = min(PS_PER_S, 2.0**56 * bandwidth.min() / max(1.0, float(amount.sum())))
         ticks = amount * (scale / pieces)
+        calm = _node_ticks(src, dst, amount * scale, bandwidth[: 2 * n_nodes])
     begin, stop, out, lost = kernels_paths.place(
-        tables, src, dst, seed, pieces, sweeps if routing.adaptive else 1, limit, ticks, view
+        tables, src, dst, seed, pieces, sweeps if routing.adaptive else 1, limit, ticks, calm, view
     )
     _arrived(routing, src, dst, lost)
     ptr, links, weights = kernels_paths.merge_pieces(begin, stop, out, pieces, n_links)
     return FlowPaths(ptr, links, weights if pieces > 1 else None)
+
+
+def _node_ticks(
+    src: NDArray[np.int64],
+    dst: NDArray[np.int64],
+    amount: NDArray[np.float64],
+    bandwidth: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """(n_flows,) int64: how long the flow's own injection or ejection link is busy anyhow."""
+    n_nodes = len(bandwidth) // 2
+    load = np.zeros(2 * n_nodes, dtype=np.float64)
+    away = src != dst
+    np.add.at(load, src[away], amount[away])
+    np.add.at(load, n_nodes + dst[away], amount[away])
+    load /= bandwidth
+    return np.maximum(load[src], load[n_nodes + dst]).astype(np.int64)
 
 
 def _spread_up(
@@ -182,7 +199,6 @@ def _spread_up(
     """Piece k of every flow goes by D-mod-k with all up ports moved on by k."""
     shape, tables, n_links = routing.topology.shape, routing.tables, routing.topology.n_links
     share = routing.topology.n_routers * len(tables.node_router) <= 4 * len(src) + 4096
-    waiting = np.zeros(n_links, dtype=np.int64)
     begin = np.empty((len(src), pieces), dtype=np.int64)
     end = np.empty((len(src), pieces), dtype=np.int64)
     outs, at = [], 0
@@ -192,7 +208,7 @@ def _spread_up(
             table_a=(tables.table_a + np.int32(k)) % np.int32(shape.w2),
             table_b=(tables.table_b + np.int32(k + k // shape.w2)) % np.int32(max(shape.w3, 1)),
         )
-        ptr, links, lost = kernels_paths.fixed_paths(turned, src, dst, waiting, view, limit, share)
+        ptr, links, lost = kernels_paths.fixed_paths(turned, src, dst, view, limit, share)
         _arrived(routing, src, dst, lost)
         begin[:, k], end[:, k] = ptr[:-1] + at, ptr[1:] + at
         outs.append(links)

@@ -13,7 +13,7 @@ from netsim.routing.kernels_chance import packet_key
 
 
 class WalkView(NamedTuple):
-    """What walks know of the network: idle links and free buffers, but for the flows' loads.
+    """What walks know of the network: empty queues and free buffers, but for the flows' loads.
 
     ``link_router`` is the router at the end of a link, ``link_ticks`` the load that one
     unit of ``ticks`` makes on it.
@@ -21,13 +21,16 @@ class WalkView(NamedTuple):
 
     link_router: NDArray[np.int64]
     link_ticks: NDArray[np.float64]
-    free_at: NDArray[np.int64]
+    waiting: NDArray[np.int64]
     room: NDArray[np.int64]
 
 
 @njit(cache=True)
-def walk(rt, node, dst_node, seed, flow, piece, waiting, view, out, at, limit):  # type: ignore[no-untyped-def]
-    """Append one path to ``out`` from ``at``; returns its end, or -1 if it does not arrive."""
+def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit):  # type: ignore[no-untyped-def]
+    """Append one path to ``out`` from ``at``; returns its end, or -1 if it does not arrive.
+
+    A link is busy until ``busy``; what lies before ``now`` is no load.
+    """
     out[at] = node
     at += 1
     router = np.int64(rt.node_router[node])
@@ -36,7 +39,7 @@ def walk(rt, node, dst_node, seed, flow, piece, waiting, view, out, at, limit): 
     for hop in range(limit):
         key = packet_key(seed, flow, piece, hop)
         link, _, state = route(
-            rt, router, dst_node, state, key, 1, 0, view.free_at, waiting, view.room, rt.n_vcs
+            rt, router, dst_node, state, key, 1, now, busy, view.waiting, view.room, rt.n_vcs
         )
         out[at] = link
         at += 1
@@ -57,17 +60,18 @@ def grown(out, need):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, view):  # type: ignore[no-untyped-def]
+def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, view):  # type: ignore[no-untyped-def]
     """Paths of ``pieces`` pieces of every flow: (ptr, links), piece by piece in each flow.
 
-    Pieces are put down in rounds, each flow one a round; a piece sees as waiting what all
-    other pieces put on the links. In later sweeps each is taken up and put down again.
+    Pieces are put down in rounds, each flow one a round; a piece sees what all other pieces
+    put on the links beyond the flow's ``calm`` ticks. In later sweeps each is taken up and
+    put down again.
     ``ticks`` is the load of one piece of a flow on a link of speed 1. No loads are kept
     if ``ticks`` is empty.
     """
     n = len(src)
     link_ticks = view.link_ticks
-    waiting = np.zeros(len(link_ticks), np.int64)
+    busy = np.zeros(len(link_ticks), np.int64)
     loaded = len(ticks) > 0
     begin = np.zeros(n * pieces, np.int64)
     end = np.zeros(n * pieces, np.int64)
@@ -84,24 +88,25 @@ def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, view):  # type: igno
                 k = flow * pieces + piece
                 if sweep > 0:
                     for i in range(begin[k], end[k]):
-                        waiting[old[i]] -= np.int64(ticks[flow] * link_ticks[old[i]])
+                        busy[old[i]] -= np.int64(ticks[flow] * link_ticks[old[i]])
                 out = grown(out, at + limit + 2)
+                now = calm[flow] if loaded else np.int64(0)
                 name = sweep * pieces + piece
                 stop = walk(
-                    rt, src[flow], dst[flow], seed, flow, name, waiting, view, out, at, limit
+                    rt, src[flow], dst[flow], seed, flow, name, busy, now, view, out, at, limit
                 )
                 if stop < 0:
                     return begin, end, out, flow
                 if loaded:
                     for i in range(at, stop):
-                        waiting[out[i]] += np.int64(ticks[flow] * link_ticks[out[i]])
+                        busy[out[i]] += np.int64(ticks[flow] * link_ticks[out[i]])
                 begin[k], end[k] = at, stop
                 at = stop
     return begin, end, out, np.int64(-1)
 
 
 @njit(cache=True)
-def fixed_paths(rt, src, dst, waiting, view, limit, share):  # type: ignore[no-untyped-def]
+def fixed_paths(rt, src, dst, view, limit, share):  # type: ignore[no-untyped-def]
     """CSR paths of a routing without choice or chance.
 
     With ``share`` the walk from a router to a node is done once and copied for all nodes
@@ -128,7 +133,9 @@ def fixed_paths(rt, src, dst, waiting, view, limit, share):  # type: ignore[no-u
                     out[at] = out[i]
                     at += 1
             else:
-                at = walk(rt, src[flow], dst[flow], 0, 0, 0, waiting, view, out, begin, limit)
+                at = walk(
+                    rt, src[flow], dst[flow], 0, 0, 0, view.waiting, 0, view, out, begin, limit
+                )
                 if at < 0:
                     return ptr, out, flow
                 if share:

@@ -279,7 +279,8 @@ def _component(slots: int, n_links: int) -> kernels.Component:
     return kernels.Component(
         job_in=np.zeros(slots, dtype=np.bool_),
         job_list=np.empty(slots, dtype=np.int32),
-        link_in=np.zeros(n_links, dtype=np.bool_),
+        link_seen=np.zeros(n_links, dtype=np.bool_),
+        seen_list=np.empty(n_links, dtype=np.int32),
         link_list=np.empty(n_links, dtype=np.int32),
         rising=np.zeros(slots, dtype=np.bool_),
         heap_key=np.empty(n_links, dtype=np.float64),

@@ -15,6 +15,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+TIE = 1e-11  # shares this close, relative, are one: what a link has left for its last few
+# flows is a small difference of large numbers
+
 
 class Incidence(NamedTuple):
     """Flows by links and links by flows; ``weight`` and ``link_weight`` empty mean all 1."""
@@ -130,6 +133,7 @@ def fill(inc, st, link_list, n_list):  # type: ignore[no-untyped-def]
     weighted = len(inc.weight) > 0
     heap_key, heap_link = st.heap_key, st.heap_link
     size = 0
+    level = 0.0
     for k in range(n_list):
         link = link_list[k]
         if st.rising_count[link] > 0:
@@ -147,16 +151,19 @@ def fill(inc, st, link_list, n_list):  # type: ignore[no-untyped-def]
             heap_push(heap_key, heap_link, size, share, link)
             size += 1
             continue
-        if weighted:
-            # weights of very different size: the running sums have lost digits by now
-            used = rising = 0.0
-            for i in range(inc.link_ptr[link], inc.link_end[link]):
-                flow = inc.link_flow[i]
-                if st.rising[flow]:
-                    rising += inc.link_weight[i]
-                else:
-                    used += inc.link_weight[i] * st.rate[flow]
-            share = max(inc.capacity[link] - used, 0.0) / rising
+        # the running sums have lost digits by now, most of all where weights differ in size
+        used = rising = 0.0
+        for i in range(inc.link_ptr[link], inc.link_end[link]):
+            flow = inc.link_flow[i]
+            w = inc.link_weight[i] if weighted else 1.0
+            if st.rising[flow]:
+                rising += w
+            else:
+                used += w * st.rate[flow]
+        share = max(inc.capacity[link] - used, 0.0) / rising
+        if share <= level * (1.0 + TIE):
+            share = level
+        level = share
         for i in range(inc.link_ptr[link], inc.link_end[link]):
             flow = inc.link_flow[i]
             if not st.rising[flow]:

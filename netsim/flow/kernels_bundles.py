@@ -37,7 +37,8 @@ class Component(NamedTuple):
 
     job_in: NDArray[np.bool_]
     job_list: NDArray[np.int32]
-    link_in: NDArray[np.bool_]
+    link_seen: NDArray[np.bool_]
+    seen_list: NDArray[np.int32]
     link_list: NDArray[np.int32]
     rising: NDArray[np.bool_]
     heap_key: NDArray[np.float64]
@@ -97,7 +98,7 @@ def reach(b, c, job, removed):  # type: ignore[no-untyped-def]
     A job that has just been deleted is not listed; the links that were over-subscribed
     with it join as well.
     """
-    n_jobs = n_links = 0
+    n_jobs = n_links = n_seen = 0
     if removed:
         for i in range(b.job_begin[job], b.job_end[job]):
             link = b.entry_link[i]
@@ -114,13 +115,17 @@ def reach(b, c, job, removed):  # type: ignore[no-untyped-def]
         done += 1
         for i in range(b.job_begin[here], b.job_end[here]):
             link = b.entry_link[i]
-            if c.link_in[link] or b.link_count[link] < 2:
+            if c.link_seen[link] or b.link_count[link] < 2:
                 continue
+            c.link_seen[link] = True
+            c.seen_list[n_seen] = link
+            n_seen += 1
             if row_total(b, link) > b.capacity[link] * (1.0 + SLACK):
-                c.link_in[link] = True
                 c.link_list[n_links] = link
                 n_links += 1
                 n_jobs = join_row(b, c, link, n_jobs)
+    for k in range(n_seen):
+        c.link_seen[c.seen_list[k]] = False
     return n_jobs, n_links
 
 
@@ -183,6 +188,4 @@ def change(b, c, job, removed, changed):  # type: ignore[no-untyped-def]
             n_changed += 1
         else:
             b.rate[other] = old[k]
-    for k in range(n_links):
-        c.link_in[c.link_list[k]] = False
     return n_changed

@@ -111,6 +111,16 @@ def test_two_full_jobs_take_twice_as_long_and_recover():
     assert net.stretch("a") == 1.0
 
 
+def test_rounding_never_starves_a_tiny_job():
+    """All links tie at 1/3; what two full jobs leave of a link is rounding, not zero."""
+    n = 40
+    net = BundleNetwork(np.ones(n))
+    for j in range(3):
+        net.add(j, np.arange(n), np.ones(n))
+    net.add("tiny", [n - 1], [1e-15])
+    assert net.stretch("tiny") == pytest.approx(3.0, rel=1e-6)
+
+
 def test_change_passes_on_along_a_chain():
     """Links of 1: a on 0, b on 0 and 1, c on 1. b halves a and c; without a, c stays at 1/2."""
     net = BundleNetwork([1.0, 1.0])

@@ -126,6 +126,14 @@ def test_equal_bytes_and_starts_are_never_solved_again():
     np.testing.assert_allclose(run.finish_s, expected, rtol=1e-9)
 
 
+def test_short_flows_at_a_late_hour_keep_their_times():
+    """Starting at 2^27 s, flows of 1 and 2 ms share a link: 2 ms and 3 ms."""
+    ptr, links = csr([[0], [0]])
+    late = 2.0**27
+    finish = flow_finish_times(FlowPaths(ptr, links), [1.0, 2.0], [1e3], late)
+    np.testing.assert_allclose(finish - late, [2e-3, 3e-3], atol=2e-8)
+
+
 def test_no_flows():
     assert len(flow_finish_times(FlowPaths(*csr([])), [], [1.0])) == 0
 

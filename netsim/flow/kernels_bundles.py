@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.flow.kernels import heap_pop, heap_push
+from netsim.flow.kernels import TIE, heap_pop, heap_push
 
 SLACK = 1e-9  # over-subscribed: above the capacity by this much, relative
 
@@ -156,6 +156,7 @@ def change(b, c, job, removed, changed):  # type: ignore[no-untyped-def]
         old[k] = b.rate[c.job_list[k]]
         c.rising[c.job_list[k]] = True
     size = 0
+    level = 0.0
     for k in range(n_links):
         link = c.link_list[k]
         heap_push(c.heap_key, c.heap_link, size, b.capacity[link] / row_total(b, link), link)
@@ -171,6 +172,9 @@ def change(b, c, job, removed, changed):  # type: ignore[no-untyped-def]
             heap_push(c.heap_key, c.heap_link, size, share, link)
             size += 1
             continue
+        if share <= level * (1.0 + TIE):
+            share = level
+        level = share
         for at in range(b.link_count[link]):
             other = b.link_jobs[link, at]
             if c.rising[other]:

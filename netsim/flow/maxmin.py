@@ -143,7 +143,12 @@ def _simulate(
 ) -> tuple[NDArray[np.float64], int, int]:
     moving = np.flatnonzero((np.diff(ptr) > 0) & (amount > 0))
     by_start = moving[np.argsort(start[moving], kind="stable")]
-    return kernels_events.simulate(ptr, links, share, capacity, amount, start, by_start)  # type: ignore[no-any-return]
+    # count from the first start: a late hour must not swallow short flows
+    zero = float(start.min()) if len(start) else 0.0
+    finish, events, solved = kernels_events.simulate(
+        ptr, links, share, capacity, amount, start - zero, by_start
+    )
+    return finish + zero, int(events), int(solved)
 
 
 def flow_finish_times(
@@ -179,7 +184,8 @@ def flow_finish_times(
     -----
     Rates are solved again at each start and finish, only for flows that the event
     reaches (`kernels_events`); flows that cannot be told apart are one
-    (`kernels_symmetry`). Finishes within a relative 1e-12 are one event. The model is
+    (`kernels_symmetry`). Finishes within a relative 1e-12 of the time since the
+    first start are one event. The model is
     the fluid limit of SimGrid's network at zero latency.
     """
     return run_flows(paths, message_bytes, capacity_Bps, start_s).finish_s

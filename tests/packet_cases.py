@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Hop, Routing, View
@@ -16,7 +17,10 @@ from netsim.topologies.torus import torus
 from netsim.topology import build_topology
 from netsim.traffic import Program, Traffic, combine
 
-ENGINES: dict[str, Callable[..., PacketResult]] = {"reference": simulate_reference}
+ENGINES: dict[str, Callable[..., PacketResult]] = {
+    "reference": simulate_reference,
+    "engine": simulate_packets,
+}
 
 GBPS = 10**9
 """One GB/s: a byte takes 1000 ps."""

@@ -23,6 +23,7 @@ from alloc.fattree.ta import TopologyAware
 from alloc.first_free import Baseline
 from alloc.policy import Policy
 from alloc.random_nodes import RandomNodes
+from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from netsim.errors import unknown_name
 from netsim.topology import Topology
 
@@ -61,6 +62,7 @@ _CLASSES: tuple[tuple[type[Policy], str], ...] = (
     (TopologyAware, "fattree"),
     (Laas, "fattree"),
     (Jigsaw, "fattree"),
+    (FirstFitCuboid, "torus"),
 )
 
 POLICIES: dict[str, PolicyEntry] = {

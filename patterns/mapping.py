@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
 
 MAPPINGS: dict[str, str] = {
     "in-order": "ranks fill the job's nodes in the order of the placement",
@@ -45,3 +45,23 @@ def random(
         ranks_per_node below 1.
     """
     return np.repeat(rng.permutation(_nodes(nodes, ranks_per_node)), ranks_per_node)
+
+
+def map_ranks(
+    name: str,
+    nodes: Sequence[int] | NDArray[np.integer],
+    ranks_per_node: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """The mapping of this name; ``rng`` is used by the random one only.
+
+    Raises
+    ------
+    NetcosimError
+        A name that is not in `MAPPINGS`, ranks_per_node below 1.
+    """
+    if name == "in-order":
+        return in_order(nodes, ranks_per_node)
+    if name == "random":
+        return random(nodes, ranks_per_node, rng)
+    raise unknown_name("task mapping", name, MAPPINGS)

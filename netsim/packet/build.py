@@ -58,7 +58,7 @@ class Clock:
     longest_ps: int
 
 
-def ps_array(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+def ps_array(seconds: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     """Whole picoseconds, half to even; NetcosimError beyond what the clock can count."""
     ps = np.rint(np.asarray(seconds, dtype=np.float64) * PS_PER_S)
     if len(ps) and ps.max() > MAX_DURATION_PS:
@@ -212,7 +212,7 @@ def _scalars(
 
 
 def _links(topology: Topology, clock: Clock) -> NDArray[np.int64]:
-    links = aligned_zeros((topology.n_links, t.L_WIDTH), np.int64)
+    links: NDArray[np.int64] = aligned_zeros((topology.n_links, t.L_WIDTH), np.int64)
     links[:, t.TRY_TICK] = NONE
     links[:, [t.TRY_NEXT, t.TRY_PREV, t.LAST_VC, t.STALL_START]] = -1
     links[:, t.LATENCY] = ps_array(topology.link_latency_s) // clock.tick_ps
@@ -222,7 +222,7 @@ def _links(topology: Topology, clock: Clock) -> NDArray[np.int64]:
 
 
 def _channels(n_nodes: int, n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]:
-    channels = aligned_zeros((n_links << vshift, t.Q_WIDTH), np.int32)
+    channels: NDArray[np.int32] = aligned_zeros((n_links << vshift, t.Q_WIDTH), np.int32)
     channels[:, [t.FIFO_HEAD, t.FIFO_TAIL, t.CREDIT_HEAD, t.CREDIT_TAIL]] = -1
     channels[:, [t.SPACE, t.ROOM]] = buffer_bytes
     ejection = np.arange(n_nodes, 2 * n_nodes) << vshift
@@ -232,7 +232,7 @@ def _channels(n_nodes: int, n_links: int, vshift: int, buffer_bytes: int) -> NDA
 
 def _ranks(traffic: Traffic) -> NDArray[np.int64]:
     program = traffic.program
-    ranks = aligned_zeros((program.n_ranks, t.R_WIDTH), np.int64)
+    ranks: NDArray[np.int64] = aligned_zeros((program.n_ranks, t.R_WIDTH), np.int64)
     ranks[:, t.STEP] = program.step_ptr[:-1]
     ranks[:, t.STEP_END] = program.step_ptr[1:]
     ranks[:, t.CPU] = START
@@ -261,7 +261,7 @@ def grown(arrays: Arrays) -> Arrays:
     """The same state with packet, credit and far-event pools of twice the size."""
 
     def doubled(a: NDArray[np.int64]) -> NDArray[np.int64]:
-        twice = aligned_zeros((2 * len(a), a.shape[1]), np.int64)
+        twice: NDArray[np.int64] = aligned_zeros((2 * len(a), a.shape[1]), np.int64)
         twice[: len(a)] = a
         return twice
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
 from netsim.traffic import Traffic
@@ -28,6 +30,11 @@ def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> No
             raise NetcosimError(f"traffic: {len(values)} {what} for {program.n_ranks} ranks")
         if len(values) and (values.min() < 0 or values.max() >= top):
             raise NetcosimError(f"traffic: {what} has a value outside 0..{top - 1}")
+    group_of_step = np.repeat(traffic.rank_group, np.diff(program.step_ptr))
+    group_of_send = np.repeat(group_of_step, np.diff(program.send_ptr))
+    crossing = np.flatnonzero(group_of_send != np.asarray(traffic.rank_group)[program.send_dst])
+    if len(crossing):
+        raise NetcosimError(f"traffic: message {crossing[0]} goes from one group to another")
     for start_s in traffic.start_s:
         if not (math.isfinite(start_s) and start_s >= 0):
             raise NetcosimError(f"traffic: start_s has {start_s}; it must be >= 0")

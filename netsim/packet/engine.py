@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
 from netsim.packet import tables as t
 from netsim.packet.build import build_arrays, choose_clock, grown, kernel_tables
+from netsim.packet.checks import check_run
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.stuck import raise_stuck
 from netsim.routing.base import Routing
@@ -61,7 +61,7 @@ def simulate_packets(
     """
     from netsim.packet import kernels_engine
 
-    check_traffic(routing, traffic)
+    check_run(routing.topology, traffic, until_s)
     program = traffic.program
     seed = int(rng.integers(0, 2**63))
     clock = choose_clock(routing.topology, traffic, config, until_s)
@@ -110,19 +110,3 @@ def simulate_packets(
 def in_ps(ticks: NDArray[np.int64], tick_ps: int) -> NDArray[np.int64]:
     """Ticks to picoseconds; -1 stays."""
     return np.where(ticks < 0, ticks, ticks * tick_ps)
-
-
-def check_traffic(routing: Routing, traffic: Traffic) -> None:
-    """Raise NetcosimError where the traffic does not fit the routing's topology."""
-    program = traffic.program
-    program.validate()
-    n_nodes = routing.topology.n_nodes
-    if len(traffic.rank_node) != program.n_ranks or len(traffic.rank_group) != program.n_ranks:
-        raise NetcosimError(f"traffic: {program.n_ranks} ranks need one node and group each")
-    if program.n_ranks == 0:
-        raise NetcosimError("traffic: it needs at least 1 rank")
-    if traffic.rank_node.min() < 0 or traffic.rank_node.max() >= n_nodes:
-        worst = int(traffic.rank_node[np.argmax(np.abs(traffic.rank_node))])
-        raise NetcosimError(f"traffic: node {worst} is outside 0..{n_nodes - 1}")
-    if np.any(~np.isfinite(traffic.start_s)) or np.any(traffic.start_s < 0):
-        raise NetcosimError("traffic: start times must be >= 0")

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """The loop of the packet engine: tick after tick, in the model's order."""
 
 from __future__ import annotations
@@ -5,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from netsim.kernels_options import PLAIN_KERNEL
 from netsim.packet.kernels_links import enqueue, take_credits, try_link, try_node
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, run_ready
 from netsim.packet.kernels_wheel import (
@@ -53,7 +55,7 @@ from netsim.routing.kernels_chance import packet_key
 DONE, UNTIL, GROW, PAUSE = range(4)
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def rank_phase(pr, now):
     """Phase 2: ranks whose time has come, by number."""
     sc = pr.sc
@@ -66,7 +68,7 @@ def rank_phase(pr, now):
         run_ready(pr)
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def collect(sc, wheel, packets, batch, bucket):
     """Put the arrivals of a bucket at the end of ``batch``, by link; returns where they begin."""
     vshift = sc[VSHIFT]
@@ -82,7 +84,7 @@ def collect(sc, wheel, packets, batch, bucket):
     return first
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def arrival_phase(a, pr, rt, bucket):
     """Phase 3: packets that arrive, by the number of the link they came over."""
     sc = a.sc
@@ -142,7 +144,7 @@ def arrival_phase(a, pr, rt, bucket):
     return len(batch) - first
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def start_phase(a, bucket):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc
@@ -178,7 +180,7 @@ def start_phase(a, bucket):
         link = np.int64(wheel[bucket, 1])
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def run(a, rt, until, budget):
     """Run until nothing is left (DONE), `until` (UNTIL), a full pool (GROW) or `budget` arrivals.
 
@@ -224,4 +226,5 @@ def run(a, rt, until, budget):
             done += arrival_phase(a, pr, rt, bucket)
         if wheel[bucket, 1] >= 0:
             start_phase(a, bucket)
-        unmark(sc, occupied, bucket)
+        if wheel[bucket, 0] < 0:  # with no latency at all, packets arrive in the tick they start
+            unmark(sc, occupied, bucket)

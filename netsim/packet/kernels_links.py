@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Links and routers: route a packet, let it wait, start it (docs/packet-model.md, "Links")."""
 
 from __future__ import annotations
@@ -5,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from netsim.kernels_options import PLAIN_KERNEL
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_try
 from netsim.packet.tables import (
     BANDWIDTH,
@@ -57,7 +59,7 @@ from netsim.packet.tables import (
 )
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def take_credits(sc, channels, credits, q):
     """Make the space visible that channel ``q`` has got back by now."""
     now = sc[NOW]
@@ -73,7 +75,7 @@ def take_credits(sc, channels, credits, q):
     channels[q, CREDIT_HEAD] = c
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def give_credit(sc, channels, credits, q, tick, size):
     """Channel ``q`` gets ``size`` bytes back at ``tick``; the list stays sorted by tick."""
     c = sc[CR_FREE]
@@ -106,7 +108,7 @@ def give_credit(sc, channels, credits, q, tick, size):
             credits[before, NEXT] = c
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def when_room(channels, credits, q, size):
     """First tick at which the known credits give ``size`` bytes on ``q``; marks q as blocked."""
     channels[q, BLOCKED] = 1
@@ -120,7 +122,7 @@ def when_room(channels, credits, q, size):
     return NONE
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def stall(links, link, now):
     """The link is free, has a ready packet, and cannot start."""
     if links[link, STALL_START] < 0:
@@ -128,7 +130,7 @@ def stall(links, link, now):
         links[link, STALLS] += 1
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def occupy(sc, links, channels, packets, link, q, p, ser, size):
     """What every start does: time, counters, stall and space. Returns the time of arrival."""
     now = sc[NOW]
@@ -137,6 +139,8 @@ def occupy(sc, links, channels, packets, link, q, p, ser, size):
     links[link, BYTES] += size
     links[link, BUSY] += ser
     if links[link, STALL_START] >= 0:
+        if links[link, STALL_START] == now:
+            links[link, STALLS] -= 1  # began and ended in one tick
         links[link, STALL_TIME] += now - links[link, STALL_START]
         links[link, STALL_START] = -1
     packets[p, HOLDS] = q
@@ -149,7 +153,7 @@ def occupy(sc, links, channels, packets, link, q, p, ser, size):
     return tick + sc[ROUTER_LATENCY]
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def try_node(
     sc, links, channels, packets, credits, nodes, ranks, messages, ser_of, wire, wheel, occupied,
     far, node,
@@ -200,7 +204,7 @@ def try_node(
         add_try(sc, links, wheel, occupied, far, node, now + ser)
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def try_link(sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link):
     """Let a router's link start a packet if it can; round-robin over its channels."""
     now = sc[NOW]
@@ -250,7 +254,7 @@ def try_link(sc, links, channels, packets, credits, ser_of, wire, wheel, occupie
         add_try(sc, links, wheel, occupied, far, link, wake)
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def enqueue(
     sc, links, channels, packets, ser_of, wheel, occupied, far, p, came_over, link, vc, size
 ):

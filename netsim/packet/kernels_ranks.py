@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Ranks: begin steps, post sends, count arrivals, go on (docs/packet-model.md, "Ranks").
 
 ``pr`` is the `RankArrays` view of the run's arrays.
@@ -11,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from netsim.kernels_options import PLAIN_KERNEL
 from netsim.packet.kernels_wheel import add_try, heap_push
 from netsim.packet.tables import (
     ARRIVED,
@@ -72,14 +74,14 @@ class RankArrays(NamedTuple):
     far: I64
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def add_timer(pr, rank, tick):
     """Wake a rank's processor at ``tick``."""
     heap_push(pr.timers, pr.sc[N_TIMERS], tick, np.int64(rank))
     pr.sc[N_TIMERS] += 1
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def count(sc, ranks, messages, steps, m):
     """Count a message toward its step; a rank that waited for it goes on the list."""
     s = messages[m, M_STEP]
@@ -95,7 +97,7 @@ def count(sc, ranks, messages, steps, m):
         sc[READY_TAIL] = r
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def queue_receive(pr, m):
     """A message whose receipt costs time waits for its rank's processor."""
     ranks = pr.ranks
@@ -111,14 +113,14 @@ def queue_receive(pr, m):
         start_receive(pr, r)
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def start_receive(pr, r):
     """The free processor takes the first queued arrival."""
     pr.ranks[r, CPU] = RECEIVE
     add_timer(pr, r, pr.sc[NOW] + pr.recv_cost[pr.ranks[r, RECV_HEAD]])
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def deliver(pr, m):
     """A message has arrived whole at its receiver's node."""
     if pr.sc[RECORD]:
@@ -129,7 +131,7 @@ def deliver(pr, m):
         count(pr.sc, pr.ranks, pr.messages, pr.steps, m)
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def post(pr, m, node):
     """Put message ``m`` into the node's queue, or hand it over if the receiver is local."""
     sc = pr.sc
@@ -153,7 +155,7 @@ def post(pr, m, node):
         nodes[node, NIC_TAIL] = m
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def next_step(sc, ranks, r):
     """Leave the present step: ask for the next one, or be done."""
     s = ranks[r, STEP] + 1
@@ -164,7 +166,7 @@ def next_step(sc, ranks, r):
         ranks[r, BEGIN] = 1
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def leave_or_wait(sc, ranks, steps, r):
     """All sends are posted: leave the step if its messages are here, else wait."""
     s = ranks[r, STEP]
@@ -174,7 +176,7 @@ def leave_or_wait(sc, ranks, steps, r):
         ranks[r, WAIT] = 1
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def run_rank(pr, r):
     """Use a free processor until it has to wait or is busy for a time."""
     sc = pr.sc
@@ -197,7 +199,7 @@ def run_rank(pr, r):
             return
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def post_sends(pr, r, node):
     """Post the sends of the present step. False if the processor stays busy with them."""
     sc = pr.sc
@@ -216,7 +218,7 @@ def post_sends(pr, r, node):
     return True
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def on_timer(pr, r):
     """The processor of rank ``r`` has done what it was at."""
     sc = pr.sc
@@ -251,7 +253,7 @@ def on_timer(pr, r):
     run_rank(pr, r)
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def run_ready(pr):
     """Work off the list of ranks that may go on, first in, first out."""
     sc = pr.sc

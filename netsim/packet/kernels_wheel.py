@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
 """Events: a time wheel for packets and links, heaps for ranks and for what is far away.
 
 The wheel is a ring of buckets, one a tick, with a bit for every bucket that may hold
@@ -11,6 +12,7 @@ import numpy as np
 from numba import njit
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from netsim.kernels_options import PLAIN_KERNEL
 from netsim.packet.tables import (
     MASK,
     N_FAR,
@@ -28,7 +30,13 @@ FAR = -2
 """TRY_PREV of a link whose try is in the far heap; an outdated entry there is skipped."""
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
+def low_bit(bits):
+    """Number of the lowest set bit."""
+    return np.int64(trailing_zeros(bits))  # type: ignore[call-arg]
+
+
+@njit(**PLAIN_KERNEL, inline="always")
 def mark(sc, occupied, tick):
     """Set the occupancy bits of a tick's bucket; returns the bucket."""
     bucket = tick & sc[MASK]
@@ -38,7 +46,7 @@ def mark(sc, occupied, tick):
     return bucket
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def unmark(sc, occupied, bucket):
     """Clear the bits of a bucket that has been worked off."""
     w = bucket >> 6
@@ -47,7 +55,7 @@ def unmark(sc, occupied, bucket):
         occupied[((sc[MASK] + 1) >> 6) + (w >> 6)] &= ~(np.uint64(1) << np.uint64(w & 63))
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def next_tick(sc, occupied):
     """The first tick >= NOW whose bucket is marked; NONE if there is none."""
     now = sc[NOW]
@@ -56,7 +64,7 @@ def next_tick(sc, occupied):
     w = bucket >> 6
     bits = occupied[w] >> np.uint64(bucket & 63)
     if bits != 0:
-        return now + trailing_zeros(bits)
+        return now + low_bit(bits)
     upper = size >> 6
     n_upper = len(occupied) - upper
     g = w >> 6
@@ -65,23 +73,23 @@ def next_tick(sc, occupied):
     if k < 63:
         bits = occupied[upper + g] >> np.uint64(k + 1)
     if bits != 0:
-        w += 1 + np.int64(trailing_zeros(bits))
-        return now + (w << 6) + trailing_zeros(occupied[w]) - bucket
+        w += 1 + low_bit(bits)
+        return now + (w << 6) + low_bit(occupied[w]) - bucket
     for i in range(1, n_upper + 1):
         g2 = g + i
         if g2 >= n_upper:
             g2 -= n_upper
         bits = occupied[upper + g2]
         if bits != 0:
-            w = (g2 << 6) + np.int64(trailing_zeros(bits))
-            ahead = (w << 6) + np.int64(trailing_zeros(occupied[w])) - bucket
+            w = (g2 << 6) + low_bit(bits)
+            ahead = (w << 6) + low_bit(occupied[w]) - bucket
             if ahead <= 0:
                 ahead += size
             return now + ahead
     return NONE
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def heap_push(heap, n, tick, item):
     """Push (tick, item) on a binary heap of ``n`` entries sorted by tick, then item."""
     k = n
@@ -96,7 +104,7 @@ def heap_push(heap, n, tick, item):
     heap[k, 1] = item
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def heap_pop(heap, n):
     """Remove the top of a heap of ``n`` entries (read it before)."""
     n -= 1
@@ -121,7 +129,7 @@ def heap_pop(heap, n):
     heap[k, 1] = item
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def add_arrival(sc, wheel, occupied, far, packets, p, tick):
     """Let packet ``p`` arrive at ``tick``."""
     if tick - sc[NOW] <= sc[MASK]:
@@ -133,7 +141,7 @@ def add_arrival(sc, wheel, occupied, far, packets, p, tick):
         sc[N_FAR] += 1
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def move_try(sc, links, wheel, occupied, far, link, tick):
     """Set the try of ``link`` to ``tick``, taking it out of its bucket if it is in one."""
     before = links[link, TRY_PREV]
@@ -160,14 +168,14 @@ def move_try(sc, links, wheel, occupied, far, link, tick):
         sc[N_FAR] += 1
 
 
-@njit(cache=True, _nrt=False, inline="always")
+@njit(**PLAIN_KERNEL, inline="always")
 def add_try(sc, links, wheel, occupied, far, link, tick):
     """Make sure that ``link`` is tried at ``tick`` or before."""
     if tick < links[link, TRY_TICK]:
         move_try(sc, links, wheel, occupied, far, link, tick)
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def bring_near(sc, links, wheel, occupied, far, packets):
     """Move what the far heap holds within the wheel's reach into the wheel."""
     while sc[N_FAR] > 0 and far[0, 0] - sc[NOW] <= sc[MASK]:
@@ -184,7 +192,7 @@ def bring_near(sc, links, wheel, occupied, far, packets):
                 move_try(sc, links, wheel, occupied, far, link, tick)
 
 
-@njit(cache=True, _nrt=False)
+@njit(**PLAIN_KERNEL)
 def sort_batch(a, first):
     """Sort ``a[first:]`` in place (Shell's gaps; mostly tiny, mostly sorted)."""
     n = len(a) - first

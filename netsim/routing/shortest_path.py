@@ -95,6 +95,7 @@ def shortest_path_routing(topology: Topology) -> Routing:
         topology=topology,
         n_vcs=n_vcs,
         adaptive=False,
+        uses_chance=False,
         tables=make_tables(topology, SHORTEST_PATH, n_vcs, (0, topology.n_routers), table),
         choices=choices,
         choose=choose,

@@ -101,6 +101,8 @@ def torus_routing(topology: Topology, name: str) -> Routing:
         topology=topology,
         n_vcs=n_vcs,
         adaptive=adaptive,
+        uses_chance=False,
+        room_vc=n_vcs - 1 if adaptive else -1,
         tables=make_tables(
             topology,
             CODES[name],

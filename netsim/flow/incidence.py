@@ -1,0 +1,226 @@
+"""Which flow goes over which links: paths as flat arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from netsim.errors import NetcosimError
+from netsim.flow import kernels_paths
+from netsim.packet.model import PS_PER_S
+from netsim.routing.base import Routing
+from netsim.routing.kernels_dragonfly import UGAL_G, UGAL_L
+from netsim.routing.kernels_fattree import D_MOD_K
+from netsim.topologies.dragonfly import DragonflyShape
+from netsim.topologies.fattree import FatTreeShape
+
+_PIECES = 8
+_SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are kept: 256 MB at most
+_ROOM_BYTES = 1 << 40
+
+
+def _draws(routing: Routing) -> bool:
+    """Whether the routing takes chances although it looks at no loads."""
+    shape = routing.topology.shape
+    copies = shape.global_links_per_pair if isinstance(shape, DragonflyShape) else 1
+    return routing.name == "valiant" or copies > 1
+
+
+class FlowPaths(NamedTuple):
+    """Links of each flow, one flow after the other (CSR).
+
+    Attributes
+    ----------
+    ptr : (n_flows+1,) int64
+        Flow ``f`` has the entries ``ptr[f] .. ptr[f+1]-1``.
+    links : (n_entries,) int32
+        Injection and ejection links among them. A flow between ranks of one node has none.
+    weights : (n_entries,) float64 or None
+        Share of the flow's rate that the link carries, for flows that are split over
+        several paths; None where every share is 1.
+    """
+
+    ptr: NDArray[np.int64]
+    links: NDArray[np.int32]
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def n_flows(self) -> int:
+        """Number of flows."""
+        return len(self.ptr) - 1
+
+    def check(self, n_links: int) -> FlowPaths:
+        """The same paths with house dtypes, writable and contiguous, for the kernels.
+
+        Raises
+        ------
+        NetcosimError
+            A pointer that does not fit, a link out of range or twice in one flow (give it
+            once, with the sum of the weights), a weight that is not positive.
+        """
+        ptr = np.require(self.ptr, np.int64, ["C", "W"])
+        links = np.require(self.links, np.int32, ["C", "W"])
+        if len(ptr) < 1 or ptr[0] != 0 or ptr[-1] != len(links) or np.any(ptr[1:] < ptr[:-1]):
+            raise NetcosimError(f"flow paths: ptr does not cover the {len(links)} links")
+        if len(links) and (links.min() < 0 or links.max() >= n_links):
+            raise NetcosimError(f"flow paths: a link is outside 0..{n_links - 1}")
+        if self.weights is None:
+            return FlowPaths(ptr, links)
+        weights = np.require(self.weights, np.float64, ["C", "W"])
+        if len(weights) != len(links):
+            raise NetcosimError(f"flow paths: {len(weights)} weights for {len(links)} links")
+        if len(weights) and not (np.all(np.isfinite(weights)) and weights.min() > 0):
+            raise NetcosimError("flow paths: a weight is not positive and finite")
+        return FlowPaths(ptr, links, weights)
+
+
+def flow_paths(
+    routing: Routing,
+    src_nodes: ArrayLike,
+    dst_nodes: ArrayLike,
+    message_bytes: ArrayLike = 1e6,
+    *,
+    pieces: int | None = None,
+    sweeps: int = 2,
+    seed: int = 0,
+) -> FlowPaths:
+    """Paths of flows under a routing, by walking its own kernel.
+
+    A static routing gives one path a flow. Under a routing with draws or loads a flow is
+    cut into equal pieces, put down in rounds: each piece goes where the routing sends it
+    when the other pieces wait on the links. What a link can carry while the flow's own
+    node is busy makes no queue and counts as no load. So UGAL weighs its minimal against
+    its Valiant path at the queues that the flows themselves make; each further sweep takes
+    every piece up and puts it down again.
+    "ugal-l" is walked as "ugal-g": the back-pressure that brings the load of a far link to
+    the source router does not exist in flows. On an adaptive fat-tree the pieces of a
+    flow are spread over the up ports evenly, whatever the others do.
+
+    Parameters
+    ----------
+    routing : Routing
+    src_nodes, dst_nodes : (n_flows,) int
+    message_bytes : (n_flows,) or scalar
+        For the loads that the pieces see; of no matter to a static routing.
+    pieces : int, optional
+        Of routings with draws or loads; by default 8, on a fat-tree the up ports of a
+        leaf (w2 * w3 pieces use each path once). A static routing ignores it.
+    sweeps : int
+        Of routings that look at loads.
+    seed : int
+        Of the routing's draws.
+
+    Returns
+    -------
+    FlowPaths
+        ``weights`` is None for a static routing or one piece.
+
+    Raises
+    ------
+    NetcosimError
+        A node out of range, lengths that do not agree, ``pieces`` or ``sweeps`` below 1, a
+        routing that does not arrive.
+    """
+    topology = routing.topology
+    n_nodes, n_links = topology.n_nodes, topology.n_links
+    src = np.array(src_nodes, dtype=np.int64, ndmin=1)
+    dst = np.array(dst_nodes, dtype=np.int64, ndmin=1)
+    if len(src) != len(dst):
+        raise NetcosimError(f"{len(src)} source but {len(dst)} destination nodes")
+    for nodes in (src, dst):
+        if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
+            raise NetcosimError(f"a flow's node is outside 0..{n_nodes - 1} of {topology.name}")
+    several = routing.adaptive or _draws(routing)
+    spread = isinstance(topology.shape, FatTreeShape) and routing.adaptive
+    if pieces is None:
+        pieces = (topology.shape.w2 if spread else _PIECES) if several else 1
+    if pieces < 1 or sweeps < 1:
+        raise NetcosimError(f"pieces = {pieces}, sweeps = {sweeps}; both must be at least 1")
+    amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
+    bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
+    end = topology.link_dst.astype(np.int64) - n_nodes
+    tables = routing.tables
+    if tables.code == UGAL_L:
+        tables = tables._replace(code=UGAL_G)
+    view = kernels_paths.WalkView(
+        link_router=np.maximum(end, 0),
+        link_ticks=1.0 / bandwidth,
+        waiting=np.zeros(n_links, dtype=np.int64),
+        room=np.full(n_links * tables.n_vcs, _ROOM_BYTES, dtype=np.int64),
+    )
+    limit = 4 * topology.n_routers + 8
+    if not several:
+        share = topology.n_routers * n_nodes <= min(_SHARED_WALKS, 4 * len(src) + 4096)
+        ptr, links, lost = kernels_paths.fixed_paths(tables, src, dst, view, limit, share)
+        _arrived(routing, src, dst, lost)
+        return FlowPaths(ptr, links)
+    if spread:
+        return _spread_up(routing, src, dst, pieces, view, limit)
+    ticks, calm = np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int64)
+    if routing.adaptive:
+        # picoseconds, unless the sum over all flows, times a hop count, would overflow
+        scale = min(PS_PER_S, 2.0**56 * bandwidth.min() / max(1.0, float(amount.sum())))
+        ticks = amount * (scale / pieces)
+        calm = _node_ticks(src, dst, amount * scale, bandwidth[: 2 * n_nodes])
+    begin, stop, out, lost = kernels_paths.place(
+        tables, src, dst, seed, pieces, sweeps if routing.adaptive else 1, limit, ticks, calm, view
+    )
+    _arrived(routing, src, dst, lost)
+    ptr, links, weights = kernels_paths.merge_pieces(begin, stop, out, pieces, n_links)
+    return FlowPaths(ptr, links, weights if pieces > 1 else None)
+
+
+def _node_ticks(
+    src: NDArray[np.int64],
+    dst: NDArray[np.int64],
+    amount: NDArray[np.float64],
+    bandwidth: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """(n_flows,) int64: how long the flow's own injection or ejection link is busy anyhow."""
+    n_nodes = len(bandwidth) // 2
+    load = np.zeros(2 * n_nodes, dtype=np.float64)
+    away = src != dst
+    np.add.at(load, src[away], amount[away])
+    np.add.at(load, n_nodes + dst[away], amount[away])
+    load /= bandwidth
+    return np.maximum(load[src], load[n_nodes + dst]).astype(np.int64)
+
+
+def _spread_up(
+    routing: Routing,
+    src: NDArray[np.int64],
+    dst: NDArray[np.int64],
+    pieces: int,
+    view: kernels_paths.WalkView,
+    limit: int,
+) -> FlowPaths:
+    """Piece k of every flow goes by D-mod-k with all up ports moved on by k."""
+    shape, tables, n_links = routing.topology.shape, routing.tables, routing.topology.n_links
+    share = routing.topology.n_routers * len(tables.node_router) <= 4 * len(src) + 4096
+    begin = np.empty((len(src), pieces), dtype=np.int64)
+    end = np.empty((len(src), pieces), dtype=np.int64)
+    outs, at = [], 0
+    for k in range(pieces):
+        turned = tables._replace(
+            code=D_MOD_K,
+            table_a=(tables.table_a + np.int32(k)) % np.int32(shape.w2),
+            table_b=(tables.table_b + np.int32(k + k // shape.w2)) % np.int32(max(shape.w3, 1)),
+        )
+        ptr, links, lost = kernels_paths.fixed_paths(turned, src, dst, view, limit, share)
+        _arrived(routing, src, dst, lost)
+        begin[:, k], end[:, k] = ptr[:-1] + at, ptr[1:] + at
+        outs.append(links)
+        at += len(links)
+    ptr, links, weights = kernels_paths.merge_pieces(
+        begin.ravel(), end.ravel(), np.concatenate(outs), pieces, n_links
+    )
+    return FlowPaths(ptr, links, weights if pieces > 1 else None)
+
+
+def _arrived(routing: Routing, src: NDArray[np.int64], dst: NDArray[np.int64], lost: int) -> None:
+    if lost >= 0:
+        raise NetcosimError(
+            f"routing {routing.name!r} does not get from node {src[lost]} to {dst[lost]}"
+        )

@@ -1,0 +1,186 @@
+"""Walks over the routing kernels, compiled: paths of flows, split where the routing adapts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from netsim.routing.kernels import route
+from netsim.routing.kernels_chance import packet_key
+
+
+class WalkView(NamedTuple):
+    """What walks know of the network: empty queues and free buffers, but for the flows' loads.
+
+    ``link_router`` is the router at the end of a link, ``link_ticks`` the load that one
+    unit of ``ticks`` makes on it.
+    """
+
+    link_router: NDArray[np.int64]
+    link_ticks: NDArray[np.float64]
+    waiting: NDArray[np.int64]
+    room: NDArray[np.int64]
+
+
+@njit(cache=True)
+def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit):  # type: ignore[no-untyped-def]
+    """Append one path to ``out`` from ``at``; returns its end, or -1 if it does not arrive.
+
+    A link is busy until ``busy``; what lies before ``now`` is no load.
+    """
+    out[at] = node
+    at += 1
+    router = np.int64(rt.node_router[node])
+    last = np.int64(rt.eject_link[dst_node])
+    state = np.int64(0)
+    for hop in range(limit):
+        key = packet_key(seed, flow, piece, hop)
+        link, _, state = route(
+            rt, router, dst_node, state, key, 1, now, busy, view.waiting, view.room, rt.n_vcs
+        )
+        out[at] = link
+        at += 1
+        if link == last:
+            return at
+        router = np.int64(view.link_router[link])
+    return -1
+
+
+@njit(cache=True)
+def grown(out, need):  # type: ignore[no-untyped-def]
+    """``out``, or a longer copy that holds ``need`` entries."""
+    if need <= len(out):
+        return out
+    longer = np.empty(max(need, 2 * len(out)), np.int32)
+    longer[: len(out)] = out
+    return longer
+
+
+@njit(cache=True)
+def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, view):  # type: ignore[no-untyped-def]
+    """Paths of ``pieces`` pieces of every flow: (ptr, links), piece by piece in each flow.
+
+    Pieces are put down in rounds, each flow one a round; a piece sees what all other pieces
+    put on the links beyond the flow's ``calm`` ticks. In later sweeps each is taken up and
+    put down again.
+    ``ticks`` is the load of one piece of a flow on a link of speed 1. No loads are kept
+    if ``ticks`` is empty.
+    """
+    n = len(src)
+    link_ticks = view.link_ticks
+    busy = np.zeros(len(link_ticks), np.int64)
+    loaded = len(ticks) > 0
+    begin = np.zeros(n * pieces, np.int64)
+    end = np.zeros(n * pieces, np.int64)
+    out = np.empty(n * pieces * 7 + limit + 2, np.int32)
+    for sweep in range(sweeps):
+        old = out
+        if sweep > 0:
+            out = np.empty(len(old), np.int32)
+        at = np.int64(0)
+        for piece in range(pieces):
+            for flow in range(n):
+                if src[flow] == dst[flow]:
+                    continue
+                k = flow * pieces + piece
+                if sweep > 0:
+                    for i in range(begin[k], end[k]):
+                        busy[old[i]] -= np.int64(ticks[flow] * link_ticks[old[i]])
+                out = grown(out, at + limit + 2)
+                now = calm[flow] if loaded else np.int64(0)
+                name = sweep * pieces + piece
+                stop = walk(
+                    rt, src[flow], dst[flow], seed, flow, name, busy, now, view, out, at, limit
+                )
+                if stop < 0:
+                    return begin, end, out, flow
+                if loaded:
+                    for i in range(at, stop):
+                        busy[out[i]] += np.int64(ticks[flow] * link_ticks[out[i]])
+                begin[k], end[k] = at, stop
+                at = stop
+    return begin, end, out, np.int64(-1)
+
+
+@njit(cache=True)
+def fixed_paths(rt, src, dst, view, limit, share):  # type: ignore[no-untyped-def]
+    """CSR paths of a routing without choice or chance.
+
+    With ``share`` the walk from a router to a node is done once and copied for all nodes
+    of the router: passing the tables costs more than the routing itself.
+    """
+    n, n_nodes = len(src), len(rt.node_router)
+    n_routers = 0
+    for router in rt.node_router:
+        n_routers = max(n_routers, router + 1)
+    known = np.full(n_routers * n_nodes if share else 0, -1, np.int64)
+    ptr = np.zeros(n + 1, np.int64)
+    out = np.empty(n * 5 + limit + 2, np.int32)
+    at = np.int64(0)
+    for flow in range(n):
+        if src[flow] != dst[flow]:
+            out = grown(out, at + limit + 2)
+            pair = np.int64(rt.node_router[src[flow]]) * n_nodes + dst[flow]
+            begin = at
+            twin = known[pair] if share else np.int64(-1)
+            if twin >= 0:
+                out[at] = src[flow]
+                at += 1
+                for i in range(ptr[twin] + 1, ptr[twin + 1]):
+                    out[at] = out[i]
+                    at += 1
+            else:
+                at = walk(
+                    rt, src[flow], dst[flow], 0, 0, 0, view.waiting, 0, view, out, begin, limit
+                )
+                if at < 0:
+                    return ptr, out, flow
+                if share:
+                    known[pair] = flow
+        ptr[flow + 1] = at
+    return ptr, out[:at].copy(), np.int64(-1)
+
+
+@njit(cache=True)
+def merge_pieces(begin, end, out, pieces, n_links):  # type: ignore[no-untyped-def]
+    """CSR of flows from the paths of their pieces; a link's weight is its share of pieces."""
+    n = len(begin) // pieces
+    total = np.int64(0)
+    for k in range(len(begin)):
+        total += end[k] - begin[k]
+    ptr = np.zeros(n + 1, np.int64)
+    links = np.empty(total, np.int32)
+    weight = np.empty(total if pieces > 1 else 0, np.float64)
+    seen = np.full(n_links if pieces > 1 else 0, -1, np.int64)
+    at = np.int64(0)
+    for flow in range(n):
+        first = at
+        for k in range(flow * pieces, (flow + 1) * pieces):
+            for i in range(begin[k], end[k]):
+                link = out[i]
+                if pieces > 1:
+                    if seen[link] >= first:
+                        weight[seen[link]] += 1.0
+                        continue
+                    seen[link] = at
+                    weight[at] = 1.0
+                links[at] = link
+                at += 1
+        if pieces > 1:
+            for i in range(first, at):
+                weight[i] /= pieces
+        ptr[flow + 1] = at
+    return ptr, links[:at].copy(), weight[:at].copy()
+
+
+@njit(cache=True)
+def link_bytes(ptr, links, weight, amount, n_links):  # type: ignore[no-untyped-def]
+    """Bytes that flows put on each link."""
+    load = np.zeros(n_links, np.float64)
+    for flow in range(len(ptr) - 1):
+        for i in range(ptr[flow], ptr[flow + 1]):
+            load[links[i]] += amount[flow] * (weight[i] if len(weight) > 0 else 1.0)
+    return load

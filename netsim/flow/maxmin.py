@@ -1,0 +1,191 @@
+"""Max-min fair rates of flows, and when flows that share links so finish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from netsim.errors import NetcosimError
+from netsim.flow import kernels, kernels_events, kernels_symmetry
+from netsim.flow.incidence import FlowPaths
+
+_NO_WEIGHTS = np.empty(0, dtype=np.float64)
+_WORTHWHILE = 0.5  # classes over flows, above which classes save nothing
+
+
+def _capacities(capacity_Bps: ArrayLike) -> NDArray[np.float64]:
+    capacity = np.array(capacity_Bps, dtype=np.float64, ndmin=1)
+    if len(capacity) and not (np.all(np.isfinite(capacity)) and capacity.min() > 0):
+        raise NetcosimError(f"link capacity {capacity.min()} bytes/s; it must be positive")
+    return capacity
+
+
+def _per_flow(what: str, values: ArrayLike, n_flows: int) -> NDArray[np.float64]:
+    array = np.array(values, dtype=np.float64)
+    if array.ndim == 0:
+        array = np.full(n_flows, float(array))
+    if len(array) != n_flows:
+        raise NetcosimError(f"{len(array)} {what} for {n_flows} flows")
+    if n_flows and not (np.all(np.isfinite(array)) and array.min() >= 0):
+        raise NetcosimError(f"{what} = {array.min()}; it must be >= 0 and finite")
+    return array
+
+
+def max_min_rates(
+    ptr: NDArray[np.int64],
+    links: NDArray[np.int32],
+    capacity_Bps: ArrayLike,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Max-min fair rates by progressive filling.
+
+    Parameters
+    ----------
+    ptr, links, weights
+        The fields of a `FlowPaths`. A link carries ``weight`` times the rate of the flow.
+    capacity_Bps : (n_links,) float
+        Bytes per second of each link.
+
+    Returns
+    -------
+    (n_flows,) float64
+        Bytes per second; inf for a flow without links.
+
+    Raises
+    ------
+    NetcosimError
+        Paths that do not fit (`FlowPaths.check`) or a capacity that is not positive.
+
+    Notes
+    -----
+    O(entries + stops log links). Bertsekas and Gallager, Data Networks (1992), section
+    6.5.2. Rates are of a *flow*: no weights between flows.
+    """
+    capacity = _capacities(capacity_Bps)
+    paths = FlowPaths(ptr, links, weights).check(len(capacity))
+    share = _NO_WEIGHTS if paths.weights is None else paths.weights
+    return np.asarray(kernels.max_min(paths.ptr, paths.links, share, capacity))
+
+
+@dataclass(frozen=True, eq=False)
+class FlowRun:
+    """Finish times and what they cost.
+
+    Attributes
+    ----------
+    finish_s : (n_flows,) float64
+    n_classes : int
+        Flows that were simulated, each for all flows that cannot be told from it.
+    n_events : int
+        Distinct times at which flows started or finished.
+    n_solved : int
+        Rates solved, over all events.
+    """
+
+    finish_s: NDArray[np.float64]
+    n_classes: int
+    n_events: int
+    n_solved: int
+
+
+def run_flows(
+    paths: FlowPaths,
+    message_bytes: ArrayLike,
+    capacity_Bps: ArrayLike,
+    start_s: ArrayLike = 0.0,
+) -> FlowRun:
+    """Simulate flows to their end; like `flow_finish_times`, with counts."""
+    capacity = _capacities(capacity_Bps)
+    paths = paths.check(len(capacity))
+    amount = _per_flow("message_bytes", message_bytes, paths.n_flows)
+    start = _per_flow("start_s", start_s, paths.n_flows)
+    ptr, links = paths.ptr, paths.links
+    share = _NO_WEIGHTS if paths.weights is None else paths.weights
+    flow_colour = _mixed(amount) + np.uint64(3) * _mixed(start)
+    link_colour = _mixed(capacity)
+    even = kernels_symmetry.refine(ptr, links, share, flow_colour, link_colour)
+    flow_class, flow_first = kernels_symmetry.group(flow_colour)
+    if not even or len(flow_first) > _WORTHWHILE * paths.n_flows:
+        finish, events, solved = _simulate(ptr, links, share, capacity, amount, start)
+        return FlowRun(finish, paths.n_flows, events, solved)
+    link_class, link_first = kernels_symmetry.group(link_colour)
+    few_ptr, few_links, few_share = kernels_symmetry.quotient(
+        ptr, links, share, flow_class, flow_first, link_class, link_first
+    )
+    finish, events, solved = _simulate(
+        few_ptr,
+        few_links,
+        few_share,
+        capacity[link_first],
+        amount[flow_first],
+        start[flow_first],
+    )
+    return FlowRun(finish[flow_class], len(flow_first), events, solved)
+
+
+def _mixed(values: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """A 64-bit colour of each value (the finaliser of `kernels_chance.mix64`)."""
+    x = (values + 0.0).view(np.uint64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)), dtype=np.uint64)
+
+
+def _simulate(
+    ptr: NDArray[np.int64],
+    links: NDArray[np.int32],
+    share: NDArray[np.float64],
+    capacity: NDArray[np.float64],
+    amount: NDArray[np.float64],
+    start: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], int, int]:
+    moving = np.flatnonzero((np.diff(ptr) > 0) & (amount > 0))
+    by_start = moving[np.argsort(start[moving], kind="stable")]
+    # count from the first start: a late hour must not swallow short flows
+    zero = float(start.min()) if len(start) else 0.0
+    finish, events, solved = kernels_events.simulate(
+        ptr, links, share, capacity, amount, start - zero, by_start
+    )
+    return finish + zero, int(events), int(solved)
+
+
+def flow_finish_times(
+    paths: FlowPaths,
+    message_bytes: ArrayLike,
+    capacity_Bps: ArrayLike,
+    start_s: ArrayLike = 0.0,
+) -> NDArray[np.float64]:
+    """When each flow has sent its bytes, if rates are max-min fair at every moment.
+
+    Parameters
+    ----------
+    paths : FlowPaths
+    message_bytes : (n_flows,) or scalar
+        At least 0.
+    capacity_Bps : (n_links,) float
+        Bytes per second of each link.
+    start_s : (n_flows,) or scalar
+        When each flow begins.
+
+    Returns
+    -------
+    (n_flows,) float64
+        Seconds. No latency: add the path's own. A flow without links or bytes finishes as
+        it starts.
+
+    Raises
+    ------
+    NetcosimError
+        As `max_min_rates`; also bytes or starts that are negative or too few.
+
+    Notes
+    -----
+    Rates are solved again at each start and finish, only for flows that the event
+    reaches (`kernels_events`); flows that cannot be told apart are one
+    (`kernels_symmetry`). Finishes within a relative 1e-12 of the time since the
+    first start are one event. The model is
+    the fluid limit of SimGrid's network at zero latency.
+    """
+    return run_flows(paths, message_bytes, capacity_Bps, start_s).finish_s

@@ -1,0 +1,114 @@
+"""Speed of the flow engine (skipped by default; run with --benchmark-only).
+
+Each benchmark leaves flows a second in its extra info and prints it with -s; the first
+also gives the ratio to the plain solver on the same small case. Rounds after a warm-up:
+no compile time.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from flow_reference import dense, naive_finish
+
+from netsim.flow.bundles import BundleNetwork, job_link_load
+from netsim.flow.incidence import flow_paths
+from netsim.flow.maxmin import flow_finish_times
+from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree
+
+NETWORKS = {"dragonfly-1056": lambda: dragonfly(4, 8, 33), "fattree-1024": lambda: fat_tree(16)}
+
+
+def all_to_all(nodes):
+    n = len(nodes)
+    src, dst = np.divmod(np.arange(n * n), n)
+    return nodes[src[src != dst]], nodes[dst[src != dst]]
+
+
+def permutations(n_nodes, count, rng):
+    src = np.tile(np.arange(n_nodes), count)
+    dst = np.concatenate([rng.permutation(n_nodes) for _ in range(count)])
+    return src[src != dst], dst[src != dst]
+
+
+def report(benchmark, what, number, **extra):
+    per_s = number / benchmark.stats.stats.min
+    benchmark.extra_info.update({f"{what}_per_s": per_s, **extra})
+    words = "".join(f", {key} {value:.4g}" for key, value in extra.items())
+    print(f"\n{benchmark.name}: {number} {what}, {per_s:.4g} a second{words}")
+
+
+def test_small_case_against_the_plain_solver(benchmark):
+    topology, rng = fat_tree(4), np.random.default_rng(1)
+    routing, capacity = make_routing(topology), topology.link_bandwidth_Bps.astype(float)
+    src, dst = permutations(16, 4, rng)
+    amount = rng.uniform(1e5, 1e6, len(src))
+    paths = flow_paths(routing, src, dst)
+    begin = time.perf_counter()
+    expected = naive_finish(
+        dense(paths.ptr, paths.links, len(capacity)), capacity, amount, np.zeros(len(src))
+    )
+    plain_s = time.perf_counter() - begin
+    finish = benchmark.pedantic(
+        flow_finish_times, (paths, amount, capacity), rounds=20, warmup_rounds=1
+    )
+    np.testing.assert_allclose(finish, expected, rtol=1e-9)
+    report(benchmark, "flows", len(src), times_faster=plain_s / benchmark.stats.stats.min)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_all_to_all_of_1024(benchmark, network):
+    """Paths and all finishes of 1,047,552 flows."""
+    topology = NETWORKS[network]()
+    routing = make_routing(topology)
+    src, dst = all_to_all(np.arange(1024))
+
+    def run():
+        paths = flow_paths(routing, src, dst)
+        return flow_finish_times(paths, 1e6, topology.link_bandwidth_Bps)
+
+    finish = benchmark.pedantic(run, rounds=3, warmup_rounds=1)
+    assert len(finish) == 1_047_552
+    report(benchmark, "flows", len(finish))
+
+
+@pytest.mark.parametrize("sizes", ["equal", "any"])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_eight_random_permutations_of_1024(benchmark, network, sizes):
+    topology, rng = NETWORKS[network](), np.random.default_rng(1)
+    routing = make_routing(topology)
+    src, dst = permutations(1024, 8, rng)
+    amount = np.full(len(src), 1e6) if sizes == "equal" else rng.uniform(1e5, 1e7, len(src))
+
+    def run():
+        paths = flow_paths(routing, src, dst)
+        return flow_finish_times(paths, amount, topology.link_bandwidth_Bps)
+
+    finish = benchmark.pedantic(run, rounds=3, warmup_rounds=1)
+    report(benchmark, "flows", len(finish), distinct_finishes=len(np.unique(finish)))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_change_among_64_jobs(benchmark, network):
+    """One of 64 all-to-all jobs of 16 scattered nodes ends and starts again: two changes."""
+    topology, rng = NETWORKS[network](), np.random.default_rng(1)
+    routing = make_routing(topology)
+    src, dst = np.divmod(np.arange(256), 16)
+    nodes = rng.permutation(1024).reshape(64, 16)
+    loads = [job_link_load(routing, src, dst, 1e6, own) for own in nodes]
+    jobs = [(load.links, load.link_bytes / load.isolated_bound_s) for load in loads]
+    net = BundleNetwork(topology.link_bandwidth_Bps)
+    for j in range(64):
+        net.add(j, *jobs[j])
+
+    def run():
+        for j in range(64):
+            net.remove(j)
+            net.add(j, *jobs[j])
+
+    benchmark.pedantic(run, rounds=5, warmup_rounds=1)
+    report(benchmark, "changes", 128)

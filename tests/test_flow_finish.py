@@ -1,0 +1,151 @@
+"""Finish times: the plain simulation, closed forms, symmetry, order of flows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flow_reference import dense, naive_finish
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_flow_maxmin import cases, csr
+
+from netsim.errors import NetcosimError
+from netsim.flow.incidence import FlowPaths
+from netsim.flow.maxmin import flow_finish_times, run_flows
+
+
+@given(cases(), st.data())
+@settings(deadline=None, max_examples=200)
+def test_equals_the_plain_simulation(case, data):
+    ptr, links, capacity, weights = case
+    n = len(ptr) - 1
+    sizes, starts = st.sampled_from([0.0, 1.0, 2.0, 7.0]), st.sampled_from([0.0, 0.5, 1.0, 3.0])
+    amount = np.array(data.draw(st.lists(sizes, min_size=n, max_size=n)))
+    start = np.array(data.draw(st.lists(starts, min_size=n, max_size=n)))
+    finish = flow_finish_times(FlowPaths(ptr, links, weights), amount, capacity, start)
+    A = dense(ptr, links, len(capacity), weights)
+    np.testing.assert_allclose(finish, naive_finish(A, capacity, amount, start), rtol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=8)
+def test_equals_the_plain_simulation_where_events_reach_far(seed):
+    rng = np.random.default_rng(seed)
+    n_links, n = 25, 120
+    ptr, links = csr([rng.choice(n_links, rng.integers(1, 5), False) for _ in range(n)])
+    capacity = rng.uniform(1, 4, n_links)
+    amount, start = rng.uniform(1, 5, n), rng.uniform(0, 5, n)
+    finish = flow_finish_times(FlowPaths(ptr, links), amount, capacity, start)
+    A = dense(ptr, links, n_links)
+    np.testing.assert_allclose(finish, naive_finish(A, capacity, amount, start), rtol=1e-9)
+
+
+def test_sizes_on_one_link():
+    """1, 2, 3 bytes on a link of 3: done at 1; then 1 and 2 left at 1.5 each: 5/3; then 2."""
+    ptr, links = csr([[0], [0], [0]])
+    finish = flow_finish_times(FlowPaths(ptr, links), [1.0, 2.0, 3.0], [3.0])
+    np.testing.assert_allclose(finish, [1.0, 5 / 3, 2.0])
+
+
+def test_late_flow_takes_half():
+    """A flow of 10 alone at 1 for 4 s; then two of rate 1/2; the late one of 1 byte ends at 6."""
+    ptr, links = csr([[0], [0]])
+    finish = flow_finish_times(FlowPaths(ptr, links), [10.0, 1.0], [1.0], [0.0, 4.0])
+    np.testing.assert_allclose(finish, [11.0, 6.0])
+
+
+@pytest.mark.parametrize("L", [4, 8, 30])
+def test_ring_bisection_pairing(L):
+    """All to the opposite node of a ring of L, half each way: bytes * L / 4 / bandwidth."""
+    clockwise, back = np.arange(L), L + np.arange(L)
+    paths, weights = [], []
+    for node in range(L):
+        hops = np.arange(L // 2)
+        paths.append([*clockwise[(node + hops) % L], *back[(node - hops) % L]])
+        weights += [0.5] * L
+    ptr, links = csr(paths)
+    finish = flow_finish_times(FlowPaths(ptr, links, np.array(weights)), 1e6, np.full(2 * L, 1e9))
+    np.testing.assert_allclose(finish, 1e6 * L / 4 / 1e9)
+
+
+def test_time_is_conserved_on_a_link_that_is_never_idle():
+    rng = np.random.default_rng(5)
+    n = 500
+    ptr, links = csr([[0, 1 + f] for f in range(n)])
+    amount = rng.uniform(1, 100, n)
+    capacity = np.concatenate([[10.0], np.full(n, 1e6)])
+    finish = flow_finish_times(FlowPaths(ptr, links), amount, capacity)
+    assert finish.max() == pytest.approx(amount.sum() / 10.0)
+
+
+def test_order_of_flows_and_links_does_not_matter():
+    rng = np.random.default_rng(11)
+    n_links, n = 30, 200
+    paths = [rng.choice(n_links, rng.integers(1, 5), False) for _ in range(n)]
+    amount, start = rng.uniform(1, 5, n), rng.choice([0.0, 1.0, 2.5], n)
+    capacity = rng.integers(1, 4, n_links).astype(float)
+    finish = flow_finish_times(FlowPaths(*csr(paths)), amount, capacity, start)
+    flows, names = rng.permutation(n), rng.permutation(n_links)
+    shuffled_capacity = np.empty(n_links)
+    shuffled_capacity[names] = capacity
+    again = flow_finish_times(
+        FlowPaths(*csr([names[paths[f]] for f in flows])),
+        amount[flows],
+        shuffled_capacity,
+        start[flows],
+    )
+    np.testing.assert_allclose(again, finish[flows], rtol=1e-10)
+
+
+def test_like_flows_are_simulated_once_with_the_same_result():
+    """A full exchange over a two-link bus is one class; one odd flow splits it further."""
+    n = 12
+    pairs = [(s, d) for s in range(n) for d in range(n) if s != d]
+    paths = FlowPaths(*csr([[s, n + d, 2 * n + s % 2] for s, d in pairs]))
+    capacity = np.concatenate([np.full(2 * n, 1.0), [3.0, 5.0]])
+    A = dense(paths.ptr, paths.links, len(capacity))
+    for odd in (1.0, 4.0):
+        amount = np.ones(len(pairs))
+        amount[7] = odd
+        run = run_flows(paths, amount, capacity)
+        assert run.n_classes < len(pairs) / 2
+        expected = naive_finish(A, capacity, amount, np.zeros(len(pairs)))
+        np.testing.assert_allclose(run.finish_s, expected, rtol=1e-9)
+    assert run_flows(paths, 1.0, np.ones(2 * n + 2)).n_classes <= 4
+
+
+def test_equal_bytes_and_starts_are_never_solved_again():
+    """Who finishes first was fastest, and no slower flow gains by its end."""
+    rng = np.random.default_rng(2)
+    ptr, links = csr([rng.choice(60, 4, False) for _ in range(400)])
+    capacity = rng.uniform(1, 2, 60)
+    run = run_flows(FlowPaths(ptr, links), 1.0, capacity)
+    assert run.n_solved == 400
+    A = dense(ptr, links, 60)
+    expected = naive_finish(A, capacity, np.ones(400), np.zeros(400))
+    np.testing.assert_allclose(run.finish_s, expected, rtol=1e-9)
+
+
+def test_short_flows_at_a_late_hour_keep_their_times():
+    """Starting at 2^27 s, flows of 1 and 2 ms share a link: 2 ms and 3 ms."""
+    ptr, links = csr([[0], [0]])
+    late = 2.0**27
+    finish = flow_finish_times(FlowPaths(ptr, links), [1.0, 2.0], [1e3], late)
+    np.testing.assert_allclose(finish - late, [2e-3, 3e-3], atol=2e-8)
+
+
+def test_no_flows():
+    assert len(flow_finish_times(FlowPaths(*csr([])), [], [1.0])) == 0
+
+
+@pytest.mark.parametrize(
+    ("amount", "start", "message"),
+    [
+        ([-1.0], 0.0, "message_bytes = -1"),
+        ([1.0, 1.0], 0.0, "2 message_bytes"),
+        (1.0, [-2.0], "start_s"),
+    ],
+)
+def test_bad_input_says_what(amount, start, message):
+    with pytest.raises(NetcosimError, match=message):
+        flow_finish_times(FlowPaths(*csr([[0]])), amount, [1.0], start)

@@ -1,0 +1,117 @@
+"""Max-min rates: closed forms, a linear-programming oracle, and the certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flow_reference import assert_max_min, dense, lp_rates, naive_rates
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netsim.errors import NetcosimError
+from netsim.flow.maxmin import max_min_rates
+
+
+def csr(paths):
+    ptr = np.cumsum([0] + [len(p) for p in paths])
+    return ptr, np.array([link for p in paths for link in p], dtype=np.int32)
+
+
+@st.composite
+def cases(draw):
+    """Small networks with many ties: few links, few capacities."""
+    n_links = draw(st.integers(1, 7))
+    path = st.lists(st.integers(0, n_links - 1), unique=True, max_size=n_links)
+    ptr, links = csr(draw(st.lists(path, min_size=1, max_size=12)))
+    capacity = np.array(
+        draw(st.lists(st.sampled_from([1.0, 2.0, 3.0, 1e3]), min_size=n_links, max_size=n_links))
+    )
+    if not draw(st.booleans()):
+        return ptr, links, capacity, None
+    share = st.sampled_from([0.125, 0.25, 0.5, 1.0, 2.0])
+    weights = draw(st.lists(share, min_size=len(links), max_size=len(links)))
+    return ptr, links, capacity, np.array(weights)
+
+
+def test_flows_on_one_link_share_it():
+    ptr, links = csr([[0]] * 7)
+    np.testing.assert_allclose(max_min_rates(ptr, links, [14.0]), 2.0)
+
+
+def test_parking_lot():
+    """A long flow over n links, each with one flow of its own: all get half."""
+    n = 9
+    ptr, links = csr([list(range(n)), *[[k] for k in range(n)]])
+    np.testing.assert_allclose(max_min_rates(ptr, links, np.full(n, 10.0)), 5.0)
+
+
+def test_parking_lot_where_all_go_to_the_end():
+    """Flow k uses links k..n-1; the last link is shared by all n."""
+    n = 6
+    ptr, links = csr([list(range(k, n)) for k in range(n)])
+    np.testing.assert_allclose(max_min_rates(ptr, links, np.full(n, 12.0)), 2.0)
+
+
+def test_three_levels_by_hand():
+    """Links of 1, 10, 30; flows {0,1}, {0}, {1,2}, {2}: 1/2, 1/2, 9.5, 20.5."""
+    ptr, links = csr([[0, 1], [0], [1, 2], [2]])
+    np.testing.assert_allclose(max_min_rates(ptr, links, [1.0, 10.0, 30.0]), [0.5, 0.5, 9.5, 20.5])
+
+
+def test_split_flow_uses_its_share_of_each_path():
+    """Half a flow on each of two links of 1, against a whole flow on the first: x + x/2 = 1."""
+    ptr, links = csr([[0, 1], [0]])
+    rates = max_min_rates(ptr, links, [1.0, 1.0], np.array([0.5, 0.5, 1.0]))
+    np.testing.assert_allclose(rates, 2 / 3)
+
+
+def test_flow_without_links_is_unbounded():
+    ptr, links = csr([[], [0]])
+    np.testing.assert_array_equal(max_min_rates(ptr, links, [3.0]), [np.inf, 3.0])
+
+
+@given(cases())
+@settings(deadline=None, max_examples=150)
+def test_equals_naive_filling_and_holds_the_certificate(case):
+    ptr, links, capacity, weights = case
+    A = dense(ptr, links, len(capacity), weights)
+    rates = max_min_rates(ptr, links, capacity, weights)
+    np.testing.assert_allclose(rates, naive_rates(A, capacity), rtol=1e-12)
+    assert_max_min(A, capacity, rates)
+
+
+@given(cases())
+@settings(deadline=None, max_examples=15)
+def test_equals_the_linear_programming_oracle(case):
+    ptr, links, capacity, weights = case
+    A = dense(ptr, links, len(capacity), weights)
+    moving = A.sum(0) > 0
+    rates = max_min_rates(ptr, links, capacity, weights)
+    np.testing.assert_allclose(rates[moving], lp_rates(A[:, moving], capacity), rtol=1e-5)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=25)
+def test_certificate_on_larger_networks(seed):
+    rng = np.random.default_rng(seed)
+    n_links, n_flows = 40, 300
+    ptr, links = csr([rng.choice(n_links, rng.integers(1, 6), False) for _ in range(n_flows)])
+    capacity = rng.uniform(1, 10, n_links)
+    rates = max_min_rates(ptr, links, capacity)
+    assert_max_min(dense(ptr, links, n_links), capacity, rates)
+
+
+@pytest.mark.parametrize(
+    ("ptr", "links", "capacity", "weights", "message"),
+    [
+        ([0, 2], [0], [1.0], None, "does not cover"),
+        ([0, 1], [1], [1.0], None, "outside 0..0"),
+        ([0, 1], [0], [0.0], None, "capacity 0.0"),
+        ([0, 1], [0], [1.0], [0.0], "weight"),
+        ([0, 1], [0], [1.0], [1.0, 1.0], "2 weights"),
+    ],
+)
+def test_bad_input_says_what(ptr, links, capacity, weights, message):
+    weights = None if weights is None else np.array(weights)
+    with pytest.raises(NetcosimError, match=message):
+        max_min_rates(np.array(ptr), np.array(links), capacity, weights)

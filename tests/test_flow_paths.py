@@ -1,0 +1,159 @@
+"""Paths of flows: the routing's own, connected, and in closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from netsim.errors import NetcosimError
+from netsim.flow.incidence import FlowPaths, flow_paths
+from netsim.flow.maxmin import flow_finish_times, max_min_rates
+from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree, xgft
+from netsim.topologies.torus import torus
+
+SEVERAL = ("valiant", "ugal-l", "ugal-g", "adaptive", "minimal-adaptive")
+TWO_LINKS_A_PAIR = dragonfly(2, 4, 5, 4)  # the routing draws one
+CASES = [
+    (fat_tree(4), "d-mod-k"),
+    (fat_tree(4), "adaptive"),
+    (xgft(3, 2, 4, 2, 2), "adaptive"),
+    (fat_tree(6, levels=2), "adaptive"),
+    (dragonfly(2, 4, 9), "minimal"),
+    (dragonfly(2, 4, 9), "valiant"),
+    (dragonfly(2, 4, 9), "ugal-l"),
+    (TWO_LINKS_A_PAIR, "minimal"),
+    (TWO_LINKS_A_PAIR, "ugal-g"),
+    (torus((4, 3, 2)), "dimension-order"),
+    (torus((4, 3, 2)), "minimal-adaptive"),
+    (fat_tree(4), "shortest-path"),
+]
+
+
+def all_pairs(n):
+    return np.divmod(np.arange(n * n), n)
+
+
+def name_of(case):
+    return case if isinstance(case, str) else case.name
+
+
+@pytest.mark.parametrize(("topology", "name"), CASES, ids=name_of)
+def test_flows_are_conserved_at_every_router(topology, name):
+    """One unit leaves the source, one comes in at the destination, routers keep nothing."""
+    src, dst = all_pairs(min(topology.n_nodes, 24))
+    paths = flow_paths(make_routing(topology, name), src, dst)
+    weights = np.ones(len(paths.links)) if paths.weights is None else paths.weights
+    n_vertices = topology.n_nodes + topology.n_routers
+    for f in range(paths.n_flows):
+        part = slice(paths.ptr[f], paths.ptr[f + 1])
+        links, w = paths.links[part], weights[part]
+        assert len(np.unique(links)) == len(links)
+        net = np.zeros(n_vertices)
+        np.add.at(net, topology.link_src[links], w)
+        np.subtract.at(net, topology.link_dst[links], w)
+        expected = np.zeros(n_vertices)
+        if src[f] != dst[f]:
+            expected[src[f]], expected[dst[f]] = 1, -1
+        np.testing.assert_allclose(net, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("topology", "name"),
+    [c for c in CASES if c[1] not in SEVERAL and c[0].name != TWO_LINKS_A_PAIR.name],
+    ids=name_of,
+)
+def test_static_paths_are_the_walk_over_the_plain_routing(topology, name):
+    routing = make_routing(topology, name)
+    src, dst = all_pairs(min(topology.n_nodes, 24))
+    paths = flow_paths(routing, src, dst)
+    for f, (s, d) in enumerate(zip(src.tolist(), dst.tolist(), strict=True)):
+        expected, router, state = [], int(topology.node_router[s]), 0
+        while s != d and (not expected or expected[-1] != topology.n_nodes + d):
+            expected = expected or [s]
+            (hop,) = routing.choices(router, d, state)
+            expected.append(hop.link)
+            router, state = int(topology.link_dst[hop.link]) - topology.n_nodes, hop.state
+        assert paths.links[paths.ptr[f] : paths.ptr[f + 1]].tolist() == expected
+
+
+def test_paths_do_not_depend_on_what_else_is_asked():
+    """Few flows are walked one by one, many share walks: the same paths."""
+    topology = dragonfly(2, 4, 9)
+    routing = make_routing(topology, "minimal")
+    src, dst = all_pairs(topology.n_nodes)
+    paths = flow_paths(routing, src, dst)
+    for f in range(0, len(src), 37):
+        one = flow_paths(routing, src[f : f + 1], dst[f : f + 1])
+        assert one.links.tolist() == paths.links[paths.ptr[f] : paths.ptr[f + 1]].tolist()
+
+
+@pytest.mark.parametrize("shift", [1, 3, 16, 64])
+def test_shift_on_a_fat_tree_runs_at_full_rate(shift):
+    """D-mod-k routes every shift permutation without contention (Zahavi 2010)."""
+    topology = fat_tree(8)
+    src = np.arange(topology.n_nodes)
+    paths = flow_paths(make_routing(topology, "d-mod-k"), src, (src + shift) % len(src))
+    rates = max_min_rates(paths.ptr, paths.links, topology.link_bandwidth_Bps)
+    np.testing.assert_allclose(rates, topology.link_bandwidth_Bps[0])
+
+
+def adversarial(topology):
+    src = np.arange(topology.n_nodes)
+    return src, (src + topology.shape.nodes_per_group) % len(src)
+
+
+def test_group_adversarial_traffic_is_limited_by_one_global_link():
+    """Minimal routing: a*p nodes on the one link to the next group (Kim et al. 2008)."""
+    topology = dragonfly(2, 4, 9)
+    paths = flow_paths(make_routing(topology, "minimal"), *adversarial(topology))
+    rates = max_min_rates(paths.ptr, paths.links, topology.link_bandwidth_Bps)
+    np.testing.assert_allclose(rates, topology.link_bandwidth_Bps[0] / 8)
+
+
+@pytest.mark.parametrize("name", ["ugal-l", "ugal-g"])
+def test_ugal_leaves_the_full_link_and_keeps_the_empty_one(name):
+    """Adversarial traffic: far faster than minimal. One flow alone: its minimal path."""
+    topology = dragonfly(2, 4, 9)
+    capacity = topology.link_bandwidth_Bps
+    routing = make_routing(topology, name)
+    paths = flow_paths(routing, *adversarial(topology))
+    finish = flow_finish_times(paths, 1e6, capacity) * capacity[0] / 1e6
+    assert finish.max() < 8 * 0.6
+    minimal = make_routing(topology, "minimal")
+    alone, least = flow_paths(routing, [0], [50]), flow_paths(minimal, [0], [50])
+    assert sorted(alone.links) == sorted(least.links)
+
+
+def test_adaptive_fat_tree_uses_every_path_alike():
+    """With w2 * w3 pieces each up and down link of a flow carries its uniform share."""
+    topology = fat_tree(6)
+    routing = make_routing(topology, "adaptive")
+    paths = flow_paths(routing, [0], [topology.n_nodes - 1], pieces=9)
+    kinds = np.array(topology.kinds)[topology.link_kind[paths.links]]
+    shares = {"injection": 1, "ejection": 1, "up1": 3, "down1": 3, "up2": 9, "down2": 9}
+    for kind, ways in shares.items():
+        np.testing.assert_allclose(paths.weights[kinds == kind], 1 / ways)
+        assert (kinds == kind).sum() == ways
+
+
+def test_one_node_needs_no_link():
+    paths = flow_paths(make_routing(fat_tree(4)), [3, 3], [3, 4])
+    assert paths.ptr[1] == 0
+    assert flow_finish_times(paths, 1e6, fat_tree(4).link_bandwidth_Bps)[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "pieces", "message"),
+    [([0], [99], None, "outside 0..15"), ([0, 1], [1], None, "2 source"), ([0], [1], 0, "pieces")],
+)
+def test_bad_input_says_what(src, dst, pieces, message):
+    with pytest.raises(NetcosimError, match=message):
+        flow_paths(make_routing(fat_tree(4), "adaptive"), src, dst, pieces=pieces)
+
+
+def test_paths_without_flows():
+    paths = flow_paths(make_routing(fat_tree(4)), [], [])
+    assert isinstance(paths, FlowPaths)
+    assert paths.n_flows == 0

@@ -1,0 +1,104 @@
+"""What must hold for any run, on random programs: no closed form is known for these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packet_cases import ENGINES, random_config, random_traffic
+from routing_machines import all_routings
+
+from netsim.packet.model import PacketConfig, PacketResult
+from netsim.routing.base import Routing
+from netsim.traffic import Traffic
+
+ROUTINGS = all_routings()
+
+Case = tuple[Routing, Traffic, PacketConfig]
+
+
+def random_case(seed: int) -> Case:
+    """A routing of any family, traffic and configuration."""
+    rng = np.random.default_rng(seed)
+    routing = ROUTINGS[rng.integers(len(ROUTINGS))]
+    return routing, random_traffic(rng, routing.topology.n_nodes), random_config(rng)
+
+
+def run(engine: str, case: Case, until_s: float | None = None) -> PacketResult:
+    """One run with a fixed seed."""
+    return ENGINES[engine](*case, np.random.default_rng(5), until_s=until_s)
+
+
+def wire(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """(n_nodes,) wire bytes that leave and that reach each node."""
+    routing, jobs, config = case
+    p = jobs.program
+    packets = -(-p.send_bytes // config.packet_bytes)
+    size = p.send_bytes + packets * config.header_bytes
+    src, dst = jobs.rank_node[p.send_src()], jobs.rank_node[p.send_dst]
+    remote = src != dst
+    n = routing.topology.n_nodes
+    out = np.bincount(src[remote], size[remote], n).astype(np.int64)
+    return out, np.bincount(dst[remote], size[remote], n).astype(np.int64)
+
+
+@pytest.mark.parametrize("engine", list(ENGINES))
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32))
+def test_everything_arrives_and_is_counted_once(engine: str, seed: int) -> None:
+    """Each node's links carry exactly its messages; no message beats light; ranks end."""
+    case = random_case(seed)
+    routing, jobs, config = case
+    t, p = routing.topology, jobs.program
+    got = run(engine, case)
+    out, into = wire(case)
+    assert got.link_bytes[: t.n_nodes].tolist() == out.tolist()
+    assert got.link_bytes[t.n_nodes : 2 * t.n_nodes].tolist() == into.tolist()
+    assert (got.rank_finish_ps >= 0).all()
+    assert (got.message_post_ps >= 0).all()
+    src, dst = jobs.rank_node[p.send_src()], jobs.rank_node[p.send_dst]
+    took = got.message_finish_ps - got.message_post_ps
+    assert (took[src == dst] == 0).all()
+    bandwidth = t.link_bandwidth_Bps[src]
+    own = p.send_bytes * 1e12 / bandwidth + config.router_latency_s * 1e12
+    assert (took + 1 >= own)[src != dst].all()
+    for group in range(jobs.n_groups):
+        assert got.group_finish_ps[group] == got.rank_finish_ps[jobs.rank_group == group].max()
+    assert (got.link_busy_ps + got.link_stall_ps <= got.end_ps).all()
+
+
+@pytest.mark.parametrize("engine", list(ENGINES))
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**32), shift_ns=st.integers(1, 10**6))
+def test_a_later_start_shifts_every_time(engine: str, seed: int, shift_ns: int) -> None:
+    """All groups later by d: every time is later by d, no count or duration changes."""
+    routing, jobs, config = random_case(seed)
+    jobs = replace(jobs, start_s=np.zeros(jobs.n_groups))
+    early = run(engine, (routing, jobs, config))
+    start_s = np.full(jobs.n_groups, shift_ns * 1e-9)
+    late = run(engine, (routing, replace(jobs, start_s=start_s), config))
+    for what in ("message_post_ps", "message_finish_ps", "rank_finish_ps", "group_finish_ps"):
+        shifted = getattr(early, what) + shift_ns * 1000
+        assert getattr(late, what).tolist() == shifted.tolist(), what
+    for what in ("link_packets", "link_bytes", "link_busy_ps", "link_stalls", "link_stall_ps"):
+        assert getattr(late, what).tolist() == getattr(early, what).tolist(), what
+
+
+@pytest.mark.parametrize("engine", list(ENGINES))
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**32), part=st.floats(0, 1))
+def test_a_cut_run_is_the_beginning_of_the_whole(engine: str, seed: int, part: float) -> None:
+    """Up to `until_s` all times are those of the whole run, and later ones are -1."""
+    case = random_case(seed)
+    whole = run(engine, case)
+    until_ps = int(part * whole.end_ps)
+    cut = run(engine, case, until_s=until_ps * 1e-12)
+    assert cut.end_ps == until_ps
+    for what in ("message_post_ps", "message_finish_ps", "rank_finish_ps", "group_finish_ps"):
+        times = getattr(whole, what)
+        assert getattr(cut, what).tolist() == np.where(times <= until_ps, times, -1).tolist()
+    for what in ("link_packets", "link_bytes", "link_busy_ps", "link_stalls", "link_stall_ps"):
+        assert (getattr(cut, what) <= getattr(whole, what)).all(), what

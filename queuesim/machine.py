@@ -60,6 +60,11 @@ class Machine:
         self.released = False
         """Whether any job ended since this was last set to False."""
 
+    @property
+    def n_running(self) -> int:
+        """Jobs that run now."""
+        return len(self.by_end)
+
     def _key(self, job: int) -> Key:
         return self.n_nodes[job], None if self._bandwidth is None else self._bandwidth[job]
 

@@ -16,9 +16,14 @@ from alloc.dragonfly.rrr import RoundRobinRouter
 from alloc.dragonfly.simple import Simple
 from alloc.dragonfly.slurm import Slurm
 from alloc.dragonfly.slurm_dragonfly import SlurmDragonfly
+from alloc.fattree.jigsaw import Jigsaw
+from alloc.fattree.laas import Laas
+from alloc.fattree.slurm_tree import SlurmTree
+from alloc.fattree.ta import TopologyAware
 from alloc.first_free import Baseline
 from alloc.policy import Policy
 from alloc.random_nodes import RandomNodes
+from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from netsim.errors import unknown_name
 from netsim.topology import Topology
 
@@ -53,6 +58,11 @@ _CLASSES: tuple[tuple[type[Policy], str], ...] = (
     (RoundRobinRouter, "dragonfly"),
     (LevelSpread, "dragonfly"),
     (Jokanovic, "dragonfly"),
+    (SlurmTree, "fattree"),
+    (TopologyAware, "fattree"),
+    (Laas, "fattree"),
+    (Jigsaw, "fattree"),
+    (FirstFitCuboid, "torus"),
 )
 
 POLICIES: dict[str, PolicyEntry] = {

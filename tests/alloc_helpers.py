@@ -52,8 +52,12 @@ def snapshot(policy: Policy) -> dict[str, object]:
             return {str(k): plain(v) for k, v in value.items()}
         return value
 
-    # Scratch arrays hold no state.
-    return {k: plain(v) for k, v in vars(policy).items() if k != "topology" and "scratch" not in k}
+    # Scratch arrays hold no state, and n_cut is a statistic.
+    return {
+        k: plain(v)
+        for k, v in vars(policy).items()
+        if k not in ("topology", "n_cut") and "scratch" not in k
+    }
 
 
 def histories(max_events: int = 25) -> st.SearchStrategy[list[tuple[bool, float, int]]]:

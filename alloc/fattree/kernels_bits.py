@@ -1,0 +1,157 @@
+"""Bit masks of free nodes, leaf up-links and L2 up-links; plans and what they stand for.
+
+A *plan* is what a search hands back: leaves with how many nodes and which up-links a job
+takes there, and L2 switches with which spines. State: ``nodes[leaf]``, ``up[leaf]`` and
+``spine[pod*w2 + position]`` are masks (bit i: node i, L2 position i, spine i is free).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+Word = Any
+"""A mask: int64 when compiled."""
+
+
+class Plan(NamedTuple):
+    """Room for the largest plan; how much of it is used comes separately.
+
+    Attributes
+    ----------
+    leaf, taken, up : (n_leaves,) int64
+        In the order in which ranks are laid; ``up`` is a mask of L2 positions.
+    l2, spines : (n_l2,) int64
+        L2 switches (pod*w2 + position), and masks of their spines.
+    """
+
+    leaf: Ints
+    taken: Ints
+    up: Ints
+    l2: Ints
+    spines: Ints
+
+
+@njit(cache=True)
+def popcount(x: Word) -> Word:
+    x = x - ((x >> 1) & 0x5555555555555555)
+    x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
+    x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F
+    x = x + (x >> 8)
+    x = x + (x >> 16)
+    x = x + (x >> 32)
+    return x & 0x7F
+
+
+@njit(cache=True)
+def lowest(x: Word, k: Word) -> Word:
+    """The k lowest set bits of x (all of them if there are fewer)."""
+    out = x & 0
+    for _ in range(k):
+        bit = x & -x
+        out |= bit
+        x ^= bit
+    return out
+
+
+@njit(cache=True)
+def write_plan(
+    plan: Plan,
+    n_leaves: int,
+    n_l2: int,
+    m1: int,
+    w2: int,
+    w3: int,
+    first: Ints,
+    nodes: Ints,
+    out_nodes: Numbers,
+    out_links: Numbers,
+) -> tuple[int, int]:
+    """Nodes in rank order and links (each cable up, then down) of a plan; their numbers.
+
+    ``first`` holds the numbers of the first up1, down1, up2 and down2 link.
+    """
+    a = 0
+    b = 0
+    for j in range(n_leaves):
+        leaf = plan.leaf[j]
+        mask = lowest(nodes[leaf], plan.taken[j])
+        for i in range(m1):
+            if (mask >> i) & 1:
+                out_nodes[a] = leaf * m1 + i
+                a += 1
+        for i in range(w2):
+            if (plan.up[j] >> i) & 1:
+                out_links[b] = first[0] + leaf * w2 + i
+                out_links[b + 1] = first[1] + leaf * w2 + i
+                b += 2
+    for j in range(n_l2):
+        l2 = plan.l2[j]
+        for i in range(w3):
+            if (plan.spines[j] >> i) & 1:
+                out_links[b] = first[2] + l2 * w3 + i
+                out_links[b + 1] = first[3] + l2 * w3 + i
+                b += 2
+    return a, b
+
+
+@njit(cache=True)
+def all_set(
+    placed: Numbers,
+    links: Numbers,
+    m1: int,
+    w2: int,
+    w3: int,
+    first: Ints,
+    nodes: Ints,
+    up: Ints,
+    spine: Ints,
+) -> bool:
+    """Whether every node and cable of a placement is set in these masks."""
+    for v in placed:
+        if not (nodes[v // m1] >> (v % m1)) & 1:
+            return False
+    for link in links:
+        if first[0] <= link < first[1]:
+            k = link - first[0]
+            if not (up[k // w2] >> (k % w2)) & 1:
+                return False
+        elif first[2] <= link < first[3]:
+            k = link - first[2]
+            if not (spine[k // w3] >> (k % w3)) & 1:
+                return False
+    return True
+
+
+@njit(cache=True)
+def set_bits(
+    placed: Numbers,
+    links: Numbers,
+    on: bool,
+    m1: int,
+    w2: int,
+    w3: int,
+    first: Ints,
+    nodes: Ints,
+    up: Ints,
+    spine: Ints,
+) -> None:
+    """Set or clear a placement's nodes and cables in these masks."""
+    one = np.int64(1)
+    for v in placed:
+        bit = one << (v % m1)
+        nodes[v // m1] = (nodes[v // m1] | bit) if on else (nodes[v // m1] & ~bit)
+    for link in links:
+        if first[0] <= link < first[1]:
+            k = link - first[0]
+            bit = one << (k % w2)
+            up[k // w2] = (up[k // w2] | bit) if on else (up[k // w2] & ~bit)
+        elif first[2] <= link < first[3]:
+            k = link - first[2]
+            bit = one << (k % w3)
+            spine[k // w3] = (spine[k // w3] | bit) if on else (spine[k // w3] & ~bit)

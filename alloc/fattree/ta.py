@@ -1,0 +1,129 @@
+"""TA: topology-aware allocation, isolation by rules on nodes alone."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.nodes import NodePolicy, Nodes, fill
+from alloc.policy import Placement, Request
+from netsim.topology import Topology
+
+_NEVER = np.iinfo(np.int64).max
+
+
+class TopologyAware(NodePolicy):
+    """Types of jobs by size; which types may share a leaf or a pod.
+
+    Pollard, Jain, Herbein, Bhatele: "Evaluation of an Interference-free Node Allocation
+    Policy on Fat-tree Clusters", SC 2018, Algorithm 1. T1 fits on a leaf, T2 in a pod, T3
+    is larger.
+
+    - T1: pod with fewest free nodes first, in it the leaf with fewest that holds the job.
+    - T2: pods with fewest free nodes first; in it the leaves without a T2 or T3 job, most
+      free nodes first.
+    - T3: pods without a T3 job, most free nodes first; in each the leaves without a T2 or
+      T3 job, most free nodes first. (Line 35 of the paper excludes T2 alone; a leaf with
+      a T3 job lies in a pod with one.)
+
+    A pod's free nodes are all of them, those on leaves that the job may not use too. Ties
+    go to the lowest number. No links are reserved: no two jobs can ever have one in common.
+    """
+
+    name = "ta"
+    description = "topology-aware: isolation by rules on leaves and pods, no links reserved"
+    needs_family = "fattree"
+    isolates = True
+
+    def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
+        super().__init__(topology, rng)
+        shape = topology.shape
+        # A leaf is wired if a T2 or T3 job sits on it, a pod if a T3 job does.
+        self._wired_leaf = np.zeros(shape.n_leaves, dtype=np.bool_)
+        self._wired_pod = np.zeros(shape.m3, dtype=np.bool_)
+        self._held_leaf = np.zeros_like(self._wired_leaf)
+        self._held_pod = np.zeros_like(self._wired_pod)
+
+    def block_sizes(self, topology: Topology) -> tuple[int, ...]:
+        """Nodes a leaf, nodes a pod."""
+        return topology.shape.m1, topology.shape.m1 * topology.shape.m2
+
+    def _mark(
+        self,
+        nodes: NDArray[np.integer],
+        leaves: NDArray[np.bool_],
+        pods: NDArray[np.bool_],
+        on: bool,
+    ) -> None:
+        """Set or clear the marks that a job on these nodes makes."""
+        leaf_size, pod_size = self._blocks
+        if len(nodes) > leaf_size:
+            leaves[nodes // leaf_size] = on
+        if len(nodes) > pod_size:
+            pods[nodes // pod_size] = on
+
+    def _select(self, n_nodes: int) -> Nodes | None:
+        leaf_size, pod_size = self._blocks
+        leaf_free, pod_free = self._counts
+        per_pod = pod_size // leaf_size
+        if n_nodes <= leaf_size:
+            fits = leaf_free >= n_nodes
+            pod_fits = fits.reshape(-1, per_pod).any(axis=1)
+            if not pod_fits.any():
+                return None
+            pod = int(np.argmin(np.where(pod_fits, pod_free, _NEVER)))
+            inside = slice(pod * per_pod, (pod + 1) * per_pod)
+            leaf = pod * per_pod + int(np.argmin(np.where(fits[inside], leaf_free[inside], _NEVER)))
+            free = np.flatnonzero(self._free[leaf * leaf_size : (leaf + 1) * leaf_size])
+            return leaf * leaf_size + free[:n_nodes]
+        usable = np.where(self._wired_leaf | self._held_leaf, 0, leaf_free).reshape(-1, per_pod)
+        in_pod = usable.sum(axis=1)
+        if n_nodes <= pod_size:
+            pods = np.where(in_pod >= n_nodes, pod_free, _NEVER)
+            pod = int(np.argmin(pods))
+            if pods[pod] == _NEVER:
+                return None
+            chosen = np.array([pod])
+        else:
+            in_pod[self._wired_pod | self._held_pod] = 0
+            if in_pod.sum() < n_nodes:
+                return None
+            chosen = np.flatnonzero(in_pod)
+            chosen = chosen[np.argsort(-pod_free[chosen], kind="stable")]
+        order = np.argsort(-usable[chosen], axis=1, kind="stable") + per_pod * chosen[:, None]
+        leaves, counts = order.ravel(), usable.ravel()
+        leaves = leaves[counts[leaves] > 0]
+        return fill(leaves, counts, self._free, leaf_size, n_nodes)
+
+    def allocate(self, request: Request) -> Placement | None:
+        """Place a job (see `alloc.policy.Policy.allocate`)."""
+        placement = super().allocate(request)
+        if placement is not None:
+            self._mark(placement.nodes, self._wired_leaf, self._wired_pod, True)
+        return placement
+
+    def release(self, placement: Placement) -> None:
+        """Give back nodes and marks."""
+        super().release(placement)
+        self._mark(placement.nodes, self._wired_leaf, self._wired_pod, False)
+
+    def hold(self, placement: Placement) -> None:
+        """Set aside the nodes and the marks, so that the placement stays legal."""
+        super().hold(placement)
+        self._mark(placement.nodes, self._held_leaf, self._held_pod, True)
+
+    def unhold(self) -> None:
+        """Lift the hold."""
+        super().unhold()
+        self._held_leaf[:] = False
+        self._held_pod[:] = False
+
+    def clone(self) -> Self:
+        """An independent copy of the state, holds left out."""
+        twin = super().clone()
+        twin._wired_leaf, twin._wired_pod = self._wired_leaf.copy(), self._wired_pod.copy()
+        twin._held_leaf = np.zeros_like(self._held_leaf)
+        twin._held_pod = np.zeros_like(self._held_pod)
+        return twin

@@ -1,0 +1,195 @@
+"""LaaS and Jigsaw written down plainly: sets, recursion, nothing clever. Small trees only."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+
+class State:
+    """Free nodes and links as sets: nodes[leaf], up[leaf], spine[pod, position]."""
+
+    def __init__(self, shape, nodes=None, up=None, spine=None):
+        s = self.shape = shape
+        self.nodes = nodes or [set(range(s.m1)) for _ in range(s.n_leaves)]
+        self.up = up or [set(range(s.w2)) for _ in range(s.n_leaves)]
+        self.spine = spine or {(p, i): set(range(s.w3)) for p in range(s.m3) for i in range(s.w2)}
+
+    def leaves(self, pod):
+        return range(pod * self.shape.m2, (pod + 1) * self.shape.m2)
+
+    def pod_free(self, pod):
+        return sum(len(self.nodes[leaf]) for leaf in self.leaves(pod))
+
+    def whole(self, pod):
+        s = self.shape
+        return [
+            leaf
+            for leaf in self.leaves(pod)
+            if len(self.nodes[leaf]) == s.m1 and len(self.up[leaf]) == s.w2
+        ]
+
+    def change(self, nodes, links, take):
+        s = self.shape
+        for v in nodes:
+            (self.nodes[v // s.m1].discard if take else self.nodes[v // s.m1].add)(v % s.m1)
+        for k in links:
+            if s.first_up1 <= k < s.first_down1:
+                leaf, i = divmod(k - s.first_up1, s.w2)
+                (self.up[leaf].discard if take else self.up[leaf].add)(i)
+            elif s.first_up2 <= k < s.first_down2:
+                l2, j = divmod(k - s.first_up2, s.w3)
+                where = self.spine[divmod(l2, s.w2)]
+                (where.discard if take else where.add)(j)
+
+
+def low(items, k):
+    return set(sorted(items)[:k])
+
+
+def as_placement(state, leaves, spines):
+    """(leaf, count, positions) and (pod, position, spines) as lists of nodes and of links."""
+    s = state.shape
+    nodes, links = [], set()
+    for leaf, count, positions in leaves:
+        nodes += [leaf * s.m1 + v for v in sorted(state.nodes[leaf])[:count]]
+        for i in positions:
+            links |= {s.leaf_up(leaf, i), s.leaf_down(leaf, i)}
+    for pod, i, spine_set in spines:
+        for j in spine_set:
+            links |= {s.l2_up(pod, i, j), s.l2_down(pod, i, j)}
+    return nodes, sorted(links)
+
+
+def two_level(state, N, give_up):
+    """First choice within a pod; LaaS with give_up, Algorithm 1's FIND_L2 without."""
+    s = state.shape
+    pods = sorted(range(s.m3), key=lambda p: (state.pod_free(p), p))
+    for A in range(min(N, s.m1), 0, -1):
+        R, B = divmod(N, A)
+        need = A if R > 1 else B
+        if R + (B > 0) > s.m2:
+            continue
+        for pod in pods:
+            leaves = list(state.leaves(pod))
+
+            def finish(chosen, ports, A=A, R=R, B=B, need=need, leaves=leaves):
+                if B == 0:
+                    all_of = low(ports, need)
+                    return [(leaf, A, all_of) for leaf in chosen]
+                for r in leaves:
+                    common = ports & state.up[r]
+                    if r not in chosen and len(state.nodes[r]) >= B and len(common) >= B:
+                        rest = low(common, B)
+                        all_of = rest | low(ports - rest, need - B)
+                        return [*((leaf, A, all_of) for leaf in chosen), (r, B, rest)]
+                return None
+
+            def search(start, chosen, ports, A=A, R=R, need=need, leaves=leaves, finish=finish):
+                for k in range(start, len(leaves)):
+                    leaf = leaves[k]
+                    common = ports & state.up[leaf]
+                    if len(state.nodes[leaf]) < A or len(common) < need:
+                        continue
+                    if len(chosen) + 1 == R:
+                        found = finish([*chosen, leaf], common)
+                        if found or give_up:
+                            return found
+                    else:
+                        found = search(k + 1, [*chosen, leaf], common)
+                        if found:
+                            return found
+                return None
+
+            found = search(0, [], set(range(s.w2)))
+            if found:
+                return as_placement(state, found, [])
+    return None
+
+
+def spread_spines(state, T, L, trees, common, rest_tree, rest_whole, rest_up):
+    """Links to spines when all is chosen; the remainder's are chosen first."""
+    spines = []
+    if T == 1 and rest_tree is None:
+        return spines
+    for i in range(state.shape.w2):
+        k = len(rest_whole) + (i in rest_up)
+        rest = low(common[i] & state.spine[rest_tree, i], k) if rest_tree is not None else set()
+        all_of = rest | low(common[i] - rest, L - len(rest)) if T > 1 else rest
+        spines += [(t, i, all_of) for t in trees]
+        if rest_tree is not None:
+            spines.append((rest_tree, i, rest))
+    return spines
+
+
+def three_level(state, N, give_up):
+    """Algorithm 1's second half with all sets of whole leaves spelled out."""
+    s = state.shape
+    every = set(range(s.w2))
+    for L in range(min(s.m2, N // s.m1), 0, -1):
+        T, rest = divmod(N, L * s.m1)
+        Lr, nr = divmod(rest, s.m1)
+        need = L if T > 1 else Lr
+        if T + (rest > 0) > s.m3:
+            continue
+
+        def remainder(trees, common, Lr=Lr, nr=nr):
+            for t in range(s.m3):
+                if t in trees:
+                    continue
+                for group in combinations(state.whole(t), Lr):
+                    both = {i: common[i] & state.spine[t, i] for i in every}
+                    if any(len(both[i]) < Lr for i in every):
+                        continue
+                    if nr == 0:
+                        return t, group, None, set()
+                    good = {i for i in every if len(both[i]) > Lr}
+                    for leaf in state.leaves(t):
+                        ups = state.up[leaf] & good
+                        if leaf not in group and len(state.nodes[leaf]) >= nr and len(ups) >= nr:
+                            return t, group, leaf, low(ups, nr)
+            return None
+
+        def search(start, chosen, common, L=L, T=T, rest=rest, need=need, remainder=remainder):
+            for t in range(start, s.m3):
+                for group in combinations(state.whole(t), L):
+                    now = {i: common[i] & state.spine[t, i] for i in every}
+                    if any(len(now[i]) < need for i in every):
+                        continue
+                    more = [*chosen, (t, group)]
+                    if len(more) < T:
+                        found = search(t + 1, more, now)
+                        if found:
+                            return found
+                        continue
+                    trees = [tree for tree, _ in more]
+                    last = remainder(trees, now) if rest else (None, (), None, set())
+                    if last:
+                        return more, now, last
+                    if give_up:
+                        return None
+            return None
+
+        found = search(0, [], {i: set(range(s.w3)) for i in every})
+        if found:
+            chosen, common, (rest_tree, rest_whole, rest_leaf, rest_up) = found
+            lone = T == 1 and rest == 0 and L == 1
+            leaves = [(x, s.m1, set() if lone else every) for _, group in chosen for x in group]
+            leaves += [(x, s.m1, every) for x in rest_whole]
+            if rest_leaf is not None:
+                leaves.append((rest_leaf, nr, rest_up))
+            trees = [tree for tree, _ in chosen]
+            spines = spread_spines(state, T, L, trees, common, rest_tree, rest_whole, rest_up)
+            return as_placement(state, leaves, spines)
+    return None
+
+
+def jigsaw(state, N):
+    s = state.shape
+    found = two_level(state, N, False) if s.m1 * s.m2 >= N else None
+    return found or three_level(state, N, False)
+
+
+def laas(state, N):
+    s = state.shape
+    found = two_level(state, N, True) if s.m1 * s.m2 > N else None
+    return found or three_level(state, -(-N // s.m1) * s.m1, True)

@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from netsim.kernels_options import PLAIN_KERNEL
+from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_wheel import add_try, heap_push
 from netsim.packet.tables import (
     ARRIVED,
@@ -234,6 +235,9 @@ def post_sends(pr, r, node):
         pr.ranks[rank + SENDING] = first
         add_timer(pr, r, sc[NOW] + sc[SEND_OVERHEAD])
         return False
+    # what this rank will need when it goes on
+    prefetch(pr.messages, np.uint64(last + 1) << M_BITS)
+    prefetch(pr.steps, np.uint64(s + 4) << S_BITS)
     for m in range(first, last):
         post(pr, m, node)
     leave_or_wait(sc, pr.ranks, pr.steps, r)

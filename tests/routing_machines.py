@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 
+import networkx as nx
+
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree, xgft
+from netsim.topologies.graph import graph
+from netsim.topologies.hyperx import hypercube, hyperx
+from netsim.topologies.slimfly import slimfly
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
@@ -30,6 +35,10 @@ def small_machines() -> tuple[Topology, ...]:
         torus([2, 3, 4], wrap=[True, False, True], double_links_for_two=True),
         torus([2, 1, 4], concentration=2),
         torus([3, 2, 3], wrap=False),
+        hypercube(3),
+        hyperx([3, 4]),
+        slimfly(3),
+        graph(nx.petersen_graph(), name="petersen"),
     )
 
 

@@ -20,6 +20,10 @@ def test_channel_dependencies_have_no_cycle(routing: Routing) -> None:
     assert find_cycle(routing) is None
 
 
+def test_an_aries_group_needs_one_channel() -> None:
+    assert find_cycle(make_routing(dragonfly(1, 96, 1, group="aries"), "minimal")) is None
+
+
 def on_one_channel(routing: Routing) -> Routing:
     def choices(router: int, dst: int, state: int) -> list[Hop]:
         return [hop._replace(vc=0) for hop in routing.choices(router, dst, state)]

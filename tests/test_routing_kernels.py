@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from routing_machines import all_routings
 
 from netsim.routing.base import Hop, Routing
 from netsim.routing.kernels import route
+from netsim.routing.kernels_chance import packet_key
+from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
 
 ROUTINGS = all_routings()
 
@@ -25,8 +32,11 @@ class ArrayView:
         return int(self.rooms[link, vc])
 
 
-def walk_and_compare(routing: Routing, rng: np.random.Generator, packets: int) -> None:
-    t = routing.topology
+def walk_and_compare(
+    routing: Routing, rng: np.random.Generator, packets: int, listed: bool = True
+) -> int:
+    """Send packets through random loads; the most router-to-router links that one took."""
+    t, longest = routing.topology, 0
     for _ in range(packets):
         src, dst = (int(x) for x in rng.integers(0, t.n_nodes, 2))
         router, state = int(t.node_router[src]), 0
@@ -44,7 +54,9 @@ def walk_and_compare(routing: Routing, rng: np.random.Generator, packets: int) -
             )  # fmt: skip
             assert Hop(*fast) == hop, (routing.name, t.name, router, dst, state, visit)
             assert all(isinstance(x, int) for x in fast)
-            assert hop in routing.choices(router, dst, state)
+            if listed:
+                assert hop in routing.choices(router, dst, state)
+            longest = max(longest, visit)
             if hop.link == t.n_nodes + dst:
                 break
             assert int(t.link_src[hop.link]) == t.n_nodes + router
@@ -52,9 +64,40 @@ def walk_and_compare(routing: Routing, rng: np.random.Generator, packets: int) -
             router, state = int(t.link_dst[hop.link]) - t.n_nodes, hop.state
         else:
             pytest.fail(f"{routing.name} on {t.name}: {src} never reached {dst}")
+    return longest
 
 
 @pytest.mark.parametrize("routing", ROUTINGS, ids=lambda r: f"{r.topology.name}-{r.name}")
-@pytest.mark.parametrize("seed", range(3))
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
 def test_kernel_takes_the_hop_of_the_reference(routing: Routing, seed: int) -> None:
-    walk_and_compare(routing, np.random.default_rng(seed), 60)
+    walk_and_compare(routing, np.random.default_rng(seed), 30)
+
+
+@pytest.mark.parametrize("name", ["minimal", "valiant", "ugal-l", "ugal-g"])
+def test_kernel_in_aries_groups_with_many_links_a_pair(name: str) -> None:
+    t = dragonfly(2, 96, 4, 2, group="aries")
+    assert t.shape.global_links_per_pair == 64
+    routing = make_routing(t, name)
+    rng = np.random.default_rng(5)
+    longest = 0
+    for _ in range(60):
+        longest = max(longest, walk_and_compare(routing, rng, 1, listed=False))
+    # Chassis and slot in each group: at most 2 + 1 + 2, and 3 more links by a detour.
+    assert 4 <= longest <= (5 if name == "minimal" else 8)
+    assert name == "minimal" or longest > 5
+
+
+def test_intermediate_groups_are_drawn_uniformly() -> None:
+    """All groups but two, equally often (chi-square, 5 sigma)."""
+    t = dragonfly(1, 2, 9)
+    routing = make_routing(t, "valiant")
+    view = ArrayView(0, np.zeros(1), np.zeros(1), np.zeros((1, 1)))
+    groups: Counter[int] = Counter()
+    n = 7000
+    for i in range(n):
+        key = int(packet_key(np.uint64(3), np.int64(i), np.int64(0), np.int64(0)))
+        groups[(routing.choose(view, 0, 8, 0, key, 1).state // 4) - 1] += 1
+    assert set(groups) == set(range(9)) - {0, 4}
+    chi2 = sum((c - n / 7) ** 2 / (n / 7) for c in groups.values())
+    assert chi2 < 6 + 5 * 12**0.5

@@ -14,15 +14,17 @@ Virtual channel = number of global links taken so far; channels of one number wi
 group are acyclic (an aries group goes along the chassis, then along the slot), so the
 order local 0, global 0, local 1, global 1, local 2 admits no cycle.
 
-State: ``plan * 4 + taken``: global links taken, and 1 + first * K + copy with ``first`` the
-first global link counted from the first of all, ``copy`` which of the K links leaves the
-intermediate group; plan 0 is "not decided yet".
+State: ``plan * 4 + taken``: global links taken, and ``1 + (group * B + first) * B + second``:
+the group to go to first (the intermediate or the destination's), which of the K links
+leads there, and which of the K links leads from there to the destination's group; B is the
+least power of two that is at least K. Plan 0 is "not decided yet".
 
 Kernel tables: params = bias (in time units of the caller; 0th, as for all routings), a, g, K,
-local links a group, first local link, first global link, routers, global links. table_a:
-(a, a) place of the next local link within the group's, then (a, a) hops within a group.
-table_b: (g, g, K) global links. table_c: group of each router, then the sending and then
-the receiving router of each global link.
+local links a group, first local link, first global link, routers, global links, log2 B.
+table_a: (a, a) place of the next local link within the group's, then (a, a) hops within a
+group. table_b: (routers, g, K) next link toward the global link to a group, then (g, g, K)
+global links. table_c: group of each router, then the sending and then the receiving
+router of each global link.
 """
 
 from __future__ import annotations
@@ -48,9 +50,15 @@ CODES = {
 }
 
 
+def _bits(copies: int) -> int:
+    """Bits that a number in 0..copies-1 takes."""
+    return max(copies - 1, 0).bit_length()
+
+
 def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: int) -> RouteTables:
     a, g, k = s.a, s.g, s.global_links_per_pair
-    if s.g * (s.g - 1) * k * k * 4 >= 2**31:
+    bits = _bits(k)
+    if g << (2 * bits + 2) >= 2**31:
         raise NetcosimError(f"{topology.name}: {k} links a pair of groups are too many to route")
     places = [{t: i for i, t in enumerate(s.local_neighbours(r))} for r in range(a)]
     link, hops = np.zeros((a, a), dtype=np.int64), np.zeros((a, a), dtype=np.int64)
@@ -62,6 +70,14 @@ def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: 
     for src, dst, copy in product(range(g), range(g), range(k)):
         if src != dst:
             pairs[src, dst, copy] = s.global_link(src, dst, copy)
+    group = np.arange(s.n_routers) // a
+    senders = np.zeros_like(pairs)
+    known = pairs >= 0
+    senders[known] = topology.link_src[pairs[known]] - s.n_nodes
+    owner = senders[group] % a
+    own = np.arange(s.n_routers)[:, None, None] % a
+    local = s.first_local_link + group[:, None, None] * a * s.local_degree + link[own, owner]
+    toward = np.where(owner == own, pairs[group], local)
     ends = slice(s.first_global_link, None)
     params = (
         bias,
@@ -73,16 +89,18 @@ def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: 
         s.first_global_link,
         s.n_routers,
         g * s.global_links_per_group,
+        bits,
     )
     table_c = np.concatenate(
         [
-            np.arange(s.n_routers) // a,
+            group,
             topology.link_src[ends] - s.n_nodes,
             topology.link_dst[ends] - s.n_nodes,
         ]
     )
     table_a = np.concatenate([link.ravel(), hops.ravel()])
-    return make_tables(topology, code, n_vcs, params, table_a, pairs, table_c)
+    table_b = np.concatenate([toward.ravel(), pairs.ravel()])
+    return make_tables(topology, code, n_vcs, params, table_a, table_b, table_c)
 
 
 class _Reference:
@@ -102,8 +120,9 @@ class _Reference:
     def local_hops(self, r: int, t: int) -> int:
         return self.s.local_hops(r % self.s.a, t % self.s.a)
 
-    def plan(self, first: int, copy: int) -> int:
-        return 1 + (first - self.s.first_global_link) * self.s.global_links_per_pair + copy
+    def plan(self, group: int, first: int, second: int) -> int:
+        size = 1 << _bits(self.s.global_links_per_pair)
+        return 1 + (group * size + first) * size + second
 
     def middles(self, here: int, target: int) -> list[int]:
         return [m for m in range(self.s.g) if m not in (here, target)]
@@ -111,8 +130,10 @@ class _Reference:
     def hop(self, router: int, target: int, taken: int, plan: int) -> Hop:
         s = self.s
         here = router // s.a
-        first, copy = divmod(plan - 1, s.global_links_per_pair)
-        link = first + s.first_global_link if taken == 0 else s.global_link(here, target, copy)
+        size = 1 << _bits(s.global_links_per_pair)
+        rest, second = divmod(plan - 1, size)
+        group, first = divmod(rest, size)
+        link = s.global_link(here, *((group, first) if taken == 0 else (target, second)))
         owner, _ = self.ends(link)
         if owner == router:
             return Hop(link, taken, plan * 4 + taken + 1)
@@ -138,12 +159,9 @@ class _Reference:
         copies, middles = range(s.global_links_per_pair), self.middles(here, target)
         plans = []
         if self.name != "valiant" or not middles:
-            plans += [self.plan(s.global_link(here, target, c), 0) for c in copies]
+            plans += [self.plan(target, c, 0) for c in copies]
         if self.name != "minimal":
-            plans += [
-                self.plan(s.global_link(here, m, c1), c2)
-                for m, c1, c2 in product(middles, copies, copies)
-            ]
+            plans += [self.plan(m, c1, c2) for m, c1, c2 in product(middles, copies, copies)]
         return [self.hop(router, target, 0, plan) for plan in plans]
 
     def choose(
@@ -160,15 +178,15 @@ class _Reference:
         def number(i: int, n: int) -> int:
             return int(draw(np.uint64(key), i, n))
 
-        minimal = s.global_link(here, target, number(1, k))
-        direct = self.hop(router, target, 0, self.plan(minimal, 0))
+        first = number(1, k)
+        direct = self.hop(router, target, 0, self.plan(target, first, 0))
         if self.name == "minimal" or not middles:
             return direct
-        middle, copy = middles[number(0, len(middles))], number(3, k)
-        detour, second = s.global_link(here, middle, number(2, k)), 0
-        indirect = self.hop(router, target, 0, self.plan(detour, copy))
+        middle, out, copy = middles[number(0, len(middles))], number(2, k), number(3, k)
+        indirect = self.hop(router, target, 0, self.plan(middle, out, copy))
         if self.name == "valiant":
             return indirect
+        minimal, detour = s.global_link(here, target, first), s.global_link(here, middle, out)
         second = s.global_link(middle, target, copy)
         (m_out, m_in), (d_out, d_in) = self.ends(minimal), self.ends(detour)
         s_out, s_in = self.ends(second)

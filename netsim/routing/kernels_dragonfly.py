@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from netsim.kernels_options import PLAIN_KERNEL
 from netsim.routing.kernels_common import draw, load_of
 
 MINIMAL, VALIANT, UGAL_L, UGAL_G = 10, 11, 12, 13
 
-BIAS, A, G, K, LOCAL_PER_GROUP, FIRST_LOCAL, FIRST_GLOBAL, N_ROUTERS, N_GLOBAL = range(9)
+BIAS, A, G, K, LOCAL_PER_GROUP, FIRST_LOCAL, FIRST_GLOBAL, N_ROUTERS, N_GLOBAL, BITS = range(10)
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def _local_hops(rt, group, r, t):  # type: ignore[no-untyped-def]
     a = rt.params[A]
     base = group * a
     return np.int64(rt.table_a[a * a + (r - base) * a + (t - base)])
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def _local_link(rt, group, r, t):  # type: ignore[no-untyped-def]
     a = rt.params[A]
     base = group * a
@@ -27,49 +28,49 @@ def _local_link(rt, group, r, t):  # type: ignore[no-untyped-def]
     return rt.params[FIRST_LOCAL] + group * rt.params[LOCAL_PER_GROUP] + offset
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def _pair_link(rt, src, dst, copy):  # type: ignore[no-untyped-def]
-    return np.int64(rt.table_b[(src * rt.params[G] + dst) * rt.params[K] + copy])
+    p = rt.params
+    return np.int64(rt.table_b[((p[N_ROUTERS] + src) * p[G] + dst) * p[K] + copy])
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def _sender(rt, link):  # type: ignore[no-untyped-def]
     return np.int64(rt.table_c[rt.params[N_ROUTERS] + link - rt.params[FIRST_GLOBAL]])
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def _receiver(rt, link):  # type: ignore[no-untyped-def]
     p = rt.params
     return np.int64(rt.table_c[p[N_ROUTERS] + p[N_GLOBAL] + link - p[FIRST_GLOBAL]])
 
 
-@njit(cache=True)
-def _first_link(rt, group, router, link):  # type: ignore[no-untyped-def]
-    owner = _sender(rt, link)
-    if owner == router:
-        return link
-    return _local_link(rt, group, router, owner)
+@njit(**PLAIN_KERNEL)
+def _toward(rt, router, group, copy):  # type: ignore[no-untyped-def]
+    """The next link from a router toward its group's ``copy``-th link to a group."""
+    return np.int64(rt.table_b[(router * rt.params[G] + group) * rt.params[K] + copy])
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def _decide(rt, router, here, target, dst_router, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """The global link to take first, and which copy to take from the intermediate group."""
+    """The plan: the group to go to first, and which copies of the links to take."""
     p = rt.params
     g, k = p[G], p[K]
-    minimal = np.int64(-1)
-    if rt.code != VALIANT or g == 2:
-        minimal = _pair_link(rt, here, target, draw(key, 1, k))
-        if rt.code == MINIMAL or g == 2:
-            return minimal, np.int64(0)
+    direct, bits = draw(key, 1, k), p[BITS]
+    plan_min = 1 + (((target << bits) | direct) << bits)
+    if rt.code == MINIMAL or g == 2:
+        return plan_min
     middle = draw(key, 0, g - 2)
     if middle >= min(here, target):
         middle += 1
     if middle >= max(here, target):
         middle += 1
-    detour = _pair_link(rt, here, middle, draw(key, 2, k))
-    copy = draw(key, 3, k)
+    out, copy = draw(key, 2, k), draw(key, 3, k)
+    plan_val = 1 + ((((middle << bits) | out) << bits) | copy)
     if rt.code == VALIANT:
-        return detour, copy
+        return plan_val
+    minimal = _pair_link(rt, here, target, direct)
+    detour = _pair_link(rt, here, middle, out)
     second = _pair_link(rt, middle, target, copy)
     hops_min = (
         _local_hops(rt, here, router, _sender(rt, minimal))
@@ -85,16 +86,16 @@ def _decide(rt, router, here, target, dst_router, key, now, free_at, waiting):  
     )
     look_min, look_val = minimal, detour
     if rt.code == UGAL_L:
-        look_min = _first_link(rt, here, router, minimal)
-        look_val = _first_link(rt, here, router, detour)
+        look_min = _toward(rt, router, target, direct)
+        look_val = _toward(rt, router, middle, out)
     load_min = load_of(look_min, now, free_at, waiting)
     load_val = load_of(look_val, now, free_at, waiting)
     if load_min * hops_min <= load_val * hops_val + p[BIAS]:
-        return minimal, np.int64(0)
-    return detour, copy
+        return plan_min
+    return plan_val
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def route_dragonfly(rt, router, dst_router, state, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """Next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
@@ -104,19 +105,16 @@ def route_dragonfly(rt, router, dst_router, state, key, now, free_at, waiting): 
         return _local_link(rt, here, router, dst_router), taken, state
     plan = state >> 2
     if plan == 0:
-        first, copy = _decide(rt, router, here, target, dst_router, key, now, free_at, waiting)
-        plan = 1 + (first - p[FIRST_GLOBAL]) * p[K] + copy
+        plan = _decide(rt, router, here, target, dst_router, key, now, free_at, waiting)
+    bits, group, copy = p[BITS], target, np.int64(0)
+    code = plan - 1
     if taken == 0:
-        link = plan - 1
-        if p[K] > 1:
-            link //= p[K]
-        link += p[FIRST_GLOBAL]
-    else:
-        copy = np.int64(0)
-        if p[K] > 1:
-            copy = (plan - 1) % p[K]
-        link = _pair_link(rt, here, target, copy)
-    owner = _sender(rt, link)
-    if owner == router:
+        group = code >> (2 * bits)
+    if bits:
+        if taken == 0:
+            code >>= bits
+        copy = code & ((1 << bits) - 1)
+    link = _toward(rt, router, group, copy)
+    if link >= p[FIRST_GLOBAL]:
         return link, taken, (plan << 2) | (taken + 1)
-    return _local_link(rt, here, router, owner), taken, (plan << 2) | taken
+    return link, taken, (plan << 2) | taken

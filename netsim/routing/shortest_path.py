@@ -20,7 +20,7 @@ from netsim.routing.kernels import SHORTEST_PATH
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topology import Topology
 
-MAX_ROUTERS = 10_000
+MAX_ROUTERS = 5_000
 
 
 def router_distances(topology: Topology) -> np.ndarray:

@@ -1,0 +1,178 @@
+"""Any network that a user brings as a networkx graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.topology import Topology, build_topology
+
+
+@dataclass(frozen=True)
+class GraphShape:
+    """The graph's own labels: router ``i`` is the graph's node ``labels[i]``."""
+
+    labels: tuple[Any, ...]
+
+
+def topology_from_cables(
+    *,
+    family: str,
+    name: str,
+    shape: object,
+    nodes_per_router: Sequence[int] | np.ndarray,
+    cables: Sequence[tuple[int, int]] | np.ndarray,
+    bandwidth_Bps: Sequence[int] | np.ndarray | int,
+    latency_s: Sequence[float] | np.ndarray | float,
+    node_bandwidth_Bps: int,
+    node_latency_s: float,
+) -> Topology:
+    """Build a topology from undirected cables: link 2i goes along cable i, 2i + 1 back.
+
+    Parameters
+    ----------
+    nodes_per_router : (n_routers,) int
+        Nodes are numbered router by router.
+    cables : (m, 2) int
+        Router indices.
+    bandwidth_Bps, latency_s : (m,) or scalar
+
+    Raises
+    ------
+    NetcosimError
+        See `netsim.topology.build_topology`.
+    """
+    ends = np.asarray(cables, dtype=np.int64).reshape(-1, 2)
+    m = len(ends)
+    return build_topology(
+        family=family,
+        name=name,
+        shape=shape,
+        node_router=np.repeat(np.arange(len(nodes_per_router)), nodes_per_router),
+        n_routers=len(nodes_per_router),
+        router_src=ends.ravel(),
+        router_dst=ends[:, ::-1].ravel(),
+        router_kind=np.zeros(2 * m, dtype=np.int64),
+        router_kinds=("link",),
+        router_bandwidth_Bps=np.repeat(np.broadcast_to(bandwidth_Bps, m), 2),
+        router_latency_s=np.repeat(np.broadcast_to(latency_s, m), 2),
+        node_bandwidth_Bps=node_bandwidth_Bps,
+        node_latency_s=node_latency_s,
+    )
+
+
+def _number(where: str, data: Mapping[str, Any], key: str, default: float) -> float:
+    try:
+        return float(data.get(key, default))
+    except (TypeError, ValueError):
+        raise NetcosimError(f"{where}: {key} = {data[key]!r}; it must be a number") from None
+
+
+def graph(
+    network: nx.Graph[Any],
+    *,
+    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    node_latency_s: float = LINK_LATENCY_S,
+    link_latency_s: float = LINK_LATENCY_S,
+    name: str | None = None,
+) -> Topology:
+    """Build a topology from an undirected graph; its nodes are the routers.
+
+    Parameters
+    ----------
+    network : networkx.Graph or MultiGraph
+        Node attribute ``nodes``: compute nodes on the router (default 1, may be 0). Edge
+        attributes ``bandwidth_Bps`` and ``latency_s`` (optional). Parallel edges are
+        parallel cables.
+    node_bandwidth_Bps, link_bandwidth_Bps : int
+    node_latency_s, link_latency_s : float
+        For edges without attributes of their own.
+    name : str, optional
+
+    Returns
+    -------
+    Topology
+        Link kind "link"; routers and cables in the graph's order.
+
+    Raises
+    ------
+    NetcosimError
+        A directed or disconnected graph, a self-loop, an attribute that does not fit.
+    """
+    name = name or "graph"
+    if network.is_directed():
+        raise NetcosimError(f"{name}: the graph is directed; it must be undirected")
+    labels = tuple(network.nodes)
+    if not labels:
+        raise NetcosimError(f"{name}: the graph has no nodes")
+    if not nx.is_connected(network):
+        raise NetcosimError(f"{name}: the graph is not connected")
+    index = {label: i for i, label in enumerate(labels)}
+    counts = [
+        need_int(name, f"nodes of router {label!r}", data.get("nodes", 1), 0)
+        for label, data in network.nodes(data=True)
+    ]
+    cables, bandwidth, latency = [], [], []
+    for u, v, data in network.edges(data=True):
+        if u == v:
+            raise NetcosimError(f"{name}: router {u!r} has a cable to itself")
+        where = f"{name}: edge {u!r} to {v!r}"
+        cables.append((index[u], index[v]))
+        bandwidth.append(_number(where, data, "bandwidth_Bps", link_bandwidth_Bps))
+        latency.append(_number(where, data, "latency_s", link_latency_s))
+    return topology_from_cables(
+        family="graph",
+        name=name,
+        shape=GraphShape(labels),
+        nodes_per_router=counts,
+        cables=cables,
+        bandwidth_Bps=np.array(bandwidth),
+        latency_s=np.array(latency),
+        node_bandwidth_Bps=node_bandwidth_Bps,
+        node_latency_s=node_latency_s,
+    )
+
+
+def graph_file(
+    file: str,
+    *,
+    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    node_latency_s: float = LINK_LATENCY_S,
+    link_latency_s: float = LINK_LATENCY_S,
+    name: str | None = None,
+) -> Topology:
+    """Build a topology from a ``.graphml`` or ``.gml`` file, or else an edge list.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, and see `graph`.
+    """
+    path = Path(file)
+    try:
+        if path.suffix == ".graphml":
+            network = nx.read_graphml(path)
+        elif path.suffix == ".gml":
+            network = nx.read_gml(path)
+        else:
+            network = nx.read_edgelist(path)
+    except Exception as error:
+        # The readers raise whatever their parsers raise.
+        raise NetcosimError(f"graph file {file}: cannot be read ({error})") from error
+    return graph(
+        network,
+        node_bandwidth_Bps=node_bandwidth_Bps,
+        link_bandwidth_Bps=link_bandwidth_Bps,
+        node_latency_s=node_latency_s,
+        link_latency_s=link_latency_s,
+        name=name or path.stem,
+    )

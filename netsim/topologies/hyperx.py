@@ -1,0 +1,113 @@
+"""HyperX (Ahn et al., SC 2009) and the hypercube, its case of all lengths two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.topologies.graph import topology_from_cables
+from netsim.topology import Topology
+
+
+@dataclass(frozen=True)
+class HyperXShape:
+    """Parameters of a HyperX.
+
+    Routers are numbered in C order (the last dimension fastest); node
+    ``router*concentration + i``. Routers that differ in one coordinate are joined.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        Length of each dimension.
+    concentration : int
+        Nodes a router.
+    """
+
+    dims: tuple[int, ...]
+    concentration: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.dims:
+            raise NetcosimError("hyperx: dims is empty; at least one dimension is needed")
+        for length in self.dims:
+            need_int("hyperx", "a dimension's length", length, 1)
+        need_int("hyperx", "concentration", self.concentration, 1)
+
+
+def _build(
+    family: str,
+    name: str,
+    shape: HyperXShape,
+    bandwidths: tuple[int, int],
+    latencies: tuple[float, float],
+) -> Topology:
+    routers = np.arange(int(np.prod(shape.dims))).reshape(shape.dims)
+    cables = []
+    for d in range(len(shape.dims)):
+        for line in np.moveaxis(routers, d, -1).reshape(-1, shape.dims[d]):
+            cables += [(int(u), int(v)) for u, v in product(line, line) if u < v]
+    return topology_from_cables(
+        family=family,
+        name=name,
+        shape=shape,
+        nodes_per_router=np.full(routers.size, shape.concentration),
+        cables=cables,
+        bandwidth_Bps=bandwidths[1],
+        latency_s=latencies[1],
+        node_bandwidth_Bps=bandwidths[0],
+        node_latency_s=latencies[0],
+    )
+
+
+def hyperx(
+    dims: Sequence[int],
+    *,
+    concentration: int = 1,
+    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    node_latency_s: float = LINK_LATENCY_S,
+    link_latency_s: float = LINK_LATENCY_S,
+    name: str | None = None,
+) -> Topology:
+    """Build a HyperX: all-to-all in every dimension. Parameters as in `HyperXShape`.
+
+    Raises
+    ------
+    NetcosimError
+        A parameter out of range.
+    """
+    shape = HyperXShape(tuple(dims), concentration)
+    shown = "x".join(map(str, shape.dims))
+    bandwidths = (node_bandwidth_Bps, link_bandwidth_Bps)
+    latencies = (node_latency_s, link_latency_s)
+    return _build("hyperx", name or f"hyperx({shown})", shape, bandwidths, latencies)
+
+
+def hypercube(
+    dimension: int,
+    *,
+    concentration: int = 1,
+    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    node_latency_s: float = LINK_LATENCY_S,
+    link_latency_s: float = LINK_LATENCY_S,
+    name: str | None = None,
+) -> Topology:
+    """Build a hypercube of 2^dimension routers; neighbours differ in one bit.
+
+    Raises
+    ------
+    NetcosimError
+        A parameter out of range.
+    """
+    need_int("hypercube", "dimension", dimension, 1)
+    shape = HyperXShape((2,) * dimension, concentration)
+    bandwidths = (node_bandwidth_Bps, link_bandwidth_Bps)
+    latencies = (node_latency_s, link_latency_s)
+    return _build("hypercube", name or f"hypercube({dimension})", shape, bandwidths, latencies)

@@ -1,0 +1,99 @@
+"""Slim Fly: MMS graphs of diameter two (Besta and Hoefler, SC 2014)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.topologies.graph import topology_from_cables
+from netsim.topology import Topology
+
+
+@dataclass(frozen=True)
+class SlimFlyShape:
+    """Parameters of a Slim Fly.
+
+    Router ``(half*q + x)*q + y``; node ``router*concentration + i``.
+
+    Attributes
+    ----------
+    q : int
+        An odd prime; 2 q^2 routers of (3 q - d)/2 links, d = 1 if q mod 4 is 1, else -1.
+    concentration : int
+        Nodes a router.
+    """
+
+    q: int
+    concentration: int
+
+    def __post_init__(self) -> None:
+        need_int("slimfly", "concentration", self.concentration, 1)
+        need_int("slimfly", "q", self.q, 3)
+        if any(self.q % f == 0 for f in range(2, int(self.q**0.5) + 1)):
+            raise NetcosimError(f"slimfly: q = {self.q}; it must be an odd prime")
+
+
+def generator_sets(q: int) -> tuple[set[int], set[int]]:
+    """The sets X and X' of differences that join routers of one column (section II-B)."""
+    order = q - 1
+    root = next(
+        r for r in range(2, q + 1) if len({pow(r, i, q) for i in range(order)}) == order
+    )  # fmt: skip
+    if q % 4 == 1:
+        powers, other = range(0, order, 2), range(1, order, 2)
+        return {pow(root, i, q) for i in powers}, {pow(root, i, q) for i in other}
+    w = (q + 1) // 4
+    first = [*range(0, 2 * w - 1, 2), *range(2 * w - 1, 4 * w - 2, 2)]
+    second = [*range(1, 2 * w, 2), *range(2 * w, 4 * w - 1, 2)]
+    return {pow(root, i, q) for i in first}, {pow(root, i, q) for i in second}
+
+
+def slimfly(
+    q: int,
+    *,
+    concentration: int | None = None,
+    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
+    node_latency_s: float = LINK_LATENCY_S,
+    link_latency_s: float = LINK_LATENCY_S,
+    name: str | None = None,
+) -> Topology:
+    """Build a Slim Fly.
+
+    Parameters
+    ----------
+    q : int
+        See `SlimFlyShape`.
+    concentration : int, optional
+        By default half the router's links, rounded up (full global bandwidth).
+
+    Raises
+    ------
+    NetcosimError
+        A q that is not an odd prime, a parameter out of range.
+    """
+    need_int("slimfly", "q", q, 3)
+    degree = (3 * q - (1 if q % 4 == 1 else -1)) // 2
+    shape = SlimFlyShape(q, -(-degree // 2) if concentration is None else concentration)
+    cables = []
+    for half, steps in enumerate(generator_sets(q)):
+        for x, y, z in product(range(q), range(q), range(q)):
+            if y < z and (z - y) % q in steps:
+                cables.append(((half * q + x) * q + y, (half * q + x) * q + z))
+    for x, m, c in product(range(q), range(q), range(q)):
+        cables.append((x * q + (m * x + c) % q, (q + m) * q + c))
+    return topology_from_cables(
+        family="slimfly",
+        name=name or f"slimfly({q})",
+        shape=shape,
+        nodes_per_router=np.full(2 * q * q, shape.concentration),
+        cables=cables,
+        bandwidth_Bps=link_bandwidth_Bps,
+        latency_s=link_latency_s,
+        node_bandwidth_Bps=node_bandwidth_Bps,
+        node_latency_s=node_latency_s,
+    )

@@ -1,0 +1,195 @@
+"""Every routing arrives, minimal ones by shortest ways; closed forms of link loads."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pytest
+from routing_machines import all_routings
+
+from netsim.errors import NetcosimError
+from netsim.routing.base import Routing
+from netsim.routing.registry import ROUTINGS, default_routing, make_routing, routings_for
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree
+from netsim.topologies.torus import torus
+from netsim.topology import Topology
+
+MINIMAL = ("d-mod-k", "adaptive", "dimension-order", "minimal-adaptive", "shortest-path")
+
+
+def path_lengths(routing: Routing, src: int, dst: int) -> set[int]:
+    """Router-to-router links of every path that the choices allow."""
+    t = routing.topology
+    lengths: set[int] = set()
+    todo = {(int(t.node_router[src]), 0)}
+    for hops in range(30):
+        after = set()
+        for router, state in todo:
+            for hop in routing.choices(router, dst, state):
+                assert t.link_src[hop.link] == t.n_nodes + router
+                if hop.link < 2 * t.n_nodes:
+                    assert hop.link == t.n_nodes + dst
+                    assert hop.vc == 0
+                    lengths.add(hops)
+                else:
+                    after.add((int(t.link_dst[hop.link]) - t.n_nodes, hop.state))
+        todo = after
+        if not todo:
+            return lengths
+    raise AssertionError(f"{routing.name} on {t.name}: {src} to {dst} does not end")
+
+
+def oracle(t: Topology) -> dict[int, dict[int, int]]:
+    g = nx.DiGraph()
+    g.add_nodes_from(range(t.n_routers))
+    s = slice(2 * t.n_nodes, None)
+    g.add_edges_from(
+        zip((t.link_src[s] - t.n_nodes).tolist(), (t.link_dst[s] - t.n_nodes).tolist(), strict=True)
+    )
+    return dict(nx.all_pairs_shortest_path_length(g))
+
+
+@pytest.mark.parametrize("routing", all_routings(), ids=lambda r: f"{r.topology.name}-{r.name}")
+def test_every_path_arrives_and_minimal_ones_are_shortest(routing: Routing) -> None:
+    t = routing.topology
+    distance = oracle(t)
+    for src in range(t.n_nodes):
+        for dst in range(t.n_nodes):
+            lengths = path_lengths(routing, src, dst)
+            least = distance[int(t.node_router[src])][int(t.node_router[dst])]
+            assert min(lengths) >= least
+            if routing.name in MINIMAL:
+                assert lengths == {least}
+            elif routing.name == "minimal":
+                assert max(lengths) <= 3
+            else:
+                assert max(lengths) <= 5
+
+
+def test_dragonfly_minimal_takes_the_one_global_link() -> None:
+    t = dragonfly(1, 3, 7)
+    routing = make_routing(t, "minimal")
+    s = t.shape
+    for src in range(t.n_routers):
+        for dst in range(t.n_routers):
+            if src // 3 != dst // 3:
+                out = s.global_router(src // 3, dst // 3)
+                back = s.global_router(dst // 3, src // 3)
+                assert path_lengths(routing, src, dst) == {(src != out) + 1 + (back != dst)}
+            else:
+                assert path_lengths(routing, src, dst) == {int(src != dst)}
+
+
+def walk(routing: Routing, src: int, dst: int) -> list[int]:
+    """Links of a static routing's path, injection and ejection left out."""
+    t = routing.topology
+    router, state, links = int(t.node_router[src]), 0, []
+    while True:
+        (hop,) = routing.choices(router, dst, state)
+        if hop.link < 2 * t.n_nodes:
+            return links
+        links.append(hop.link)
+        router, state = int(t.link_dst[hop.link]) - t.n_nodes, hop.state
+
+
+@pytest.mark.parametrize("t", [fat_tree(4), fat_tree(6), fat_tree(6, levels=2)], ids=str)
+def test_shifts_on_a_full_fat_tree_use_each_link_at_most_once(t: Topology) -> None:
+    routing = make_routing(t, "d-mod-k")
+    for shift in range(1, t.n_nodes):
+        used = Counter(
+            link
+            for src in range(t.n_nodes)
+            for link in walk(routing, src, (src + shift) % t.n_nodes)
+        )
+        assert max(used.values(), default=1) == 1, shift
+
+
+@pytest.mark.parametrize("length", [4, 8, 12, 20])
+def test_opposite_traffic_on_a_ring_is_split_evenly(length: int) -> None:
+    t = torus([length])
+    routing = make_routing(t, "dimension-order")
+    used = Counter(
+        link for src in range(length) for link in walk(routing, src, (src + length // 2) % length)
+    )
+    assert used == dict.fromkeys(range(2 * length, t.n_links), length // 4)
+
+
+def test_opposite_traffic_on_a_torus_is_split_evenly_in_every_dimension() -> None:
+    t = torus([4, 8, 4])
+    routing = make_routing(t, "dimension-order")
+    used: Counter[int] = Counter()
+    for src in range(t.n_nodes):
+        far = [(c + n // 2) % n for c, n in zip(t.shape.coords(src), t.shape.dims, strict=True)]
+        used.update(walk(routing, src, t.shape.router_at(far)))
+    for d, length in enumerate(t.shape.dims):
+        for sign in "+-":
+            links = np.flatnonzero(t.kind_mask(f"d{d}{sign}"))
+            assert {used[int(link)] for link in links} == {length // 4}
+
+
+def test_shift_by_half_less_one_goes_one_way() -> None:
+    # Tornado on a ring of 8: 3 hops each, all the same way, 3 packets on each + link.
+    t = torus([8])
+    routing = make_routing(t, "dimension-order")
+    used = Counter(link for src in range(8) for link in walk(routing, src, (src + 3) % 8))
+    assert used == {int(link): 3 for link in np.flatnonzero(t.kind_mask("d0+"))}
+
+
+def test_registry() -> None:
+    t = fat_tree(4)
+    assert default_routing(t) == make_routing(t).name == "d-mod-k"
+    assert routings_for("hyperx") == ("shortest-path",)
+    assert all(entry.description for entry in ROUTINGS.values())
+    with pytest.raises(
+        NetcosimError, match=r"unknown routing for fattree 'ugal'; valid: adaptive, d-mod-k, short"
+    ):
+        make_routing(t, "ugal")
+    with pytest.raises(NetcosimError, match="has no bias"):
+        make_routing(t, "d-mod-k", ugal_bias_s=1e-6)
+    biased = make_routing(dragonfly(1, 2, 5), "ugal-l", ugal_bias_s=1e-6)
+    assert biased.tables.params[0] == 10**6
+
+
+def test_ugal_by_hand() -> None:
+    """With load on the minimal path only, UGAL-L sees it at the source, UGAL-G beyond it."""
+    t = dragonfly(1, 2, 5)
+    s = t.shape
+
+    class Loaded:
+        def __init__(self, link: int, load: int) -> None:
+            self.link, self.ticks = link, load
+
+        def load(self, link: int) -> int:
+            return self.ticks if link == self.link else 0
+
+        def room(self, link: int, vc: int) -> int:
+            return 10**6
+
+    # Source router 0; the link from group 0 to group 4 sits on router 1 of the group.
+    assert s.global_router(0, 4) == 1
+    local, far = s.local_link(0, 0, 1), s.global_link(0, 4)
+    dst = s.global_router(4, 0)
+
+    def first(name: str, link: int, load: int, bias_s: float = 0.0) -> set[bool]:
+        """Whether the packet goes minimally, over detours that start on router 0 itself."""
+        routing = make_routing(t, name, ugal_bias_s=bias_s)
+        direct = make_routing(t, "minimal").choices(0, dst, 0)
+        out = set()
+        for key in np.random.default_rng(1).integers(0, 2**63, 60):
+            detour = make_routing(t, "valiant").choose(Loaded(-1, 0), 0, dst, 0, int(key), 1)
+            if detour.link != local:
+                hop = routing.choose(Loaded(link, load), 0, dst, 0, int(key), 1)
+                out.add(hop in direct)
+        return out
+
+    assert first("ugal-l", local, 100) == {False}
+    assert first("ugal-l", far, 100) == {True}
+    assert first("ugal-g", far, 100) == {False}
+    assert first("ugal-g", local, 100) == {True}
+    assert first("ugal-l", -1, 0) == {True}
+    # load 100 * 2 hops <= 0 + bias in ticks (here picoseconds)
+    assert first("ugal-l", local, 100, 200e-12) == {True}
+    assert first("ugal-l", local, 100, 199e-12) == {False}

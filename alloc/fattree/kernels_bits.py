@@ -18,6 +18,9 @@ Numbers = NDArray[np.int32]
 Word = Any
 """A mask: int64 when compiled."""
 
+CUT = -1
+"""Returned for the number of leaves when the step bound ended a search."""
+
 
 class Plan(NamedTuple):
     """Room for the largest plan; how much of it is used comes separately.

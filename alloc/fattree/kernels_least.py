@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from alloc.fattree.kernels_bits import Ints, Plan, Word, lowest, popcount, write_shape
-from alloc.fattree.kernels_search import CUT, search
+from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, lowest, popcount, write_shape
+from alloc.fattree.kernels_search import search
 
 
 @njit(cache=True)

@@ -174,8 +174,8 @@ def _measured_sections(result: CosimResult) -> list[Section]:
         sections.append(
             Section(
                 "Links",
-                "Every link between routers, all snapshots together. Stalled: a packet was ready and "
-                "the buffer behind the link was full.",
+                "Every link between routers, all snapshots together. Stalled: a packet was ready "
+                "and the buffer behind the link was full.",
                 figure=link_boxes(links),
             )
         )

@@ -262,3 +262,28 @@ def test_points_share_draws_that_must_not_differ() -> None:
     assert point("simple", "8 Gbit/s")["makespan"] == fast["makespan"]
     assert point("rdn", "8 Gbit/s", 1)["makespan"] != fast["makespan"]
     assert point("rdn", "8 Gbit/s") == fast
+
+
+def test_compilation_is_announced_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from experiments import announce
+
+    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path)
+    assert announce.announce_compilation()
+    assert "compiling kernels" in capsys.readouterr().err
+    (tmp_path / "engine.nbi").touch()
+    assert not announce.announce_compilation()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_deadlock_is_one_line_and_status_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from netsim.packet.model import NetworkDeadlockError
+
+    def stuck(kind: str) -> dict[str, str]:
+        raise NetworkDeadlockError("cycle:\n  link 1 -> link 2")
+
+    monkeypatch.setattr(catalogue, "entries", stuck)
+    assert told(capsys, "list", "x") == (1, "", "netcosim: error: cycle: link 1 -> link 2\n")

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from experiments import figures
 from experiments.figures.curves import _running_mean, time_unit
 from experiments.figures.heatmap import link_matrix
-from experiments.figures.style import time_scale
 from experiments.report import Section, render_page, write_page
 from experiments.report.table import format_number, head_of, table_html
+from experiments.units import time_scale
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 

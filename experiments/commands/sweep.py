@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Expand the config and compute what is not stored; 1 if a point failed."""
+    from experiments.announce import announce_compilation
     from experiments.config_load import load_sweep
     from experiments.mpi import launched_rank
     from experiments.sweep import plan_points, run_points
@@ -42,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     sweep = load_sweep(args.config)
     points = [point.resolved() for point in sweep.points]
     store = Path(args.store or f"{sweep.path.stem}.db")
+    announce_compilation()
     if args.dry_run:
         if launched_rank() == 0:
             plan = plan_points(POINT_FUNCTION, points, store, jobs=args.jobs)

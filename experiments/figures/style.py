@@ -86,14 +86,6 @@ def grid(axis: Axes, which: str = "y") -> None:
     axis.grid(axis=which, color=GRID, linewidth=0.7)  # type: ignore[arg-type]
 
 
-def time_scale(longest_s: float) -> tuple[float, str]:
-    """Factor and unit in which times up to this read well: 3e-5 s are 30 us."""
-    for seconds, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")):
-        if longest_s >= seconds:
-            return 1.0 / seconds, unit
-    return 1.0, "s"
-
-
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 160) -> Path:
     """Write a figure; the ending of the name (.png, .svg, .pdf) tells the format.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.report.page import Section, render_page
 from experiments.store import Store, StoredPoint
-from experiments.units import format_quantity
+from experiments.units import format_quantity, time_scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,22 @@ def _means(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
         frame = frame.drop(columns=["point"])
     if len(frame) > _MOST_ROWS:
         told += f"; the first {_MOST_ROWS} of {len(frame):,} lines (export for all)"
-    return frame.head(_MOST_ROWS), f"{told}."
+    return _readable(frame.head(_MOST_ROWS)), f"{told}."
+
+
+def _readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Short times in a small unit, and keys of the machine as a config spells them."""
+    import pandas as pd
+    from pandas.api.types import is_numeric_dtype
+
+    columns = {}
+    for name in frame.columns:
+        title, values = str(name).replace("machine.parameters.", "machine."), frame[name]
+        if title.endswith("_s") and is_numeric_dtype(values) and 0 < values.abs().max() < 0.1:
+            factor, unit = time_scale(float(values.abs().max()))
+            title, values = f"{title[:-2]}_{unit}", values * factor
+        columns[title] = values
+    return pd.DataFrame(columns)
 
 
 def _failures(points: list[StoredPoint]) -> pd.DataFrame:

@@ -72,14 +72,13 @@ def run_sections(result: CosimResult) -> list[Section]:
             "Policies",
             f"Communication time is the mean over measured jobs, relative to {first}: each job's "
             "time with all others on the network over its time alone on the machine's first "
-            "nodes. Waits and turnarounds are those of the queue with run times "
+            "nodes. Waits and turnarounds are those of the queue with run-time model "
             f"{result.config.queue.run_time_model}.",
             policy_table(result),
         ),
         Section("Machine and jobs", _what_ran(result)),
     ]
-    if result.table is not None:
-        sections += _measured_sections(result)
+    sections += _measured_sections(result)
     sections.append(
         Section(
             "Utilisation over time",
@@ -162,7 +161,8 @@ def _measured_sections(result: CosimResult) -> list[Section]:
             Section(
                 "Communication time by pattern and size",
                 f"Relative to {first}; below 1 is faster. Bars: confidence interval from "
-                "resampling whole snapshots. These ratios change the jobs' run times in the queue.",
+                'resampling whole snapshots. With run-time model "measured" they change the '
+                "jobs' run times in the queue.",
                 speedups.assign(nodes=sizes)[
                     ["pattern", "nodes", "policy", "ratio", "ratio_low", "ratio_high"]
                 ],

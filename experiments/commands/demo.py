@@ -30,11 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the config, run it, report."""
+    from experiments.announce import announce_compilation
     from experiments.config_load import load_config
     from experiments.demo_config import demo_config_text
     from experiments.run_output import run_and_report
     from netsim.errors import NetcosimError
 
+    announce_compilation()
     log = None if args.log is None else Path(args.log)
     policies = [name.strip() for name in args.policies.split(",") if name.strip()]
     text = demo_config_text(log, args.first, policies, args.seed)

@@ -21,9 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run and report."""
+    from experiments.announce import announce_compilation
     from experiments.config_load import load_config
     from experiments.run_output import run_and_report
 
+    announce_compilation()
     path = Path(args.config)
     config = load_config(path)
     out = Path(args.out or f"netcosim-{path.stem}")

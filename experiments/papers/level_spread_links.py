@@ -122,7 +122,6 @@ def fig6_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     table = boxes(frames["links"])
     claims = []
     wide = (*common.SPREADING, common.LEVEL_SPREAD)
-    rule = RULE
     for cell, part in common.cells(table, ["routing"]):
         for kind in LINK_KINDS:
             median = _values(part, kind, "packets", "median")

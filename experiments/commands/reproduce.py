@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, compare, write; status 1 if points failed (not if a verdict is "differs")."""
+    from experiments.announce import announce_compilation
     from experiments.papers.paper import Options
     from experiments.papers.registry import load_paper
     from experiments.papers.reproduce import reproduce
@@ -78,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
         settings=settings,
     )
     names = list(paper.figures) if args.figure == "all" else [paper.figure(args.figure).name]
+    paper.check(options)
+    announce_compilation()
     failed = False
     for name in names:
         done = reproduce(args.paper, name, out_dir=args.out, jobs=args.jobs, options=options)

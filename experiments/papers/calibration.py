@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.papers.calibration_cases import (
     BOOKSIM,
-    BUFFER_PACKETS,
     BUFFER_STUDY,
     BUFFERS,
     CURVES,
@@ -202,11 +201,11 @@ def analyse_buffers(frames: Frames, options: Options) -> Analysis:
         claims.append(
             Claim(
                 claim=f"{network} {traffic} at {curve['load'].iloc[0]:g}: buffers in use are ample",
-                where="98 % of the best",
+                where="98 % of the best of the sizes",
                 condition=routing,
-                paper=float(BUFFER_PACKETS),
+                paper=float(NETWORKS[network].buffer_packets),
                 ours=float(enough),
-                holds=enough <= BUFFER_PACKETS,
+                holds=enough <= NETWORKS[network].buffer_packets,
                 rule=f"packets a channel for 98 % of {by_size.max():.3f} ({offered:.3f} offered)",
             )
         )

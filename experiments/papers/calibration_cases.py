@@ -15,18 +15,20 @@ PACKET_BYTES = FLIT_BYTES * PACKET_FLITS
 LINK_BPS = 8 * 10**9
 """A flit a cycle on every link; a router and a wire take one cycle each."""
 
-BUFFER_PACKETS = 32
-"""Input buffer of a channel, in packets, unless a point says otherwise."""
-
 
 @dataclass(frozen=True)
 class Network:
-    """A network of the calibration: a family and its parameters, all links alike."""
+    """A network of the calibration: a family and its parameters, all links alike.
+
+    ``buffer_packets`` is the input buffer of a channel, enough for 98 % of what more would
+    give (the figure "buffers" shows it).
+    """
 
     title: str
     family: str
     params: Mapping[str, object]
     routings: tuple[str, ...]
+    buffer_packets: int = 32
 
     def build(self) -> Topology:
         """The topology, one flit a cycle on each link, one cycle of latency."""
@@ -55,7 +57,7 @@ NETWORKS: dict[str, Network] = {
     "fattree-1024": Network(
         "Fat-tree, 1024 nodes", "fattree", {"m1": 8, "m2": 8, "m3": 16}, _FATTREE
     ),
-    "torus-8x8": Network("Torus, 8 x 8", "torus", {"dims": [8, 8]}, _TORUS),
+    "torus-8x8": Network("Torus, 8 x 8", "torus", {"dims": [8, 8]}, _TORUS, 64),
 }
 
 TRAFFICS: dict[str, str] = {

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.papers.calibration_cases import (
     BOOKSIM,
-    BUFFER_PACKETS,
     NETWORKS,
     TRAFFICS,
     limit_of,
@@ -142,11 +141,21 @@ def draw_buffers(analysis: Analysis, options: Options) -> Figure:
             curve["buffer_packets"],
             curve["accepted"],
             marker="osD^vP"[i % 6],
+            color=f"C{i}",
             label=f"{_title(network, traffic)} at {curve['load'].iloc[0]:g}, {routing}",
         )
-    ax.axvline(BUFFER_PACKETS, color="0.5", linestyle="--", linewidth=0.9)
-    ax.text(BUFFER_PACKETS * 1.04, 0.03, "used for the curves", color="0.4", fontsize=9)
+        used = curve[curve["buffer_packets"] == NETWORKS[network].buffer_packets]
+        ax.plot(
+            used["buffer_packets"],
+            used["accepted"],
+            "o",
+            markersize=13,
+            markerfacecolor="none",
+            markeredgecolor=f"C{i}",
+        )
+    ax.plot([], [], "o", markersize=12, color="0.5", markerfacecolor="none", label="in the curves")
     ax.set_xscale("log", base=2)
+    ax.xaxis.set_major_formatter("{x:g}")
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("input buffer of a channel (packets)")
     ax.set_ylabel("accepted load (of injection bandwidth)")

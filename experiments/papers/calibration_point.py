@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, cast
 
 from experiments.papers.calibration_cases import (
-    BUFFER_PACKETS,
     CYCLE_S,
     NETWORKS,
     PACKET_BYTES,
@@ -24,6 +23,7 @@ from netsim.routing.registry import make_routing
 
 FUNCTION = "experiments.papers.calibration_point:run_point"
 LONE_MESSAGES = 500
+LONE_BUFFER_PACKETS = 1
 
 Rows = list[dict[str, object]]
 
@@ -34,9 +34,9 @@ def load_point(
     traffic: str,
     load: float,
     options: Options,
-    buffer_packets: int = BUFFER_PACKETS,
+    buffer_packets: int | None = None,
 ) -> Point:
-    """One point of a curve."""
+    """One point of a curve; by default with the network's own buffers."""
     cycles = round(WINDOW_CYCLES[network] * (QUICK_SHARE if options.quick else 1))
     return {
         "kind": "load",
@@ -44,7 +44,7 @@ def load_point(
         "routing": routing,
         "traffic": traffic,
         "load": load,
-        "buffer_packets": buffer_packets,
+        "buffer_packets": buffer_packets or NETWORKS[network].buffer_packets,
         "warm_up_cycles": cycles,
         "window_cycles": cycles,
         "drain_cycles": cycles // 2,
@@ -92,7 +92,7 @@ def run_point(point: Mapping[str, object]) -> dict[str, Rows]:
     rng = point_rng(point, "traffic", leave_out=("routing", "buffer_packets"))
     labels = {key: config[key] for key in ("network", "routing")}
     if config["kind"] == "lone":
-        lone = measure_lone(routing, packet_config(BUFFER_PACKETS), rng, LONE_MESSAGES)
+        lone = measure_lone(routing, packet_config(LONE_BUFFER_PACKETS), rng, LONE_MESSAGES)
         row: dict[str, object] = {
             **labels,
             "links": lone.links,

@@ -117,11 +117,18 @@ def dragonfly_limit(p: int, a: int, g: int, routing: str, traffic: str) -> Limit
             return Limit(
                 detour, 0.9 * detour, "(g-2)/(2 a p), about 1/2: two global links a packet"
             )
-        return Limit(direct + detour, 0.8 * detour, "direct link and detours together")
+        return Limit(
+            direct + detour,
+            0.8 * detour,
+            "at most direct link and detours together; our floor: 0.8 of Valiant's limit",
+        )
     if routing == "valiant":
         both = (n - 1) / (2 * group * group)
         return Limit(min(1.0, both), 0.9 * both, "about 1/2: two global links a packet")
-    return Limit(1.0, 0.9, "above 0.9 with a = 2p = 2h", at_least=True)
+    rule = "above 0.9 with a = 2p = 2h"
+    if routing != "minimal":
+        rule = "no closed form; asked for what minimal routing gives, 0.9"
+    return Limit(1.0, 0.9, rule, at_least=True)
 
 
 def limit_of(network: str, routing: str, traffic: str) -> Limit:

@@ -111,7 +111,7 @@ communication_fraction = [0.1, 0.5]
 
 [[communication.mix]]
 pattern = "halo3d26"
-message_bytes = "100 KB"
+message_bytes = "20 KB"
 communication_fraction = [0.1, 0.5]"""
 
 TEMPLATE = """# The machine: a preset or a family with its parameters (netcosim list topologies).

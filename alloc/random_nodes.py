@@ -12,6 +12,7 @@ class RandomNodes(NodePolicy):
 
     name = "random"
     description = "uniformly random free nodes"
+    counts_only = True
 
     def _select(self, n_nodes: int) -> Nodes:
         return self.rng.permutation(np.flatnonzero(self._free))[:n_nodes]

@@ -40,9 +40,9 @@ class EasyBackfill(Backfill):
     """EASY; see the module's text.
 
     A reservation is found when a pass first meets a job behind the head that is no
-    larger than the free nodes. It stands until the head changes, a job ends before its
-    promised end, or, once the shadow time has passed with the head still waiting, one ends
-    or runs past its promised end.
+    larger than the free nodes. It stands until the head changes, a job starts as head, a
+    job ends before its promised end, or, once the shadow time has passed with the head
+    still waiting, one ends or runs past its promised end.
     A pass looks at the first ``window`` jobs behind the head.
     """
 
@@ -52,7 +52,11 @@ class EasyBackfill(Backfill):
 
     def run_pass(self, now_s: float) -> None:
         machine, queue = self.machine, self.queue
+        before = machine.n_running
         head = self.start_heads(now_s)
+        if machine.n_running > before:
+            # Jobs that came to stand before the reserved one may have taken what was its.
+            self._reservation = None
         if head is None:
             return
         kept = self._kept(head, now_s)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
+from queuesim.estimates import Estimates, Requested
 from workloads.job import Workload
 
 Key = tuple[int, float | None]
@@ -31,12 +32,20 @@ class Machine:
         Empty: nothing allocated, nothing held.
     bandwidth_Bps : (n,) float64 or None
         Link bandwidth each job needs, for policies that share links.
+    estimates : Estimates or None
+        Run times told to the policy; None for the requested ones.
     """
 
     def __init__(
-        self, workload: Workload, policy: Policy, bandwidth_Bps: NDArray[np.float64] | None
+        self,
+        workload: Workload,
+        policy: Policy,
+        bandwidth_Bps: NDArray[np.float64] | None = None,
+        estimates: Estimates | None = None,
     ) -> None:
         self.policy = policy
+        self._estimates = Requested().prepare(workload) if estimates is None else estimates
+        self._started_s: dict[int, float] = {}
         self.n_nodes: list[int] = workload.n_nodes.tolist()
         self.requested_s: list[float] = workload.requested_s.tolist()
         self._job_id: list[int] = workload.job_id.tolist()
@@ -60,6 +69,11 @@ class Machine:
         self.released = False
         """Whether any job ended since this was last set to False."""
 
+    @property
+    def n_running(self) -> int:
+        """Jobs that run now."""
+        return len(self.by_end)
+
     def _key(self, job: int) -> Key:
         return self.n_nodes[job], None if self._bandwidth is None else self._bandwidth[job]
 
@@ -68,7 +82,7 @@ class Machine:
         return Request(
             self._job_id[job],
             self.n_nodes[job],
-            now_s + self.requested_s[job],
+            now_s + self._estimates.walltime_s(job),
             None if self._bandwidth is None else self._bandwidth[job],
         )
 
@@ -92,6 +106,7 @@ class Machine:
             return None
         self.n_free -= len(placement.nodes)
         self.placements[job] = placement
+        self._started_s[job] = now_s
         end = now_s + self.requested_s[job]
         self.promised_end[job] = end
         insort(self.by_end, (end, job))
@@ -104,6 +119,7 @@ class Machine:
         self._set_hold(False)
         self.policy.release(placement)
         self.scheduling_s[job] += perf_counter() - began
+        self._estimates.completed(job, now_s - self._started_s.pop(job))
         end = self.promised_end.pop(job)
         del self.by_end[bisect_left(self.by_end, (end, job))]
         self.n_free += len(placement.nodes)

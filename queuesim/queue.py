@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
 from queuesim.backfill import check_window
+from queuesim.estimates import EstimateModel
 from queuesim.machine import Machine
 from queuesim.orders import Order, find_order
 from queuesim.registry import find_backfill
@@ -40,6 +41,7 @@ def simulate_queue(
     run_time_model: RunTimeModel | None = None,
     rng: np.random.Generator,
     bandwidth_Bps: NDArray[np.float64] | None = None,
+    estimates: EstimateModel | None = None,
     keep_placements: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> QueueResult:
@@ -64,6 +66,8 @@ def simulate_queue(
         For the run-time model's draws; the policy has its own.
     bandwidth_Bps : (n,) float64 or None
         Link bandwidth each job needs, for policies that share links.
+    estimates : EstimateModel or None
+        Run times told to the policy (`Request.end_s`); None for the requested ones.
     keep_placements : bool
         Keep every job's nodes and links, for snapshots and charts.
     progress : callable or None
@@ -89,7 +93,12 @@ def simulate_queue(
         )
     run = _Run(
         workload,
-        Machine(workload, policy, bandwidth_Bps),
+        Machine(
+            workload,
+            policy,
+            bandwidth_Bps,
+            None if estimates is None else estimates.prepare(workload),
+        ),
         chosen,
         backfill,
         window,

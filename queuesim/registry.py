@@ -1,4 +1,4 @@
-"""Names of queue orders, backfilling methods and run-time models."""
+"""Names of queue orders, backfilling methods, run-time models and estimates."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from queuesim.assumed import SCENARIOS, Assumed
 from queuesim.backfill import Backfill, NoBackfill
 from queuesim.conservative import ConservativeBackfill
 from queuesim.easy import EasyBackfill
+from queuesim.estimates import ESTIMATES, find_estimates
 from queuesim.measured import Measured
 from queuesim.orders import ORDERS, Order, find_order
 from queuesim.runtime import AsLogged, RunTimeModel
@@ -20,11 +21,13 @@ RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
 
 __all__ = [
     "BACKFILLS",
+    "ESTIMATES",
     "ORDERS",
     "RUNTIME_MODELS",
     "SCENARIOS",
     "Order",
     "find_backfill",
+    "find_estimates",
     "find_order",
 ]
 

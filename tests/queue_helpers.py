@@ -181,7 +181,7 @@ class PlainEasy:
     def one_pass(self, now: float) -> None:
         self.sort(now)
         while self.waiting and self.place(self.waiting[0], now):
-            pass
+            self.reservation = None
         if not self.waiting:
             return
         head, rest = self.waiting[0], self.waiting[1 : 1 + self.window]

@@ -121,6 +121,18 @@ def test_a_failed_size_is_not_tried_again_on_the_same_state() -> None:
     assert policy.calls.count(2) == 1 + 4
 
 
+def test_a_newcomer_before_the_head_ends_the_reservation() -> None:
+    # Shortest first, 8 nodes. At 3, job 1 (4 nodes) is reserved for 4 with 3 nodes left over.
+    # Job 6 (2 nodes) runs past its walltime; at 4 jobs 14 and 15 come and pass in front. Only
+    # 1 node is left over then, so job 5 (2 nodes) may not start.
+    n_nodes = [1, 4, 1, 1, 5, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    run = [1, 1, 1, 1, 1, 1, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1]
+    asked = [1, 2, 1, 1, 1, 3, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1]
+    workload = make_workload([0] + [2] * 13 + [4, 4], run, n_nodes, asked)
+    starts = start_times(workload, Mask(8), "shortest", window=1)
+    assert starts[[1, 5, 14, 15]].tolist() == [5, 5, 4, 4]
+
+
 def test_window_limits_the_look_ahead() -> None:
     # B blocks; C is too large to backfill; D could, but only a window of 2 sees it.
     workload = make_workload([0, 0, 0, 0], [10, 5, 5, 5], [3, 4, 2, 1])

@@ -1,0 +1,151 @@
+"""From the sections of a config to the objects of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from alloc.policy import Policy
+from alloc.registry import make_policy
+from experiments.config import MachineSection, WorkloadSection
+from netsim.packet.model import PacketConfig
+from netsim.routing.base import Routing
+from netsim.routing.registry import make_routing
+from netsim.topologies.registry import make_topology
+from netsim.topology import Topology
+from queuesim.measured import CommunicationMix, PatternShare
+from queuesim.queue import fitting
+from workloads import transform
+from workloads.csv_jobs import read_csv
+from workloads.job import Workload
+from workloads.registry import known_log
+from workloads.swf import read_swf
+from workloads.synthetic import laas_workload
+
+if TYPE_CHECKING:
+    from experiments.config import CommunicationSection
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltMachine:
+    """The network of a config.
+
+    Attributes
+    ----------
+    topology : Topology
+    routing : Routing
+    packets : PacketConfig
+    """
+
+    topology: Topology
+    routing: Routing
+    packets: PacketConfig
+
+
+def build_machine(section: MachineSection) -> BuiltMachine:
+    """Topology, routing and packet parameters of ``[machine]``.
+
+    Raises
+    ------
+    NetcosimError
+        What the builders refuse, such as more groups than global links can join.
+    """
+    topology = make_topology(section.family, section.parameters)
+    routing = make_routing(topology, section.routing, ugal_bias_s=section.ugal_bias_s)
+    return BuiltMachine(topology, routing, PacketConfig(**section.packet.model_dump()))
+
+
+def build_workload(
+    section: WorkloadSection, machine_nodes: int, rng: np.random.Generator
+) -> Workload:
+    """Jobs of ``[workload]``: read or generated, then cut, scaled and filtered.
+
+    Jobs larger than the machine are an error or dropped and counted, as the section says.
+
+    Parameters
+    ----------
+    section : WorkloadSection
+    machine_nodes : int
+    rng : numpy.random.Generator
+        For the generator of synthetic jobs.
+
+    Raises
+    ------
+    NetcosimError
+        A log that cannot be read, no job left, a job larger than the machine.
+    """
+    jobs = _source(section, machine_nodes, rng)
+    if section.start_s is not None or section.end_s is not None:
+        end_s = np.inf if section.end_s is None else section.end_s
+        jobs = transform.from_zero(transform.time_window(jobs, section.start_s or 0.0, end_s))
+    if section.first_jobs is not None:
+        jobs = transform.head(jobs, section.first_jobs)
+    if section.arrival_factor != 1:
+        jobs = transform.scale_arrivals(jobs, section.arrival_factor)
+    if section.size_factor != 1:
+        jobs = transform.scale_sizes(jobs, section.size_factor)
+    if section.all_at_zero:
+        jobs = transform.all_at_zero(jobs)
+    if section.larger_jobs == "drop":
+        return transform.drop_larger(jobs, machine_nodes)
+    return transform.refuse_larger(jobs, machine_nodes)
+
+
+def _source(section: WorkloadSection, machine_nodes: int, rng: np.random.Generator) -> Workload:
+    if section.synthetic is not None:
+        given = section.synthetic
+        return laas_workload(
+            given.n_jobs,
+            given.mean_nodes,
+            rng,
+            run_time_range_s=given.run_time_range_s,
+            load=given.load,
+            machine_nodes=None if given.load is None else machine_nodes,
+            requested_factor=given.requested_factor,
+        )
+    assert section.log is not None
+    if section.log.lower().endswith((".csv", ".csv.gz")):
+        return read_csv(section.log)
+    known = None if section.known_log is None else known_log(section.known_log)
+    processors = known.processors_per_node if known is not None else 1
+    statuses = known.statuses if known is not None else None
+    most = known.max_nodes if known is not None else None
+    return read_swf(
+        section.log,
+        processors_per_node=section.processors_per_node or processors,
+        node_field=section.node_field,
+        statuses=section.statuses if section.statuses is not None else statuses,
+        max_nodes=section.max_nodes if section.max_nodes is not None else most,
+        min_run_time_s=section.min_run_time_s,
+    )
+
+
+def build_policy(
+    topology: Topology, name: str, rng: np.random.Generator, jobs: Workload, *, drop: bool
+) -> tuple[Policy, Workload]:
+    """A policy on the empty machine, and the jobs that it can place at all.
+
+    Raises
+    ------
+    NetcosimError
+        An unknown policy. Without ``drop`` a job that never fits is left for the queue,
+        which refuses it.
+    """
+    policy = make_policy(topology, name, rng)
+    return policy, fitting(jobs, policy) if drop else jobs
+
+
+def communication_mix(section: CommunicationSection) -> CommunicationMix:
+    """Patterns, weights and communication fractions of ``[communication]``.
+
+    Raises
+    ------
+    NetcosimError
+        What `queuesim.measured.CommunicationMix` refuses.
+    """
+    return CommunicationMix(
+        PatternShare(entry.pattern, entry.weight, *entry.communication_fraction)
+        for entry in section.mix
+    )

@@ -1,0 +1,27 @@
+"""List what can stand in a config: topologies, machines, routings, policies, patterns, ..."""
+
+from __future__ import annotations
+
+import argparse
+
+HELP = "list topologies, machines, routings, policies, patterns, ..."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``netcosim list``."""
+    parser.add_argument("kind", metavar="KIND", nargs="?", help="what to list; all kinds if left out")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print names with one line of description each."""
+    from experiments.catalogue import entries, kinds
+
+    if args.kind is None:
+        for kind in kinds():
+            print(f"netcosim list {kind:<16} {len(entries(kind)):>3} entries")
+        return 0
+    listed = entries(args.kind)
+    width = max((len(name) for name in listed), default=0)
+    for name, description in listed.items():
+        print(f"{name:<{width}}  {description}")
+    return 0

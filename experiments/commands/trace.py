@@ -1,0 +1,123 @@
+"""Look at job logs, convert them and make synthetic ones (Standard Workload Format, gzip by name).
+
+  netcosim trace info LOG
+  netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
+  netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workloads.job import Workload
+
+HELP = "look at, convert or generate a job log (SWF)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``netcosim trace``."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    info = actions.add_parser("info", help="sizes, times and what was left out")
+    _add_reading(info)
+    convert = actions.add_parser("convert", help="read, filter, scale and write")
+    _add_reading(convert)
+    convert.add_argument("out", metavar="OUT.swf[.gz]")
+    convert.add_argument("--first-jobs", type=int, metavar="N", help="keep the first N jobs")
+    convert.add_argument("--arrival-factor", type=float, default=1.0, metavar="X")
+    convert.add_argument("--size-factor", type=float, default=1.0, metavar="X")
+    convert.add_argument("--all-at-zero", action="store_true", help="submit all jobs at time 0")
+    generate = actions.add_parser("generate", help="synthetic jobs as in the LaaS paper")
+    generate.add_argument("out", metavar="OUT.swf[.gz]")
+    generate.add_argument("--jobs", type=int, default=1000, metavar="N")
+    generate.add_argument("--mean-nodes", type=float, default=16.0, metavar="X")
+    generate.add_argument("--load", type=float, metavar="X", help="arrivals for this utilisation")
+    generate.add_argument("--machine-nodes", type=int, metavar="N", help="goes with --load")
+    generate.add_argument("--seed", type=int, default=1, metavar="N")
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="LOG", help="an SWF file, gzipped or not, or a CSV file")
+    parser.add_argument("--known-log", metavar="NAME", help="read it as netcosim list logs says")
+    parser.add_argument("--processors-per-node", type=int, metavar="N")
+    parser.add_argument("--max-nodes", type=int, metavar="N", help="leave larger jobs out")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do the action."""
+    import numpy as np
+
+    from experiments.points import point_rng
+    from netsim.errors import NetcosimError
+    from workloads.swf import write_swf
+    from workloads.synthetic import laas_workload
+
+    if args.action == "generate":
+        if args.seed < 0:
+            raise NetcosimError(f"--seed {args.seed}; it must be 0 or more")
+        rng = point_rng({"seed": args.seed}, "workload")
+        jobs = laas_workload(
+            args.jobs, args.mean_nodes, rng, load=args.load, machine_nodes=args.machine_nodes
+        )
+    else:
+        from experiments.build import build_workload
+        from experiments.config_load import validated_workload
+
+        given = {
+            "log": args.log,
+            "known_log": args.known_log,
+            "processors_per_node": args.processors_per_node,
+            "max_nodes": args.max_nodes,
+        }
+        if args.action == "convert":
+            given |= {
+                "first_jobs": args.first_jobs,
+                "arrival_factor": args.arrival_factor,
+                "size_factor": args.size_factor,
+                "all_at_zero": args.all_at_zero,
+            }
+        section = validated_workload({k: v for k, v in given.items() if v is not None})
+        jobs = build_workload(section, np.iinfo(np.int32).max, np.random.default_rng(0))
+    if args.action == "info":
+        print("\n".join(summary_lines(jobs)))
+        return 0
+    write_swf(jobs, args.out)
+    print(f"{args.out}: {len(jobs):,} jobs written")
+    _tell_dropped(jobs)
+    return 0
+
+
+def summary_lines(jobs: Workload) -> list[str]:
+    """What a user wants to know of a log before using it."""
+    import numpy as np
+
+    from experiments.units import format_quantity
+
+    nodes, run_s = jobs.n_nodes, jobs.run_time_s
+    span_s = float(np.max(jobs.submit_s + run_s) - jobs.submit_s[0])
+    node_s = float(np.sum(nodes * run_s))
+    quart = np.quantile(nodes, [0.5, 0.9])
+    run_q = np.quantile(run_s, [0.5, 0.9])
+    lines = [
+        f"{jobs.name}: {len(jobs):,} jobs over {format_quantity(span_s, 'time')}",
+        f"  nodes: median {quart[0]:g}, 90 % up to {quart[1]:g}, largest {nodes.max():,}",
+        f"  run time: median {format_quantity(float(run_q[0]), 'time')}, 90 % up to "
+        f"{format_quantity(float(run_q[1]), 'time')}, "
+        f"longest {format_quantity(float(run_s.max()), 'time')}",
+        f"  work: {node_s / 3600:,.0f} node-hours, as much as {node_s / span_s:,.0f} nodes busy "
+        "all the time",
+        f"  requested time: median {np.median(jobs.requested_s / run_s):.2f} of the run time",
+    ]
+    known = ~np.isnan(jobs.wait_s)
+    if known.any():
+        wait = format_quantity(float(np.mean(jobs.wait_s[known])), "time")
+        lines.append(f"  logged wait: mean {wait}, known for {100 * known.mean():.0f} % of jobs")
+    lines += [f"  left out: {count:,} with {reason}" for reason, count in jobs.dropped.items()]
+    lines += [f"  note: {note}" for note in jobs.notes]
+    return lines
+
+
+def _tell_dropped(jobs: Workload) -> None:
+    for reason, count in jobs.dropped.items():
+        print(f"  left out: {count:,} with {reason}")

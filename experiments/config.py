@@ -1,0 +1,277 @@
+"""What a config may say: the sections of a TOML file as frozen models in SI units.
+
+A key is the name of the SI parameter; where that ends in ``_Bps`` or ``_s``, the file may leave
+the ending out and give a quantity with its unit: ``latency = "40 ns"`` is ``latency_s = 40e-9``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from experiments.fields import (
+    Count,
+    Flag,
+    Number,
+    Positive,
+    Share,
+    ShareRange,
+    SizeBytes,
+    SizeOrZeroBytes,
+    Text,
+    TimeRangeS,
+    TimeS,
+    Whole,
+)
+from netsim.errors import NetcosimError, unknown_name
+
+
+class Section(BaseModel):
+    """Base of all sections: nothing unknown, nothing changed afterwards."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PacketSection(Section):
+    """``[machine.packet]``: see `netsim.packet.model.PacketConfig`."""
+
+    packet_bytes: SizeBytes = 2048
+    header_bytes: SizeOrZeroBytes = 0
+    buffer_bytes: SizeBytes = 16384
+    router_latency_s: TimeS = 100e-9
+    send_overhead_s: TimeS = 0.0
+    recv_overhead_s: TimeS = 0.0
+    copy_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
+
+
+class MachineSection(Section):
+    """``[machine]``: a preset or a family with its parameters, the routing, the packets.
+
+    ``parameters`` are those of the family's builder in SI units; in a file they stand in
+    ``[machine]`` itself. With a preset they replace the preset's.
+    """
+
+    family: Text
+    parameters: dict[str, Any]
+    routing: Text | None = None
+    ugal_bias_s: TimeS = 0.0
+    packet: PacketSection = PacketSection()
+
+    @field_validator("routing")
+    @classmethod
+    def _known_routing(cls, name: str | None, info: Any) -> str | None:
+        from netsim.routing.registry import routings_for
+
+        family = info.data.get("family", "")
+        if name is not None and name not in routings_for(family):
+            raise unknown_name(f"routing for {family}", name, routings_for(family))
+        return name
+
+
+class SyntheticSection(Section):
+    """``[workload.synthetic]``: see `workloads.synthetic.laas_workload`."""
+
+    n_jobs: Count = 1000
+    mean_nodes: Annotated[Number, Field(ge=1)] = 16.0
+    run_time_range_s: TimeRangeS = (20.0, 3000.0)
+    load: Positive | None = None
+    requested_factor: tuple[Number, Number] | None = None
+
+
+class WorkloadSection(Section):
+    """``[workload]``: a log file or a generator, and what is done to the jobs, in this order.
+
+    ``log`` is a file (SWF, or CSV by its ending); ``known_log`` says how to read it (`netcosim
+    list logs`). ``larger_jobs``: jobs that the machine can never hold are an error, or dropped
+    and counted.
+    """
+
+    log: Text | None = None
+    known_log: Text | None = None
+    synthetic: SyntheticSection | None = None
+    processors_per_node: Count | None = None
+    node_field: Literal["allocated", "requested"] = "allocated"
+    statuses: tuple[Whole, ...] | None = None
+    max_nodes: Count | None = None
+    min_run_time_s: TimeS | None = None
+    start_s: TimeS | None = None
+    end_s: TimeS | None = None
+    first_jobs: Count | None = None
+    arrival_factor: Positive = 1.0
+    size_factor: Positive = 1.0
+    all_at_zero: Flag = False
+    larger_jobs: Literal["error", "drop"] = "error"
+
+    @field_validator("known_log")
+    @classmethod
+    def _known(cls, name: str | None) -> str | None:
+        from workloads.registry import LOGS
+
+        if name is not None and name not in LOGS:
+            raise unknown_name("job log", name, LOGS)
+        return name
+
+    @model_validator(mode="after")
+    def _one_source(self) -> WorkloadSection:
+        if (self.log is None) == (self.synthetic is None):
+            raise NetcosimError("give either log or synthetic, the one or the other")
+        if self.known_log is not None and self.log is None:
+            raise NetcosimError("known_log says how to read a log; give log too")
+        if self.start_s is not None and self.end_s is not None and self.end_s <= self.start_s:
+            raise NetcosimError(f"end {self.end_s:g} s; must be after start {self.start_s:g} s")
+        return self
+
+
+class QueueSection(Section):
+    """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
+
+    ``window`` is the number of jobs that backfilling looks at, "all" for no bound.
+    """
+
+    policies: tuple[Text, ...] = Field(min_length=1)
+    order: Text = "fcfs"
+    backfill: Text = "easy"
+    window: Whole | Literal["all"] = 50
+    run_time_model: Text = "measured"
+    scenario: Text = "none"
+
+    @field_validator("policies")
+    @classmethod
+    def _known_policies(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        from alloc.registry import POLICIES
+
+        for name in names:
+            if name not in POLICIES:
+                raise unknown_name("allocation policy", name, POLICIES)
+        if len(set(names)) < len(names):
+            raise NetcosimError(f"{', '.join(names)}; a policy stands there twice")
+        return names
+
+    @field_validator("order", "backfill", "run_time_model", "scenario")
+    @classmethod
+    def _known_names(cls, name: str, info: Any) -> str:
+        from queuesim.registry import BACKFILLS, ORDERS, RUNTIME_MODELS, SCENARIOS
+
+        registries: dict[str, Any] = {
+            "order": ORDERS,
+            "backfill": BACKFILLS,
+            "run_time_model": RUNTIME_MODELS,
+            "scenario": SCENARIOS,
+        }
+        valid = registries[info.field_name]
+        if name not in valid:
+            raise unknown_name(info.field_name.replace("_", " "), name, valid)
+        return name
+
+    @field_validator("window")
+    @classmethod
+    def _window(cls, window: int | str) -> int | str:
+        if isinstance(window, int) and window < 0:
+            raise NetcosimError(f'{window}; must be 0 or more, or "all"')
+        return window
+
+
+class PatternSection(Section):
+    """One ``[[communication.mix]]`` entry: a pattern and its share of the jobs.
+
+    ``communication_fraction`` is the part of a job's run time that it spends
+    communicating, a number or ``[low, high]``, uniform between them.
+    """
+
+    pattern: Text
+    weight: Positive = 1.0
+    message_bytes: SizeBytes = 1000
+    iterations: Count = 1
+    communication_fraction: ShareRange = (0.3, 0.3)
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("pattern")
+    @classmethod
+    def _known_pattern(cls, name: str) -> str:
+        from patterns.registry import PATTERNS
+
+        if name not in PATTERNS:
+            raise unknown_name("pattern", name, PATTERNS)
+        return name
+
+    @field_validator("communication_fraction")
+    @classmethod
+    def _low_to_high(cls, value: tuple[float, float]) -> tuple[float, float]:
+        if value[0] > value[1]:
+            raise NetcosimError(f"{list(value)}; must be [low, high]")
+        return value
+
+    @model_validator(mode="after")
+    def _known_parameters(self) -> PatternSection:
+        from patterns.registry import PATTERNS
+
+        known = {p.name: p for p in PATTERNS[self.pattern].parameters}
+        for name in self.parameters:
+            if name not in known:
+                raise unknown_name(f"parameter of pattern {self.pattern}", name, known or ["none"])
+        missing = [n for n, p in known.items() if p.required and n not in self.parameters]
+        if missing:
+            raise NetcosimError(f"pattern {self.pattern} needs parameters.{missing[0]}")
+        return self
+
+
+class CommunicationSection(Section):
+    """``[communication]``: what jobs send, how many ranks a node, which rank sits where."""
+
+    mix: tuple[PatternSection, ...] = Field(
+        default=(PatternSection(pattern="all-to-all"),), min_length=1
+    )
+    ranks_per_node: Count = 1
+    task_mapping: Text = "random"
+
+    @field_validator("task_mapping")
+    @classmethod
+    def _known_mapping(cls, name: str) -> str:
+        from patterns.mapping import MAPPINGS
+
+        if name not in MAPPINGS:
+            raise unknown_name("task mapping", name, MAPPINGS)
+        return name
+
+
+class RunSection(Section):
+    """``[run]``: the seed, the repetition, how much is sampled.
+
+    ``snapshots`` is the number of instants of the schedule whose running jobs are sent
+    through the packet engine; ``repetition`` changes nothing but the draws.
+    """
+
+    name: Text = ""
+    seed: Annotated[Whole, Field(ge=0)] = 1
+    repetition: Annotated[Whole, Field(ge=0)] = 0
+    snapshots: Count = 10
+    confidence: Share = 0.95
+
+
+class Config(Section):
+    """A whole config; see `experiments.config_load` for reading one."""
+
+    machine: MachineSection
+    workload: WorkloadSection
+    queue: QueueSection
+    communication: CommunicationSection = CommunicationSection()
+    run: RunSection = RunSection()
+
+    @model_validator(mode="after")
+    def _policies_fit_the_machine(self) -> Config:
+        from alloc.registry import policies_for
+
+        valid = policies_for(self.machine.family)
+        for name in self.queue.policies:
+            if name not in valid:
+                raise unknown_name(f"allocation policy for a {self.machine.family}", name, valid)
+        return self
+
+    def resolved(self) -> dict[str, Any]:
+        """The content of the config in plain types and SI units, defaults filled in.
+
+        `experiments.config_load.config_from` takes it back unchanged; it is what a point's
+        key is made of.
+        """
+        return self.model_dump(mode="json")

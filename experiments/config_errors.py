@@ -1,0 +1,181 @@
+"""Every mistake in a config as one line: the file, the key, the value, what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from netsim.errors import NetcosimError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
+
+class ConfigError(NetcosimError):
+    """A mistake at one key; ``key KEY: VALUE; what is allowed``.
+
+    Parameters
+    ----------
+    key : str
+        Dotted.
+    value : object
+        As written; None if the message tells it or there is none.
+    message : str
+    """
+
+    def __init__(self, key: str, value: object, message: str) -> None:
+        self.key = key
+        shown = "" if value is None else f"{show(value)}; "
+        super().__init__(f"key {key}: {shown}{message}")
+
+
+def show(value: object) -> str:
+    """A value as its writer would know it again, on one line and not too long."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(text.split()) or "(empty)"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def near(name: object, valid: Iterable[str]) -> str:
+    """' did you mean X? valid: ...' for a name that is not among the valid ones."""
+    names = sorted(valid)
+    close = difflib.get_close_matches(str(name), names, n=2, cutoff=0.6)
+    meant = f" did you mean {' or '.join(close)}?" if close else ""
+    return f"{meant} valid: {', '.join(names)}"
+
+
+def config_error(
+    error: ValidationError,
+    raw: Mapping[str, Any],
+    model: type[BaseModel],
+    spelled: Mapping[str, str],
+) -> ConfigError:
+    """The first of pydantic's errors, in our words; how many more there are at its end.
+
+    Parameters
+    ----------
+    error : pydantic.ValidationError
+    raw : mapping
+        What was validated.
+    model : type
+        Of the whole.
+    spelled : mapping
+        Dotted SI key to dotted key as the user wrote it.
+    """
+    # An unknown key is often the cause of a missing one, so it is told first.
+    errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    first = errors[0]
+    loc = _true_location(first["loc"], raw)
+    dotted = ".".join(str(part) for part in loc)
+    key = spelled.get(dotted, dotted) or "(top level)"
+    value = _lookup(raw, loc)
+    told = _in_words(first, loc, model)
+    if first["type"] == "value_error" and show(value) in told:
+        value = None
+    if first["type"] in ("missing", "extra_forbidden") or isinstance(value, (Mapping, list)):
+        value = None
+    more = len(errors) - 1
+    tail = "" if not more else f" ({more} more mistake{'s' if more > 1 else ''} in this config)"
+    return ConfigError(key, value, told + tail)
+
+
+def _true_location(loc: Sequence[int | str], raw: Any) -> tuple[int | str, ...]:
+    """The part of pydantic's location that exists in the input, and one missing key at its end.
+
+    For unions pydantic adds the names of the types that it tried.
+    """
+    kept: list[int | str] = []
+    for part in loc:
+        if isinstance(raw, Mapping):
+            kept.append(part)
+            if part not in raw:
+                break
+            raw = raw[part]
+        elif isinstance(raw, (list, tuple)) and isinstance(part, int) and part < len(raw):
+            kept.append(part)
+            raw = raw[part]
+        else:
+            break
+    return tuple(kept)
+
+
+def _lookup(raw: Any, loc: Sequence[int | str]) -> object:
+    for part in loc:
+        try:
+            raw = raw[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return raw
+
+
+def _in_words(error: Any, loc: Sequence[int | str], model: type[BaseModel]) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"unknown key;{near(loc[-1], _allowed_keys(model, loc[:-1]))}"
+    if kind in ("value_error", "assertion_error"):
+        return " ".join(str(context.get("error", error["msg"])).split())
+    words = {
+        "missing": "missing; it has no default",
+        "greater_than": "must be above {gt}",
+        "greater_than_equal": "must be at least {ge}",
+        "less_than": "must be below {lt}",
+        "less_than_equal": "must be at most {le}",
+        "int_type": "must be a whole number",
+        "int_from_float": "must be a whole number",
+        "int_parsing": "must be a whole number",
+        "float_type": "must be a number",
+        "finite_number": "must be a finite number",
+        "bool_type": "must be true or false",
+        "string_type": "must be a text in quotes",
+        "literal_error": "must be {expected}",
+        "tuple_type": "must be a list",
+        "list_type": "must be a list",
+        "dict_type": "must be a table",
+        "model_type": "must be a table",
+        "model_attributes_type": "must be a table",
+        "too_short": "must have at least {min_length} entries",
+        "too_long": "must have at most {max_length} entries",
+    }
+    if kind in words:
+        text = words[kind].format(**context)
+        return text.replace("at least 1 entries", "at least 1 entry")
+    return " ".join(str(error["msg"]).split())
+
+
+def _allowed_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
+    """Keys of the section at a location, as a file spells them."""
+    from experiments.config_machine import short_name
+
+    found = section_at(model, loc)
+    return [] if found is None else [short_name(name) for name in found.model_fields]
+
+
+def section_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseModel] | None:
+    """The model of the section at a location; None where there is none."""
+    for part in loc:
+        if isinstance(part, int):
+            continue
+        field = model.model_fields.get(part)
+        inner = None if field is None else model_inside(field.annotation)
+        if inner is None:
+            return None
+        model = inner
+    return model
+
+
+def model_inside(annotation: Any) -> type[BaseModel] | None:
+    """The section that a field holds, also in ``Section | None`` and ``tuple[Section, ...]``."""
+    import typing
+
+    from pydantic import BaseModel
+
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for inner in typing.get_args(annotation):
+        found = model_inside(inner)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,101 @@
+"""Runs points here, in a pool of processes or over MPI ranks, and hands back the outcomes."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from experiments.worker import Outcome, compute, start_worker
+
+Task = tuple[str, Mapping[str, object]]
+"""A point's key and config."""
+
+Finish = Callable[[str, Outcome], None]
+"""Told of each outcome, in the order in which they come."""
+
+# Points handed out ahead of the workers: enough to keep them busy, few to take back.
+_AHEAD = 3
+
+_KILLED = "the worker process was killed while it computed this point, twice (out of memory?)"
+
+
+def run_here(path: str, tasks: Iterable[Task], finish: Finish) -> None:
+    """One point after the other in this process."""
+    for key, config in tasks:
+        finish(key, compute(path, config))
+
+
+def run_mpi(
+    path: str, tasks: Iterable[Task], finish: Finish, executor: Executor, ranks: int
+) -> None:
+    """Over the workers of an ``MPICommExecutor``; a lost rank ends the whole MPI job."""
+    _feed(executor, path, deque(tasks), finish, ranks * _AHEAD)
+
+
+def run_pool(path: str, tasks: Iterable[Task], finish: Finish, jobs: int) -> None:
+    """Over ``jobs`` local processes; outlives workers that are killed.
+
+    When a worker dies, the pool cannot say which of the points under way killed it. They are
+    run again one by one, each alone in a new pool: the one that kills it twice is recorded as
+    failed, the others get their results.
+    """
+    waiting = deque(tasks)
+    while waiting:
+        suspects = _pool_round(path, waiting, finish, jobs)
+        for key, config in suspects:
+            # Two tries: under way beside a killer it may not have run at all.
+            if all(_pool_round(path, deque([(key, config)]), finish, 1) for _ in range(2)):
+                finish(key, Outcome(None, _KILLED, 0.0))
+
+
+def _pool_round(path: str, waiting: deque[Task], finish: Finish, jobs: int) -> list[Task]:
+    """Run until nothing waits or the pool breaks; the points that were under way then."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["experiments.worker", path.partition(":")[0]])
+    pool = ProcessPoolExecutor(min(jobs, len(waiting)), context, initializer=start_worker)
+    try:
+        return _feed(pool, path, waiting, finish, jobs * _AHEAD)
+    except BaseException:
+        # Ctrl-C or a full disk: what is under way is not waited for.
+        processes: dict[int, Any] = getattr(pool, "_processes", None) or {}
+        for process in list(processes.values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _feed(
+    executor: Executor, path: str, waiting: deque[Task], finish: Finish, ahead: int
+) -> list[Task]:
+    """Hand points out, a few ahead; returns those under way when a process pool broke."""
+    under_way: dict[Future[Outcome], Task] = {}
+    lost: list[Task] = []
+    try:
+        while waiting or under_way:
+            while waiting and len(under_way) < ahead and not lost:
+                task = waiting[0]
+                try:
+                    under_way[executor.submit(compute, path, task[1])] = task
+                except BrokenProcessPool:
+                    lost.append(task)
+                waiting.popleft()
+            if not under_way:
+                break
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                task = under_way.pop(future)
+                try:
+                    outcome = future.result()
+                except BrokenProcessPool:
+                    lost.append(task)
+                else:
+                    finish(task[0], outcome)
+    except BaseException:
+        for future in under_way:
+            future.cancel()
+        raise
+    return lost

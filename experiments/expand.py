@@ -1,0 +1,246 @@
+"""Lists and ranges in a config to the points of a sweep."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
+
+from experiments.points import flatten
+from experiments.units import Dimension, parse_exact
+from netsim.errors import NetcosimError
+
+_RANGE_KEYS = {"from", "to", "step", "factor", "count", "scale"}
+MAX_POINTS = 10_000_000
+
+
+def expand(
+    config: Mapping[str, object],
+    *,
+    list_keys: Collection[str] = (),
+    each_of: Collection[str] = (),
+    zip_groups: Sequence[Sequence[str]] = (),
+) -> list[dict[str, object]]:
+    """Every point of a config in which parameters may be lists or ranges.
+
+    A list gives one point for each entry; a range is a table ``{from, to}`` with ``step``,
+    ``factor`` or ``count`` (and ``scale = "log"``), bounds included. Several of them give the
+    cartesian product, the last key running fastest, except that the keys of a zip group run
+    together.
+
+    Parameters
+    ----------
+    config : mapping
+        As read from TOML.
+    list_keys : collection of str
+        Dotted keys whose value is a list by nature (the dimensions of a torus): there only a
+        list of lists is an axis.
+    each_of : collection of str
+        Dotted keys whose value is a list by nature, of which each point gets a list with one
+        entry (the policies to compare).
+    zip_groups : sequence of sequence of str
+        Dotted keys that run together.
+
+    Returns
+    -------
+    list of dict
+        Nested configs without axes; the config itself if it has none.
+
+    Raises
+    ------
+    NetcosimError
+        An empty axis, a range that never ends or is badly written, a zip group of unequal
+        lengths or of keys that are no lists.
+    """
+    axes = {
+        key: values
+        for key, value in _leaves(config).items()
+        if (values := _axis(key, value, list_keys, each_of)) is not None
+    }
+    groups = _groups(axes, zip_groups)
+    count = math.prod(len(axes[group[0]]) for group in groups)
+    if count > MAX_POINTS:
+        raise NetcosimError(f"the sweep has {count:,} points; at most {MAX_POINTS:,} are allowed")
+    points = []
+    for choice in itertools.product(*(range(len(axes[group[0]])) for group in groups)):
+        chosen = {
+            key: axes[key][i] for group, i in zip(groups, choice, strict=True) for key in group
+        }
+        points.append(_replaced(config, chosen))
+    return points
+
+
+def _leaves(config: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Dotted keys to values, where a range counts as one value."""
+    leaves: dict[str, object] = {}
+    for key, value in config.items():
+        dotted = f"{prefix}{key}"
+        if isinstance(value, Mapping) and not _is_range(value):
+            leaves |= _leaves(value, f"{dotted}.")
+        else:
+            leaves[dotted] = value
+    return leaves
+
+
+def _is_range(value: Mapping[str, object]) -> bool:
+    return {"from", "to"} <= set(value)
+
+
+def _axis(
+    key: str, value: object, list_keys: Collection[str], each_of: Collection[str]
+) -> list[object] | None:
+    """The values that a key runs through; None where it has one value."""
+    if isinstance(value, Mapping):
+        return range_values(value, key)
+    if not isinstance(value, list):
+        return None
+    if key in each_of:
+        if not value:
+            raise NetcosimError(f"key {key}: the list is empty")
+        return [[entry] for entry in value]
+    if key in list_keys and not (value and isinstance(value[0], list)):
+        return None
+    if not value:
+        raise NetcosimError(f"key {key}: the list is empty, so the sweep has no points")
+    return list(value)
+
+
+def _groups(
+    axes: Mapping[str, Sequence[object]], zip_groups: Sequence[Sequence[str]]
+) -> list[tuple[str, ...]]:
+    """Which axes run together, in order of the first key of each."""
+    group_of: dict[str, tuple[str, ...]] = {}
+    for group in zip_groups:
+        for key in group:
+            if key not in axes:
+                known = ", ".join(axes) or "none"
+                raise NetcosimError(f"key sweep.zip: {key} is no list or range; those are: {known}")
+            if key in group_of:
+                raise NetcosimError(f"key sweep.zip: {key} stands there twice")
+            group_of[key] = tuple(group)
+        lengths = {key: len(axes[key]) for key in group}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+            raise NetcosimError(f"key sweep.zip: the lists must be of equal length; {told}")
+    return list(dict.fromkeys(group_of.get(key, (key,)) for key in axes))
+
+
+def _replaced(
+    config: Mapping[str, object], chosen: Mapping[str, object], prefix: str = ""
+) -> dict[str, object]:
+    point: dict[str, object] = {}
+    for key, value in config.items():
+        dotted = f"{prefix}{key}"
+        if dotted in chosen:
+            point[key] = chosen[dotted]
+        elif isinstance(value, Mapping):
+            point[key] = _replaced(value, chosen, f"{dotted}.")
+        else:
+            point[key] = value
+    return point
+
+
+def range_values(spec: Mapping[str, object], key: str) -> list[object]:
+    """The values of ``{from, to, step | factor | count}``, bounds included.
+
+    Numbers stay numbers (whole where all are whole); quantities such as ``"1 GB/s"`` come out
+    as text in the unit of ``from``. The arithmetic is exact, so 0 to 1 in steps of 0.1 has 11
+    values and the last is 1. With ``count``, ``scale`` is "linear" (default) or "log".
+
+    Raises
+    ------
+    NetcosimError
+        Unknown entries, none or several of step, factor and count, a range that never ends.
+    """
+    where = f"key {key}"
+    unknown = set(spec) - _RANGE_KEYS
+    if unknown:
+        allowed = "from, to and one of step, factor, count (with scale)"
+        raise NetcosimError(f"{where}: unknown entry {sorted(unknown)[0]!r} of a range; {allowed}")
+    ways = [way for way in ("step", "factor", "count") if way in spec]
+    if len(ways) != 1:
+        raise NetcosimError(f"{where}: a range needs one of step, factor and count, got {ways}")
+    way = ways[0]
+    if "scale" in spec and (way != "count" or spec["scale"] not in ("linear", "log")):
+        raise NetcosimError(f'{where}: scale is "linear" or "log", and goes with count')
+    unit = _unit(spec["from"])
+    first, last = _exact(spec["from"], where, unit), _exact(spec["to"], where, unit)
+    if way == "count":
+        return _counted(spec, first, last, unit, where)
+    step = _exact(spec[way], where, unit if way == "step" else "")
+    never = f"{where}: a {way} of {spec[way]} never leads from {spec['from']} to {spec['to']}"
+    if way == "step":
+        if step == 0 or (last - first) / step < 0:
+            raise NetcosimError(never)
+        number = int((last - first) // step) + 1
+        _check_count(number, where)
+        return [_written(first + i * step, unit) for i in range(number)]
+    if min(first, last, step) <= 0 or step == 1 or (last > first) != (step > 1):
+        raise NetcosimError(never)
+    values, value = [], first
+    while value <= last if step > 1 else value >= last:
+        values.append(value)
+        _check_count(len(values), where)
+        value *= step
+    return [_written(value, unit) for value in values]
+
+
+def _counted(
+    spec: Mapping[str, object], first: Fraction, last: Fraction, unit: str, where: str
+) -> list[object]:
+    count = spec["count"]
+    if isinstance(count, bool) or not isinstance(count, int) or count < 2:
+        raise NetcosimError(f"{where}: count is {count!r}; it must be a whole number of 2 or more")
+    _check_count(count, where)
+    if spec.get("scale", "linear") == "linear":
+        inner = [first + (last - first) * i / (count - 1) for i in range(count)]
+    elif first <= 0 or last <= 0:
+        raise NetcosimError(f"{where}: a range on a log scale needs bounds above 0")
+    else:
+        ratio = float(last / first)
+        inner = [Fraction(float(first) * ratio ** (i / (count - 1))) for i in range(count)]
+        inner[0], inner[-1] = first, last
+    return [_written(value, unit) for value in inner]
+
+
+def _check_count(number: int, where: str) -> None:
+    if number > MAX_POINTS:
+        raise NetcosimError(f"{where}: the range has more than {MAX_POINTS:,} values")
+
+
+def _unit(value: object) -> str:
+    """The unit that a text ends with: "GB/s" of "1.5 GB/s"; empty for a number."""
+    return value.lstrip("+-0123456789.eE ").strip() if isinstance(value, str) else ""
+
+
+def _exact(value: object, where: str, unit: str) -> Fraction:
+    """A number, or a quantity counted in ``unit``, as an exact fraction."""
+    if unit:
+        for dimension in _dimensions():
+            try:
+                return parse_exact(value, dimension) / parse_exact(f"1 {unit}", dimension)
+            except NetcosimError:
+                continue
+        raise NetcosimError(
+            f"{where}: {value!r} in a range of {unit!r}; all bounds need like units"
+        )
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise NetcosimError(f"{where}: {value!r} in a range; it must be a number like the others")
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+
+
+def _dimensions() -> tuple[Dimension, ...]:
+    return ("bandwidth", "bytes", "time")
+
+
+def _written(value: Fraction, unit: str) -> object:
+    number = int(value) if value.denominator == 1 else float(value)
+    return f"{number!r} {unit}" if unit else number
+
+
+def axis_keys(points: Sequence[Mapping[str, object]]) -> list[str]:
+    """Dotted keys whose values differ between points, for messages and tables."""
+    flats = [flatten(point) for point in points]
+    names = dict.fromkeys(name for flat in flats for name in flat)
+    return [name for name in names if any(flat.get(name) != flats[0].get(name) for flat in flats)]

@@ -1,0 +1,68 @@
+"""Whether this process is one of several MPI ranks, told without touching an MPI library."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from netsim.errors import NetcosimError
+
+# Set by the launchers: MPICH and Intel MPI (hydra), PMIx (Open MPI 5), Open MPI, MVAPICH,
+# Slurm's srun.
+_RANK_VARIABLES = (
+    "PMI_RANK",
+    "PMIX_RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+)
+_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS")
+
+
+def launched_rank() -> int:
+    """This process's rank as the launcher's environment tells it; 0 outside of MPI."""
+    return _first_number(_RANK_VARIABLES, 0)
+
+
+def launched_by_mpi() -> bool:
+    """Whether a launcher started this process together with others.
+
+    Under a batch job of one task, or outside of any launcher, no MPI library is needed. A
+    launcher that tells a rank and no size (PMIx alone) counts as MPI.
+    """
+    if not any(name in os.environ for name in _RANK_VARIABLES):
+        return False
+    return _first_number(_SIZE_VARIABLES, 2) > 1
+
+
+def world() -> Any | None:
+    """MPI.COMM_WORLD where several ranks run together, None otherwise.
+
+    Raises
+    ------
+    NetcosimError
+        Started by a launcher, but there is no usable MPI library: each rank would do the
+        whole work alone.
+    """
+    if not launched_by_mpi():
+        return None
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        # Inside a batch allocation a single process sees Slurm's variables too.
+        if "SLURM_PROCID" in os.environ and "SLURM_STEP_ID" not in os.environ:
+            return None
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise NetcosimError(
+            f"started by an MPI launcher, but mpi4py finds no MPI library ({first}); "
+            "install one (pip install mpich) or load the cluster's MPI module"
+        ) from None
+    return MPI.COMM_WORLD if MPI.COMM_WORLD.Get_size() > 1 else None
+
+
+def _first_number(names: tuple[str, ...], otherwise: int) -> int:
+    for name in names:
+        text = os.environ.get(name, "")
+        if text.isdigit():
+            return int(text)
+    return otherwise

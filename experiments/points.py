@@ -1,0 +1,143 @@
+"""A point of a sweep: its content, the key made of it, and the chance that follows from it."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+
+MODEL_VERSION = "1"
+"""Raise it with any change that changes results; points of another version are not reused."""
+
+_MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim")
+
+
+def plain(value: object, where: str = "config") -> object:
+    """A value in the plain types of JSON: NumPy scalars and arrays unpacked, tuples as lists.
+
+    Raises
+    ------
+    NetcosimError
+        A type that JSON does not know, or a key that is not text.
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return plain(value.item(), where)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise NetcosimError(f"{where}: key {key!r} is not text")
+        return {key: plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, where) for item in value]
+    raise NetcosimError(f"{where}: {type(value).__name__} cannot be stored; use numbers or text")
+
+
+def canonical_json(value: object) -> str:
+    """One text for one content: sorted keys, no spaces, ASCII, shortest exact floats.
+
+    A float with a whole value is written as a float (``1.0``), so 1 and 1.0 differ.
+
+    Raises
+    ------
+    NetcosimError
+        A nan or infinity, or a type that JSON does not know.
+    """
+    try:
+        return json.dumps(
+            plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+        )
+    except ValueError as error:
+        if isinstance(error, NetcosimError):
+            raise
+        raise NetcosimError("a point's config holds a number that is not finite") from None
+
+
+def point_key(config: Mapping[str, object], model_version: str = MODEL_VERSION) -> str:
+    """The name of a point: SHA-256 of its content and of the model's version, 64 hex digits."""
+    text = canonical_json({"config": config, "model_version": model_version})
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def without(config: Mapping[str, object], leave_out: Iterable[str]) -> dict[str, object]:
+    """A copy of a nested mapping without the given dotted keys (absent ones are ignored)."""
+    dropped = set(leave_out)
+
+    def copy(level: Mapping[str, object], prefix: str) -> dict[str, object]:
+        kept: dict[str, object] = {}
+        for key, value in level.items():
+            dotted = f"{prefix}{key}"
+            if dotted in dropped:
+                continue
+            kept[key] = copy(value, f"{dotted}.") if isinstance(value, Mapping) else value
+        return kept
+
+    return copy(config, "")
+
+
+def point_rng(
+    config: Mapping[str, object], purpose: str, leave_out: Sequence[str] = ()
+) -> np.random.Generator:
+    """The generator of one purpose at one point: the same on any process, in any order.
+
+    Parameters
+    ----------
+    config : mapping
+        The point's content; its seed is part of it.
+    purpose : str
+        "workload", "placement", "task mapping", ...: each purpose has a stream of its own, so
+        a policy that draws more does not shift the draws of another purpose.
+    leave_out : sequence of str
+        Dotted keys that must not matter, such as ``("queue.policies",)``: points that differ
+        in nothing else then share their draws (common random numbers).
+    """
+    text = canonical_json({"config": without(config, leave_out), "purpose": purpose})
+    entropy = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+
+
+def flatten(config: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Nested mapping to dotted keys; lists stay values."""
+    flat: dict[str, object] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+@cache
+def code_fingerprint() -> str:
+    """Twelve hex digits of the model's sources, comments and docstrings left out.
+
+    Kept with each stored point, so that a report can say when points of one store were
+    computed by different code. It is not part of a point's key (`MODEL_VERSION` is).
+    """
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for package in _MODEL_PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode())
+            digest.update(_normalised(path.read_text(encoding="utf-8")).encode())
+    return digest.hexdigest()[:12]
+
+
+def _normalised(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:]
+    return ast.dump(tree)

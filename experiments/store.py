@@ -1,0 +1,417 @@
+"""The results of a sweep in one SQLite file, one transaction a point, one writer at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Literal
+
+from experiments.points import canonical_json, flatten, plain
+from netsim.errors import NetcosimError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+APPLICATION_ID = 0x4E434F53  # "NCOS"
+SCHEMA_VERSION = 1
+
+Rows = Sequence[Mapping[str, object]]
+"""One table of a point's result: a list of rows, each a mapping of column to value."""
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE points (
+    key TEXT PRIMARY KEY,
+    config TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
+    error TEXT,
+    seconds REAL NOT NULL,
+    finished_utc TEXT NOT NULL,
+    code TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE results (
+    point_key TEXT NOT NULL REFERENCES points (key) ON DELETE CASCADE,
+    table_name TEXT NOT NULL,
+    columns TEXT NOT NULL,
+    PRIMARY KEY (point_key, table_name)
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class StoredPoint:
+    """What is known of one point.
+
+    Attributes
+    ----------
+    key : str
+    config : dict
+    status : {"done", "failed"}
+    error : str or None
+        One line, for a failed point.
+    seconds : float
+        Time it took to compute.
+    finished_utc : str
+        ISO date and time.
+    code : str
+        Fingerprint of the sources that computed it.
+    """
+
+    key: str
+    config: dict[str, object]
+    status: Literal["done", "failed"]
+    error: str | None
+    seconds: float
+    finished_utc: str
+    code: str
+
+
+def encode_tables(tables: Mapping[str, Rows]) -> dict[str, str]:
+    """Tables of a result as text, column by column; done where the point was computed.
+
+    Columns stand in the order in which they first appear; a missing value is null. A nan
+    stays a nan.
+
+    Raises
+    ------
+    NetcosimError
+        Not a mapping of table names to lists of mappings, or a value that is neither
+        number, text, list nor mapping of such.
+    """
+    encoded: dict[str, str] = {}
+    if not isinstance(tables, Mapping):
+        raise NetcosimError(f"a point's result must be a mapping of tables, got {type(tables)}")
+    for name, rows in tables.items():
+        columns: dict[str, list[object]] = {}
+        for i, row in enumerate(rows):
+            if not isinstance(row, Mapping):
+                raise NetcosimError(
+                    f"table {name!r}: row {i} is a {type(row).__name__}, no mapping"
+                )
+            for column, value in row.items():
+                values = columns.setdefault(column, [])
+                values.extend([None] * (i - len(values)))
+                values.append(plain(value, f"table {name!r}, column {column!r}"))
+        for values in columns.values():
+            values.extend([None] * (len(rows) - len(values)))
+        encoded[name] = json.dumps(columns, separators=(",", ":"))
+    return encoded
+
+
+class Store:
+    """A results file, opened for reading or for writing.
+
+    Use as a context manager. Only one process may have a store open for writing; others may
+    read it meanwhile.
+
+    Parameters
+    ----------
+    path : path
+    mode : {"read", "write"}
+        "write" creates the file if it is missing.
+
+    Raises
+    ------
+    NetcosimError
+        A file that is missing (for reading), not ours, of a newer schema, or being written
+        by another process.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], mode: Literal["read", "write"]) -> None:
+        self.path = Path(path)
+        self.mode = mode
+        self._lock: IO[str] | None = None
+        if self.path.is_dir():
+            raise NetcosimError(f"{self.path}: a directory; a results file was expected")
+        if mode == "read" and not self.path.exists():
+            raise NetcosimError(f"{self.path}: no such results file")
+        if mode == "write":
+            if not self.path.parent.is_dir():
+                raise NetcosimError(f"{self.path}: the folder {self.path.parent} does not exist")
+            # Looked at before anything is written beside a file that is not ours.
+            if self.path.exists() and self.path.stat().st_size:
+                self._check_header()
+            self._lock = _take_lock(self.path)
+        try:
+            self._db = self._open()
+        except BaseException:
+            self._unlock()
+            raise
+
+    # Opening and closing
+
+    def _check_header(self) -> None:
+        with self.path.open("rb") as file:
+            header = file.read(100)
+        ours = APPLICATION_ID.to_bytes(4, "big")
+        if not header.startswith(b"SQLite format 3\0") or header[68:72] != ours:
+            raise NetcosimError(f"{self.path}: not a netcosim results file")
+
+    def _open(self) -> sqlite3.Connection:
+        if self.path.exists() and self.path.stat().st_size:
+            self._check_header()
+        elif self.mode == "read":
+            raise NetcosimError(f"{self.path}: not a netcosim results file (it is empty)")
+        # A reader, too, may have to roll back what a killed writer left, where it is allowed to.
+        writable = self.mode == "write" or os.access(self.path, os.W_OK)
+        access = ("rwc" if self.mode == "write" else "rw") if writable else "ro"
+        uri = f"{self.path.resolve().as_uri()}?mode={access}"
+        try:
+            db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30.0)
+        except sqlite3.Error as error:
+            raise NetcosimError(f"{self.path}: cannot be opened: {error}") from None
+        try:
+            if self.mode == "write":
+                self._create(db)
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version != SCHEMA_VERSION:
+                raise NetcosimError(
+                    f"{self.path}: results file of format {version}; "
+                    f"this program reads format {SCHEMA_VERSION}"
+                )
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA foreign_keys = ON")
+            if self.mode == "read":
+                db.execute("PRAGMA query_only = ON")
+        except sqlite3.DatabaseError as error:
+            db.close()
+            raise NetcosimError(f"{self.path}: cannot be used as a results file: {error}") from None
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    @staticmethod
+    def _create(db: sqlite3.Connection) -> None:
+        """Make the tables of a new file, in one transaction: all or an empty file."""
+        if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return
+        db.executescript(
+            f"PRAGMA journal_mode = DELETE; BEGIN; {_SCHEMA}"
+            f"PRAGMA application_id = {APPLICATION_ID};"
+            f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+        )
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            Path(self._lock.name).unlink(missing_ok=True)
+            self._lock.close()
+            self._lock = None
+
+    def close(self) -> None:
+        """Close the file and let others write it."""
+        self._db.close()
+        self._unlock()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        if self.mode != "write":
+            raise NetcosimError(f"{self.path}: opened for reading alone")
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise NetcosimError(f"{self.path}: cannot be written: {error}") from None
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    # Writing
+
+    def put_done(
+        self,
+        key: str,
+        config: Mapping[str, object],
+        tables: Mapping[str, str],
+        seconds: float,
+        code: str = "",
+    ) -> None:
+        """Store a point and its encoded tables (`encode_tables`) in one transaction."""
+        with self._transaction() as db:
+            self._put_point(db, key, config, "done", None, seconds, code)
+            db.executemany(
+                "INSERT INTO results VALUES (?, ?, ?)",
+                [(key, name, text) for name, text in sorted(tables.items())],
+            )
+
+    def put_failed(
+        self,
+        key: str,
+        config: Mapping[str, object],
+        error: str,
+        seconds: float,
+        code: str = "",
+    ) -> None:
+        """Record a point that could not be computed, with its error."""
+        with self._transaction() as db:
+            self._put_point(db, key, config, "failed", error, seconds, code)
+
+    @staticmethod
+    def _put_point(
+        db: sqlite3.Connection,
+        key: str,
+        config: Mapping[str, object],
+        status: str,
+        error: str | None,
+        seconds: float,
+        code: str,
+    ) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        db.execute("DELETE FROM points WHERE key = ?", (key,))
+        db.execute(
+            "INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (key, canonical_json(config), status, error, seconds, now, code),
+        )
+
+    def put_meta(self, values: Mapping[str, object]) -> None:
+        """Set entries of the store as a whole (the config's text, versions, ...)."""
+        with self._transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+                [(key, json.dumps(plain(value), sort_keys=True)) for key, value in values.items()],
+            )
+
+    # Reading
+
+    def meta(self) -> dict[str, object]:
+        """Every entry of the store as a whole."""
+        return {k: json.loads(v) for k, v in self._db.execute("SELECT * FROM meta ORDER BY key")}
+
+    def statuses(self) -> dict[str, str]:
+        """Status of each stored point, by key."""
+        return dict(self._db.execute("SELECT key, status FROM points").fetchall())
+
+    def points(self) -> list[StoredPoint]:
+        """Every stored point, by key."""
+        rows = self._db.execute(
+            "SELECT key, config, status, error, seconds, finished_utc, code FROM points"
+            " ORDER BY key"
+        )
+        return [StoredPoint(row[0], json.loads(row[1]), *row[2:]) for row in rows]
+
+    def table_names(self) -> list[str]:
+        """Names of the tables that points have stored."""
+        rows = self._db.execute("SELECT DISTINCT table_name FROM results ORDER BY table_name")
+        return [row[0] for row in rows]
+
+    def rows(self, key: str, table: str) -> list[dict[str, object]]:
+        """One table of one point.
+
+        Raises
+        ------
+        NetcosimError
+            No such point or table.
+        """
+        row = self._db.execute(
+            "SELECT columns FROM results WHERE point_key = ? AND table_name = ?", (key, table)
+        ).fetchone()
+        if row is None:
+            raise NetcosimError(f"{self.path}: no table {table!r} of point {key[:12]}")
+        columns = json.loads(row[0])
+        return [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
+
+    def digest(self) -> str:
+        """SHA-256 of all that was computed: keys, configs, statuses, errors and tables.
+
+        Times are left out, and the order in which points were stored does not matter: two
+        sweeps of the same points agree in it, however they were run.
+        """
+        digest = hashlib.sha256()
+        for query in (
+            "SELECT key, config, status, error FROM points ORDER BY key",
+            "SELECT point_key, table_name, columns FROM results ORDER BY point_key, table_name",
+        ):
+            for row in self._db.execute(query):
+                digest.update(json.dumps(row).encode() + b"\n")
+        return digest.hexdigest()
+
+    def frame(self, table: str) -> pd.DataFrame:
+        """One table of all points: the parameters that vary, then the table's columns.
+
+        Points come in the order of their parameters' text, so the frame does not depend on
+        the order of computing. A parameter with the name of a column is left out.
+
+        Raises
+        ------
+        NetcosimError
+            No point has such a table.
+        """
+        import pandas as pd
+
+        if table not in self.table_names():
+            listed = ", ".join(self.table_names()) or "none"
+            raise NetcosimError(f"{self.path}: no table {table!r}; stored tables: {listed}")
+        found = self._db.execute(
+            "SELECT key, config, columns FROM points JOIN results ON key = point_key"
+            " WHERE table_name = ? ORDER BY config",
+            (table,),
+        ).fetchall()
+        flat = [flatten(json.loads(config)) for _, config, _ in found]
+        varying = _varying(flat)
+        frames = []
+        for (key, _, text), parameters in zip(found, flat, strict=True):
+            columns = json.loads(text)
+            length = len(next(iter(columns.values()), []))
+            lead = {name: [_cell(parameters.get(name))] * length for name in varying}
+            frames.append(pd.DataFrame({"point": [key] * length, **lead, **columns}))
+        filled = [frame for frame in frames if len(frame)]
+        return pd.concat(filled, ignore_index=True) if filled else frames[0]
+
+
+def _varying(flat: Sequence[Mapping[str, object]]) -> list[str]:
+    """Dotted keys whose value is not the same in every config, in order of appearance."""
+    names = list(dict.fromkeys(name for config in flat for name in config))
+    return [name for name in names if len({json.dumps(config.get(name)) for config in flat}) > 1]
+
+
+def _cell(value: object) -> object:
+    """A list in one table cell: its only entry, or its entries joined."""
+    if not isinstance(value, list):
+        return value
+    return value[0] if len(value) == 1 else ", ".join(str(entry) for entry in value)
+
+
+def _take_lock(path: Path) -> IO[str]:
+    """Hold ``path.lock``; the system lets go of it when the process ends, however it ends."""
+    lock_path = path.with_name(path.name + ".lock")
+    while True:
+        try:
+            file = lock_path.open("w")
+        except OSError as error:
+            raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise NetcosimError(f"{path}: another process is writing this results file") from None
+        # The former holder may have removed the name between our open and our lock.
+        if lock_path.exists() and os.fstat(file.fileno()).st_ino == lock_path.stat().st_ino:
+            return file
+        file.close()

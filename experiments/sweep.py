@@ -1,0 +1,278 @@
+"""A sweep: points that are not stored yet are computed, on whatever processes there are."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.executor import Task, run_here, run_mpi, run_pool
+from experiments.mpi import world
+from experiments.points import code_fingerprint, point_key
+from experiments.store import Store
+from experiments.worker import Outcome, PointFunction, compute, function_path
+from netsim.errors import NetcosimError
+
+
+@dataclass(frozen=True)
+class SweepSummary:
+    """What a sweep did.
+
+    Attributes
+    ----------
+    total : int
+        Different points asked for.
+    already : int
+        Of them, stored before (failed ones among them, unless they were tried again).
+    computed : int
+        Done now.
+    failed : tuple of (str, str)
+        Key and error of the points that failed now.
+    seconds : float
+        From start to end.
+    other_code : int
+        Of the points stored before, computed by sources that have changed since.
+    """
+
+    total: int
+    already: int
+    computed: int
+    failed: tuple[tuple[str, str], ...]
+    seconds: float
+    other_code: int
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What a sweep would do.
+
+    Attributes
+    ----------
+    total, already, to_do : int
+        Different points; stored; left.
+    seconds_per_point : float
+        Mean of the stored points, or of a trial; nan if unknown.
+    workers : int
+    """
+
+    total: int
+    already: int
+    to_do: int
+    seconds_per_point: float
+    workers: int
+
+    @property
+    def estimated_s(self) -> float:
+        """Time that the points left will take; nan if unknown."""
+        if self.to_do == 0:
+            return 0.0
+        return self.seconds_per_point * math.ceil(self.to_do / self.workers)
+
+
+def keyed(points: Sequence[Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
+    """Points by key, in order; equal ones once."""
+    by_key: dict[str, Mapping[str, object]] = {}
+    for point in points:
+        by_key.setdefault(point_key(point), point)
+    return by_key
+
+
+def run_points(
+    function: str | PointFunction,
+    points: Sequence[Mapping[str, object]],
+    store: str | Path,
+    *,
+    jobs: int = 1,
+    retry_failed: bool = False,
+    progress: bool = True,
+    meta: Mapping[str, object] | None = None,
+) -> SweepSummary | None:
+    """Compute the points that the store does not hold, and store each as it is done.
+
+    Under an MPI launcher with several ranks, rank 0 hands points out and writes the store, and
+    the others compute; otherwise ``jobs`` local processes compute (this one alone for 1). The
+    results are the same bit for bit, since a point's chance comes from its content.
+
+    Parameters
+    ----------
+    function : str or callable
+        ``"module:name"``, or a function that has such a name; takes a point's config, returns
+        its tables.
+    points : sequence of mapping
+        Resolved configs. Equal ones are computed once.
+    store : path
+        Results file; made if it is missing.
+    jobs : int
+        Local processes; not looked at under MPI.
+    retry_failed : bool
+        Whether points stored as failed are computed again.
+    progress : bool
+        Whether to show progress with time left on stderr.
+    meta : mapping, optional
+        Entries for the store as a whole.
+
+    Returns
+    -------
+    SweepSummary or None
+        None on MPI ranks other than 0.
+
+    Raises
+    ------
+    NetcosimError
+        ``jobs`` below 1, a function that cannot be imported, a store that cannot be used. A
+        point that fails raises nothing: it is recorded, and the others go on.
+    """
+    if jobs < 1:
+        raise NetcosimError(f"jobs = {jobs}; it must be at least 1")
+    comm = world()
+    if comm is None:
+        path = function_path(function)
+        with Store(store, "write") as opened:
+            return _manage(path, points, opened, jobs, retry_failed, progress, meta, None)
+    return _run_on_ranks(comm, function, points, store, retry_failed, progress, meta)
+
+
+def _run_on_ranks(
+    comm: Any,
+    function: str | PointFunction,
+    points: Sequence[Mapping[str, object]],
+    store: str | Path,
+    retry_failed: bool,
+    progress: bool,
+    meta: Mapping[str, object] | None,
+) -> SweepSummary | None:
+    from mpi4py.futures import MPICommExecutor
+
+    opened, failure = None, None
+    if comm.Get_rank() == 0:
+        try:
+            path = function_path(function)
+            opened = Store(store, "write")
+        except Exception as error:
+            failure = error
+    # The workers must hear of a failure before they wait for work that never comes.
+    if comm.bcast(failure is not None, root=0):
+        if failure is not None:
+            raise failure
+        return None
+    with MPICommExecutor(comm, root=0) as executor:
+        if executor is None or opened is None:
+            return None
+        ranks = comm.Get_size() - 1
+        with opened:
+            return _manage(path, points, opened, ranks, retry_failed, progress, meta, executor)
+
+
+def _manage(
+    path: str,
+    points: Sequence[Mapping[str, object]],
+    store: Store,
+    workers: int,
+    retry_failed: bool,
+    progress: bool,
+    meta: Mapping[str, object] | None,
+    executor: Any,
+) -> SweepSummary:
+    started = time.perf_counter()
+    by_key = keyed(points)
+    code = code_fingerprint()
+    if meta:
+        store.put_meta(meta)
+    held = {
+        key: status
+        for key, status in store.statuses().items()
+        if key in by_key and not (retry_failed and status == "failed")
+    }
+    other_code = sum(p.key in held and p.code != code for p in store.points()) if held else 0
+    tasks: list[Task] = [(key, config) for key, config in by_key.items() if key not in held]
+    failed: list[tuple[str, str]] = []
+    from tqdm import tqdm
+
+    terminal = sys.stderr.isatty()
+    with tqdm(
+        total=len(by_key),
+        initial=len(held),
+        unit="point",
+        disable=not progress,
+        file=sys.stderr,
+        mininterval=0.2 if terminal else 10.0,
+        smoothing=0.05,
+        dynamic_ncols=terminal,
+    ) as bar:
+
+        def finish(key: str, outcome: Outcome) -> None:
+            if outcome.tables is None:
+                error = outcome.error or "unknown error"
+                store.put_failed(key, by_key[key], error, outcome.seconds, code)
+                failed.append((key, error))
+                bar.set_postfix(failed=len(failed), refresh=False)
+            else:
+                store.put_done(key, by_key[key], outcome.tables, outcome.seconds, code)
+            bar.update()
+
+        if executor is not None:
+            run_mpi(path, tasks, finish, executor, workers)
+        elif workers > 1 and len(tasks) > 1:
+            run_pool(path, tasks, finish, workers)
+        else:
+            run_here(path, tasks, finish)
+    return SweepSummary(
+        total=len(by_key),
+        already=len(held),
+        computed=len(tasks) - len(failed),
+        failed=tuple(failed),
+        seconds=time.perf_counter() - started,
+        other_code=other_code,
+    )
+
+
+def plan_points(
+    function: str | PointFunction,
+    points: Sequence[Mapping[str, object]],
+    store: str | Path,
+    *,
+    jobs: int = 1,
+    trial: bool = True,
+) -> SweepPlan:
+    """How many points are left and how long they will take; writes nothing.
+
+    Parameters
+    ----------
+    function, points, store, jobs
+        As for `run_points`; the store may be missing.
+    trial : bool
+        Whether to compute one point, in the middle of the list, where no point is stored
+        whose time could be taken (twice, the first time for compilation).
+
+    Raises
+    ------
+    NetcosimError
+        As `run_points`.
+    """
+    if jobs < 1:
+        raise NetcosimError(f"jobs = {jobs}; it must be at least 1")
+    by_key = keyed(points)
+    times: list[float] = []
+    held: set[str] = set()
+    if Path(store).exists():
+        with Store(store, "read") as opened:
+            stored = opened.points()
+        held = {p.key for p in stored if p.key in by_key}
+        times = [p.seconds for p in stored if p.status == "done" and p.key in by_key]
+    left = [config for key, config in by_key.items() if key not in held]
+    if not times and left and trial:
+        path, middle = function_path(function), left[len(left) // 2]
+        compute(path, middle)
+        times = [compute(path, middle).seconds]
+    comm = world()
+    return SweepPlan(
+        total=len(by_key),
+        already=len(held),
+        to_do=len(left),
+        seconds_per_point=sum(times) / len(times) if times else math.nan,
+        workers=jobs if comm is None else comm.Get_size() - 1,
+    )

@@ -1,0 +1,109 @@
+"""One point, computed: what runs in a worker process or on an MPI rank."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from multiprocessing import parent_process
+from typing import cast
+
+from experiments.store import Rows, encode_tables
+from netsim.errors import NetcosimError
+
+PointFunction = Callable[[Mapping[str, object]], Mapping[str, Rows]]
+"""What a sweep computes: a point's config to its tables (name to list of rows)."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one point.
+
+    Attributes
+    ----------
+    tables : dict of str to str or None
+        Encoded tables; None for a point that failed.
+    error : str or None
+        One line.
+    seconds : float
+    """
+
+    tables: dict[str, str] | None
+    error: str | None
+    seconds: float
+
+
+def function_path(function: str | PointFunction) -> str:
+    """``"module:name"`` of a function that another process can import.
+
+    Raises
+    ------
+    NetcosimError
+        A function that has no name of its own in its module (a lambda, an inner function).
+    """
+    if isinstance(function, str):
+        load_function(function)
+        return function
+    path = f"{function.__module__}:{function.__qualname__}"
+    if load_function(path) is not function:
+        raise NetcosimError(f"{path} is not importable by that name")
+    return path
+
+
+def load_function(path: str) -> PointFunction:
+    """The function that ``"module:name"`` stands for.
+
+    Raises
+    ------
+    NetcosimError
+        No such module or function.
+    """
+    module, _, name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise NetcosimError(f"cannot import the point function {path!r}: {error}") from None
+    if not callable(found):
+        raise NetcosimError(f"{path!r} is not a function")
+    return cast("PointFunction", found)
+
+
+def compute(path: str, config: Mapping[str, object]) -> Outcome:
+    """Run the point function on one config; whatever it raises becomes the outcome's error."""
+    started = time.perf_counter()
+    try:
+        tables = encode_tables(load_function(path)(config))
+    except Exception as error:
+        return Outcome(None, describe_error(error), time.perf_counter() - started)
+    return Outcome(tables, None, time.perf_counter() - started)
+
+
+def describe_error(error: BaseException) -> str:
+    """One line of an exception; for a fault of the program, with the place it came from."""
+    text = " ".join(str(error).split())
+    if isinstance(error, NetcosimError):
+        return text
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        place = f" ({os.path.basename(code.co_filename)}:{trace.tb_lineno} in {code.co_name})"
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {text}{place}"
+
+
+def start_worker() -> None:
+    """Set up a pool's process: Ctrl-C is the parent's business, and no orphan lives on."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    # A parent that is killed cannot tell its workers, which would wait for ever.
+    threading.Thread(target=watch, name="watch-parent", daemon=True).start()

@@ -1,0 +1,162 @@
+"""Walltimes told to the allocator: how long a job is thought to run, for placement alone.
+
+Walltime-aware placement (Tang et al.) puts jobs that end together side by side. What it
+is told may be the user's request, a corrected request (AdjEst) or the truth (ActRun).
+Reservations and orders always use the request.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from netsim.errors import NetcosimError, unknown_name
+from workloads.job import Workload
+
+
+class Estimates(ABC):
+    """Estimated run times of the jobs of a workload, by index."""
+
+    @abstractmethod
+    def walltime_s(self, job: int) -> float:
+        """How long the job is thought to run, > 0; asked when it is about to be placed."""
+
+    def completed(self, job: int, run_s: float) -> None:
+        """A job has ended after run_s: something to learn from."""
+        return
+
+
+class EstimateModel(ABC):
+    """A choice of estimates; subclasses are frozen dataclasses of their parameters."""
+
+    name: str
+    description: str
+
+    @abstractmethod
+    def prepare(self, workload: Workload) -> Estimates:
+        """Bind to a workload."""
+
+
+class _Fixed(Estimates):
+    def __init__(self, walltime_s: list[float]) -> None:
+        self._walltime_s = walltime_s
+
+    def walltime_s(self, job: int) -> float:
+        return self._walltime_s[job]
+
+
+@dataclass(frozen=True)
+class Requested(EstimateModel):
+    """The user's request."""
+
+    name = "requested"
+    description = "the requested walltime"
+
+    def prepare(self, workload: Workload) -> Estimates:
+        return _Fixed(workload.requested_s.tolist())
+
+
+@dataclass(frozen=True)
+class Actual(EstimateModel):
+    """The logged run time: the ideal case (ActRun of Tang et al.)."""
+
+    name = "actual"
+    description = "the logged run time, as if known beforehand (ActRun)"
+
+    def prepare(self, workload: Workload) -> Estimates:
+        return _Fixed(workload.run_time_s.tolist())
+
+
+Group = tuple[int, ...]
+
+
+class _Adjusted(Estimates):
+    """Keeps the latest accuracies of four kinds of groups and of all jobs."""
+
+    def __init__(self, workload: Workload, recent: int) -> None:
+        self._requested = workload.requested_s.tolist()
+        # A size class is a power of two, as Blue Gene partitions are: 2^(k-1) < nodes <= 2^k.
+        size_class = np.ceil(np.log2(workload.n_nodes)).astype(int).tolist()
+        user, project = workload.user.tolist(), workload.project.tolist()
+        self._who = list(zip(user, project, size_class, strict=True))
+        self._recent = recent
+        self._accuracy: dict[Group, deque[float]] = {}
+
+    def _groups(self, job: int) -> list[Group]:
+        """From the narrowest to the widest; unknown users and projects make no group."""
+        user, project, size = self._who[job]
+        groups: list[Group] = []
+        if user >= 0 and project >= 0:
+            groups += [(0, user, project, size), (1, user, project)]
+        if user >= 0:
+            groups.append((2, user))
+        if project >= 0:
+            groups.append((3, project))
+        return [*groups, (4,)]
+
+    def completed(self, job: int, run_s: float) -> None:
+        accuracy = min(run_s / self._requested[job], 1.0)
+        for group in self._groups(job):
+            known = self._accuracy.get(group)
+            if known is None:
+                known = self._accuracy[group] = deque(maxlen=self._recent)
+            known.append(accuracy)
+
+    def walltime_s(self, job: int) -> float:
+        requested: float = self._requested[job]
+        for group in self._groups(job):
+            known = self._accuracy.get(group)
+            if known:
+                return requested * sum(known) / len(known)
+        return requested
+
+
+@dataclass(frozen=True)
+class Adjusted(EstimateModel):
+    """The request times the mean accuracy of like jobs that have ended (AdjEst).
+
+    Accuracy is run time over request, at most 1. Like jobs are the ``recent`` latest of
+    the same user, project and size class, falling back to user and project, user,
+    project, and all. The paper's own code is not public; this is the rule of the work
+    it cites.
+
+    Parameters
+    ----------
+    recent : int
+        How many jobs of a group count.
+    history : Workload or None
+        Jobs before the simulated ones (the paper: two months) to learn from.
+    """
+
+    name = "adjusted"
+    description = "the request corrected by the accuracy of like jobs before (AdjEst)"
+    recent: int = 20
+    history: Workload | None = None
+
+    def __post_init__(self) -> None:
+        if self.recent < 1:
+            raise NetcosimError(f"adjusted estimates: recent = {self.recent}; it must be >= 1")
+
+    def prepare(self, workload: Workload) -> Estimates:
+        estimates = _Adjusted(workload, self.recent)
+        if self.history is not None:
+            past = _Adjusted(self.history, self.recent)
+            for job in np.argsort(self.history.submit_s + self.history.run_time_s, kind="stable"):
+                past.completed(int(job), float(self.history.run_time_s[job]))
+            estimates._accuracy = past._accuracy
+        return estimates
+
+
+ESTIMATES: dict[str, type[EstimateModel]] = {
+    model.name: model for model in (Requested, Actual, Adjusted)
+}
+
+
+def find_estimates(name: str) -> EstimateModel:
+    """The model of this name with its defaults; `NetcosimError` if there is none."""
+    if name not in ESTIMATES:
+        raise unknown_name("walltime estimates", name, ESTIMATES)
+    return ESTIMATES[name]()

@@ -1,0 +1,283 @@
+"""The results file: all or nothing a point, ours alone, the same content for the same points."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.export import export_tables
+from experiments.points import canonical_json, flatten, plain, point_key, point_rng, without
+from experiments.store import APPLICATION_ID, Store, encode_tables
+from netsim.errors import NetcosimError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def put(store: Store, config: dict[str, object], **tables: list[dict[str, object]]) -> str:
+    key = point_key(config)
+    store.put_done(key, config, encode_tables(tables), 0.5)
+    return key
+
+
+# Keys, canonical text, chance
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+configs = st.dictionaries(st.text(max_size=5), json_values, max_size=4)
+
+
+@settings(deadline=None, max_examples=100)
+@given(configs)
+def test_key_does_not_depend_on_the_order_of_keys(config: dict[str, object]) -> None:
+    turned = dict(reversed(config.items()))
+    assert point_key(config) == point_key(turned)
+    assert json.loads(canonical_json(config)) == plain(config)
+
+
+@settings(deadline=None, max_examples=100)
+@given(configs, configs)
+def test_different_content_different_key(a: dict[str, object], b: dict[str, object]) -> None:
+    assert (point_key(a) == point_key(b)) == (canonical_json(a) == canonical_json(b))
+
+
+def test_key_is_pinned() -> None:
+    """A change here silently makes every stored point stale: raise MODEL_VERSION on purpose."""
+    assert point_key({"b": 1, "a": {"x": 0.1}}, "1") == (
+        "1fb362dc8005730d62a0187622227ec1ea38008ea3baf9a9b3bdb7d7ecce712e"
+    )
+    assert point_key({"a": 1}, "1") != point_key({"a": 1}, "2")
+
+
+def test_numpy_numbers_are_plain_numbers() -> None:
+    plain_config = {"n": 3, "x": 0.1, "dims": [4, 4], "on": True}
+    numpy_config = {
+        "n": np.int32(3),
+        "x": np.float64(0.1),
+        "dims": np.array([4, 4], dtype=np.int8),
+        "on": np.bool_(True),
+    }
+    assert point_key(plain_config) == point_key(numpy_config)
+
+
+def test_what_cannot_be_a_key_is_refused() -> None:
+    with pytest.raises(NetcosimError, match="not finite"):
+        point_key({"x": math.nan})
+    with pytest.raises(NetcosimError, match=r"config\.a: object cannot be stored"):
+        canonical_json({"config": {"a": object()}})
+    with pytest.raises(NetcosimError, match="key 3 is not text"):
+        point_key({"a": {3: 1}})
+
+
+def test_common_random_numbers() -> None:
+    a = {"queue": {"policies": ["rdn"], "window": 50}, "run": {"seed": 1}}
+    b = {"queue": {"policies": ["rdg"], "window": 50}, "run": {"seed": 1}}
+    c = {"queue": {"policies": ["rdg"], "window": 50}, "run": {"seed": 2}}
+    shared = ("queue.policies",)
+
+    def draws(
+        config: dict[str, object], purpose: str, leave_out: tuple[str, ...] = ()
+    ) -> list[float]:
+        return point_rng(config, purpose, leave_out).random(4).tolist()
+
+    assert draws(a, "workload", shared) == draws(b, "workload", shared)
+    assert draws(a, "workload") != draws(b, "workload")
+    assert draws(a, "workload", shared) != draws(c, "workload", shared)
+    assert draws(a, "workload", shared) != draws(a, "mapping", shared)
+
+
+def test_without_and_flatten() -> None:
+    config = {"a": {"b": 1, "c": {"d": 2}}, "e": [1, {"f": 2}]}
+    assert without(config, ["a.c.d", "nothing"]) == {"a": {"b": 1, "c": {}}, "e": [1, {"f": 2}]}
+    assert without(config, ["a"]) == {"e": [1, {"f": 2}]}
+    assert flatten(config) == {"a.b": 1, "a.c.d": 2, "e": [1, {"f": 2}]}
+
+
+# The file
+
+
+def test_what_goes_in_comes_out(tmp_path: Path) -> None:
+    rows = [{"job": 1, "time_s": 0.1 + 0.2}, {"job": 2, "note": "é"}, {"time_s": math.nan}]
+    with Store(tmp_path / "r.db", "write") as store:
+        key = put(store, {"p": 4}, jobs=rows, empty=[])
+        store.put_meta({"versions": {"numpy": "2"}, "seed": 3})
+    with Store(tmp_path / "r.db", "read") as store:
+        back = store.rows(key, "jobs")
+        assert back[0] == {"job": 1, "time_s": 0.30000000000000004, "note": None}
+        assert back[1] == {"job": 2, "time_s": None, "note": "é"}
+        assert math.isnan(float(str(back[2]["time_s"])))
+        assert store.rows(key, "empty") == []
+        assert store.meta() == {"versions": {"numpy": "2"}, "seed": 3}
+        point = store.points()[0]
+        assert (point.key, point.config, point.status, point.error) == (key, {"p": 4}, "done", None)
+
+
+def test_a_point_is_replaced_whole(tmp_path: Path) -> None:
+    with Store(tmp_path / "r.db", "write") as store:
+        key = put(store, {"p": 4}, jobs=[{"x": 1}], links=[{"y": 1}])
+        store.put_failed(key, {"p": 4}, "ZeroDivisionError: no", 0.1)
+        assert store.table_names() == []
+        assert store.statuses() == {key: "failed"}
+        put(store, {"p": 4}, jobs=[{"x": 2}])
+        assert store.rows(key, "jobs") == [{"x": 2}]
+        assert store.table_names() == ["jobs"]
+
+
+def test_digest_knows_content_and_not_order(tmp_path: Path) -> None:
+    digests = []
+    for name, order in (("a.db", (1, 2, 3)), ("b.db", (3, 1, 2)), ("c.db", (1, 2))):
+        with Store(tmp_path / name, "write") as store:
+            for p in order:
+                put(store, {"p": p}, jobs=[{"x": p / 3}])
+            digests.append(store.digest())
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_frame_shows_what_varies(tmp_path: Path) -> None:
+    with Store(tmp_path / "r.db", "write") as store:
+        for policy in ("rdn", "rdg"):
+            config = {"queue": {"policies": [policy], "window": 5}}
+            put(store, config, jobs=[{"x": 1.5}, {"x": 2.5}])
+        frame = store.frame("jobs")
+        with pytest.raises(NetcosimError, match="stored tables: jobs"):
+            store.frame("links")
+    assert list(frame.columns) == ["point", "queue.policies", "x"]
+    assert frame["queue.policies"].tolist() == ["rdg", "rdg", "rdn", "rdn"]
+    assert frame["x"].tolist() == [1.5, 2.5, 1.5, 2.5]
+
+
+@pytest.mark.parametrize("mode", ["read", "write"])
+def test_files_that_are_not_ours_are_left_alone(tmp_path: Path, mode: str) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("my notes, long enough to look like something " * 5)
+    other = tmp_path / "other.db"
+    db = sqlite3.connect(other)
+    db.execute("CREATE TABLE points (x)")
+    db.commit()
+    db.close()
+    newer = tmp_path / "newer.db"
+    Store(newer, "write").close()
+    db = sqlite3.connect(newer)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    for path, told in ((text, "not a netcosim"), (other, "not a netcosim"), (newer, "format 99")):
+        before = path.read_bytes()
+        with pytest.raises(NetcosimError, match=told):
+            Store(path, mode)  # type: ignore[arg-type]
+        assert path.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["newer.db", "notes.txt", "other.db"]
+
+
+def test_missing_file_directory_and_reading_alone(tmp_path: Path) -> None:
+    with pytest.raises(NetcosimError, match="no such results file"):
+        Store(tmp_path / "none.db", "read")
+    with pytest.raises(NetcosimError, match="a directory"):
+        Store(tmp_path, "read")
+    with pytest.raises(NetcosimError, match="does not exist"):
+        Store(tmp_path / "no" / "r.db", "write")
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(NetcosimError, match="empty"):
+        Store(tmp_path / "empty.db", "read")
+    Store(tmp_path / "empty.db", "write").close()
+    with Store(tmp_path / "empty.db", "read") as store, pytest.raises(NetcosimError, match="alone"):
+        store.put_meta({"a": 1})
+
+
+def test_one_writer_many_readers(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    with Store(path, "write") as store:
+        key = put(store, {"p": 1}, jobs=[{"x": 1}])
+        with pytest.raises(NetcosimError, match="another process is writing"):
+            Store(path, "write")
+        with Store(path, "read") as reader:
+            assert reader.statuses() == {key: "done"}
+    with Store(path, "write") as store:
+        assert store.statuses() == {key: "done"}
+    assert [p.name for p in tmp_path.iterdir()] == ["r.db"]
+
+
+def test_sigkill_loses_at_most_the_open_point(tmp_path: Path) -> None:
+    """A writer killed at any time leaves whole points only, and a file that goes on."""
+    script = (
+        "import sys\n"
+        "from experiments.store import Store, encode_tables\n"
+        "from experiments.points import point_key\n"
+        "store = Store(sys.argv[1], 'write')\n"
+        "for i in range(10**6):\n"
+        "    tables = encode_tables({'jobs': [{'x': i}] * 50, 'links': [{'y': i}]})\n"
+        "    store.put_done(point_key({'i': i}), {'i': i}, tables, 0.0)\n"
+        "    print(i, flush=True)\n"
+    )
+    path = tmp_path / "r.db"
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, env=env, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        told = [int(writer.stdout.readline()) for _ in range(20)]
+        writer.send_signal(signal.SIGKILL)
+    with Store(path, "write") as store:
+        stored = {p.config["i"]: p.key for p in store.points()}
+        assert set(told) <= set(stored)
+        for i, key in stored.items():
+            assert store.rows(key, "jobs") == [{"x": i}] * 50
+            assert store.rows(key, "links") == [{"y": i}]
+        put(store, {"i": -1}, jobs=[{"x": 0}])
+
+
+def test_results_that_cannot_be_stored() -> None:
+    with pytest.raises(NetcosimError, match="row 0 is a int"):
+        encode_tables({"jobs": [1]})  # type: ignore[list-item]
+    with pytest.raises(NetcosimError, match="table 'jobs', column 'x': set cannot be stored"):
+        encode_tables({"jobs": [{"x": {1}}]})
+
+
+def test_export(tmp_path: Path) -> None:
+    with Store(tmp_path / "r.db", "write") as store:
+        for p in (1, 2):
+            put(store, {"p": p}, jobs=[{"x": p / 3, "name": "a"}])
+        store.put_failed("f" * 64, {"p": 3}, "boom", 0.1)
+        csv = export_tables(store, tmp_path / "out", "csv")
+        assert [p.name for p in csv] == ["points.csv", "jobs.csv"]
+        pd.testing.assert_frame_equal(pd.read_csv(csv[1]), store.frame("jobs"))
+        assert pd.read_csv(csv[0])["status"].value_counts().to_dict() == {"done": 2, "failed": 1}
+        with pytest.raises(NetcosimError, match="unknown export format 'xls'; valid: csv, parquet"):
+            export_tables(store, tmp_path / "out", "xls")  # type: ignore[arg-type]
+
+
+def test_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store(tmp_path / "r.db", "write") as store:
+        put(store, {"p": 1}, jobs=[{"x": 1 / 3}])
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+        with pytest.raises(NetcosimError, match="pip install pyarrow"):
+            export_tables(store, tmp_path / "out", "parquet")
+        monkeypatch.undo()
+        pytest.importorskip("pyarrow")
+        path = export_tables(store, tmp_path / "out", "parquet")[1]
+        pd.testing.assert_frame_equal(pd.read_parquet(path), store.frame("jobs"))
+
+
+def test_application_id_is_in_the_header(tmp_path: Path) -> None:
+    """The `file` command and others tell our files by these four bytes."""
+    Store(tmp_path / "r.db", "write").close()
+    assert (tmp_path / "r.db").read_bytes()[68:72] == APPLICATION_ID.to_bytes(4, "big") == b"NCOS"

@@ -1,0 +1,62 @@
+"""Bootstrap confidence intervals (percentile method; Efron and Tibshirani 1993, chapter 13)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from netsim.errors import NetcosimError
+
+N_RESAMPLES = 1000
+LEVEL = 0.95
+
+
+class Interval(NamedTuple):
+    """An estimate with the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def resamples(n: int, rng: np.random.Generator, n_resamples: int = N_RESAMPLES) -> NDArray[np.intp]:
+    """(n_resamples, n) indices drawn with replacement."""
+    if n < 1:
+        raise NetcosimError("bootstrap: no samples")
+    return rng.integers(0, n, (n_resamples, n))
+
+
+def interval(value: float, drawn: NDArray[np.float64], level: float = LEVEL) -> Interval:
+    """The estimate with the quantiles of its resampled values."""
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(value), float(low), float(high))
+
+
+def bootstrap_mean(
+    values: ArrayLike, rng: np.random.Generator, n_resamples: int = N_RESAMPLES
+) -> Interval:
+    """Mean of (n,) samples."""
+    x = np.asarray(values, dtype=np.float64)
+    return interval(float(x.mean()), x[resamples(len(x), rng, n_resamples)].mean(axis=1))
+
+
+def bootstrap_ratio(
+    numerator: ArrayLike,
+    denominator: ArrayLike,
+    rng: np.random.Generator,
+    n_resamples: int = N_RESAMPLES,
+) -> Interval:
+    """Ratio of the means of two paired (n,) samples; pairs are drawn together.
+
+    Raises
+    ------
+    NetcosimError
+        Samples of different length, or none.
+    """
+    x, y = (np.asarray(v, dtype=np.float64) for v in (numerator, denominator))
+    if len(x) != len(y):
+        raise NetcosimError(f"bootstrap: {len(x)} samples against {len(y)}; pairs are needed")
+    drawn = resamples(len(x), rng, n_resamples)
+    return interval(float(x.mean() / y.mean()), x[drawn].mean(axis=1) / y[drawn].mean(axis=1))

@@ -1,0 +1,211 @@
+"""What a paper is to us: figures, each a list of points, a pure analysis and a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netsim.errors import NetcosimError, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+SCALES = ("quick", "full")
+
+Point = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a figure is to be reproduced.
+
+    Attributes
+    ----------
+    scale : {"quick", "full"}
+        Full: as in the paper. Quick: a small part of it, for a look.
+    routings : tuple of str
+        Empty: the figure's own choice.
+    measure : str
+        Which communication time the tables compare; empty: the paper's default here.
+    seed : int
+    settings : mapping of str to str
+        What else a paper lets one vary.
+    """
+
+    scale: str = "full"
+    routings: tuple[str, ...] = ()
+    measure: str = ""
+    seed: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise unknown_name("scale", self.scale, SCALES)
+        if self.seed < 0:
+            raise NetcosimError(f"seed = {self.seed}; it must be 0 or more")
+
+    @property
+    def quick(self) -> bool:
+        """Whether a small part will do."""
+        return self.scale == "quick"
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """What came of a figure.
+
+    Attributes
+    ----------
+    claims : DataFrame
+        One row for each thing that the paper says: `CLAIM_COLUMNS`.
+    tables : mapping of str to DataFrame
+        The figure's numbers.
+    """
+
+    claims: pd.DataFrame
+    tables: Mapping[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure or table of a paper.
+
+    Attributes
+    ----------
+    name : str
+    description : str
+        One line.
+    function : str
+        The point function, ``"module:name"``.
+    points : callable (options) -> list of configs
+    analyse : callable (frames, options) -> Analysis
+        Pure: from the points' tables, joined over the points, by name.
+    draw : callable (analysis, options) -> Figure, or None
+    """
+
+    name: str
+    description: str
+    function: str
+    points: Callable[[Options], list[Point]]
+    analyse: Callable[[Mapping[str, pd.DataFrame], Options], Analysis]
+    draw: Callable[[Analysis, Options], Figure] | None = None
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and those of its figures that can be reproduced.
+
+    Attributes
+    ----------
+    name, title : str
+    figures : mapping of str to PaperFigure
+    check : callable (options) -> None
+        Raises NetcosimError for a routing, measure or setting that the paper does not know.
+    """
+
+    name: str
+    title: str
+    figures: Mapping[str, PaperFigure]
+    check: Callable[[Options], None]
+
+    def figure(self, name: str) -> PaperFigure:
+        """The figure of this name; NetcosimError for an unknown one."""
+        if name not in self.figures:
+            raise unknown_name(f"figure of {self.name}", name, self.figures)
+        return self.figures[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """A figure, done.
+
+    Attributes
+    ----------
+    figure : PaperFigure
+    analysis : Analysis
+    files : tuple of Path
+        Tables (CSV) and the drawing (PNG).
+    failed : tuple of (str, str)
+        Key and error of points that could not be computed; the analysis goes without them.
+    seconds : float
+        Time that computing took now.
+    computed : int
+        Points computed now; the others were stored.
+    """
+
+    figure: PaperFigure
+    analysis: Analysis
+    files: tuple[Path, ...]
+    failed: tuple[tuple[str, str], ...]
+    seconds: float
+    computed: int
+
+
+CLAIM_COLUMNS = (
+    "claim",
+    "where",
+    "condition",
+    "paper",
+    "ours",
+    "low",
+    "high",
+    "ratio",
+    "verdict",
+    "rule",
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something a paper says, beside what we find.
+
+    Attributes
+    ----------
+    claim, where : str
+        What, and the section or figure where it stands.
+    holds : bool
+    rule : str
+        When it counts as holding.
+    condition : str
+        For which routing, pattern, ...
+    paper, ours : float or None
+        Numbers, if the claim has any.
+    low, high : float or None
+        Bootstrap interval (95 %) of ours.
+    """
+
+    claim: str
+    where: str
+    holds: bool
+    rule: str
+    condition: str = ""
+    paper: float | None = None
+    ours: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def row(self) -> dict[str, object]:
+        """Cells of `CLAIM_COLUMNS`; ratio is ours / paper."""
+        known = self.paper is not None and self.ours is not None and self.paper != 0
+        return {
+            "claim": self.claim,
+            "where": self.where,
+            "condition": self.condition,
+            "paper": self.paper,
+            "ours": self.ours,
+            "low": self.low,
+            "high": self.high,
+            "ratio": self.ours / self.paper if known else None,  # type: ignore[operator]
+            "verdict": "holds" if self.holds else "differs",
+            "rule": self.rule,
+        }
+
+
+def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
+    """Claims as a table with `CLAIM_COLUMNS`."""
+    import pandas as pd
+
+    return pd.DataFrame([claim.row() for claim in claims], columns=list(CLAIM_COLUMNS))

@@ -1,0 +1,49 @@
+"""Papers whose figures can be reproduced, by name."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import cast
+
+from experiments.papers.paper import Paper
+from netsim.errors import unknown_name
+
+
+@dataclass(frozen=True)
+class PaperEntry:
+    """A registered paper.
+
+    Attributes
+    ----------
+    description : str
+        One line.
+    module : str
+        The module that has it, under the name ``PAPER``; imported when it is wanted.
+    """
+
+    description: str
+    module: str
+
+    def load(self) -> Paper:
+        """The paper with its figures."""
+        return cast("Paper", importlib.import_module(self.module).PAPER)
+
+
+PAPERS: dict[str, PaperEntry] = {
+    "level-spread": PaperEntry(
+        "Zhang et al., Level-Spread: A New Job Allocation Policy for Dragonfly Networks, IPDPS'18",
+        "experiments.papers.level_spread",
+    ),
+    "partitions": PaperEntry(
+        "Oltchik and Schwartz, Network Partitioning and Avoidable Contention",
+        "experiments.papers.partitions",
+    ),
+}
+
+
+def load_paper(name: str) -> Paper:
+    """The paper of this name; NetcosimError for an unknown one."""
+    if name not in PAPERS:
+        raise unknown_name("paper", name, PAPERS)
+    return PAPERS[name].load()

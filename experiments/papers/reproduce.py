@@ -1,0 +1,136 @@
+"""Computes a figure's points, analyses and draws it, and writes tables and drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Reproduction
+from experiments.papers.registry import load_paper
+from experiments.points import point_key
+from experiments.store import Store
+from experiments.sweep import run_points
+from netsim.errors import NetcosimError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DPI = 130
+
+
+def reproduce(
+    paper: str,
+    figure: str,
+    *,
+    out_dir: str | Path,
+    jobs: int = 1,
+    options: Options | None = None,
+    progress: bool = True,
+) -> Reproduction | None:
+    """Reproduce a figure of a paper.
+
+    Results go into ``out_dir/<paper>.sqlite``, where points stay: what is stored is not
+    computed again. Beside it come ``<figure>-<table>.csv`` and ``<figure>.png``.
+
+    Parameters
+    ----------
+    paper : str
+        A name of `experiments.papers.registry.PAPERS`.
+    figure : str
+        A figure of the paper.
+    out_dir : path
+        Made if it is missing.
+    jobs : int
+        Local processes.
+    options : Options, optional
+    progress : bool
+
+    Returns
+    -------
+    Reproduction or None
+        None on MPI ranks other than 0.
+
+    Raises
+    ------
+    NetcosimError
+        Unknown names or options; no point could be computed.
+    """
+    found = load_paper(paper)
+    chosen = found.figure(figure)
+    options = options or Options()
+    found.check(options)
+    points = chosen.points(options)
+    folder = Path(out_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{paper}.sqlite"
+    summary = run_points(
+        chosen.function,
+        points,
+        path,
+        jobs=jobs,
+        progress=progress,
+        retry_failed=True,
+        meta={"paper": paper, "title": found.title},
+    )
+    if summary is None:
+        return None
+    frames = read_frames(path, points)
+    if not frames:
+        first = summary.failed[0][1] if summary.failed else "no points"
+        raise NetcosimError(f"{paper} {figure}: no point could be computed: {first}")
+    analysis = chosen.analyse(frames, options)
+    return Reproduction(
+        figure=chosen,
+        analysis=analysis,
+        files=write_files(folder, chosen, analysis, options),
+        failed=summary.failed,
+        seconds=summary.seconds,
+        computed=summary.computed,
+    )
+
+
+def read_frames(path: str | Path, points: Sequence[Point]) -> dict[str, pd.DataFrame]:
+    """The tables of these points, joined over the points in their order; failed ones left out."""
+    import pandas as pd
+
+    rows: dict[str, list[dict[str, object]]] = {}
+    with Store(path, "read") as store:
+        done = {key for key, status in store.statuses().items() if status == "done"}
+        names = store.table_names()
+        for key in dict.fromkeys(point_key(point) for point in points):
+            if key not in done:
+                continue
+            for name in names:
+                try:
+                    found = store.rows(key, name)
+                except NetcosimError:
+                    continue
+                rows.setdefault(name, []).extend(found)
+    return {name: pd.DataFrame(found) for name, found in rows.items()}
+
+
+def write_files(
+    folder: Path, figure: PaperFigure, analysis: Analysis, options: Options
+) -> tuple[Path, ...]:
+    """Write the tables as CSV and the drawing as PNG; their paths."""
+    stem = figure.name if options.scale == "full" else f"{figure.name}-{options.scale}"
+    if options.routings:
+        stem += "-" + "-".join(options.routings)
+    files = []
+    for name, table in {"claims": analysis.claims, **analysis.tables}.items():
+        target = folder / f"{stem}-{name}.csv"
+        table.to_csv(target, index=False)
+        files.append(target)
+    if figure.draw is not None:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        drawing = figure.draw(analysis, options)
+        target = folder / f"{stem}.png"
+        drawing.savefig(target, dpi=DPI, bbox_inches="tight")
+        files.append(target)
+        import matplotlib.pyplot as plt
+
+        plt.close(drawing)
+    return tuple(files)

@@ -1,8 +1,8 @@
 """Look at job logs, convert them and make synthetic ones (Standard Workload Format, gzip by name).
 
-netcosim trace info LOG
-netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
-netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
+  netcosim trace info LOG
+  netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
+  netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
 """
 
 from __future__ import annotations

@@ -39,6 +39,10 @@ PAPERS: dict[str, PaperEntry] = {
         "Calibration of the packet model: load-latency curves beside closed forms and BookSim2",
         "experiments.papers.calibration",
     ),
+    "partitions": PaperEntry(
+        "Oltchik and Schwartz, Network Partitioning and Avoidable Contention",
+        "experiments.papers.partitions",
+    ),
 }
 
 

@@ -18,6 +18,8 @@ from alloc.dragonfly.slurm import Slurm
 from alloc.dragonfly.slurm_dragonfly import SlurmDragonfly
 from alloc.fattree.jigsaw import Jigsaw
 from alloc.fattree.laas import Laas
+from alloc.fattree.lc import LeastConstrained
+from alloc.fattree.lc_s import LeastConstrainedShared
 from alloc.fattree.slurm_tree import SlurmTree
 from alloc.fattree.ta import TopologyAware
 from alloc.first_free import Baseline
@@ -62,6 +64,8 @@ _CLASSES: tuple[tuple[type[Policy], str], ...] = (
     (TopologyAware, "fattree"),
     (Laas, "fattree"),
     (Jigsaw, "fattree"),
+    (LeastConstrained, "fattree"),
+    (LeastConstrainedShared, "fattree"),
     (FirstFitCuboid, "torus"),
 )
 

@@ -91,6 +91,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone; the interpreter must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except RuntimeError as error:
+        # A deadlocked network or a stuck program: the model's finding, told in one line. Known
+        # by its module, which is too heavy to import for this.
+        if type(error).__module__ != "netsim.packet.model":
+            raise
+        _say("error: " + " ".join(str(error).split()))
+        return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")

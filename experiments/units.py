@@ -207,6 +207,14 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
     raise AssertionError("unreachable: the last unit takes all")
 
 
+def time_scale(longest_s: float) -> tuple[float, str]:
+    """Factor and unit in which times up to this read well: 3e-5 s are 30 us."""
+    for seconds, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")):
+        if longest_s >= seconds:
+            return 1.0 / seconds, unit
+    return 1.0, "s"
+
+
 def _significant(number: Fraction, digits: int) -> str:
     """At most ``digits`` significant digits, no exponent for numbers of usual size."""
     value = float(number)

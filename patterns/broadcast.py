@@ -8,7 +8,7 @@ from netsim.errors import unknown_name
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, make_messages
 
-ALGORITHMS = ("flat", "binomial")
+ALGORITHMS = ("flat", "binomial", "binary")
 
 
 def broadcast(
@@ -21,9 +21,11 @@ def broadcast(
     n_ranks, message_bytes, iterations : int
         All at least 1. The Level-Spread paper sends elements of 8 bytes, so its "1 KB"
         broadcast is ``message_bytes=8000`` here.
-    algorithm : {"flat", "binomial"}
+    algorithm : {"flat", "binomial", "binary"}
         flat: rank 0 posts all messages in one step. binomial: a rank with the data
-        passes it on; rank r gets it from r without its highest bit.
+        passes it on; rank r gets it from r without its highest bit. binary: rank r gets
+        it from (r - 1) div 2 and sends it to 2 r + 1, then 2 r + 2, as in SST's firefly
+        (its collective tree has degree 2), which the Level-Spread paper ran.
 
     Notes
     -----
@@ -41,6 +43,9 @@ def broadcast(
     if algorithm == "flat":
         messages = make_messages(0, 0, others, 0, message_bytes)
         return build_program(n_ranks, 1, messages, iterations)
+    if algorithm == "binary":
+        messages = make_messages((others - 1) // 2, 1, others, 0, message_bytes)
+        return build_program(n_ranks, 2, messages, iterations)
     highest = 1 << (np.frexp(others.astype(np.float64))[1].astype(np.int64) - 1)
     # Step 0 waits for the parent, step 1 sends to the children, nearest subtree last: the
     # child with the most descendants is the one at the smallest distance.

@@ -90,7 +90,7 @@ PATTERNS: dict[str, Pattern] = {
     "all-to-all": Pattern("every rank sends M bytes to every other rank", (_ORDER,), all_to_all),
     "broadcast": Pattern(
         "rank 0 sends M bytes to every other rank",
-        (Parameter("algorithm", "str", "flat", "", "flat or binomial (tree)"),),
+        (Parameter("algorithm", "str", "flat", "", "flat, binomial or binary (trees)"),),
         broadcast,
     ),
     "fft3d": Pattern(

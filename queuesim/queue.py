@@ -80,8 +80,8 @@ def simulate_queue(
     Raises
     ------
     NetcosimError
-        An unknown name, a job larger than the machine can ever place, a policy that is
-        not empty, a run time or rate that makes no sense.
+        An unknown name, a job larger than the machine can ever place, jobs not sorted by
+        submit time, a run time or rate that makes no sense.
     """
     check_window(window)
     _check_fits(workload, policy)

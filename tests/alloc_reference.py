@@ -193,3 +193,55 @@ def laas(state, N):
     s = state.shape
     found = two_level(state, N, True) if s.m1 * s.m2 > N else None
     return found or three_level(state, -(-N // s.m1) * s.m1, True)
+
+
+def splits(N, s):
+    """All (n_L, L, T, L^r, n^r) of the conditions; one pod is T = 1 without a remainder pod."""
+    for n_L in range(1, min(N, s.m1) + 1):
+        for L in range(1, min(s.m2, N // n_L) + 1):
+            T, rest = divmod(N, n_L * L)
+            Lr, nr = divmod(rest, n_L)
+            if T + (rest > 0) <= s.m3:
+                yield n_L, L, T, Lr, nr
+
+
+def lc_exists(state, N):
+    """Whether any placement keeps the conditions (links of no use left out): all are tried."""
+    s = state.shape
+    if two_level(state, N, False) and s.m1 * s.m2 >= N:
+        return True
+    for n_L, L, T, Lr, nr in splits(N, s):
+        if T == 1 and Lr == nr == 0:
+            continue
+        for S in map(set, combinations(range(s.w2), n_L)):
+            fit = {
+                pod: [
+                    x for x in state.leaves(pod) if len(state.nodes[x]) >= n_L and state.up[x] >= S
+                ]
+                for pod in range(s.m3)
+            }
+            for trees in combinations([p for p in fit if len(fit[p]) >= L], T):
+                common = {i: set.intersection(*(state.spine[t, i] for t in trees)) for i in S}
+                if T > 1 and any(len(common[i]) < L for i in S):
+                    continue
+                if Lr == nr == 0 or any(
+                    rest_exists(state, r, fit[r], S, common, Lr, nr)
+                    for r in range(s.m3)
+                    if r not in trees
+                ):
+                    return True
+    return False
+
+
+def rest_exists(state, r, fit, S, common, Lr, nr):
+    for group in combinations(fit, Lr):
+        both = {i: common[i] & state.spine[r, i] for i in S}
+        if any(len(both[i]) < Lr for i in S):
+            continue
+        good = {i for i in S if len(both[i]) > Lr}
+        if nr == 0 or any(
+            leaf not in group and len(state.nodes[leaf]) >= nr and len(state.up[leaf] & good) >= nr
+            for leaf in state.leaves(r)
+        ):
+            return True
+    return False

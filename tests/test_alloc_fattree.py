@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from alloc_helpers import MACHINES, fresh, histories, take
-from alloc_reference import State, jigsaw, laas
+from alloc_reference import State, jigsaw, laas, lc_exists
 from hypothesis import given, settings
 
 from alloc.conditions import violated_conditions
@@ -251,3 +251,117 @@ def test_tapered_trees_and_other_families_are_refused():
             make_policy(fat_tree(8, taper=0.5), name, rng)
     with pytest.raises(NetcosimError, match="fattree"):
         violated_conditions(MACHINES["torus"], placement(1, [0]))
+
+
+def churn(topology, policy, seed, events):
+    """A machine kept nearly full: yields (state before, size, placement or None)."""
+    rng, state, running = np.random.default_rng(seed), State(topology.shape), []
+    mean = topology.n_nodes * rng.choice([0.05, 0.1, 0.25])
+    for job_id in range(events):
+        if running and rng.random() < 0.45:
+            gone = running.pop(rng.integers(len(running)))
+            policy.release(gone)
+            state.change(gone.nodes.tolist(), gone.links.tolist(), False)
+            continue
+        n_nodes = min(topology.n_nodes, max(1, int(rng.exponential(mean))))
+        if n_nodes > policy.n_free:
+            assert policy.allocate(Request(job_id, n_nodes)) is None
+            continue
+        job = policy.allocate(Request(job_id, n_nodes))
+        yield state, n_nodes, job
+        if job is not None:
+            state.change(job.nodes.tolist(), job.links.tolist(), True)
+            running.append(job)
+            assert shared_links(topology, running) == []
+
+
+CHURNED = [xgft(3, 3, 6, 3, 5), xgft(2, 4, 6), xgft(4, 3, 4)]
+
+
+@pytest.mark.parametrize("name", ["jigsaw", "laas"])
+@pytest.mark.parametrize("topology", CHURNED)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_search_equals_naive_on_a_nearly_full_machine(name, topology, seed):
+    policy = make_policy(topology, name, np.random.default_rng(0))
+    naive, outcomes = {"jigsaw": jigsaw, "laas": laas}[name], set()
+    for state, n_nodes, job in churn(topology, policy, seed, 300):
+        expected = naive(state, n_nodes)
+        outcomes.add(job is not None)
+        if job is None:
+            assert expected is None
+        else:
+            assert (job.nodes.tolist(), sorted(job.links.tolist())) == expected
+            assert violated_conditions(topology, job) == []
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("topology", [xgft(2, 2, 3), xgft(3, 2, 4), xgft(4, 3, 3)])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_lc_places_whatever_any_legal_placement_allows(topology, seed):
+    policy = make_policy(topology, "lc", np.random.default_rng(0))
+    for state, n_nodes, job in churn(topology, policy, seed, 150):
+        assert (job is not None) == lc_exists(state, n_nodes)
+        if job is not None:
+            assert violated_conditions(topology, job) == []
+    assert policy.n_cut == 0
+
+
+def test_lc_uses_partial_leaves_over_pods_where_jigsaw_cannot():
+    """One free node on each of 4 leaves in 2 pods: 4 = 2 pods x 2 leaves x 1 node."""
+    topology = xgft(2, 2, 2)
+    taken = {1, 3, 5, 7}
+    assert occupied("jigsaw", topology, taken).allocate(Request(99, 4)) is None
+    job = take(occupied("lc", topology, taken), 99, 4)
+    assert job.nodes.tolist() == [0, 2, 4, 6]
+    assert violated_conditions(topology, job) == []
+
+
+@pytest.mark.parametrize("topology", CHURNED)
+def test_lc_s_with_whole_links_is_lc(topology):
+    """Jobs that need all of every link can share none."""
+    lc, shared = (make_policy(topology, n, np.random.default_rng(0)) for n in ("lc", "lc-s"))
+    pairs = zip(churn(topology, lc, 3, 200), churn(topology, shared, 3, 200), strict=True)
+    for (_, _, a), (_, _, b) in pairs:
+        assert (a is None) == (b is None)
+        if a is not None:
+            assert a.nodes.tolist() == b.nodes.tolist()
+            assert a.links.tolist() == b.links.tolist()
+
+
+def test_lc_s_fills_links_to_80_per_cent():
+    """Ten jobs of 0.1 of a link, each on one node of both leaves: 8 share the first cable."""
+    topology = xgft(20, 2, levels=2)
+    policy = make_policy(topology, "lc-s", np.random.default_rng(0))
+    everyone = [take(policy, v, 1) for v in range(40)]
+    for i in range(10):
+        policy.release(everyone[i])
+        policy.release(everyone[20 + i])
+        job = policy.allocate(Request(100 + i, 2, bandwidth_Bps=1e8))
+        assert sorted(job.nodes.tolist()) == [i, 20 + i]
+        assert violated_conditions(topology, job) == []
+        cable = 0 if i < 8 else 1
+        assert topology.shape.leaf_up(0, cable) in job.links.tolist()
+    with pytest.raises(NetcosimError, match="above 0"):
+        policy.allocate(Request(1, 1, bandwidth_Bps=0.0))
+
+
+@settings(max_examples=30, deadline=None)
+@given(events=histories(30))
+def test_lc_s_never_gives_a_link_away_twice(events):
+    topology, policy = LEGAL, make_policy(LEGAL, "lc-s", np.random.default_rng(0))
+    running = []
+    for job_id, (release, fraction, which) in enumerate(events):
+        if release and running:
+            policy.release(running.pop(which % len(running)))
+            continue
+        need = (None, 2e8, 3e8, 7e8)[which % 4]
+        n_nodes = max(1, round(fraction * topology.n_nodes))
+        job = policy.allocate(Request(job_id, n_nodes, bandwidth_Bps=need))
+        if job is not None:
+            assert job.bandwidth_Bps == (need or 8e8)
+            assert violated_conditions(topology, job) == []
+            running.append(job)
+        used = np.zeros(topology.n_links)
+        for other in running:
+            used[other.links] += other.bandwidth_Bps
+        assert (used <= 0.8 * topology.link_bandwidth_Bps).all()

@@ -206,7 +206,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             "grid",
             "gird",
-            "key communication.mix.1: unknown parameter of pattern halo3d 'gird'; valid: exchange, grid",
+            "mix.1: unknown parameter of pattern halo3d 'gird'; valid: exchange, grid",
         ),
         (
             "[0.1, 0.5]",

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from packet_cases import (
     ENGINES,
+    GBPS,
     L,
     R,
     Send,
@@ -242,6 +243,84 @@ def test_space_comes_back_over_the_link_that_feeds_the_buffer(simulate: Simulate
     assert got.link_stalls.tolist() == [k - 1, 0, 0, 0, k - 1, 0]
     assert got.link_stall_ps[cable] == (k - 1) * 2 * (m - L)
     assert got.link_stall_ps[0] == 2 * L + R + (k - 2) * (q - S)
+
+
+# What routings see
+
+
+@pytest.mark.parametrize("name", ["adaptive", "d-mod-k"])
+def test_a_busy_up_link_is_seen_by_the_adaptive_routing(simulate: Simulate, name: str) -> None:
+    """Two messages of 3 packets leave one leaf, the second S / 2 later, for the same up link.
+
+    An empty queue is not a free link: the adaptive one takes the other link and ends at
+    S / 2 + 4 L + 3 R + 3 S. With D-mod-k they share one link, packet by packet in order of
+    arrival: 4 L + 3 R + 5 S and + 6 S.
+    """
+    topology = fat_tree(4, levels=2, bandwidth_Bps=GBPS, latency_s=L * 1e-12)
+    ranks = (
+        [Step([Send(2, 3000)])],
+        [Step([Send(3, 3000)], compute_ps=S // 2)],
+        [Step(need=1)],
+        [Step(need=1)],
+    )
+    jobs = traffic(*ranks, nodes=[0, 1, 2, 4])
+    got = simulate(make_routing(topology, name), jobs, config())
+    way = 4 * L + 3 * R
+    if name == "adaptive":
+        assert got.message_finish_ps.tolist() == [way + 3 * S, way + 3 * S + S // 2]
+    else:
+        assert got.message_finish_ps.tolist() == [way + 5 * S, way + 6 * S]
+
+
+def _two_routers(concentration: int) -> Topology:
+    return torus(
+        [2],
+        wrap=False,
+        concentration=concentration,
+        node_bandwidth_Bps=GBPS,
+        link_bandwidth_Bps=GBPS,
+        node_latency_s=L * 1e-12,
+        link_latency_s=L * 1e-12,
+    )
+
+
+@pytest.mark.parametrize("name", ["minimal-adaptive", "dimension-order"])
+def test_room_leaves_out_what_waiting_packets_will_take(simulate: Simulate, name: str) -> None:
+    """Two packets in one tick for one link with space for one on each channel.
+
+    The first takes the adaptive channel (1) and its space, so the second takes the escape
+    channel (0). Channel 0 is served first, the other S later. With one channel the second waits
+    for the credit: 2 L + R + S.
+    """
+    topology = _two_routers(2)
+    jobs = flows([(0, 2), (1, 3)], 1000, 4)
+    got = simulate(make_routing(topology, name), jobs, config(buffer=1000))
+    way = 3 * L + 2 * R + S
+    if name == "minimal-adaptive":
+        assert got.message_finish_ps.tolist() == [way + S, way]
+    else:
+        assert got.message_finish_ps.tolist() == [way, way + 2 * L + R + S]
+
+
+def test_space_that_comes_free_in_a_tick_is_seen_by_its_arrivals(simulate: Simulate) -> None:
+    """Two more packets come in the tick of the credit, P = 2 L + R + S after the first.
+
+    The adaptive channel (1) is free again for one, so the other has the escape channel (0),
+    whose turn it is: P and P + S after the first. (Were the space not seen, both would want the
+    escape channel: P and 2 P.)
+    """
+    topology = _two_routers(3)
+    period = 2 * L + R + S
+    ranks = [
+        [Step([Send(3, 1000)])],
+        [Step([Send(4, 1000)], compute_ps=period)],
+        [Step([Send(5, 1000)], compute_ps=period)],
+        *([Step(need=1)] for _ in range(3)),
+    ]
+    routing = make_routing(topology, "minimal-adaptive")
+    got = simulate(routing, traffic(*ranks), config(buffer=1000))
+    way = 3 * L + 2 * R + S
+    assert got.message_finish_ps.tolist() == [way, way + period + S, way + period]
 
 
 # Ranks

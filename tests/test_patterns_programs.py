@@ -144,7 +144,7 @@ def test_all_to_all_at_once_is_one_step() -> None:
     assert program.send_dst[:4].tolist() == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("algorithm", ["flat", "binomial"])
+@pytest.mark.parametrize("algorithm", ["flat", "binomial", "binary"])
 @pytest.mark.parametrize("n", [1, 2, 7, 16])
 def test_broadcast_reaches_everyone_once(algorithm: str, n: int) -> None:
     rng = np.random.default_rng(0)
@@ -153,6 +153,10 @@ def test_broadcast_reaches_everyone_once(algorithm: str, n: int) -> None:
     assert program.total_bytes == 8000 * (n - 1)
     if algorithm == "flat":
         assert set(program.send_src().tolist()) <= {0}
+    elif algorithm == "binary":
+        # Children of r are 2 r + 1 and 2 r + 2, in this order.
+        assert program.send_dst.tolist() == list(range(1, n))
+        assert program.send_src().tolist() == [(r - 1) // 2 for r in range(1, n)]
     elif n > 1:
         # Rank 0 sends to the powers of two.
         assert np.count_nonzero(program.send_src() == 0) == int(np.ceil(np.log2(n)))

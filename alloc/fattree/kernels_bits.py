@@ -18,6 +18,9 @@ Numbers = NDArray[np.int32]
 Word = Any
 """A mask: int64 when compiled."""
 
+CUT = -1
+"""Returned for the number of leaves when the step bound ended a search."""
+
 
 class Plan(NamedTuple):
     """Room for the largest plan; how much of it is used comes separately.
@@ -155,3 +158,57 @@ def set_bits(
             k = link - first[2]
             bit = one << (k % w3)
             spine[k // w3] = (spine[k // w3] | bit) if on else (spine[k // w3] & ~bit)
+
+
+@njit(cache=True)
+def write_shape(
+    n_L: int,
+    L: int,
+    T: int,
+    Lr: int,
+    nr: int,
+    S: Word,
+    rest_up: Word,
+    rest_pod: int,
+    rest_leaf: int,
+    m2: int,
+    w2: int,
+    chosen: Ints,
+    common: Ints,
+    spine: Ints,
+    plan: Plan,
+) -> tuple[int, int]:
+    """Plan of T pods with L leaves of n_L nodes and the remainder: (leaves, L2 switches).
+
+    ``chosen`` lists the equal leaves, those of the remainder pod last; ``common[i]`` the spines
+    that the T pods have in common at position i; S and ``rest_up`` the positions in use.
+    """
+    total = T * L + Lr
+    for j in range(total):
+        plan.leaf[j] = chosen[j]
+        plan.taken[j] = n_L
+        plan.up[j] = S
+    if nr > 0:
+        plan.leaf[total] = rest_leaf
+        plan.taken[total] = nr
+        plan.up[total] = rest_up
+    b = 0
+    for i in range(w2):
+        if not (S >> i) & 1:
+            continue
+        rest = 0
+        if rest_pod >= 0:
+            k = Lr + ((rest_up >> i) & 1)
+            rest = lowest(common[i] & spine[rest_pod * w2 + i], k)
+        every = rest
+        if T > 1:
+            every = rest | lowest(common[i] & ~rest, L - popcount(rest))
+        for j in range(T):
+            plan.l2[b] = chosen[j * L] // m2 * w2 + i
+            plan.spines[b] = every
+            b += 1
+        if rest != 0:
+            plan.l2[b] = rest_pod * w2 + i
+            plan.spines[b] = rest
+            b += 1
+    return total + (1 if nr > 0 else 0), b

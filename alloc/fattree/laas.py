@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from alloc.fattree.kernels_search import CUT, search
+from alloc.fattree.kernels_bits import CUT
+from alloc.fattree.kernels_search import search
 from alloc.fattree.links import LinkPolicy
 
 MAX_STEPS = 200_000

@@ -194,6 +194,10 @@ class LinkPolicy(Policy):
         """An independent copy of the state, holds left out (the generator is copied too)."""
         twin = copy.copy(self)
         twin.rng = copy.deepcopy(self.rng)
-        twin._free, twin._busy = self._free.copy(), self._busy.copy()
+        twin._own_arrays()
         twin.unhold()
         return twin
+
+    def _own_arrays(self) -> None:
+        """Replace the arrays of the state, shared after a shallow copy, by copies."""
+        self._free, self._busy = self._free.copy(), self._busy.copy()

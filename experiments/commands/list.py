@@ -9,7 +9,9 @@ HELP = "list topologies, machines, routings, policies, patterns, ..."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim list``."""
-    parser.add_argument("kind", metavar="KIND", nargs="?", help="what to list; all kinds if left out")
+    parser.add_argument(
+        "kind", metavar="KIND", nargs="?", help="what to list; all kinds if left out"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -57,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, compare, write; status 1 if points failed (not if a verdict is "differs")."""
+    from experiments.announce import announce_compilation
     from experiments.papers.paper import Options
     from experiments.papers.registry import load_paper
     from experiments.papers.reproduce import reproduce
@@ -83,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         settings=settings,
     )
     names = list(paper.figures) if wanted == "all" else [paper.figure(wanted).name]
+    paper.check(options)
+    announce_compilation()
     failed = False
     for name in names:
         done = reproduce(args.paper, name, out_dir=args.out, jobs=args.jobs, options=options)

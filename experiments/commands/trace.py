@@ -1,8 +1,8 @@
 """Look at job logs, convert them and make synthetic ones (Standard Workload Format, gzip by name).
 
-  netcosim trace info LOG
-  netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
-  netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
+netcosim trace info LOG
+netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
+netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
 """
 
 from __future__ import annotations
@@ -113,11 +113,11 @@ def summary_lines(jobs: Workload) -> list[str]:
     if known.any():
         wait = format_quantity(float(np.mean(jobs.wait_s[known])), "time")
         lines.append(f"  logged wait: mean {wait}, known for {100 * known.mean():.0f} % of jobs")
-    lines += [f"  left out: {count:,} with {reason}" for reason, count in jobs.dropped.items()]
+    lines += [f"  left out: {count:,} ({reason})" for reason, count in jobs.dropped.items()]
     lines += [f"  note: {note}" for note in jobs.notes]
     return lines
 
 
 def _tell_dropped(jobs: Workload) -> None:
     for reason, count in jobs.dropped.items():
-        print(f"  left out: {count:,} with {reason}")
+        print(f"  left out: {count:,} ({reason})")

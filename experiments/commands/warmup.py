@@ -18,9 +18,11 @@ def run(args: argparse.Namespace) -> int:
     """Run every kernel once on a tiny case."""
     import time
 
+    from experiments.announce import announce_compilation
     from experiments.warmup import warm_up
     from netsim.kernel_cache import use_kernel_cache
 
+    announce_compilation()
     started = time.perf_counter()
     for what, seconds in warm_up():
         print(f"{what}: {seconds:.1f} s")

@@ -39,7 +39,8 @@ def bootstrap_mean(
 ) -> Interval:
     """Mean of (n,) samples."""
     x = np.asarray(values, dtype=np.float64)
-    return interval(float(x.mean()), x[resamples(len(x), rng, n_resamples)].mean(axis=1))
+    drawn = resamples(len(x), rng, n_resamples)
+    return interval(float(x.mean()), x[drawn].mean(axis=1))
 
 
 def bootstrap_ratio(

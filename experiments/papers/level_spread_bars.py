@@ -98,13 +98,9 @@ def fig2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 def fig2_draw(analysis: Analysis, options: Options) -> Figure:
     """Two bars a workload, one panel a routing."""
-    import matplotlib.pyplot as plt
-
     table = analysis.tables["times"]
     routings = list(dict.fromkeys(table["routing"]))
-    drawing, axes = plt.subplots(
-        1, len(routings), figsize=(4 * len(routings), 3.2), squeeze=False, sharey=True
-    )
+    drawing, axes = common.panels(1, len(routings), 4 * len(routings), 3.2, sharey=True)
     for panel, routing in zip(axes[0], routings, strict=True):
         mine = table[table["routing"] == routing]
         for i, policy in enumerate(FIG2_POLICIES):
@@ -288,8 +284,6 @@ def _shrink_claims(table: pd.DataFrame, routing: str) -> list[Claim]:
 
 def fig4_draw(analysis: Analysis, options: Options) -> Figure:
     """Rows: job size and alpha; columns: patterns; bars: policies, with deviations."""
-    import matplotlib.pyplot as plt
-
     table = analysis.tables["times"]
     table = table[table["routing"] == table["routing"].iloc[0]]
     rows = [
@@ -298,9 +292,7 @@ def fig4_draw(analysis: Analysis, options: Options) -> Figure:
         for alpha in sorted(set(table["alpha"]))
     ]
     patterns = list(dict.fromkeys(table["pattern"]))
-    drawing, axes = plt.subplots(
-        len(rows), len(patterns), figsize=(2.1 * len(patterns), 1.7 * len(rows)), squeeze=False
-    )
+    drawing, axes = common.panels(len(rows), len(patterns), 2.1 * len(patterns), 1.7 * len(rows))
     for r, (nodes, alpha) in enumerate(rows):
         for c, pattern in enumerate(patterns):
             panel = axes[r][c]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.papers.bootstrap import Interval, bootstrap_ratio
 from experiments.papers.level_spread_machine import networks
@@ -15,6 +16,7 @@ from netsim.errors import unknown_name
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 LEVEL_SPREAD = "level-spread"
 JOKANOVIC = "jokanovic"
@@ -49,6 +51,16 @@ STYLES: dict[str, tuple[str, str]] = {
     "jokanovic": ("s", "#d62728"),
 }
 """Marker and colour: warm diamonds group, cool circles spread, the star is Level-Spread."""
+
+
+def panels(
+    rows: int, columns: int, width_in: float, height_in: float, *, sharey: bool = False
+) -> tuple[Figure, NDArray[np.object_]]:
+    """A figure without global state, and its (rows, columns) axes."""
+    from matplotlib.figure import Figure as NewFigure
+
+    drawing = NewFigure(figsize=(width_in, height_in))
+    return drawing, drawing.subplots(rows, columns, squeeze=False, sharey=sharey)
 
 
 def check(options: Options) -> None:

@@ -234,15 +234,11 @@ def _spreading_mean(part: pd.DataFrame, column: str, rows: pd.Series[bool]) -> f
 def _draw(
     dots: pd.DataFrame, row_keys: list[str], title: Callable[[Mapping[str, object]], str]
 ) -> Figure:
-    import matplotlib.pyplot as plt
-
     routing = dots["routing"].iloc[0]
     dots = dots[dots["routing"] == routing]
     rows = list(common.cells(dots, row_keys))
     patterns = list(dict.fromkeys(dots["pattern"]))
-    drawing, axes = plt.subplots(
-        len(rows), len(patterns), figsize=(2.3 * len(patterns), 2.1 * len(rows)), squeeze=False
-    )
+    drawing, axes = common.panels(len(rows), len(patterns), 2.3 * len(patterns), 2.1 * len(rows))
     for r, (cell, part) in enumerate(rows):
         for c, pattern in enumerate(patterns):
             panel = axes[r][c]

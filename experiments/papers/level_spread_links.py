@@ -122,7 +122,6 @@ def fig6_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     table = boxes(frames["links"])
     claims = []
     wide = (*common.SPREADING, common.LEVEL_SPREAD)
-    rule = RULE
     for cell, part in common.cells(table, ["routing"]):
         for kind in LINK_KINDS:
             median = _values(part, kind, "packets", "median")
@@ -156,11 +155,9 @@ def fig6_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Boxes from 25 to 75 %, a line at the median, whiskers to the extremes."""
-    import matplotlib.pyplot as plt
-
     table = analysis.tables["boxes"]
     table = table[table["routing"] == table["routing"].iloc[0]]
-    drawing, axes = plt.subplots(len(DRAWN), len(LINK_KINDS), figsize=(9, 5.4), squeeze=False)
+    drawing, axes = common.panels(len(DRAWN), len(LINK_KINDS), 9, 5.4)
     for r, quantity in enumerate(DRAWN):
         for c, kind in enumerate(reversed(LINK_KINDS)):
             panel = axes[r][c]

@@ -13,6 +13,7 @@ from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
+from patterns.broadcast import ALGORITHMS
 
 LOCAL_BPS = 10**9
 LINK_LATENCY_S = 40e-9
@@ -50,6 +51,8 @@ class Network:
     router_latency_s : float
     endpoint : str
         A name of `ENDPOINTS`.
+    broadcast : str
+        Algorithm of broadcasts (`patterns.broadcast`); SST's MPI uses a binary tree.
     ranks_per_node : int
     """
 
@@ -60,6 +63,7 @@ class Network:
     buffer_bytes: int = 14000
     router_latency_s: float = ROUTER_LATENCY_S
     endpoint: str = "free"
+    broadcast: str = "binary"
     ranks_per_node: int = 2
 
     def packet_config(self) -> PacketConfig:
@@ -80,6 +84,7 @@ SETTINGS: dict[str, type] = {
     "header_bytes": int,
     "buffer_bytes": int,
     "endpoint": str,
+    "broadcast": str,
 }
 
 
@@ -101,6 +106,8 @@ def networks(options: Options, default: tuple[str, ...]) -> list[Network]:
             raise NetcosimError(f"setting {key} = {value!r}; a whole number is needed") from None
     if given.get("endpoint", "free") not in ENDPOINTS:
         raise unknown_name("endpoint", str(given["endpoint"]), ENDPOINTS)
+    if given.get("broadcast", "flat") not in ALGORITHMS:
+        raise unknown_name("broadcast algorithm", str(given["broadcast"]), ALGORITHMS)
     found = []
     for routing in options.routings or default:
         network = Network(routing=routing, **given)  # type: ignore[arg-type]

@@ -35,12 +35,15 @@ class CachedCommunication(Communication):
 
     def program(self, n_ranks: int, rng: np.random.Generator) -> Program:
         """The communication program of a job of ``n_ranks`` ranks."""
-        return _program(self.pattern, n_ranks, self.message_bytes)
+        return _program(self.pattern, n_ranks, self.message_bytes, tuple(self.parameters.items()))
 
 
 @lru_cache(maxsize=256)
-def _program(pattern: str, n_ranks: int, message_bytes: int) -> Program:
-    program = make_pattern(pattern, n_ranks, message_bytes, 1, np.random.default_rng(0))
+def _program(
+    pattern: str, n_ranks: int, message_bytes: int, parameters: tuple[tuple[str, object], ...]
+) -> Program:
+    rng = np.random.default_rng(0)
+    program = make_pattern(pattern, n_ranks, message_bytes, 1, rng, dict(parameters))
     if not program.compute_s.any():
         return program
     # SST computes for whole nanoseconds; the engine's tick can then be one, too.
@@ -117,7 +120,13 @@ def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
     if config["order"] == "large-first":
         types = sorted(types, key=lambda job: job["kind"] != "large")
     requests = [job for job in types for _ in range(job["n_jobs"])]
-    communications = [CachedCommunication(job["pattern"], job["message_bytes"]) for job in requests]
+    extra = {"broadcast": {"algorithm": network.broadcast}}
+    communications = [
+        CachedCommunication(
+            job["pattern"], job["message_bytes"], parameters=extra.get(job["pattern"], {})
+        )
+        for job in requests
+    ]
     kinds = np.array([job["kind"] for job in requests])
     draws, labels = config["draws"], config["labels"]
     times: Rows = []

@@ -34,7 +34,10 @@ def dots_of(times: pd.DataFrame, column: str, reference: str) -> pd.DataFrame:
     ).reset_index()
     base = wide[wide["policy"] == reference].set_index(["routing", "workload"])
     others = wide[wide["policy"] != reference]
-    joined = others.join(base[["small", "large"]], on=["routing", "workload"], rsuffix="_reference")
+    joined = others.join(
+        base[["small", "large"]].rename(columns=lambda kind: f"{kind}_reference"),
+        on=["routing", "workload"],
+    )
     return joined.assign(
         x=joined["small"] / joined["small_reference"], y=joined["large"] / joined["large_reference"]
     )[["routing", "workload", "policy", "x", "y"]].reset_index(drop=True)

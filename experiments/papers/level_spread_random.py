@@ -200,13 +200,9 @@ def single_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """One panel a routing: all dots, dashed lines at 1, the share of dots in each quarter."""
-    import matplotlib.pyplot as plt
-
     dots = analysis.tables["dots"]
     routings = list(dict.fromkeys(dots["routing"]))
-    drawing, axes = plt.subplots(
-        1, len(routings), figsize=(5.6 * len(routings), 5.2), squeeze=False
-    )
+    drawing, axes = common.panels(1, len(routings), 5.6 * len(routings), 5.2)
     top = float(np.ceil(np.quantile(dots[["x", "y"]].to_numpy(), 0.995) * 4) / 4)
     for panel, routing in zip(axes[0], routings, strict=True):
         mine = dots[dots["routing"] == routing]

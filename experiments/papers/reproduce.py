@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Reproduction
+from experiments.papers.paper import (
+    Analysis,
+    Options,
+    Paper,
+    PaperFigure,
+    Point,
+    Reproduction,
+)
 from experiments.papers.registry import load_paper
 from experiments.points import point_key
+from experiments.report.page import Section, render_page, write_page
 from experiments.store import Store
 from experiments.sweep import run_points
 from netsim.errors import NetcosimError
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DPI = 130
+MOST_ROWS = 200
 
 
 def reproduce(
@@ -31,7 +41,8 @@ def reproduce(
     """Reproduce a figure of a paper.
 
     Results go into ``out_dir/<paper>.sqlite``, where points stay: what is stored is not
-    computed again. Beside it come ``<figure>-<table>.csv`` and ``<figure>.png``.
+    computed again. Beside it come ``<figure>-<table>.csv``,
+    ``<figure>.png`` and ``<figure>.html``; what is not by default stands in their names.
 
     Parameters
     ----------
@@ -83,7 +94,7 @@ def reproduce(
     return Reproduction(
         figure=chosen,
         analysis=analysis,
-        files=write_files(folder, chosen, analysis, options),
+        files=write_files(folder, found, chosen, analysis, options),
         failed=summary.failed,
         seconds=summary.seconds,
         computed=summary.computed,
@@ -111,26 +122,38 @@ def read_frames(path: str | Path, points: Sequence[Point]) -> dict[str, pd.DataF
 
 
 def write_files(
-    folder: Path, figure: PaperFigure, analysis: Analysis, options: Options
+    folder: Path, paper: Paper, figure: PaperFigure, analysis: Analysis, options: Options
 ) -> tuple[Path, ...]:
-    """Write the tables as CSV and the drawing as PNG; their paths."""
-    stem = figure.name if options.scale == "full" else f"{figure.name}-{options.scale}"
-    if options.routings:
-        stem += "-" + "-".join(options.routings)
+    """Write the tables as CSV, the drawing as PNG and all as one HTML page; their paths."""
+    stem = "-".join([figure.name, *([] if options.scale == "full" else [options.scale])])
+    stem = "-".join([stem, *options.routings, *(f"{k}={v}" for k, v in options.settings.items())])
+    stem += f"-{options.measure}" if options.measure else ""
     files = []
     for name, table in {"claims": analysis.claims, **analysis.tables}.items():
-        target = folder / f"{stem}-{name}.csv"
-        table.to_csv(target, index=False)
-        files.append(target)
-    if figure.draw is not None:
-        import matplotlib as mpl
-
-        mpl.use("Agg")
-        drawing = figure.draw(analysis, options)
-        target = folder / f"{stem}.png"
-        drawing.savefig(target, dpi=DPI, bbox_inches="tight")
-        files.append(target)
-        import matplotlib.pyplot as plt
-
-        plt.close(drawing)
+        files.append(folder / f"{stem}-{name}.csv")
+        table.to_csv(files[-1], index=False)
+    drawing = None if figure.draw is None else figure.draw(analysis, options)
+    if drawing is not None:
+        files.append(folder / f"{stem}.png")
+        drawing.savefig(files[-1], dpi=DPI, bbox_inches="tight")
+    sections = [
+        Section(
+            "What the paper says, and what we find",
+            "Low and high are a 95 % bootstrap interval.",
+            analysis.claims,
+        )
+    ]
+    if drawing is not None:
+        sections.append(Section("Figure", figure=drawing, caption=figure.description))
+    for name, table in analysis.tables.items():
+        told = f"The first {MOST_ROWS} of {len(table):,} rows." if len(table) > MOST_ROWS else ""
+        sections.append(Section(name, told, table.head(MOST_ROWS)))
+    page = render_page(
+        f"{paper.name} {figure.name}",
+        f"{paper.title}: {figure.description}.",
+        sections,
+        config="\n".join(f"{key} = {value}" for key, value in asdict(options).items()),
+        seeds={"seed": options.seed},
+    )
+    files.append(write_page(folder / f"{stem}.html", page))
     return tuple(files)

@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from netsim.kernels_options import PLAIN_KERNEL
+
 TIE = 1e-11  # shares this close, relative, are one: what a link has left for its last few
 # flows is a small difference of large numbers
 
@@ -83,7 +85,7 @@ def fill_state(n_flows, n_links):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def heap_push(heap_key, heap_link, size, key, link):  # type: ignore[no-untyped-def]
     """Push (key, link); ties go to the lower link, so the order is nobody's luck."""
     at = size
@@ -98,7 +100,7 @@ def heap_push(heap_key, heap_link, size, key, link):  # type: ignore[no-untyped-
     heap_link[at] = link
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def heap_pop(heap_key, heap_link, size):  # type: ignore[no-untyped-def]
     """Take the top out of a heap of ``size`` entries; the caller has read it."""
     size -= 1
@@ -123,7 +125,7 @@ def heap_pop(heap_key, heap_link, size):  # type: ignore[no-untyped-def]
     heap_link[at] = link
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def fill(inc, st, link_list, n_list):  # type: ignore[no-untyped-def]
     """Let the flows marked ``rising`` rise over the listed links until each is stopped.
 

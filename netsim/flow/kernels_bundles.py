@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from netsim.flow.kernels import TIE, heap_pop, heap_push
+from netsim.kernels_options import PLAIN_KERNEL
 
 SLACK = 1e-9  # over-subscribed: above the capacity by this much, relative
 
@@ -45,7 +46,7 @@ class Component(NamedTuple):
     heap_link: NDArray[np.int32]
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def insert(b, job):  # type: ignore[no-untyped-def]
     """Enter a job in the rows of its links, which have room."""
     for i in range(b.job_begin[job], b.job_end[job]):
@@ -56,7 +57,7 @@ def insert(b, job):  # type: ignore[no-untyped-def]
         b.link_count[link] = at + 1
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def delete(b, job):  # type: ignore[no-untyped-def]
     """Take a job out of the rows of its links."""
     for i in range(b.job_begin[job], b.job_end[job]):
@@ -70,7 +71,7 @@ def delete(b, job):  # type: ignore[no-untyped-def]
         b.link_count[link] = last
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def row_total(b, link):  # type: ignore[no-untyped-def]
     """Load of a link with all its jobs at rate 1."""
     total = 0.0
@@ -79,7 +80,7 @@ def row_total(b, link):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def join_row(b, c, link, n_jobs):  # type: ignore[no-untyped-def]
     """List the jobs of a link that are not listed yet."""
     for at in range(b.link_count[link]):
@@ -91,7 +92,7 @@ def join_row(b, c, link, n_jobs):  # type: ignore[no-untyped-def]
     return n_jobs
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def reach(b, c, job, removed):  # type: ignore[no-untyped-def]
     """List the jobs joined to ``job`` and the over-subscribed links among them.
 
@@ -129,7 +130,7 @@ def reach(b, c, job, removed):  # type: ignore[no-untyped-def]
     return n_jobs, n_links
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def offer(b, c, link):  # type: ignore[no-untyped-def]
     """The rate that a link can give its rising jobs; inf if it has none."""
     used = rising = 0.0

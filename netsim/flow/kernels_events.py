@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from netsim.flow.kernels import fill, fill_state, transpose
+from netsim.kernels_options import PLAIN_KERNEL
 
 TOLERANCE = 1e-10  # "full" and "faster", relative; rounding and kernels.TIE stay below
 SAME_TIME = 1e-12  # finishes this close, relative, are one event
@@ -52,7 +53,7 @@ def new_region(n_flows, n_links):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def touch_links(inc, region, flow, n_list):  # type: ignore[no-untyped-def]
     """Put a flow's links into the region; returns how many links it has now."""
     for i in range(inc.ptr[flow], inc.ptr[flow + 1]):
@@ -64,7 +65,7 @@ def touch_links(inc, region, flow, n_list):  # type: ignore[no-untyped-def]
     return n_list
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def drop_done(inc, region, link):  # type: ignore[no-untyped-def]
     """Take finished flows out of a link's list, keeping its order."""
     weighted = len(inc.weight) > 0
@@ -78,7 +79,7 @@ def drop_done(inc, region, link):  # type: ignore[no-untyped-def]
     inc.link_end[link] = to
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def prepare(inc, st, region, link):  # type: ignore[no-untyped-def]
     """What a link has left for the flows of the region."""
     weighted = len(inc.weight) > 0
@@ -97,7 +98,7 @@ def prepare(inc, st, region, link):  # type: ignore[no-untyped-def]
     st.rising_count[link] = count
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def inspect(inc, st, region, link):  # type: ignore[no-untyped-def]
     """Note whether a link is full and how fast its fastest flow is."""
     weighted = len(inc.weight) > 0
@@ -110,13 +111,13 @@ def inspect(inc, st, region, link):  # type: ignore[no-untyped-def]
     region.link_fastest[link] = fastest
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def stopped_by(st, region, flow, link):  # type: ignore[no-untyped-def]
     """Whether the link is a bottleneck of the flow."""
     return region.link_full[link] and st.rate[flow] >= region.link_fastest[link] * (1.0 - TOLERANCE)
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def join(st, region, flow, n_flows):  # type: ignore[no-untyped-def]
     """Put a flow into the region."""
     region.flow_in[flow] = True
@@ -125,7 +126,7 @@ def join(st, region, flow, n_flows):  # type: ignore[no-untyped-def]
     return n_flows + 1
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def grow(inc, st, region, n_flows, n_list):  # type: ignore[no-untyped-def]
     """Add the flows that the certificate of max-min fairness finds wanting."""
     for k in range(n_list):
@@ -191,13 +192,13 @@ def resolve(inc, st, region, n_flows, n_list):  # type: ignore[no-untyped-def]
     return n_flows, n_list
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def clock_less(clock, a, b):  # type: ignore[no-untyped-def]
     """Order of two flows in the finish heap."""
     return clock[a] < clock[b] or (clock[a] == clock[b] and a < b)
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def clock_up(clock, heap, place, at):  # type: ignore[no-untyped-def]
     """Move an entry of the finish heap toward the top."""
     flow = heap[at]
@@ -212,7 +213,7 @@ def clock_up(clock, heap, place, at):  # type: ignore[no-untyped-def]
     place[flow] = at
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def clock_down(clock, heap, place, size, at):  # type: ignore[no-untyped-def]
     """Move an entry of the finish heap away from the top."""
     flow = heap[at]

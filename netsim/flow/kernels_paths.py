@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from netsim.kernels_options import PLAIN_KERNEL
 from netsim.routing.kernels import route
 from netsim.routing.kernels_chance import packet_key
 
@@ -25,7 +26,7 @@ class WalkView(NamedTuple):
     room: NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit):  # type: ignore[no-untyped-def]
     """Append one path to ``out`` from ``at``; returns its end, or -1 if it does not arrive.
 

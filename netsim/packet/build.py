@@ -66,6 +66,13 @@ def ps_array(seconds: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     return ps.astype(np.int64)
 
 
+def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The values that occur; quick where there is only one, as mostly."""
+    if len(values) and values.min() == values.max():
+        return values[:1]
+    return np.unique(values)
+
+
 def choose_clock(
     topology: Topology, traffic: Traffic, config: PacketConfig, until_s: float | None
 ) -> Clock:
@@ -74,7 +81,10 @@ def choose_clock(
     size = config.packet_bytes
     packets = -(-program.send_bytes // size)
     last = program.send_bytes - (packets - 1) * size
-    tails, tail_class = np.unique(last, return_inverse=True)
+    if len(last) and last.min() == last.max():
+        tails, tail_class = last[:1], np.zeros(len(last), dtype=np.int64)
+    else:
+        tails, tail_class = np.unique(last, return_inverse=True)
     wire = np.concatenate([[size], tails]) + config.header_bytes
     tail_class = np.where(last == size, 0, tail_class + 1)
     if len(packets) and packets.max() > np.iinfo(np.int32).max:
@@ -91,7 +101,7 @@ def choose_clock(
     starts = ps_array(traffic.start_s)
     router = to_ps(config.router_latency_s)
     durations = np.concatenate([
-        used.ravel(), np.unique(latency), np.unique(compute), np.unique(recv), starts,
+        used.ravel(), *(distinct(x) for x in (latency, compute, recv)), starts,
         [router, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
@@ -149,7 +159,8 @@ def build_arrays(
         wire=clock.wire,
         wheel=np.full((wheel, 2), -1, dtype=np.int32),
         occupied=np.zeros((wheel >> 6) + max(1, wheel >> 12), dtype=np.uint64),
-        batch=np.zeros(n_links + 1, dtype=np.int64),
+        arriving=np.full(n_links, -1, dtype=np.int32),
+        marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
         timers=np.column_stack([starts[order], order]).astype(np.int64),
         far=np.zeros((2 * (n_nodes + 2 * n_links), 2), dtype=np.int64),
         out_ptr=out_ptr.astype(np.int32),
@@ -214,7 +225,7 @@ def _scalars(
 def _links(topology: Topology, clock: Clock) -> NDArray[np.int64]:
     links: NDArray[np.int64] = aligned_zeros((topology.n_links, t.L_WIDTH), np.int64)
     links[:, t.TRY_TICK] = NONE
-    links[:, [t.TRY_NEXT, t.TRY_PREV, t.LAST_VC, t.STALL_START]] = -1
+    links[:, [t.TRY_NEXT, t.TRY_PREV, t.STALL_START]] = -1
     links[:, t.LATENCY] = ps_array(topology.link_latency_s) // clock.tick_ps
     links[:, t.BANDWIDTH] = np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps)
     links[:, t.DST] = topology.link_dst

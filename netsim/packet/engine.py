@@ -70,7 +70,7 @@ def simulate_packets(
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
     links = arrays.links
     while True:
-        why = kernels_engine.run(arrays, tables, until, BUDGET)
+        why = kernels_engine.run(t.flat(arrays), tables, until, BUDGET)
         if why == kernels_engine.GROW:
             arrays = grown(arrays)
         elif why == kernels_engine.PAUSE:

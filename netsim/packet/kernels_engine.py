@@ -13,15 +13,19 @@ from netsim.packet.kernels_wheel import (
     NONE,
     bring_near,
     heap_pop,
+    low_bit,
     next_tick,
-    sort_batch,
     unmark,
 )
 from netsim.packet.tables import (
+    CR_WIDTH,
     DST,
     END,
     FREE_AT,
     HOLDS,
+    L_BITS,
+    L_WIDTH,
+    M_BITS,
     M_LEFT,
     MESSAGE,
     N_CR,
@@ -32,7 +36,10 @@ from netsim.packet.tables import (
     N_TIMERS,
     NEXT,
     NOW,
+    PK_BITS,
     PK_FREE,
+    PK_WIDTH,
+    Q_WIDTH,
     READY_HEAD,
     ROOM,
     ROOM_VC,
@@ -69,19 +76,20 @@ def rank_phase(pr, now):
 
 
 @njit(**PLAIN_KERNEL)
-def collect(sc, wheel, packets, batch, bucket):
-    """Put the arrivals of a bucket at the end of ``batch``, by link; returns where they begin."""
+def collect(sc, wheel, packets, arriving, marked, bucket):
+    """Mark the links over which a bucket's packets arrive."""
     vshift = sc[VSHIFT]
-    p = np.int64(wheel[bucket, 0])
-    wheel[bucket, 0] = -1
-    first = len(batch)
+    upper = (sc[N_LINKS] >> 6) + 1
+    p = np.int64(wheel[2 * bucket])
+    wheel[2 * bucket] = -1
     while p >= 0:
-        first -= 1  # from the end, since the list is last in, first out
-        batch[first] = ((packets[p, HOLDS] >> vshift) << 32) | p
-        p = packets[p, NEXT]
-    if first < len(batch) - 1:
-        sort_batch(batch, first)
-    return first
+        packet = np.uint64(p) << PK_BITS
+        link = packets[packet + HOLDS] >> vshift
+        arriving[link] = p
+        w = link >> 6
+        marked[w] |= np.uint64(1) << np.uint64(link & 63)
+        marked[upper + (w >> 6)] |= np.uint64(1) << np.uint64(w & 63)
+        p = packets[packet + NEXT]
 
 
 @njit(**PLAIN_KERNEL)
@@ -98,50 +106,66 @@ def arrival_phase(a, pr, rt, bucket):
     wheel = a.wheel
     occupied = a.occupied
     far = a.far
-    batch = a.batch
+    arriving = a.arriving
+    marked = a.marked
     out_ptr = a.out_ptr
     out_link = a.out_link
-    free_at = links[:, FREE_AT]
-    waiting = links[:, WAITING]
-    room = channels[:, ROOM]
+    free_at = links[np.int64(FREE_AT) :: L_WIDTH]
+    waiting = links[np.int64(WAITING) :: L_WIDTH]
+    room = channels[np.int64(ROOM) :: Q_WIDTH]
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
     room_vc = sc[ROOM_VC]
-    first = collect(sc, wheel, packets, batch, bucket)
-    for i in range(first, len(batch)):
-        link = batch[i] >> 32
-        p = batch[i] & 0xFFFFFFFF
-        m = packets[p, MESSAGE]
-        if link >= n_nodes and link < 2 * n_nodes:
-            packets[p, NEXT] = sc[PK_FREE]
-            sc[PK_FREE] = p
-            sc[N_PK] -= 1
-            sc[END] = now
-            messages[m, M_LEFT] -= 1
-            if messages[m, M_LEFT] == 0:
-                deliver(pr, m)
-                if sc[READY_HEAD] >= 0:
-                    run_ready(pr)
-            continue
-        router = links[link, DST] - n_nodes
-        visit = packets[p, VISIT]
-        packets[p, VISIT] = visit + 1
-        key = np.uint64(0)
-        if sc[USES_CHANCE]:
-            key = packet_key(sc[SEED], m, visit >> 16, visit & 0xFFFF)
-        if room_vc >= 0:
-            for k in range(out_ptr[router], out_ptr[router + 1]):
-                q = (np.int64(out_link[k]) << vshift) | room_vc
-                take_credits(sc, channels, credits, q)
-        size = wire[packets[p, SIZE]]
-        out, vc, state = route(
-            rt, router, packets[p, TO_NODE], packets[p, STATE], key, size, now, free_at, waiting,
-            room, 1 << vshift,
-        )  # fmt: skip
-        packets[p, STATE] = state
-        enqueue(sc, links, channels, packets, ser_of, wheel, occupied, far, p, link, out, vc, size)
-    return len(batch) - first
+    collect(sc, wheel, packets, arriving, marked, bucket)
+    upper = (sc[N_LINKS] >> 6) + 1
+    done = 0
+    for g in range(upper, len(marked)):
+        while marked[g] != 0:
+            w = ((g - upper) << 6) + low_bit(marked[g])
+            marked[g] &= marked[g] - np.uint64(1)
+            bits = marked[w]
+            marked[w] = np.uint64(0)
+            while bits != 0:
+                link = (w << 6) + low_bit(bits)
+                bits &= bits - np.uint64(1)
+                done += 1
+                p = np.int64(arriving[link])
+                packet = np.uint64(p) << PK_BITS
+                m = packets[packet + MESSAGE]
+                if link >= n_nodes and link < 2 * n_nodes:
+                    packets[packet + NEXT] = sc[PK_FREE]
+                    sc[PK_FREE] = p
+                    sc[N_PK] -= 1
+                    sc[END] = now
+                    message = np.uint64(m) << M_BITS
+                    messages[message + M_LEFT] -= 1
+                    if messages[message + M_LEFT] == 0:
+                        deliver(pr, m)
+                        if sc[READY_HEAD] >= 0:
+                            run_ready(pr)
+                    continue
+                router = links[(np.uint64(link) << L_BITS) + DST] - n_nodes
+                visit = packets[packet + VISIT]
+                packets[packet + VISIT] = visit + 1
+                key = np.uint64(0)
+                if sc[USES_CHANCE] and visit & 0xFFFF == 0:
+                    key = packet_key(sc[SEED], m, visit >> 16, 0)
+                if room_vc >= 0:
+                    for k in range(out_ptr[router], out_ptr[router + 1]):
+                        q = (np.int64(out_link[k]) << vshift) | room_vc
+                        take_credits(sc, channels, credits, q)
+                size = wire[packets[packet + SIZE]]
+                out, vc, state = route(
+                    rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size,
+                    now, free_at, waiting, room, 1 << vshift,
+                )  # fmt: skip
+                packets[packet + STATE] = state
+                enqueue(
+                    sc, links, channels, packets, ser_of, wheel, occupied, far, p, link, out, vc,
+                    size,
+                )  # fmt: skip
+    return done
 
 
 @njit(**PLAIN_KERNEL)
@@ -161,13 +185,13 @@ def start_phase(a, bucket):
     occupied = a.occupied
     far = a.far
     n_nodes = sc[N_NODES]
-    link = np.int64(wheel[bucket, 1])
+    link = np.int64(wheel[2 * bucket + 1])
     while link >= 0:
-        after = links[link, TRY_NEXT]
-        wheel[bucket, 1] = after
+        after = links[(np.uint64(link) << L_BITS) + TRY_NEXT]
+        wheel[2 * bucket + 1] = after
         if after >= 0:
-            links[after, TRY_PREV] = -1
-        links[link, TRY_TICK] = NONE
+            links[(np.uint64(after) << L_BITS) + TRY_PREV] = -1
+        links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
         if link < n_nodes:
             try_node(
                 sc, links, channels, packets, credits, nodes, ranks, messages, ser_of, wire,
@@ -177,7 +201,7 @@ def start_phase(a, bucket):
             try_link(
                 sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link
             )
-        link = np.int64(wheel[bucket, 1])
+        link = np.int64(wheel[2 * bucket + 1])
 
 
 @njit(**PLAIN_KERNEL)
@@ -197,10 +221,10 @@ def run(a, rt, until, budget):
     sc = a.sc
     wheel = a.wheel
     occupied = a.occupied
-    spare_packets = len(a.packets) - sc[N_NODES]
-    spare_credits = len(a.credits) - sc[N_LINKS]
+    spare_packets = (len(a.packets) // PK_WIDTH) - sc[N_NODES]
+    spare_credits = (len(a.credits) // CR_WIDTH) - sc[N_LINKS]
     spare_far = len(a.far) - sc[N_NODES] - 2 * sc[N_LINKS]
-    mask = len(wheel) - 1
+    mask = (len(wheel) >> 1) - 1
     done = 0
     while True:
         if sc[N_PK] > spare_packets or sc[N_CR] > spare_credits or sc[N_FAR] > spare_far:
@@ -222,9 +246,9 @@ def run(a, rt, until, budget):
         if sc[N_TIMERS] > 0 and a.timers[0, 0] == now:
             rank_phase(pr, now)
         bucket = now & mask
-        if wheel[bucket, 0] >= 0:
+        if wheel[2 * bucket] >= 0:
             done += arrival_phase(a, pr, rt, bucket)
-        if wheel[bucket, 1] >= 0:
+        if wheel[2 * bucket + 1] >= 0:
             start_phase(a, bucket)
-        if wheel[bucket, 0] < 0:  # with no latency at all, packets arrive in the tick they start
+        if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(sc, occupied, bucket)

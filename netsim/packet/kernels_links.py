@@ -6,13 +6,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import PLAIN_KERNEL
-from netsim.packet.kernels_wheel import NONE, add_arrival, add_try
+from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
     BLOCKED,
     BUSY,
     BYTES,
+    CR_BITS,
     CR_BYTES,
     CR_FREE,
     CR_TICK,
@@ -23,17 +24,18 @@ from netsim.packet.tables import (
     FIFO_TAIL,
     FREE_AT,
     HOLDS,
-    LAST_VC,
+    L_BITS,
     LATENCY,
+    M_BITS,
     M_LEFT,
     M_NEXT,
     M_RANK,
     M_TAIL,
     MESSAGE,
+    N_BITS,
     N_CR,
     N_NODES,
     N_PK,
-    N_VCS,
     NEXT,
     NIC_COUNT,
     NIC_HEAD,
@@ -41,8 +43,11 @@ from netsim.packet.tables import (
     NODE,
     NOW,
     PACKETS,
+    PK_BITS,
     PK_FREE,
     PK_USED,
+    Q_BITS,
+    R_BITS,
     READY,
     ROOM,
     ROUTER_LATENCY,
@@ -53,9 +58,11 @@ from netsim.packet.tables import (
     STALLS,
     STATE,
     TO_NODE,
+    UP_TO_LAST,
     VISIT,
     VSHIFT,
     WAITING,
+    WAITING_VCS,
 )
 
 
@@ -63,215 +70,260 @@ from netsim.packet.tables import (
 def take_credits(sc, channels, credits, q):
     """Make the space visible that channel ``q`` has got back by now."""
     now = sc[NOW]
-    c = np.int64(channels[q, CREDIT_HEAD])
-    while c >= 0 and credits[c, CR_TICK] <= now:
-        channels[q, SPACE] += credits[c, CR_BYTES]
-        channels[q, ROOM] += credits[c, CR_BYTES]
-        after = credits[c, NEXT]
-        credits[c, NEXT] = sc[CR_FREE]
-        sc[CR_FREE] = c
-        sc[N_CR] -= 1
+    channel = np.uint64(q) << Q_BITS
+    c = np.int64(channels[channel + CREDIT_HEAD])
+    if c < 0 or credits[(np.uint64(c) << CR_BITS) + CR_TICK] > now:
+        return
+    back = np.int64(0)
+    n = np.int64(0)
+    free = sc[CR_FREE]
+    while c >= 0 and credits[(np.uint64(c) << CR_BITS) + CR_TICK] <= now:
+        row = np.uint64(c) << CR_BITS
+        back += credits[row + CR_BYTES]
+        after = credits[row + NEXT]
+        credits[row + NEXT] = free
+        free = c
+        n += 1
         c = after
-    channels[q, CREDIT_HEAD] = c
+    sc[CR_FREE] = free
+    sc[N_CR] -= n
+    channels[channel + SPACE] += back
+    channels[channel + ROOM] += back
+    channels[channel + CREDIT_HEAD] = c
 
 
 @njit(**PLAIN_KERNEL, inline="always")
 def give_credit(sc, channels, credits, q, tick, size):
     """Channel ``q`` gets ``size`` bytes back at ``tick``; the list stays sorted by tick."""
     c = sc[CR_FREE]
+    row = np.uint64(c) << CR_BITS
     if c >= 0:
-        sc[CR_FREE] = credits[c, NEXT]
+        sc[CR_FREE] = credits[row + NEXT]
     else:
         c = sc[CR_USED]
+        row = np.uint64(c) << CR_BITS
         sc[CR_USED] = c + 1
     sc[N_CR] += 1
-    credits[c, CR_TICK] = tick
-    credits[c, CR_BYTES] = size
-    credits[c, NEXT] = -1
-    head = np.int64(channels[q, CREDIT_HEAD])
+    credits[row + CR_TICK] = tick
+    credits[row + CR_BYTES] = size
+    credits[row + NEXT] = -1
+    channel = np.uint64(q) << Q_BITS
+    head = np.int64(channels[channel + CREDIT_HEAD])
     if head < 0:
-        channels[q, CREDIT_HEAD] = c
-        channels[q, CREDIT_TAIL] = c
+        channels[channel + CREDIT_HEAD] = c
+        channels[channel + CREDIT_TAIL] = c
+        return
+    tail = np.uint64(channels[channel + CREDIT_TAIL]) << CR_BITS
+    if credits[tail + CR_TICK] <= tick:
+        credits[tail + NEXT] = c
+        channels[channel + CREDIT_TAIL] = c
+    elif tick < credits[(np.uint64(head) << CR_BITS) + CR_TICK]:
+        credits[row + NEXT] = head
+        channels[channel + CREDIT_HEAD] = c
     else:
-        tail = np.int64(channels[q, CREDIT_TAIL])
-        if credits[tail, CR_TICK] <= tick:
-            credits[tail, NEXT] = c
-            channels[q, CREDIT_TAIL] = c
-        elif tick < credits[head, CR_TICK]:
-            credits[c, NEXT] = head
-            channels[q, CREDIT_HEAD] = c
-        else:
-            before = head
-            while credits[credits[before, NEXT], CR_TICK] <= tick:
-                before = credits[before, NEXT]
-            credits[c, NEXT] = credits[before, NEXT]
-            credits[before, NEXT] = c
+        before = np.uint64(head) << CR_BITS
+        after = np.uint64(credits[before + NEXT]) << CR_BITS
+        while credits[after + CR_TICK] <= tick:
+            before = after
+            after = np.uint64(credits[before + NEXT]) << CR_BITS
+        credits[row + NEXT] = credits[before + NEXT]
+        credits[before + NEXT] = c
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**PLAIN_KERNEL)
 def when_room(channels, credits, q, size):
     """First tick at which the known credits give ``size`` bytes on ``q``; marks q as blocked."""
-    channels[q, BLOCKED] = 1
-    have = np.int64(channels[q, SPACE])
-    c = np.int64(channels[q, CREDIT_HEAD])
+    channel = np.uint64(q) << Q_BITS
+    channels[channel + BLOCKED] = 1
+    have = np.int64(channels[channel + SPACE])
+    c = np.int64(channels[channel + CREDIT_HEAD])
     while c >= 0:
-        have += credits[c, CR_BYTES]
+        have += credits[(np.uint64(c) << CR_BITS) + CR_BYTES]
         if have >= size:
-            return credits[c, CR_TICK]
-        c = credits[c, NEXT]
+            return credits[(np.uint64(c) << CR_BITS) + CR_TICK]
+        c = credits[(np.uint64(c) << CR_BITS) + NEXT]
     return NONE
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def stall(links, link, now):
-    """The link is free, has a ready packet, and cannot start."""
-    if links[link, STALL_START] < 0:
-        links[link, STALL_START] = now
-        links[link, STALLS] += 1
+def stall(links, row, now):
+    """The link of this row is free, has a ready packet, and cannot start."""
+    if links[row + STALL_START] < 0:
+        links[row + STALL_START] = now
+        links[row + STALLS] += 1
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def occupy(sc, links, channels, packets, link, q, p, ser, size):
-    """What every start does: time, counters, stall and space. Returns the time of arrival."""
+def occupy(sc, links, row, ser, size):
+    """What every start does to its link: time, counters, stall."""
     now = sc[NOW]
-    links[link, FREE_AT] = now + ser
-    links[link, PACKETS] += 1
-    links[link, BYTES] += size
-    links[link, BUSY] += ser
-    if links[link, STALL_START] >= 0:
-        if links[link, STALL_START] == now:
-            links[link, STALLS] -= 1  # began and ended in one tick
-        links[link, STALL_TIME] += now - links[link, STALL_START]
-        links[link, STALL_START] = -1
-    packets[p, HOLDS] = q
-    n_nodes = sc[N_NODES]
-    tick = now + links[link, LATENCY]
-    if link >= n_nodes and link < 2 * n_nodes:
-        return tick + ser
-    channels[q, BLOCKED] = 0
-    channels[q, SPACE] -= size
-    return tick + sc[ROUTER_LATENCY]
+    links[row + FREE_AT] = now + ser
+    links[row + PACKETS] += 1
+    links[row + BYTES] += size
+    links[row + BUSY] += ser
+    since = links[row + STALL_START]
+    if since >= 0:
+        if since == now:
+            links[row + STALLS] -= 1  # began and ended in one tick
+        links[row + STALL_TIME] += now - since
+        links[row + STALL_START] = -1
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def try_node(
     sc, links, channels, packets, credits, nodes, ranks, messages, ser_of, wire, wheel, occupied,
     far, node,
 ):  # fmt: skip
     """Let a node's injection link start a packet if it can."""
     now = sc[NOW]
-    m = nodes[node, NIC_HEAD]
+    row = np.uint64(node) << L_BITS
+    nic = np.uint64(node) << N_BITS
     q = node << sc[VSHIFT]
-    sent = nodes[node, NIC_SENT]
-    last = sent + 1 == nodes[node, NIC_COUNT]
+    channel = np.uint64(q) << Q_BITS
+    m = nodes[nic + NIC_HEAD]
+    message = np.uint64(m) << M_BITS
+    sent = nodes[nic + NIC_SENT]
+    last = sent + 1 == nodes[nic + NIC_COUNT]
     size_class = np.int64(0)
     if last:
-        size_class = np.int64(messages[m, M_TAIL])
+        size_class = np.int64(messages[message + M_TAIL])
     size = wire[size_class]
     # always, not only when space is short: a short list keeps the pool of credits in cache
     take_credits(sc, channels, credits, q)
-    if channels[q, SPACE] < size:
-        stall(links, node, now)
+    if channels[channel + SPACE] < size:
+        stall(links, row, now)
         tick = when_room(channels, credits, q, size)
         if tick != NONE:
             add_try(sc, links, wheel, occupied, far, node, tick)
         return
+    channels[channel + SPACE] -= size
+    channels[channel + ROOM] -= size
+    channels[channel + BLOCKED] = 0
     p = sc[PK_FREE]
+    packet = np.uint64(p) << PK_BITS
     if p >= 0:
-        sc[PK_FREE] = packets[p, NEXT]
+        sc[PK_FREE] = packets[packet + NEXT]
     else:
         p = sc[PK_USED]
+        packet = np.uint64(p) << PK_BITS
         sc[PK_USED] = p + 1
     sc[N_PK] += 1
-    packets[p, MESSAGE] = m
-    packets[p, VISIT] = sent << 16
-    packets[p, STATE] = 0
-    packets[p, SIZE] = size_class
-    packets[p, TO_NODE] = ranks[messages[m, M_RANK], NODE]
-    channels[q, ROOM] -= size
-    ser = ser_of[links[node, BANDWIDTH], size_class]
-    tick = occupy(sc, links, channels, packets, node, q, p, ser, size)
+    packets[packet + MESSAGE] = m
+    packets[packet + VISIT] = sent << 16
+    packets[packet + STATE] = 0
+    packets[packet + SIZE] = size_class
+    packets[packet + HOLDS] = q
+    receiver = np.int64(messages[message + M_RANK])
+    packets[packet + TO_NODE] = ranks[(np.uint64(receiver) << R_BITS) + NODE]
+    ser = ser_of[links[row + BANDWIDTH], size_class]
+    occupy(sc, links, row, ser, size)
+    tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]
     add_arrival(sc, wheel, occupied, far, packets, p, tick)
-    if last:
-        after = np.int64(messages[m, M_NEXT])
-        nodes[node, NIC_HEAD] = after
-        if after >= 0:
-            nodes[node, NIC_SENT] = 0
-            nodes[node, NIC_COUNT] = messages[after, M_LEFT]
+    if not last:
+        nodes[nic + NIC_SENT] = sent + 1
     else:
-        nodes[node, NIC_SENT] = sent + 1
-    if nodes[node, NIC_HEAD] >= 0:
-        add_try(sc, links, wheel, occupied, far, node, now + ser)
+        m = np.int64(messages[message + M_NEXT])
+        nodes[nic + NIC_HEAD] = m
+        if m < 0:
+            return
+        nodes[nic + NIC_SENT] = 0
+        nodes[nic + NIC_COUNT] = messages[(np.uint64(m) << M_BITS) + M_LEFT]
+    add_try(sc, links, wheel, occupied, far, node, now + ser)
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def try_link(sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link):
-    """Let a router's link start a packet if it can; round-robin over its channels."""
+    """Let a router's link start a packet if it can; round-robin over its waiting channels."""
     now = sc[NOW]
     vshift = sc[VSHIFT]
-    n_vcs = sc[N_VCS]
-    if link < 2 * sc[N_NODES]:
-        n_vcs = 1
-    vc = links[link, LAST_VC]
+    row = np.uint64(link) << L_BITS
+    # channels after the one served last come first, then those up to it
+    waiting = links[row + WAITING_VCS]
+    up_to_last = links[row + UP_TO_LAST]
+    left = waiting & ~up_to_last
+    rest = waiting & up_to_last
     wake = NONE
     ready = False
-    for _ in range(n_vcs):
-        vc += 1
-        if vc >= n_vcs:
-            vc = 0
+    while True:
+        if left == 0:
+            if rest == 0:
+                break
+            left = rest
+            rest = np.int64(0)
+        vc = low_bit(np.uint64(left))
+        left &= left - 1
         q = (link << vshift) | vc
-        p = np.int64(channels[q, FIFO_HEAD])
-        if p < 0:
-            continue
-        if packets[p, READY] > now:
-            wake = min(wake, packets[p, READY])
+        channel = np.uint64(q) << Q_BITS
+        p = np.int64(channels[channel + FIFO_HEAD])
+        packet = np.uint64(p) << PK_BITS
+        if packets[packet + READY] > now:
+            wake = min(wake, packets[packet + READY])
             continue
         ready = True
-        size_class = packets[p, SIZE]
+        size_class = packets[packet + SIZE]
         size = wire[size_class]
-        take_credits(sc, channels, credits, q)
-        if channels[q, SPACE] < size:
-            wake = min(wake, when_room(channels, credits, q, size))
-            continue
-        links[link, LAST_VC] = vc
-        channels[q, FIFO_HEAD] = packets[p, NEXT]
-        came_from = packets[p, HOLDS]
-        ser = ser_of[links[link, BANDWIDTH], size_class]
-        tick = occupy(sc, links, channels, packets, link, q, p, ser, size)
+        ser = ser_of[links[row + BANDWIDTH], size_class]
+        tick = now + links[row + LATENCY]
+        if link < 2 * sc[N_NODES]:
+            tick += ser
+        else:
+            take_credits(sc, channels, credits, q)
+            if channels[channel + SPACE] < size:
+                wake = min(wake, when_room(channels, credits, q, size))
+                continue
+            channels[channel + SPACE] -= size
+            channels[channel + BLOCKED] = 0
+            tick += sc[ROUTER_LATENCY]
+        after = packets[packet + NEXT]
+        channels[channel + FIFO_HEAD] = after
+        if after < 0:
+            waiting &= ~(np.int64(1) << vc)
+            links[row + WAITING_VCS] = waiting
+        links[row + UP_TO_LAST] = (np.int64(2) << vc) - 1
+        links[row + WAITING] -= ser
+        came_from = packets[packet + HOLDS]
+        packets[packet + HOLDS] = q
+        occupy(sc, links, row, ser, size)
         add_arrival(sc, wheel, occupied, far, packets, p, tick)
-        links[link, WAITING] -= ser
         feeder = came_from >> vshift
-        back = now + ser + links[feeder, LATENCY]
+        feeder_row = np.uint64(feeder) << L_BITS
+        back = now + ser + links[feeder_row + LATENCY]
         give_credit(sc, channels, credits, came_from, back, size)
-        if channels[came_from, BLOCKED]:
-            add_try(sc, links, wheel, occupied, far, feeder, max(back, links[feeder, FREE_AT]))
-        if links[link, WAITING] > 0:
+        if channels[(np.uint64(came_from) << Q_BITS) + BLOCKED]:
+            tick = max(back, links[feeder_row + FREE_AT])
+            add_try(sc, links, wheel, occupied, far, feeder, tick)
+        if waiting != 0:
             add_try(sc, links, wheel, occupied, far, link, now + ser)
         return
     if ready:
-        stall(links, link, now)
+        stall(links, row, now)
     if wake != NONE:
         add_try(sc, links, wheel, occupied, far, link, wake)
 
 
-@njit(**PLAIN_KERNEL, inline="always")
+@njit(**HOT_KERNEL)
 def enqueue(
     sc, links, channels, packets, ser_of, wheel, occupied, far, p, came_over, link, vc, size
 ):
     """Let a routed packet wait for (link, vc)."""
     now = sc[NOW]
-    q = (link << sc[VSHIFT]) | vc
-    size_class = packets[p, SIZE]
-    ser_out = ser_of[links[link, BANDWIDTH], size_class]
-    ready = now + max(0, ser_of[links[came_over, BANDWIDTH], size_class] - ser_out)
-    packets[p, READY] = ready
-    packets[p, NEXT] = -1
-    links[link, WAITING] += ser_out
+    row = np.uint64(link) << L_BITS
+    packet = np.uint64(p) << PK_BITS
+    size_class = packets[packet + SIZE]
+    ser_out = ser_of[links[row + BANDWIDTH], size_class]
+    ser_in = ser_of[links[(np.uint64(came_over) << L_BITS) + BANDWIDTH], size_class]
+    ready = now + max(0, ser_in - ser_out)
+    packets[packet + READY] = ready
+    packets[packet + NEXT] = -1
+    links[row + WAITING] += ser_out
+    channel = np.uint64((link << sc[VSHIFT]) | vc) << Q_BITS
     if link >= 2 * sc[N_NODES]:
-        channels[q, ROOM] -= size
-    if channels[q, FIFO_HEAD] < 0:
-        channels[q, FIFO_HEAD] = p
-        add_try(sc, links, wheel, occupied, far, link, max(ready, links[link, FREE_AT]))
+        channels[channel + ROOM] -= size
+    if channels[channel + FIFO_HEAD] < 0:
+        channels[channel + FIFO_HEAD] = p
+        links[row + WAITING_VCS] |= np.int64(1) << vc
+        add_try(sc, links, wheel, occupied, far, link, max(ready, links[row + FREE_AT]))
     else:
-        packets[channels[q, FIFO_TAIL], NEXT] = p
-    channels[q, FIFO_TAIL] = p
+        tail = np.int64(channels[channel + FIFO_TAIL])
+        packets[(np.uint64(tail) << PK_BITS) + NEXT] = p
+    channels[channel + FIFO_TAIL] = p

@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from netsim.kernels_options import PLAIN_KERNEL
+from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_wheel import add_try, heap_push
 from netsim.packet.tables import (
     ARRIVED,
@@ -24,10 +25,13 @@ from netsim.packet.tables import (
     FREE_AT,
     HAS_COMPUTE,
     HAS_RECV_COST,
+    L_BITS,
+    M_BITS,
     M_LEFT,
     M_NEXT,
     M_RANK,
     M_STEP,
+    N_BITS,
     N_TIMERS,
     NEED,
     NIC_COUNT,
@@ -36,12 +40,14 @@ from netsim.packet.tables import (
     NIC_TAIL,
     NODE,
     NOW,
+    R_BITS,
     READY_HEAD,
     READY_NEXT,
     READY_TAIL,
     RECORD,
     RECV_HEAD,
     RECV_TAIL,
+    S_BITS,
     SEND_OVERHEAD,
     SENDING,
     STEP,
@@ -84,40 +90,50 @@ def add_timer(pr, rank, tick):
 @njit(**PLAIN_KERNEL, inline="always")
 def count(sc, ranks, messages, steps, m):
     """Count a message toward its step; a rank that waited for it goes on the list."""
-    s = messages[m, M_STEP]
-    steps[s, ARRIVED] += 1
-    r = messages[m, M_RANK]
-    if ranks[r, WAIT] and ranks[r, STEP] == s and steps[s, ARRIVED] >= steps[s, NEED]:
-        ranks[r, WAIT] = 0
-        ranks[r, READY_NEXT] = -1
+    message = np.uint64(m) << M_BITS
+    s = messages[message + M_STEP]
+    step = np.uint64(s) << S_BITS
+    steps[step + ARRIVED] += 1
+    r = messages[message + M_RANK]
+    rank = np.uint64(r) << R_BITS
+    if (
+        ranks[rank + WAIT]
+        and ranks[rank + STEP] == s
+        and steps[step + ARRIVED] >= steps[step + NEED]
+    ):
+        ranks[rank + WAIT] = 0
+        ranks[rank + READY_NEXT] = -1
         if sc[READY_HEAD] < 0:
             sc[READY_HEAD] = r
         else:
-            ranks[sc[READY_TAIL], READY_NEXT] = r
+            ranks[(np.uint64(sc[READY_TAIL]) << R_BITS) + READY_NEXT] = r
         sc[READY_TAIL] = r
 
 
 @njit(**PLAIN_KERNEL)
 def queue_receive(pr, m):
     """A message whose receipt costs time waits for its rank's processor."""
+    message = np.uint64(m) << M_BITS
     ranks = pr.ranks
     messages = pr.messages
-    r = messages[m, M_RANK]
-    messages[m, M_NEXT] = -1
-    if ranks[r, RECV_HEAD] < 0:
-        ranks[r, RECV_HEAD] = m
+    r = messages[message + M_RANK]
+    rank = np.uint64(r) << R_BITS
+    messages[message + M_NEXT] = -1
+    if ranks[rank + RECV_HEAD] < 0:
+        ranks[rank + RECV_HEAD] = m
     else:
-        messages[ranks[r, RECV_TAIL], M_NEXT] = m
-    ranks[r, RECV_TAIL] = m
-    if ranks[r, CPU] == IDLE and not ranks[r, BEGIN]:
+        messages[(np.uint64(ranks[rank + RECV_TAIL]) << M_BITS) + M_NEXT] = m
+    ranks[rank + RECV_TAIL] = m
+    if ranks[rank + CPU] == IDLE and not ranks[rank + BEGIN]:
         start_receive(pr, r)
 
 
 @njit(**PLAIN_KERNEL)
 def start_receive(pr, r):
     """The free processor takes the first queued arrival."""
-    pr.ranks[r, CPU] = RECEIVE
-    add_timer(pr, r, pr.sc[NOW] + pr.recv_cost[pr.ranks[r, RECV_HEAD]])
+    rank = np.uint64(r) << R_BITS
+    pr.ranks[rank + CPU] = RECEIVE
+    add_timer(pr, r, pr.sc[NOW] + pr.recv_cost[pr.ranks[rank + RECV_HEAD]])
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -134,65 +150,71 @@ def deliver(pr, m):
 @njit(**PLAIN_KERNEL, inline="always")
 def post(pr, m, node):
     """Put message ``m`` into the node's queue, or hand it over if the receiver is local."""
+    nic = np.uint64(node) << N_BITS
+    message = np.uint64(m) << M_BITS
     sc = pr.sc
     nodes = pr.nodes
     messages = pr.messages
     now = sc[NOW]
     if sc[RECORD]:
         pr.message_post[m] = now
-    if pr.ranks[messages[m, M_RANK], NODE] == node:
+    if pr.ranks[(np.uint64(messages[message + M_RANK]) << R_BITS) + NODE] == node:
         deliver(pr, m)
     else:
-        messages[m, M_NEXT] = -1
-        if nodes[node, NIC_HEAD] < 0:
-            nodes[node, NIC_HEAD] = m
-            nodes[node, NIC_SENT] = 0
-            nodes[node, NIC_COUNT] = messages[m, M_LEFT]
-            tick = max(now, pr.links[node, FREE_AT])
+        messages[message + M_NEXT] = -1
+        if nodes[nic + NIC_HEAD] < 0:
+            nodes[nic + NIC_HEAD] = m
+            nodes[nic + NIC_SENT] = 0
+            nodes[nic + NIC_COUNT] = messages[message + M_LEFT]
+            tick = max(now, pr.links[(np.uint64(node) << L_BITS) + FREE_AT])
             add_try(sc, pr.links, pr.wheel, pr.occupied, pr.far, node, tick)
         else:
-            messages[nodes[node, NIC_TAIL], M_NEXT] = m
-        nodes[node, NIC_TAIL] = m
+            messages[(np.uint64(nodes[nic + NIC_TAIL]) << M_BITS) + M_NEXT] = m
+        nodes[nic + NIC_TAIL] = m
 
 
 @njit(**PLAIN_KERNEL, inline="always")
 def next_step(sc, ranks, r):
     """Leave the present step: ask for the next one, or be done."""
-    s = ranks[r, STEP] + 1
-    ranks[r, STEP] = s
-    if s == ranks[r, STEP_END]:
-        ranks[r, FINISH] = sc[NOW]
+    rank = np.uint64(r) << R_BITS
+    s = ranks[rank + STEP] + 1
+    ranks[rank + STEP] = s
+    if s == ranks[rank + STEP_END]:
+        ranks[rank + FINISH] = sc[NOW]
     else:
-        ranks[r, BEGIN] = 1
+        ranks[rank + BEGIN] = 1
 
 
 @njit(**PLAIN_KERNEL, inline="always")
 def leave_or_wait(sc, ranks, steps, r):
     """All sends are posted: leave the step if its messages are here, else wait."""
-    s = ranks[r, STEP]
-    if steps[s, ARRIVED] >= steps[s, NEED]:
+    rank = np.uint64(r) << R_BITS
+    s = ranks[rank + STEP]
+    step = np.uint64(s) << S_BITS
+    if steps[step + ARRIVED] >= steps[step + NEED]:
         next_step(sc, ranks, r)
     else:
-        ranks[r, WAIT] = 1
+        ranks[rank + WAIT] = 1
 
 
 @njit(**PLAIN_KERNEL)
 def run_rank(pr, r):
     """Use a free processor until it has to wait or is busy for a time."""
+    rank = np.uint64(r) << R_BITS
     sc = pr.sc
     ranks = pr.ranks
-    node = ranks[r, NODE]
+    node = ranks[rank + NODE]
     while True:
-        if ranks[r, RECV_HEAD] >= 0:
+        if ranks[rank + RECV_HEAD] >= 0:
             start_receive(pr, r)
             return
-        if not ranks[r, BEGIN]:
-            ranks[r, CPU] = IDLE
+        if not ranks[rank + BEGIN]:
+            ranks[rank + CPU] = IDLE
             return
-        ranks[r, BEGIN] = 0
-        s = ranks[r, STEP]
+        ranks[rank + BEGIN] = 0
+        s = ranks[rank + STEP]
         if sc[HAS_COMPUTE] and pr.compute[s] > 0:
-            ranks[r, CPU] = COMPUTE
+            ranks[rank + CPU] = COMPUTE
             add_timer(pr, r, sc[NOW] + pr.compute[s])
             return
         if not post_sends(pr, r, node):
@@ -202,16 +224,20 @@ def run_rank(pr, r):
 @njit(**PLAIN_KERNEL)
 def post_sends(pr, r, node):
     """Post the sends of the present step. False if the processor stays busy with them."""
+    rank = np.uint64(r) << R_BITS
     sc = pr.sc
-    s = pr.ranks[r, STEP]
-    first = np.int64(pr.steps[s, FIRST_SEND])
-    last = np.int64(pr.steps[s + 1, FIRST_SEND])
+    s = pr.ranks[rank + STEP]
+    first = np.int64(pr.steps[(np.uint64(s) << S_BITS) + FIRST_SEND])
+    last = np.int64(pr.steps[((s + 1) << S_BITS) + FIRST_SEND])
     # the processor counts as busy while it posts: a local answer must not start work on it
-    pr.ranks[r, CPU] = SEND
+    pr.ranks[rank + CPU] = SEND
     if sc[SEND_OVERHEAD] > 0 and first < last:
-        pr.ranks[r, SENDING] = first
+        pr.ranks[rank + SENDING] = first
         add_timer(pr, r, sc[NOW] + sc[SEND_OVERHEAD])
         return False
+    # what this rank will need when it goes on
+    prefetch(pr.messages, np.uint64(last + 1) << M_BITS)
+    prefetch(pr.steps, np.uint64(s + 4) << S_BITS)
     for m in range(first, last):
         post(pr, m, node)
     leave_or_wait(sc, pr.ranks, pr.steps, r)
@@ -221,34 +247,40 @@ def post_sends(pr, r, node):
 @njit(**PLAIN_KERNEL)
 def on_timer(pr, r):
     """The processor of rank ``r`` has done what it was at."""
+    rank = np.uint64(r) << R_BITS
     sc = pr.sc
     ranks = pr.ranks
     sc[END] = sc[NOW]
-    node = ranks[r, NODE]
-    doing = ranks[r, CPU]
+    node = ranks[rank + NODE]
+    doing = ranks[rank + CPU]
     if doing == START:
-        if ranks[r, STEP] == ranks[r, STEP_END]:
-            ranks[r, FINISH] = sc[NOW]
+        if ranks[rank + STEP] == ranks[rank + STEP_END]:
+            ranks[rank + FINISH] = sc[NOW]
         else:
-            ranks[r, BEGIN] = 1
+            ranks[rank + BEGIN] = 1
     elif doing == COMPUTE:
         if not post_sends(pr, r, node):
             return
     elif doing == SEND:
-        m = ranks[r, SENDING]
+        m = ranks[rank + SENDING]
         post(pr, m, node)
-        if m + 1 < pr.steps[ranks[r, STEP] + 1, FIRST_SEND]:
-            ranks[r, SENDING] = m + 1
+        if m + 1 < pr.steps[((ranks[rank + STEP] + 1) << S_BITS) + FIRST_SEND]:
+            ranks[rank + SENDING] = m + 1
             add_timer(pr, r, sc[NOW] + sc[SEND_OVERHEAD])
             return
         leave_or_wait(sc, ranks, pr.steps, r)
     else:  # RECEIVE
-        m = ranks[r, RECV_HEAD]
-        ranks[r, RECV_HEAD] = pr.messages[m, M_NEXT]
-        s = pr.messages[m, M_STEP]
-        pr.steps[s, ARRIVED] += 1
-        if ranks[r, WAIT] and ranks[r, STEP] == s and pr.steps[s, ARRIVED] >= pr.steps[s, NEED]:
-            ranks[r, WAIT] = 0
+        m = ranks[rank + RECV_HEAD]
+        ranks[rank + RECV_HEAD] = pr.messages[(np.uint64(m) << M_BITS) + M_NEXT]
+        s = pr.messages[(np.uint64(m) << M_BITS) + M_STEP]
+        step = np.uint64(s) << S_BITS
+        pr.steps[step + ARRIVED] += 1
+        if (
+            ranks[rank + WAIT]
+            and ranks[rank + STEP] == s
+            and pr.steps[step + ARRIVED] >= pr.steps[step + NEED]
+        ):
+            ranks[rank + WAIT] = 0
             next_step(sc, ranks, r)
     run_rank(pr, r)
 
@@ -260,7 +292,8 @@ def run_ready(pr):
     ranks = pr.ranks
     while sc[READY_HEAD] >= 0:
         r = sc[READY_HEAD]
-        sc[READY_HEAD] = ranks[r, READY_NEXT]
+        rank = np.uint64(r) << R_BITS
+        sc[READY_HEAD] = ranks[rank + READY_NEXT]
         next_step(sc, ranks, r)
-        if ranks[r, CPU] == IDLE:
+        if ranks[rank + CPU] == IDLE:
             run_rank(pr, r)

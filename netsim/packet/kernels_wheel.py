@@ -12,12 +12,14 @@ import numpy as np
 from numba import njit
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 from netsim.packet.tables import (
+    L_BITS,
     MASK,
     N_FAR,
     NEXT,
     NOW,
+    PK_BITS,
     TRY_NEXT,
     TRY_PREV,
     TRY_TICK,
@@ -134,36 +136,36 @@ def add_arrival(sc, wheel, occupied, far, packets, p, tick):
     """Let packet ``p`` arrive at ``tick``."""
     if tick - sc[NOW] <= sc[MASK]:
         bucket = mark(sc, occupied, tick)
-        packets[p, NEXT] = wheel[bucket, 0]
-        wheel[bucket, 0] = p
+        packets[(np.uint64(p) << PK_BITS) + NEXT] = wheel[2 * bucket]
+        wheel[2 * bucket] = p
     else:
         heap_push(far, sc[N_FAR], tick, np.int64(p) << 1)
         sc[N_FAR] += 1
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def move_try(sc, links, wheel, occupied, far, link, tick):
     """Set the try of ``link`` to ``tick``, taking it out of its bucket if it is in one."""
-    before = links[link, TRY_PREV]
-    if links[link, TRY_TICK] != NONE and before != FAR:
-        after = links[link, TRY_NEXT]
+    before = links[(np.uint64(link) << L_BITS) + TRY_PREV]
+    if links[(np.uint64(link) << L_BITS) + TRY_TICK] != NONE and before != FAR:
+        after = links[(np.uint64(link) << L_BITS) + TRY_NEXT]
         if before >= 0:
-            links[before, TRY_NEXT] = after
+            links[(np.uint64(before) << L_BITS) + TRY_NEXT] = after
         else:
-            wheel[links[link, TRY_TICK] & sc[MASK], 1] = after
+            wheel[2 * (links[(np.uint64(link) << L_BITS) + TRY_TICK] & sc[MASK]) + 1] = after
         if after >= 0:
-            links[after, TRY_PREV] = before
-    links[link, TRY_TICK] = tick
+            links[(np.uint64(after) << L_BITS) + TRY_PREV] = before
+    links[(np.uint64(link) << L_BITS) + TRY_TICK] = tick
     if tick - sc[NOW] <= sc[MASK]:
         bucket = mark(sc, occupied, tick)
-        head = np.int64(wheel[bucket, 1])
-        links[link, TRY_NEXT] = head
-        links[link, TRY_PREV] = -1
+        head = np.int64(wheel[2 * bucket + 1])
+        links[(np.uint64(link) << L_BITS) + TRY_NEXT] = head
+        links[(np.uint64(link) << L_BITS) + TRY_PREV] = -1
         if head >= 0:
-            links[head, TRY_PREV] = link
-        wheel[bucket, 1] = link
+            links[(np.uint64(head) << L_BITS) + TRY_PREV] = link
+        wheel[2 * bucket + 1] = link
     else:
-        links[link, TRY_PREV] = FAR
+        links[(np.uint64(link) << L_BITS) + TRY_PREV] = FAR
         heap_push(far, sc[N_FAR], tick, (np.int64(link) << 1) | 1)
         sc[N_FAR] += 1
 
@@ -171,7 +173,7 @@ def move_try(sc, links, wheel, occupied, far, link, tick):
 @njit(**PLAIN_KERNEL, inline="always")
 def add_try(sc, links, wheel, occupied, far, link, tick):
     """Make sure that ``link`` is tried at ``tick`` or before."""
-    if tick < links[link, TRY_TICK]:
+    if tick < links[(np.uint64(link) << L_BITS) + TRY_TICK]:
         move_try(sc, links, wheel, occupied, far, link, tick)
 
 
@@ -187,24 +189,9 @@ def bring_near(sc, links, wheel, occupied, far, packets):
             add_arrival(sc, wheel, occupied, far, packets, item >> 1, tick)
         else:
             link = item >> 1
-            if links[link, TRY_PREV] == FAR and links[link, TRY_TICK] == tick:
-                links[link, TRY_TICK] = NONE
+            if (
+                links[(np.uint64(link) << L_BITS) + TRY_PREV] == FAR
+                and links[(np.uint64(link) << L_BITS) + TRY_TICK] == tick
+            ):
+                links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
                 move_try(sc, links, wheel, occupied, far, link, tick)
-
-
-@njit(**PLAIN_KERNEL)
-def sort_batch(a, first):
-    """Sort ``a[first:]`` in place (Shell's gaps; mostly tiny, mostly sorted)."""
-    n = len(a) - first
-    gap = 1
-    while gap < n // 9:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(first + gap, len(a)):
-            v = a[i]
-            j = i
-            while j - gap >= first and a[j - gap] > v:
-                a[j] = a[j - gap]
-                j -= gap
-            a[j] = v
-        gap //= 3

@@ -21,38 +21,48 @@ I64 = NDArray[np.int64]
  ROOM_VC, HAS_COMPUTE, HAS_RECV_COST, RECORD) = range(25)  # fmt: skip
 N_SCALARS = 32
 
-# links: L[link, ...]; what is looked at without a start comes first, in one cache line
-(FREE_AT, WAITING, TRY_TICK, TRY_NEXT, TRY_PREV, LATENCY, BANDWIDTH, DST,
- LAST_VC, STALL_START, PACKETS, BYTES, BUSY, STALLS, STALL_TIME) = range(15)  # fmt: skip
-L_WIDTH = 16
+
+def _fields(n: int) -> tuple[np.uint64, ...]:
+    """Column numbers: unsigned, so that compiled indexing need not look for negative ones."""
+    return tuple(np.uint64(i) for i in range(n))
+
+
+# links: L[link, ...]; what is looked at without a start comes first, in one cache line.
+# UP_TO_LAST is a mask of the channels up to the one served last, WAITING_VCS of those in whose
+# FIFO packets wait.
+(FREE_AT, WAITING, TRY_TICK, TRY_NEXT, TRY_PREV, LATENCY, BANDWIDTH, DST, UP_TO_LAST,
+ STALL_START, PACKETS, BYTES, BUSY, STALLS, STALL_TIME, WAITING_VCS) = _fields(16)  # fmt: skip
+L_BITS, L_WIDTH = np.uint64(4), 16
 
 # channels: Q[link << VSHIFT | vc, ...] (int32); SPACE and ROOM of ejection links never change
-FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_HEAD, CREDIT_TAIL, BLOCKED = range(7)
-Q_WIDTH = 8
+FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_HEAD, CREDIT_TAIL, BLOCKED = _fields(7)
+Q_BITS, Q_WIDTH = np.uint64(3), 8
 
 # packets: PK[packet, ...]; VISIT is packet number << 16 | routers visited; HOLDS is the
 # channel whose buffer (or link, on its way) the packet occupies
-NEXT, MESSAGE, VISIT, STATE, HOLDS, READY, SIZE, TO_NODE = range(8)
+NEXT, MESSAGE, VISIT, STATE, HOLDS, READY, SIZE, TO_NODE = _fields(8)
+PK_BITS, PK_WIDTH = np.uint64(3), 8
 
 # credits: CR[credit, ...] (NEXT is 0 here too)
-CR_TICK, CR_BYTES = 1, 2
-CR_WIDTH = 4
+_, CR_TICK, CR_BYTES = _fields(3)
+CR_BITS, CR_WIDTH = np.uint64(2), 4
 
 # nodes: N[node, ...]
-NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = range(4)
+NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = _fields(4)
+N_BITS, N_WIDTH = np.uint64(2), 4
 
 # ranks: R[rank, ...]
 (STEP, STEP_END, CPU, BEGIN, WAIT, SENDING, RECV_HEAD, RECV_TAIL, FINISH, READY_NEXT,
- NODE) = range(11)  # fmt: skip
-R_WIDTH = 12
+ NODE) = _fields(11)  # fmt: skip
+R_BITS, R_WIDTH = np.uint64(4), 16
 
 # messages: M[message, ...] (int32)
-M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP = range(5)
-M_WIDTH = 8
+M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP = _fields(5)
+M_BITS, M_WIDTH = np.uint64(3), 8
 
 # steps: S[step, ...] (int32); one row more than there are steps, for the last FIRST_SEND
-ARRIVED, NEED, FIRST_SEND = range(3)
-S_WIDTH = 4
+ARRIVED, NEED, FIRST_SEND = _fields(3)
+S_BITS, S_WIDTH = np.uint64(2), 4
 
 
 class Arrays(NamedTuple):
@@ -71,7 +81,8 @@ class Arrays(NamedTuple):
     wire : (size classes,) bytes
     wheel : (ticks, 2) int32: first arriving packet, first link to try
     occupied : words of bits over the wheel's buckets, then words of bits over those words
-    batch : (n_links + 1,) scratch
+    arriving : (n_links,) the packet that arrives over a link in this tick
+    marked : words of bits over the links with such a packet, then words over those words
     timers, far : heaps of (tick, item)
     out_ptr, out_link : router-to-router links that leave each router
     """
@@ -93,8 +104,29 @@ class Arrays(NamedTuple):
     wire: I64
     wheel: I32
     occupied: NDArray[np.uint64]
-    batch: I64
+    arriving: I32
+    marked: NDArray[np.uint64]
     timers: I64
     far: I64
     out_ptr: I32
     out_link: I32
+
+
+ROWS: dict[str, int] = {
+    "links": L_WIDTH,
+    "channels": Q_WIDTH,
+    "packets": PK_WIDTH,
+    "credits": CR_WIDTH,
+    "nodes": N_WIDTH,
+    "ranks": R_WIDTH,
+    "messages": M_WIDTH,
+    "steps": S_WIDTH,
+    "wheel": 2,
+}
+"""Arrays of rows and their widths. Kernels get them flat: ``links[(link << L_BITS) + FREE_AT]``
+costs a shift, ``links[link, FREE_AT]`` a multiplication by a stride that must be loaded."""
+
+
+def flat(arrays: Arrays) -> Arrays:
+    """The same memory with all rows in one dimension, as the kernels want it."""
+    return arrays._replace(**{name: getattr(arrays, name).reshape(-1) for name in ROWS})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL
 from netsim.routing.kernels_dragonfly import MINIMAL, UGAL_G, route_dragonfly
 from netsim.routing.kernels_fattree import ADAPTIVE, D_MOD_K, route_fattree
 from netsim.routing.kernels_torus import route_torus
@@ -13,7 +13,7 @@ from netsim.routing.kernels_torus import route_torus
 SHORTEST_PATH = 1
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def route(rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, room, nv):  # type: ignore[no-untyped-def]
     """Where a packet goes next.
 

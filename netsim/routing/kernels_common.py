@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL
 from netsim.routing.kernels_chance import below, mix64
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def draw(key, i, n):  # type: ignore[no-untyped-def]
     """The ``i``-th number in 0..n-1 that a key gives; 0 without drawing if n is 1."""
     if n <= 1:
@@ -17,7 +17,7 @@ def draw(key, i, n):  # type: ignore[no-untyped-def]
     return below(mix64(np.uint64(key) + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)), n)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def load_of(link, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """Ticks until the link could start one more packet, were there no credit stalls."""
     return max(np.int64(0), free_at[link] - now) + waiting[link]

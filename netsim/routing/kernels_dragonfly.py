@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL
 from netsim.routing.kernels_common import draw, load_of
 
 MINIMAL, VALIANT, UGAL_L, UGAL_G = 10, 11, 12, 13
@@ -13,14 +13,14 @@ MINIMAL, VALIANT, UGAL_L, UGAL_G = 10, 11, 12, 13
 BIAS, A, G, K, LOCAL_PER_GROUP, FIRST_LOCAL, FIRST_GLOBAL, N_ROUTERS, N_GLOBAL, BITS = range(10)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def _local_hops(rt, group, r, t):  # type: ignore[no-untyped-def]
     a = rt.params[A]
     base = group * a
     return np.int64(rt.table_a[a * a + (r - base) * a + (t - base)])
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def _local_link(rt, group, r, t):  # type: ignore[no-untyped-def]
     a = rt.params[A]
     base = group * a
@@ -28,30 +28,30 @@ def _local_link(rt, group, r, t):  # type: ignore[no-untyped-def]
     return rt.params[FIRST_LOCAL] + group * rt.params[LOCAL_PER_GROUP] + offset
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def _pair_link(rt, src, dst, copy):  # type: ignore[no-untyped-def]
     p = rt.params
     return np.int64(rt.table_b[((p[N_ROUTERS] + src) * p[G] + dst) * p[K] + copy])
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def _sender(rt, link):  # type: ignore[no-untyped-def]
     return np.int64(rt.table_c[rt.params[N_ROUTERS] + link - rt.params[FIRST_GLOBAL]])
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def _receiver(rt, link):  # type: ignore[no-untyped-def]
     p = rt.params
     return np.int64(rt.table_c[p[N_ROUTERS] + p[N_GLOBAL] + link - p[FIRST_GLOBAL]])
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def _toward(rt, router, group, copy):  # type: ignore[no-untyped-def]
     """The next link from a router toward its group's ``copy``-th link to a group."""
     return np.int64(rt.table_b[(router * rt.params[G] + group) * rt.params[K] + copy])
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def _decide(rt, router, here, target, dst_router, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """The plan: the group to go to first, and which copies of the links to take."""
     p = rt.params
@@ -95,7 +95,7 @@ def _decide(rt, router, here, target, dst_router, key, now, free_at, waiting):  
     return plan_val
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def route_dragonfly(rt, router, dst_router, state, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """Next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL
 from netsim.routing.kernels_common import load_of
 
 D_MOD_K, ADAPTIVE = 20, 21
@@ -13,7 +13,7 @@ D_MOD_K, ADAPTIVE = 20, 21
 M2, W2, W3, N_LEAVES, FIRST_L2_POD, FIRST_SPINE, UP1, DOWN1, UP2, DOWN2 = range(1, 11)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def _least_loaded(first, count, start, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """The least loaded of links first..first+count-1; ties: the first from start on."""
     best = first + start
@@ -31,7 +31,7 @@ def _least_loaded(first, count, start, now, free_at, waiting):  # type: ignore[n
     return best
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def route_fattree(rt, router, dst_router, dst_node, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """Next link of a packet that is not yet at its destination's leaf."""
     p = rt.params

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL
 from netsim.routing.kernels_common import load_of
 
 DIMENSION_ORDER, MINIMAL_ADAPTIVE = 30, 31
@@ -13,7 +13,7 @@ DIMENSION_ORDER, MINIMAL_ADAPTIVE = 30, 31
 N_DIMS, N_ESCAPE, LENGTHS = 1, 2, 3
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv):  # type: ignore[no-untyped-def]
     """Next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params

@@ -1,0 +1,249 @@
+"""Placements over pods in whole leaves, for LaaS and Jigsaw (see `kernels_bits`).
+
+``give_up`` as in `kernels_two_level`, with pods in the place of leaves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, lowest, popcount
+
+Flags = NDArray[np.bool_]
+
+
+@njit(cache=True)
+def remainder_pod(
+    r: int,
+    Lr: int,
+    nr: int,
+    m2: int,
+    w2: int,
+    free: Ints,
+    is_whole: Flags,
+    whole: Ints,
+    up: Ints,
+    spine: Ints,
+    common: Ints,
+) -> tuple[bool, int, Word]:
+    """Can pod r hold Lr whole leaves and nr nodes more? (fits, remainder leaf, positions).
+
+    ``positions`` is the mask of L2 positions with a spine for the remainder leaf.
+    """
+    positions: Word = 0
+    if whole[r] < Lr:
+        return False, -1, positions
+    for i in range(w2):
+        c = popcount(common[i] & spine[r * w2 + i])
+        if c < Lr:
+            return False, -1, positions
+        if c > Lr:
+            positions |= 1 << i
+    if nr == 0:
+        return True, -1, positions
+    if popcount(positions) < nr:
+        return False, -1, positions
+    # The first pair in the order of Algorithm 1: sets of whole leaves in lexicographic
+    # order, then the first other leaf that fits. The first set is the Lr lowest whole leaves;
+    # if only leaves of that set fit, the first set without one of them lacks the last.
+    seen = 0
+    inside = -1
+    for leaf in range(r * m2, (r + 1) * m2):
+        if is_whole[leaf]:
+            seen += 1
+        if free[leaf] >= nr and popcount(up[leaf] & positions) >= nr:
+            if is_whole[leaf] and seen <= Lr:
+                if whole[r] > Lr:
+                    inside = leaf
+            else:
+                return True, leaf, positions
+    return inside >= 0, inside, positions
+
+
+@njit(cache=True)
+def plan_pods(
+    T: int,
+    L: int,
+    Lr: int,
+    nr: int,
+    rest_pod: int,
+    rest_leaf: int,
+    positions: Word,
+    chosen: Ints,
+    common: Ints,
+    m1: int,
+    m2: int,
+    w2: int,
+    is_whole: Flags,
+    up: Ints,
+    spine: Ints,
+    plan: Plan,
+) -> tuple[int, int]:
+    """Write the plan of T pods with L whole leaves and the remainder: (leaves, L2 switches)."""
+    full = (1 << w2) - 1
+    alone = T == 1 and rest_pod < 0
+    rest_up = lowest(up[rest_leaf] & positions, nr) if nr > 0 else 0
+    a = 0
+    b = 0
+    for j in range(T):
+        left = L
+        leaf = chosen[j] * m2
+        while left > 0:
+            if is_whole[leaf]:
+                plan.leaf[a] = leaf
+                plan.taken[a] = m1
+                plan.up[a] = 0 if alone and L == 1 else full
+                a += 1
+                left -= 1
+            leaf += 1
+    if rest_pod >= 0:
+        left = Lr
+        leaf = rest_pod * m2
+        while left > 0:
+            if is_whole[leaf] and leaf != rest_leaf:
+                plan.leaf[a] = leaf
+                plan.taken[a] = m1
+                plan.up[a] = full
+                a += 1
+                left -= 1
+            leaf += 1
+        if nr > 0:
+            plan.leaf[a] = rest_leaf
+            plan.taken[a] = nr
+            plan.up[a] = rest_up
+            a += 1
+    if alone:
+        return a, 0
+    for i in range(w2):
+        rest = 0
+        if rest_pod >= 0:
+            k = Lr + ((rest_up >> i) & 1)
+            rest = lowest(common[i] & spine[rest_pod * w2 + i], k)
+        all_of = rest
+        if T > 1:
+            all_of = rest | lowest(common[i] & ~rest, L - popcount(rest))
+        for j in range(T):
+            plan.l2[b] = chosen[j] * w2 + i
+            plan.spines[b] = all_of
+            b += 1
+        if rest_pod >= 0 and rest != 0:
+            plan.l2[b] = rest_pod * w2 + i
+            plan.spines[b] = rest
+            b += 1
+    return a, b
+
+
+@njit(cache=True)
+def search_three_level(
+    N: int,
+    m1: int,
+    m2: int,
+    m3: int,
+    w2: int,
+    w3: int,
+    free: Ints,
+    up: Ints,
+    spine: Ints,
+    give_up: bool,
+    budget: int,
+    plan: Plan,
+) -> tuple[int, int, int]:
+    """N nodes over pods, in whole leaves but for one: (leaves or 0 or CUT, L2s, budget).
+
+    L, the whole leaves of the equal pods, falls from min(m2, N div m1) to 1. As a whole leaf
+    takes all its up-links, one set of whole leaves in a pod is as good as any other, so
+    only their number counts.
+    """
+    is_whole = np.zeros(m2 * m3, dtype=np.bool_)
+    whole = np.zeros(m3, dtype=np.int64)
+    for leaf in range(m2 * m3):
+        if free[leaf] == m1 and popcount(up[leaf]) == w2:
+            is_whole[leaf] = True
+            whole[leaf // m2] += 1
+    chosen = np.empty(m3, dtype=np.int64)
+    common = np.empty((m3 + 1, w2), dtype=np.int64)
+    common[0, :] = (1 << w3) - 1
+    for L in range(min(m2, N // m1), 0, -1):
+        T = N // (L * m1)
+        rest = N - T * L * m1
+        Lr = rest // m1
+        nr = rest - Lr * m1
+        if T + (1 if rest > 0 else 0) > m3:
+            break
+        able = 0
+        for pod in range(m3):
+            if whole[pod] >= L:
+                able += 1
+        if able < T:
+            continue
+        need = L if T > 1 else Lr
+        depth = 0
+        pod = 0
+        while True:
+            deeper = False
+            while pod <= m3 - (T - depth):
+                good = whole[pod] >= L
+                if good:
+                    for i in range(w2):
+                        mask = common[depth, i] & spine[pod * w2 + i]
+                        if popcount(mask) < need:
+                            good = False
+                            break
+                        common[depth + 1, i] = mask
+                if good:
+                    if budget <= 0:
+                        return CUT, 0, budget
+                    budget -= 1
+                    chosen[depth] = pod
+                    if depth < T - 1:
+                        depth += 1
+                        pod += 1
+                        deeper = True
+                        break
+                    fits = rest == 0
+                    r = -1
+                    leaf = -1
+                    positions = 0
+                    while not fits and r < m3 - 1:
+                        r += 1
+                        taken = False
+                        for j in range(T):
+                            if chosen[j] == r:
+                                taken = True
+                                break
+                        if not taken:
+                            fits, leaf, positions = remainder_pod(
+                                r, Lr, nr, m2, w2, free, is_whole, whole, up, spine, common[T]
+                            )
+                    if fits:
+                        a, b = plan_pods(
+                            T,
+                            L,
+                            Lr,
+                            nr,
+                            r,
+                            leaf,
+                            positions,
+                            chosen,
+                            common[T],
+                            m1,
+                            m2,
+                            w2,
+                            is_whole,
+                            up,
+                            spine,
+                            plan,
+                        )
+                        return a, b, budget
+                    if give_up:
+                        break
+                pod += 1
+            if deeper:
+                continue
+            if depth == 0:
+                break
+            depth -= 1
+            pod = chosen[depth] + 1
+    return 0, 0, budget

@@ -1,0 +1,139 @@
+"""Placements within one pod, for LaaS and Jigsaw (see `kernels_bits` for state and plans).
+
+``give_up`` is LaaS's slip: when the last of the equal leaves has been found and no
+remainder fits, the choice of that last one fails at once; Jigsaw tries on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, lowest, popcount
+
+
+@njit(cache=True)
+def remainder_leaf(
+    base: int, m2: int, chosen: Ints, R: int, B: int, mask: Word, free: Ints, up: Ints
+) -> int:
+    """First leaf outside ``chosen`` with B free nodes and B up-links in ``mask``; -1 if none."""
+    for r in range(m2):
+        if free[base + r] < B or popcount(mask & up[base + r]) < B:
+            continue
+        taken = False
+        for j in range(R):
+            if chosen[j] == r:
+                taken = True
+                break
+        if not taken:
+            return r
+    return -1
+
+
+@njit(cache=True)
+def search_pod(
+    pod: int,
+    R: int,
+    A: int,
+    B: int,
+    m2: int,
+    w2: int,
+    free: Ints,
+    up: Ints,
+    give_up: bool,
+    budget: int,
+    chosen: Ints,
+    masks: Ints,
+    plan: Plan,
+) -> tuple[int, int]:
+    """R leaves of A nodes and one of B in a pod: (leaves planned or 0 or CUT, budget left)."""
+    base = pod * m2
+    need = A if R > 1 else B
+    depth = 0
+    masks[0] = (1 << w2) - 1
+    leaf = 0
+    while True:
+        deeper = False
+        while leaf <= m2 - (R - depth):
+            if free[base + leaf] >= A:
+                mask = masks[depth] & up[base + leaf]
+                if popcount(mask) >= need:
+                    if budget <= 0:
+                        return CUT, budget
+                    budget -= 1
+                    chosen[depth] = leaf
+                    if depth < R - 1:
+                        depth += 1
+                        masks[depth] = mask
+                        leaf += 1
+                        deeper = True
+                        break
+                    r = -1
+                    if B > 0:
+                        r = remainder_leaf(base, m2, chosen, R, B, mask, free, up)
+                    if B == 0 or r >= 0:
+                        rest = lowest(mask & up[base + r], B) if B > 0 else 0
+                        all_of = rest | lowest(mask & ~rest, need - B)
+                        for j in range(R):
+                            plan.leaf[j] = base + chosen[j]
+                            plan.taken[j] = A
+                            plan.up[j] = all_of
+                        if B > 0:
+                            plan.leaf[R] = base + r
+                            plan.taken[R] = B
+                            plan.up[R] = rest
+                        return R + (1 if B > 0 else 0), budget
+                    if give_up:
+                        break
+            leaf += 1
+        if deeper:
+            continue
+        if depth == 0:
+            return 0, budget
+        depth -= 1
+        leaf = chosen[depth] + 1
+
+
+@njit(cache=True)
+def search_two_level(
+    N: int,
+    m1: int,
+    m2: int,
+    m3: int,
+    w2: int,
+    free: Ints,
+    pod_free: Ints,
+    up: Ints,
+    give_up: bool,
+    budget: int,
+    plan: Plan,
+) -> tuple[int, int]:
+    """A placement of N nodes within a pod: (leaves planned or 0 or CUT, budget left).
+
+    A, the nodes of the equal leaves, falls from min(N, m1) to 1; pods with fewest free
+    nodes come first, ties by number.
+    """
+    order = np.argsort(pod_free, kind="mergesort")
+    chosen = np.empty(m2, dtype=np.int64)
+    masks = np.empty(m2 + 1, dtype=np.int64)
+    at_least = np.zeros((m3, m1 + 1), dtype=np.int64)
+    for leaf in range(m2 * m3):
+        at_least[leaf // m2, free[leaf]] += 1
+    for pod in range(m3):
+        for c in range(m1 - 1, -1, -1):
+            at_least[pod, c] += at_least[pod, c + 1]
+    for A in range(min(N, m1), 0, -1):
+        R = N // A
+        B = N - R * A
+        if R + (1 if B > 0 else 0) > m2:
+            break
+        for pod in order:
+            # Enough leaves with A nodes, and one more with B?
+            if at_least[pod, A] < R or at_least[pod, B] < R + (1 if B > 0 else 0):
+                continue
+            found, budget = search_pod(
+                pod, R, A, B, m2, w2, free, up, give_up, budget, chosen, masks, plan
+            )
+            if found != 0:
+                return found, budget
+    return 0, budget

@@ -1,0 +1,38 @@
+"""LC: every placement that the six conditions allow."""
+
+from __future__ import annotations
+
+from alloc.fattree.kernels_least import search_least
+from alloc.fattree.links import LinkPolicy
+
+MAX_STEPS = 200_000
+"""Bound of the Jigsaw part of the search, as in `alloc.fattree.jigsaw`."""
+MAX_STEPS_A_SHAPE = 2_000
+"""Leaves that the search may add for one shape (nodes a leaf, leaves a pod, pods)."""
+
+
+class LeastConstrained(LinkPolicy):
+    """Nodes and links by the six conditions alone.
+
+    Smith and Lowenthal, HPDC 2021, 3.2 and 4: Jigsaw without its restriction to whole
+    leaves for jobs that span pods. Jigsaw's placements are tried first, then fewer and
+    fewer nodes a leaf, leaves a pod falling. The number of placements is exponential; where
+    the paper's program stops after 5 s, this one stops after `MAX_STEPS_A_SHAPE` steps for
+    each shape, so that results do not depend on the clock (`n_cut` counts the failed
+    searches that met the bound).
+    """
+
+    name = "lc"
+    description = "least constrained: isolated nodes and links by Jigsaw's conditions alone"
+
+    def _search(self, n_nodes: int) -> tuple[int, int]:
+        found, n_l2, cut = search_least(
+            n_nodes,
+            MAX_STEPS,
+            MAX_STEPS_A_SHAPE,
+            *self._sizes,
+            *self._free,
+            self._scratch_plan,
+        )
+        self.n_cut += cut and not found
+        return found, n_l2

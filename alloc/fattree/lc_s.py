@@ -1,0 +1,140 @@
+"""LC+S: LC with links shared up to a bandwidth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.fattree.kernels_least import search_least
+from alloc.fattree.lc import MAX_STEPS, MAX_STEPS_A_SHAPE
+from alloc.fattree.links import LinkPolicy, Masks
+from alloc.policy import Placement, Request
+from netsim.errors import NetcosimError
+from netsim.topology import Topology
+
+MAX_LINK_SHARE = 0.8
+"""Share of a link's bandwidth that jobs may be given in all (Smith and Lowenthal, 5.4.2)."""
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPlacement(Placement):
+    """A placement whose links are shared.
+
+    Attributes
+    ----------
+    bandwidth_Bps : int
+        What the job was given of each of its links (of a slower link at most all).
+    """
+
+    bandwidth_Bps: int = 0
+
+
+class LeastConstrainedShared(LinkPolicy):
+    """LC where a link serves several jobs, up to 80 % of its bandwidth.
+
+    Smith and Lowenthal, HPDC 2021, 5.2.3 and 5.4.2. A request names the bandwidth that it
+    needs of each of its links; without one, or with more than 80 % of a link, it gets all that
+    a link can give. Links are given in the conditions' shape and numbers. The placement's links
+    are the job's to use, but not its own: isolation is not promised. The bound on the
+    search is LC's.
+    """
+
+    name = "lc-s"
+    description = "least constrained with links shared by bandwidth (not isolated)"
+    isolates = False
+
+    def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
+        super().__init__(topology, rng)
+        bandwidth = topology.link_bandwidth_Bps * MAX_LINK_SHARE
+        self._capacity: NDArray[np.int64] = np.floor(bandwidth).astype(np.int64)
+        self._used: NDArray[np.int64] = np.zeros(topology.n_links, dtype=np.int64)
+        self._set_aside: NDArray[np.int64] = np.zeros(topology.n_links, dtype=np.int64)
+        self._need = 0
+
+    def _set(self, masks: Masks, placement: Placement, on: bool) -> None:
+        """Nodes only: links are counted in bytes per second."""
+        super()._set(masks, Placement(placement.job_id, placement.nodes), on)
+
+    def _all_set(self, masks: Masks, placement: Placement) -> bool:
+        return super()._all_set(masks, Placement(placement.job_id, placement.nodes))
+
+    def _share(self, placement: Placement) -> NDArray[np.int64]:
+        """Bytes per second of each of a placement's links."""
+        capacity = self._capacity[placement.links]
+        if isinstance(placement, SharedPlacement):
+            return np.minimum(capacity, placement.bandwidth_Bps)
+        return capacity
+
+    def _open(self) -> Masks:
+        """Free nodes, and cables with enough bandwidth left in both directions."""
+        s = self.topology.shape
+        room = self._capacity - self._used - self._set_aside
+        enough = room >= np.minimum(self._capacity, self._need)
+        up1, down1, up2, down2, end = self._first.tolist()
+        up = (enough[up1:down1] & enough[down1:up2]).reshape(s.n_leaves, s.w2)
+        spine = (enough[up2:down2] & enough[down2:end]).reshape(s.n_l2, s.w3)
+        return Masks(
+            self._free.nodes,
+            up @ (1 << np.arange(s.w2, dtype=np.int64)),
+            spine @ (1 << np.arange(s.w3, dtype=np.int64)),
+        )
+
+    def _search(self, n_nodes: int) -> tuple[int, int]:
+        found, n_l2, cut = search_least(
+            n_nodes,
+            MAX_STEPS,
+            MAX_STEPS_A_SHAPE,
+            *self._sizes,
+            *self._open(),
+            self._scratch_plan,
+        )
+        self.n_cut += cut and not found
+        return found, n_l2
+
+    def allocate(self, request: Request) -> SharedPlacement | None:
+        """Place a job (see `alloc.policy.Policy.allocate`).
+
+        Raises
+        ------
+        NetcosimError
+            Fewer than 1 node, a bandwidth that is not above 0.
+        """
+        wanted = request.bandwidth_Bps
+        if wanted is not None and not wanted > 0:
+            raise NetcosimError(
+                f"job {request.job_id} needs bandwidth {wanted} bytes/s; it must be above 0"
+            )
+        most = int(self._capacity.max())
+        # The need of this request, for the search alone; not part of the state.
+        self._need = most if wanted is None else min(most, math.ceil(wanted))
+        placement = super().allocate(request)
+        need, self._need = self._need, 0
+        if placement is None:
+            return None
+        shared = SharedPlacement(
+            placement.job_id, placement.nodes, placement.links, bandwidth_Bps=need
+        )
+        self._used[shared.links] += self._share(shared)
+        return shared
+
+    def release(self, placement: Placement) -> None:
+        """Give back nodes and bandwidth."""
+        super().release(placement)
+        self._used[placement.links] -= self._share(placement)
+
+    def hold(self, placement: Placement) -> None:
+        """Set nodes and bandwidth aside, beside what running jobs have on the same links."""
+        super().hold(placement)
+        self._set_aside[placement.links] += self._share(placement)
+
+    def unhold(self) -> None:
+        """Lift the hold, if there is one."""
+        super().unhold()
+        self._set_aside[:] = 0
+
+    def _own_arrays(self) -> None:
+        super()._own_arrays()
+        self._used, self._set_aside = self._used.copy(), self._set_aside.copy()

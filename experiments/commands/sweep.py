@@ -1,0 +1,79 @@
+"""Compute every point of a config in which parameters may be lists or ranges.
+
+  netcosim sweep CONFIG.toml --jobs 2
+  mpiexec -n 8 netcosim sweep CONFIG.toml
+
+Points that the results file holds are not computed again, so a sweep that was stopped goes on
+where it was. The results do not depend on how many processes computed them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "compute all points of a config with lists or ranges"
+POINT_FUNCTION = "experiments.point:compute_point"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``netcosim sweep``."""
+    parser.add_argument("config", metavar="CONFIG.toml")
+    parser.add_argument(
+        "--store", metavar="FILE", help="results file; by default CONFIG.db in this folder"
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only say how many points and how long"
+    )
+    parser.add_argument(
+        "--retry-failed", action="store_true", help="compute points again that failed before"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Expand the config and compute what is not stored; 1 if a point failed."""
+    from experiments.announce import announce_compilation
+    from experiments.config_load import load_sweep
+    from experiments.mpi import launched_rank
+    from experiments.sweep import plan_points, run_points
+    from experiments.units import format_quantity
+
+    sweep = load_sweep(args.config)
+    points = [point.resolved() for point in sweep.points]
+    store = Path(args.store or f"{sweep.path.stem}.db")
+    announce_compilation()
+    if args.dry_run:
+        if launched_rank() == 0:
+            plan = plan_points(POINT_FUNCTION, points, store, jobs=args.jobs)
+            print(f"{plan.total:,} points, {plan.already:,} stored, {plan.to_do:,} to compute")
+            print(
+                f"estimate: {format_quantity(plan.estimated_s, 'time', 3)} on {plan.workers} "
+                f"process{'es' if plan.workers > 1 else ''} "
+                f"({format_quantity(plan.seconds_per_point, 'time', 3)} a point)"
+            )
+        return 0
+    summary = run_points(
+        POINT_FUNCTION,
+        points,
+        store,
+        jobs=args.jobs,
+        retry_failed=args.retry_failed,
+        progress=not args.quiet,
+        meta={"config_file": str(sweep.path), "config_text": sweep.text},
+    )
+    if summary is None:
+        return 0
+    print(
+        f"{store}: {summary.total:,} points; {summary.already:,} were stored, "
+        f"{summary.computed:,} computed, {len(summary.failed):,} failed, in "
+        f"{format_quantity(summary.seconds, 'time', 3)}"
+    )
+    if summary.other_code:
+        print(f"note: {summary.other_code:,} stored points were computed by other model sources")
+    for key, error in summary.failed[:5]:
+        print(f"failed: point {key[:12]}: {error}")
+    if len(summary.failed) > 5:
+        print(f"failed: and {len(summary.failed) - 5:,} more; see netcosim report {store}")
+    return 1 if summary.failed else 0

@@ -1,0 +1,96 @@
+"""Bars against a baseline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.figures.style import INK, SOFT, check_columns, colour, grid, new_figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def bars_against_baseline(
+    frame: pd.DataFrame,
+    *,
+    baseline: str,
+    value_label: str = "communication time, relative to the baseline",
+    title: str = "",
+) -> Figure:
+    """Groups of bars, one bar a policy, with the baseline as a line at 1.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Columns ``group`` (a pattern, a machine), ``policy``, ``ratio``, and ``low`` and ``high``,
+        the ends of the error bars. Order is that of first appearance. Rows of the baseline
+        itself are not drawn.
+    baseline : str
+        Name of the policy with ratio 1.
+    value_label, title : str
+
+    Raises
+    ------
+    NetcosimError
+        A missing column, no rows.
+    """
+    check_columns(frame, ["group", "policy", "ratio", "low", "high"], "bars")
+    groups = list(dict.fromkeys(frame["group"]))
+    policies = [p for p in dict.fromkeys(frame["policy"]) if p != baseline]
+    wide = max(6.0, 1.2 + 0.32 * len(groups) * (len(policies) + 1))
+    figure, [axis] = new_figure(min(wide, 11.0), 4.4)
+    width = 0.8 / max(1, len(policies))
+    for i, policy in enumerate(policies):
+        rows = frame[frame["policy"] == policy].drop_duplicates("group").set_index("group")
+        rows = rows.reindex(groups)
+        x = np.arange(len(groups)) + (i - (len(policies) - 1) / 2) * width
+        ratio = rows["ratio"].to_numpy(dtype=float)
+        error = np.vstack([ratio - rows["low"], rows["high"] - ratio]).astype(float)
+        axis.bar(
+            x,
+            ratio,
+            width * 0.9,
+            yerr=np.maximum(error, 0),
+            label=policy,
+            color=colour(i),
+            hatch=("", "///", "...", "xxx")[i // 7 % 4],
+            edgecolor="white",
+            linewidth=0.5,
+            error_kw={"elinewidth": 1.0, "ecolor": INK, "capsize": 2.0},
+        )
+    axis.axhline(1.0, color=INK, linewidth=1.0)
+    axis.annotate(
+        f"{baseline} = 1",
+        (1.0, 1.0),
+        xycoords=("axes fraction", "data"),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+    )
+    slanted = max(len(str(g)) for g in groups) * len(groups) > wide * 9
+    axis.set_xticks(
+        np.arange(len(groups)),
+        [str(g) for g in groups],
+        rotation=30 if slanted else 0,
+        ha="right" if slanted else "center",
+    )
+    axis.tick_params(axis="x", length=0)
+    axis.set_xlim(-0.55, len(groups) - 0.45)
+    axis.set_ylim(0, None)
+    axis.set_ylabel(value_label, color=INK)
+    grid(axis)
+    figure.legend(
+        loc="outside upper left",
+        ncols=min(len(policies), 6),
+        frameon=False,
+        fontsize=9,
+        title=title or None,
+        alignment="left",
+        labelcolor=INK,
+    )
+    axis.spines["bottom"].set_color(SOFT)
+    return figure

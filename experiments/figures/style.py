@@ -1,0 +1,114 @@
+"""What all figures share: colours for all eyes, quiet axes, readable units."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from netsim.errors import NetcosimError
+
+# Okabe and Ito's palette, its yellow left out: it vanishes on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", "--", ":", "-.")
+INK, SOFT, GRID = "#1b1f24", "#57606a", "#d8dee4"
+
+_RC: dict[Any, Any] = {
+    "font.size": 10.0,
+    "axes.titlesize": 11.0,
+    "axes.labelsize": 10.0,
+    "xtick.labelsize": 9.0,
+    "ytick.labelsize": 9.0,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.titlelocation": "left",
+    "axes.unicode_minus": True,
+    "svg.hashsalt": "netcosim",
+}
+
+
+def new_figure(
+    width_in: float = 8.0,
+    height_in: float = 4.5,
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    share: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """A figure without global state, and its axes row by row.
+
+    Parameters
+    ----------
+    width_in, height_in : float
+        Inches; a page shows eight of them at full width.
+    rows, columns : int
+    share : bool
+        Whether all axes have the same limits, told at the outer ones alone.
+    """
+    import matplotlib as mpl
+
+    with mpl.rc_context(_RC):
+        figure = Figure(figsize=(width_in, height_in), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes: Any = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
+        for axis in axes.flat:
+            axis.spines[["top", "right"]].set_visible(False)
+            axis.set_axisbelow(True)
+    return figure, list(axes.flat)
+
+
+def colour(index: int) -> str:
+    """The colour of the i-th series."""
+    return COLOURS[index % len(COLOURS)]
+
+
+def dash(index: int) -> str:
+    """The line style of the i-th series: it changes when the colours come round again."""
+    return DASHES[(index // len(COLOURS)) % len(DASHES)]
+
+
+def marker(index: int) -> str:
+    """The marker of the i-th series."""
+    return MARKERS[index % len(MARKERS)]
+
+
+def grid(axis: Axes, which: str = "y") -> None:
+    """Thin lines behind the marks."""
+    axis.grid(axis=which, color=GRID, linewidth=0.7)  # type: ignore[arg-type]
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 160) -> Path:
+    """Write a figure; the ending of the name (.png, .svg, .pdf) tells the format.
+
+    Raises
+    ------
+    NetcosimError
+        An ending that is not known, a path that cannot be written.
+    """
+    path = Path(path)
+    try:
+        figure.savefig(path, dpi=dpi, facecolor="white")
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
+    except ValueError:
+        raise NetcosimError(f"{path}: figures are .png, .svg or .pdf") from None
+    return path
+
+
+def check_columns(frame: Any, needed: Sequence[str], what: str) -> None:
+    """Raise NetcosimError where a frame lacks a column that a figure needs."""
+    for column in needed:
+        if column not in frame.columns:
+            listed = ", ".join(map(str, frame.columns))
+            raise NetcosimError(f"{what}: column {column!r} is missing; there are: {listed}")
+    if len(frame) == 0:
+        raise NetcosimError(f"{what}: there is nothing to draw")

@@ -1,0 +1,163 @@
+"""One self-contained HTML page from sections; nothing is loaded from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from experiments.report.provenance import now_utc, versions
+from experiments.report.style import STYLE
+from experiments.report.table import table_html
+from netsim.errors import NetcosimError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A part of a page, shown in this order.
+
+    Attributes
+    ----------
+    title : str
+    text : str
+        Plain text; an empty line starts a new paragraph.
+    table : pandas.DataFrame, optional
+        Column names that end in a unit (``_s``, ``_bytes``, ``_percent``, ...) show it in the head.
+    figure : matplotlib Figure, optional
+        Closed after drawing by whoever made it.
+    caption : str
+        Below the figure, and its text for those who cannot see it.
+    digits : int
+        Significant digits in the table.
+    """
+
+    title: str
+    text: str = ""
+    table: pd.DataFrame | None = None
+    figure: Figure | None = None
+    caption: str = ""
+    digits: int = 4
+
+
+def figure_data(figure: Figure, form: Literal["png", "svg"] = "png", dpi: int = 160) -> str:
+    """A figure as a data URI."""
+    buffer = io.BytesIO()
+    # Without a date the same figure gives the same bytes.
+    metadata = {"Date": None} if form == "svg" else {"Software": None}
+    figure.savefig(buffer, format=form, dpi=dpi, facecolor="white", metadata=metadata)
+    mime = "image/svg+xml" if form == "svg" else "image/png"
+    return f"data:{mime};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def render_page(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    *,
+    config: str = "",
+    seeds: Mapping[str, object] | None = None,
+    form: Literal["png", "svg"] = "png",
+) -> str:
+    """The page's HTML.
+
+    Parameters
+    ----------
+    title, lead : str
+        The heading and the sentence or two below it.
+    sections : sequence of Section
+    config : str
+        Text of the config, at the end.
+    seeds : mapping, optional
+        Seeds by what they are for, at the end.
+    form : {"png", "svg"}
+        How figures are kept: SVG stays sharp, PNG stays small with many marks.
+    """
+    anchors = _anchors([section.title for section in sections])
+    links = "".join(
+        f'<li><a href="#{a}">{html.escape(s.title)}</a></li>'
+        for a, s in zip(anchors, sections, strict=True)
+    )
+    body = "".join(_section(a, s, form) for a, s in zip(anchors, sections, strict=True))
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body><main>"
+        f'<h1>{html.escape(title)}</h1><div class="lead">{_paragraphs(lead)}</div>'
+        f"<nav><ul>{links}</ul></nav>{body}{_footer(config, seeds or {})}</main></body></html>\n"
+    )
+
+
+def write_page(path: str | os.PathLike[str], page: str) -> Path:
+    """Write the page, whole or not at all.
+
+    Raises
+    ------
+    NetcosimError
+        A path that cannot be written.
+    """
+    path = Path(path)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_text(page, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def _section(anchor: str, section: Section, form: Literal["png", "svg"]) -> str:
+    parts = [f'<section id="{anchor}"><h2>{html.escape(section.title)}</h2>']
+    parts.append(_paragraphs(section.text))
+    if section.figure is not None:
+        words = html.escape(section.caption or section.title, quote=True)
+        data = figure_data(section.figure, form)
+        parts.append(f'<figure><img src="{data}" alt="{words}">')
+        if section.caption:
+            parts.append(f"<figcaption>{html.escape(section.caption)}</figcaption>")
+        parts.append("</figure>")
+    if section.table is not None:
+        parts.append(table_html(section.table, section.digits))
+    parts.append("</section>")
+    return "".join(parts)
+
+
+def _footer(config: str, seeds: Mapping[str, object]) -> str:
+    parts = ["<section><h2>How to get these numbers again</h2>"]
+    if config:
+        parts.append(f"<details open><summary>Config</summary><pre>{html.escape(config)}</pre>")
+        parts.append("</details>")
+    lines = [f"{name}: {value}" for name, value in seeds.items()]
+    if lines:
+        parts.append(f"<h3>Seeds</h3><pre>{html.escape(chr(10).join(lines))}</pre>")
+    told = [f"{name}: {value}" for name, value in versions().items()]
+    parts.append(f"<details><summary>Versions</summary><pre>{html.escape(chr(10).join(told))}")
+    parts.append(f"</pre></details></section><footer><p>Made {now_utc()}.</p></footer>")
+    return "".join(parts)
+
+
+def _paragraphs(text: str) -> str:
+    parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+    return "".join(f"<p>{html.escape(part)}</p>" for part in parts)
+
+
+def _anchors(titles: Sequence[str]) -> list[str]:
+    """Names for links: the title in small letters, numbered where it comes again."""
+    found: list[str] = []
+    for title in titles:
+        base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
+        name, number = base, 2
+        while name in found:
+            name, number = f"{base}-{number}", number + 1
+        found.append(name)
+    return found

@@ -1,0 +1,73 @@
+"""Compiles every kernel by running it once on a tiny case."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from alloc.policy import Request
+from alloc.registry import make_policy, policies_for
+from netsim.flow.bundles import BundleNetwork, job_link_load
+from netsim.flow.incidence import flow_paths
+from netsim.flow.maxmin import max_min_rates, run_flows
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig
+from netsim.routing.registry import make_routing, routings_for
+from netsim.topologies.registry import make_topology
+from netsim.topology import Topology
+from netsim.traffic import combine
+from patterns.registry import make_pattern
+
+
+def _machines() -> list[Topology]:
+    return [
+        make_topology("dragonfly", {"p": 2, "a": 2, "g": 3}),
+        make_topology("fattree", {"radix": 4}),
+        make_topology("torus", {"dims": [3, 3]}),
+    ]
+
+
+def warm_up() -> Iterator[tuple[str, float]]:
+    """Run each kernel; gives what was run and its seconds, as they are done."""
+    machines = _machines()
+    for what, step in (
+        ("packet engine and routings", _packets),
+        ("flow engine", _flows),
+        ("policies", _policies),
+    ):
+        started = time.perf_counter()
+        for topology in machines:
+            step(topology)
+        yield what, time.perf_counter() - started
+
+
+def _packets(topology: Topology) -> None:
+    rng = np.random.default_rng(1)
+    program = make_pattern("all-to-all", 4, 1000, 1, rng)
+    traffic = combine([program], [np.arange(4)])
+    for name in routings_for(topology.family):
+        simulate_packets(make_routing(topology, name), traffic, PacketConfig(), rng)
+
+
+def _flows(topology: Topology) -> None:
+    src, dst = np.arange(4), np.array([1, 2, 3, 0])
+    capacity = topology.link_bandwidth_Bps
+    for name in routings_for(topology.family):
+        routing = make_routing(topology, name)
+        paths = flow_paths(routing, src, dst, 1000.0)
+        max_min_rates(paths.ptr, paths.links, capacity, paths.weights)
+        run_flows(paths, [1000.0, 2000.0, 1000.0, 3000.0], capacity)
+    network: BundleNetwork[int] = BundleNetwork(capacity)
+    for job, first in enumerate((0, 1)):
+        load = job_link_load(routing, src, dst, 1000.0, np.arange(first, first + 4))
+        network.add(job, load.links, load.link_bytes / load.isolated_bound_s)
+    network.remove(0)
+
+
+def _policies(topology: Topology) -> None:
+    for name in policies_for(topology.family):
+        policy = make_policy(topology, name, np.random.default_rng(1))
+        for job, size in enumerate((1, 2, topology.n_nodes // 3)):
+            policy.allocate(Request(job, size, end_s=1.0))

@@ -1,0 +1,33 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+"""Hints to the processor: fetch a row that will be needed in a moment."""
+
+from __future__ import annotations
+
+import llvmlite.ir as ir
+from numba import config, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+if config.DISABLE_JIT:
+
+    def prefetch(array, index):
+        """Nothing, in plain Python."""
+
+else:
+
+    @intrinsic
+    def prefetch(typingctx, array, index):
+        """Ask for the cache line of ``array[index]`` (one dimension, no bounds looked at)."""
+
+        def codegen(context, builder, signature, args):
+            data = make_array(signature.args[0])(context, builder, args[0]).data
+            address = builder.bitcast(builder.gep(data, [args[1]]), cgutils.voidptr_t)
+            i32 = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, i32, i32, i32])
+            hint = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
+            # for writing, to be kept near, data
+            builder.call(hint, [address, i32(1), i32(3), i32(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, index), codegen

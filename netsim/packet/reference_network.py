@@ -1,0 +1,271 @@
+"""The network of the reference packet engine: its clock, links, channels and routers.
+
+Links act when something that could let them start happens: a packet that is ready, space that
+comes free, the end of a transmission.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import simpy
+from simpy.events import EventPriority
+
+from netsim.packet.deadlock import Channel
+from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
+from netsim.routing.base import Routing
+from netsim.routing.kernels_chance import packet_key
+
+_NO_BOUND = 1 << 62
+"""Free bytes at a node, which takes everything."""
+
+
+class Clock(simpy.Environment):
+    """SimPy's clock in whole picoseconds, with a place inside the tick for every event."""
+
+    @property
+    def now(self) -> int:
+        return int(self._now)
+
+    def at(self, time_ps: int, place: int, call: Callable[[], None] | None = None) -> simpy.Event:
+        """An event at a time, at a place in that tick's order, that makes a call."""
+        event = simpy.Event(self)
+        if call is not None:
+            event.callbacks.append(lambda _: call())
+        return self.fire(event, time_ps, place)
+
+    def fire(self, event: simpy.Event, time_ps: int, place: int) -> simpy.Event:
+        """Let an event happen that processes may wait for already."""
+        event._ok, event._value = True, None
+        self.schedule(event, EventPriority(place), time_ps - self.now)
+        return event
+
+
+class Order:
+    """Places inside a tick ("Order" in docs/packet-model.md)."""
+
+    SPACE = 0
+    GO_ON = 1  # the list of ranks that a message lets go on: before the next rank or arrival
+
+    def __init__(self, n_ranks: int, n_links: int) -> None:
+        self.first_rank = 2
+        self.first_arrival = self.first_rank + n_ranks
+        self.links = self.first_arrival + n_links
+
+
+@dataclass(slots=True, eq=False)
+class _Packet:
+    message: int
+    number: int
+    wire_bytes: int
+    dst_node: int
+    state: int = 0
+    visits: int = 0
+    ready_ps: int = 0
+    held: _Channel | None = None
+    """The channel in whose buffer it takes up space; None before its first link."""
+
+
+@dataclass(slots=True, eq=False)
+class _Channel:
+    link: _Link
+    vc: int
+    free_bytes: int
+    fifo: deque[_Packet] = field(default_factory=deque)
+
+
+@dataclass(slots=True, eq=False)
+class _Link:
+    number: int
+    bandwidth_Bps: int
+    latency_ps: int
+    end_router: int | None
+    """None at a node."""
+    channels: list[_Channel] = field(default_factory=list)
+    last_vc: int = -1
+    free_at_ps: int = 0
+    stalled_since_ps: int | None = None
+    packets: int = 0
+    bytes: int = 0
+    busy_ps: int = 0
+    stalls: int = 0
+    stall_ps: int = 0
+
+    def ser_ps(self, packet: _Packet) -> int:
+        return serialisation_ps(packet.wire_bytes, self.bandwidth_Bps)
+
+    def end_stall(self, now_ps: int) -> None:
+        if self.stalled_since_ps is not None:
+            self.stalls += 1
+            self.stall_ps += now_ps - self.stalled_since_ps
+            self.stalled_since_ps = None
+
+
+class Network:
+    """Links, channels and routers. It is also the `View` that the routing looks at."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        order: Order,
+        routing: Routing,
+        config: PacketConfig,
+        seed: int,
+        deliver: Callable[[int], None],
+    ) -> None:
+        self.clock, self.order = clock, order
+        self.routing, self.config, self.seed = routing, config, seed
+        self.deliver = deliver
+        """Called with the message whose last packet has arrived."""
+        self.router_latency_ps = to_ps(config.router_latency_s)
+        self.packets_left: dict[int, int] = {}
+        self.tries: dict[int, set[int]] = {}
+        """Tick -> links that may be able to start a packet then."""
+        self.links = [self._make_link(i) for i in range(routing.topology.n_links)]
+
+    def _make_link(self, number: int) -> _Link:
+        t = self.routing.topology
+        to_node = t.n_nodes <= number < 2 * t.n_nodes
+        link = _Link(
+            number=number,
+            bandwidth_Bps=int(t.link_bandwidth_Bps[number]),
+            latency_ps=to_ps(float(t.link_latency_s[number])),
+            end_router=None if to_node else int(t.link_dst[number]) - t.n_nodes,
+        )
+        free_bytes = _NO_BOUND if to_node else self.config.buffer_bytes
+        n_vcs = 1 if number < 2 * t.n_nodes else self.routing.n_vcs
+        link.channels = [_Channel(link, vc, free_bytes) for vc in range(n_vcs)]
+        link.last_vc = n_vcs - 1  # so that the first turn is channel 0's
+        return link
+
+    # What a router may look at
+
+    def load(self, link: int) -> int:
+        """Picoseconds until the link could start one more packet."""
+        it = self.links[link]
+        waiting = sum(it.ser_ps(p) for channel in it.channels for p in channel.fifo)
+        return max(0, it.free_at_ps - self.clock.now) + waiting
+
+    def room(self, link: int, vc: int) -> int:
+        """Free bytes behind the channel, less those of the packets that wait for it."""
+        channel = self.links[link].channels[vc]
+        return channel.free_bytes - sum(p.wire_bytes for p in channel.fifo)
+
+    # Packets
+
+    def post(self, message: int, size: int, src_node: int, dst_node: int) -> None:
+        """Put a message's packets at the end of its node's queue."""
+        full = self.config.packet_bytes
+        count = -(-size // full)
+        self.packets_left[message] = count
+        for number in range(count):
+            payload = min(full, size - number * full)
+            packet = _Packet(message, number, payload + self.config.header_bytes, dst_node)
+            self._join(self.links[src_node].channels[0], packet, self.clock.now)
+
+    def _join(self, channel: _Channel, packet: _Packet, ready_ps: int) -> None:
+        packet.ready_ps = ready_ps
+        channel.fifo.append(packet)
+        self._try_at(channel.link, ready_ps)
+
+    def _reach_router(self, link: _Link, packet: _Packet) -> None:
+        assert link.end_router is not None
+        key = packet_key(
+            np.uint64(self.seed),
+            np.uint64(packet.message),
+            np.uint64(packet.number),
+            np.uint64(packet.visits),
+        )
+        hop = self.routing.choose(
+            self, link.end_router, packet.dst_node, packet.state, int(key), packet.wire_bytes
+        )
+        packet.visits += 1
+        packet.state = hop.state
+        out = self.links[hop.link]
+        # A faster link must not send the tail before it has come in.
+        wait_for_tail = max(0, link.ser_ps(packet) - out.ser_ps(packet))
+        self._join(out.channels[hop.vc], packet, self.clock.now + wait_for_tail)
+
+    def _reach_node(self, packet: _Packet) -> None:
+        self.packets_left[packet.message] -= 1
+        if self.packets_left[packet.message] == 0:
+            self.deliver(packet.message)
+
+    def _free_space(self, channel: _Channel, wire_bytes: int) -> None:
+        channel.free_bytes += wire_bytes
+        self._try_at(channel.link, self.clock.now)
+
+    # Links
+
+    def _try_at(self, link: _Link, time_ps: int) -> None:
+        if time_ps not in self.tries:
+            self.tries[time_ps] = set()
+            self.clock.at(time_ps, self.order.links, self._start_links)
+        self.tries[time_ps].add(link.number)
+
+    def _start_links(self) -> None:
+        """The last part of a tick; arrivals without any latency make another tick part."""
+        for number in sorted(self.tries.pop(self.clock.now)):
+            self._start_or_stall(self.links[number])
+
+    def _start_or_stall(self, link: _Link) -> None:
+        now = self.clock.now
+        if link.free_at_ps > now:
+            return
+        n = len(link.channels)
+        turns = [link.channels[(link.last_vc + 1 + i) % n] for i in range(n)]
+        ready = [c for c in turns if c.fifo and c.fifo[0].ready_ps <= now]
+        able = [c for c in ready if c.free_bytes >= c.fifo[0].wire_bytes]
+        if able:
+            if link.stalled_since_ps == now:  # begun in this very tick: none
+                link.stalled_since_ps = None
+            link.end_stall(now)
+            self._start(link, able[0])
+        elif ready and link.stalled_since_ps is None:
+            link.stalled_since_ps = now
+
+    def _start(self, link: _Link, channel: _Channel) -> None:
+        now = self.clock.now
+        packet = channel.fifo.popleft()
+        size, ser = packet.wire_bytes, link.ser_ps(packet)
+        link.last_vc = channel.vc
+        link.free_at_ps = now + ser
+        link.packets += 1
+        link.bytes += size
+        link.busy_ps += ser
+        self._try_at(link, link.free_at_ps)
+
+        behind = packet.held
+        if behind is not None:
+            seen_ps = now + ser + behind.link.latency_ps
+            self.clock.at(seen_ps, self.order.SPACE, lambda: self._free_space(behind, size))
+        channel.free_bytes -= size
+        packet.held = channel
+
+        place = self.order.first_arrival + link.number
+        if link.end_router is None:
+            time_ps = now + ser + link.latency_ps
+            self.clock.at(time_ps, place, lambda: self._reach_node(packet))
+        else:
+            time_ps = now + link.latency_ps + self.router_latency_ps
+            self.clock.at(time_ps, place, lambda: self._reach_router(link, packet))
+
+    # The end
+
+    def waits(self) -> dict[Channel, set[Channel]]:
+        """Which channels wait for which (see `netsim.packet.deadlock.waiting_cycle`)."""
+        waits: dict[Channel, set[Channel]] = {}
+        for link in self.links:
+            for channel in link.channels:
+                for packet in channel.fifo:
+                    if packet.held is not None and packet.held.fifo:
+                        behind = (packet.held.link.number, packet.held.vc)
+                        waits.setdefault(behind, set()).add((link.number, channel.vc))
+        return waits
+
+    def packets_wait(self) -> bool:
+        """Whether any packet waits for a link."""
+        return any(channel.fifo for link in self.links for channel in link.channels)

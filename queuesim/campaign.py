@@ -1,0 +1,320 @@
+"""The measuring campaign: snapshots of a schedule, sent through the packet engine.
+
+For each policy the queue runs once with logged run times. At chosen instants the jobs that
+run there, on the nodes that they have there, all communicate at once; each job's
+communication time is divided by a yardstick that no policy can change: the same pattern, as
+large, alone on the machine's first nodes. The mean of these stretches, policy against
+reference policy, by pattern and size class, is the speed-up table of `queuesim.measured`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.packet.model import PacketConfig, PacketResult
+from netsim.routing.base import Routing
+from queuesim.measured import SpeedupRow, SpeedupTable
+from queuesim.multijob import Communication, run_jobs
+from queuesim.result import QueueResult
+
+FloatArray = NDArray[np.float64]
+LongArray = NDArray[np.int64]
+
+SIZE_CLASSES: tuple[tuple[int, int], ...] = (
+    (2, 8),
+    (9, 32),
+    (33, 128),
+    (129, 512),
+    (513, 2048),
+    (2049, 1 << 30),
+)
+"""Nodes of a job, both ends included."""
+
+ALL_SIZES = (2, 1 << 30)
+NOT_KNOWN = (1.0, 0.5, 2.0)
+"""Ratio, low, high of a pattern that was never seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Communication times of the jobs of all snapshots of one policy, one row a job.
+
+    Attributes
+    ----------
+    policy : str
+    snapshot, job, share, n_nodes : (k,) int64
+        Which snapshot, index of the job in the workload, index of its communication, its
+        requested nodes.
+    time_s, yardstick_s : (k,) float64
+        With all others, and alone on the machine's first nodes.
+    packets : tuple of PacketResult
+        One a snapshot, for link statistics.
+    """
+
+    policy: str
+    snapshot: LongArray
+    job: LongArray
+    share: LongArray
+    n_nodes: LongArray
+    time_s: FloatArray
+    yardstick_s: FloatArray
+    packets: tuple[PacketResult, ...] = ()
+
+    @property
+    def stretch(self) -> FloatArray:
+        """(k,) float64: time over yardstick."""
+        return self.time_s / self.yardstick_s
+
+    @property
+    def packet_hops(self) -> int:
+        """Links traversed by all packets of all snapshots."""
+        return sum(result.packet_hops for result in self.packets)
+
+
+def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
+    """Instants that cut the schedule into parts of equal work.
+
+    The i-th is where ``(i + 1/2) / n`` of all busy node-seconds have passed, so that busy
+    times are sampled as often as they count.
+
+    Parameters
+    ----------
+    result : QueueResult
+    n_snapshots : int
+
+    Returns
+    -------
+    (n_snapshots,) float64, ascending
+    """
+    time_s, nodes = result.busy_nodes()
+    if len(time_s) == 0:
+        raise NetcosimError("no snapshots of an empty schedule")
+    done = np.concatenate([[0.0], np.cumsum(np.diff(time_s) * nodes[:-1])])
+    wanted = (np.arange(n_snapshots) + 0.5) / n_snapshots * done[-1]
+    # not np.interp: where the machine is idle `done` stands still
+    after = np.clip(np.searchsorted(done, wanted, side="right"), 1, len(done) - 1)
+    width = done[after] - done[after - 1]
+    part = np.where(width > 0, (wanted - done[after - 1]) / np.where(width > 0, width, 1.0), 0.0)
+    return np.asarray(time_s[after - 1] + part * (time_s[after] - time_s[after - 1]))
+
+
+@dataclass
+class Yardsticks:
+    """Communication times of jobs alone on the machine's first nodes, measured once each.
+
+    Each yardstick has draws of its own (``seed``, communication, size), so it is the same
+    number whoever asks first.
+    """
+
+    routing: Routing
+    communications: Sequence[Communication]
+    config: PacketConfig
+    ranks_per_node: int
+    task_mapping: str
+    seed: int
+    known: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    def time_s(self, share: int, n_nodes: int) -> float:
+        """Time of communication number ``share`` alone on ``n_nodes`` nodes."""
+        key = (share, n_nodes)
+        if key not in self.known:
+            mapping_rng, routing_rng = np.random.default_rng([self.seed, *key]).spawn(2)
+            alone = run_jobs(
+                self.routing,
+                [(self.communications[share], np.arange(n_nodes, dtype=np.int32))],
+                self.config,
+                ranks_per_node=self.ranks_per_node,
+                task_mapping=self.task_mapping,
+                mapping_rng=mapping_rng,
+                routing_rng=routing_rng,
+            )
+            self.known[key] = float(alone.time_s[0])
+        return self.known[key]
+
+
+def measure(
+    result: QueueResult,
+    share: LongArray,
+    yardsticks: Yardsticks,
+    *,
+    n_snapshots: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Measurements:
+    """Send the snapshots of a schedule through the packet engine.
+
+    Jobs of one node are left out: they send nothing over the network.
+
+    Parameters
+    ----------
+    result : QueueResult
+        Kept with its placements.
+    share : (n_jobs,) int64
+        Index into ``yardsticks.communications`` of every job of the workload.
+    yardsticks : Yardsticks
+        Also says on what network, and how ranks sit.
+    n_snapshots : int
+    seed : int
+        Snapshot i of every policy gets the same streams.
+    progress : callable (snapshots done, snapshots), optional
+    """
+    columns: dict[str, list[np.ndarray]] = {k: [] for k in ("snapshot", "job", "time", "yard")}
+    packets = []
+    requested = result.workload.n_nodes.astype(np.int64)
+    for number, snapshot in enumerate(result.snapshots(snapshot_times(result, n_snapshots))):
+        multi = [
+            (int(job), place)
+            for job, place in zip(snapshot.jobs, snapshot.placements, strict=True)
+            if requested[job] > 1
+        ]
+        if multi:
+            mapping_rng, routing_rng = np.random.default_rng([seed, number]).spawn(2)
+            run = run_jobs(
+                yardsticks.routing,
+                [
+                    (yardsticks.communications[share[job]], place.nodes[: requested[job]])
+                    for job, place in multi
+                ],
+                yardsticks.config,
+                ranks_per_node=yardsticks.ranks_per_node,
+                task_mapping=yardsticks.task_mapping,
+                mapping_rng=mapping_rng,
+                routing_rng=routing_rng,
+            )
+            jobs = np.array([job for job, _ in multi])
+            columns["snapshot"].append(np.full(len(multi), number))
+            columns["job"].append(jobs)
+            columns["time"].append(run.time_s)
+            columns["yard"].append(
+                np.array([yardsticks.time_s(int(share[j]), int(requested[j])) for j in jobs])
+            )
+            packets.append(run.packets)
+        if progress is not None:
+            progress(number + 1, n_snapshots)
+    job = np.concatenate([np.empty(0, np.int64), *columns["job"]]).astype(np.int64)
+    return Measurements(
+        policy=result.policy,
+        snapshot=np.concatenate([np.empty(0, np.int64), *columns["snapshot"]]).astype(np.int64),
+        job=job,
+        share=np.asarray(share, dtype=np.int64)[job],
+        n_nodes=requested[job],
+        time_s=np.concatenate([np.empty(0), *columns["time"]]),
+        yardstick_s=np.concatenate([np.empty(0), *columns["yard"]]),
+        packets=tuple(packets),
+    )
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Mean stretch of one policy over that of the reference, with a bootstrap interval."""
+
+    ratio: float
+    low: float
+    high: float
+    n_jobs: int
+
+
+def ratio_of_stretches(
+    mine: Measurements,
+    reference: Measurements,
+    rng: np.random.Generator,
+    *,
+    of_mine: NDArray[np.bool_] | None = None,
+    of_reference: NDArray[np.bool_] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+) -> Ratio | None:
+    """Ratio of two mean stretches; whole snapshots are drawn again for the interval.
+
+    Jobs of one snapshot are not independent of each other, hence the snapshot as the unit.
+
+    Parameters
+    ----------
+    mine, reference : Measurements
+    rng : numpy.random.Generator
+        For the bootstrap.
+    of_mine, of_reference : (k,) bool, optional
+        Rows to use; all by default.
+    confidence : float
+    resamples : int
+
+    Returns
+    -------
+    Ratio or None
+        None if one side has no rows.
+    """
+    sides = []
+    for side, rows in ((mine, of_mine), (reference, of_reference)):
+        use = np.ones(len(side.job), dtype=bool) if rows is None else rows
+        if not use.any():
+            return None
+        _, unit = np.unique(side.snapshot[use], return_inverse=True)
+        sides.append((np.bincount(unit, weights=side.stretch[use]), np.bincount(unit)))
+    means = []
+    for total, count in sides:
+        draw = rng.integers(0, len(total), (resamples, len(total)))
+        means.append(total[draw].sum(axis=1) / count[draw].sum(axis=1))
+    tail = (1 - confidence) / 2
+    ratio = float(sides[0][0].sum() / sides[0][1].sum() / (sides[1][0].sum() / sides[1][1].sum()))
+    low, high = np.quantile(means[0] / means[1], [tail, 1 - tail])
+    n_jobs = min(int(sides[0][1].sum()), int(sides[1][1].sum()))
+    return Ratio(ratio, min(float(low), ratio), max(float(high), ratio), n_jobs)
+
+
+def speedup_table(
+    measured: Mapping[str, Measurements],
+    reference_policy: str,
+    patterns: Sequence[str],
+    rng: np.random.Generator,
+    *,
+    confidence: float = 0.95,
+    size_classes: Sequence[tuple[int, int]] = SIZE_CLASSES,
+) -> SpeedupTable:
+    """The speed-up table of a campaign.
+
+    A size class that lacks jobs on either side is left out: its jobs take the nearest class.
+    A pattern that no snapshot has on both sides gets ratio 1 in [1/2, 2], "not known".
+
+    Parameters
+    ----------
+    measured : mapping policy -> Measurements
+    reference_policy : str
+    patterns : sequence of str
+        Name of each communication, by index; a name that stands twice is measured as one.
+    rng : numpy.random.Generator
+        For the bootstrap.
+    """
+    if reference_policy not in measured:
+        raise NetcosimError(f"reference policy {reference_policy!r} was not measured")
+    reference = measured[reference_policy]
+    names = np.array(patterns)
+    rows: list[SpeedupRow] = []
+    for policy, mine in measured.items():
+        if policy == reference_policy:
+            continue
+        for pattern in dict.fromkeys(patterns):
+            found = []
+            for low, high in size_classes:
+                masks = [
+                    (names[side.share] == pattern) & (side.n_nodes >= low) & (side.n_nodes <= high)
+                    for side in (mine, reference)
+                ]
+                one = ratio_of_stretches(
+                    mine,
+                    reference,
+                    rng,
+                    of_mine=masks[0],
+                    of_reference=masks[1],
+                    confidence=confidence,
+                )
+                if one is not None:
+                    found.append(
+                        SpeedupRow(pattern, low, high, policy, one.ratio, one.low, one.high)
+                    )
+            rows += found or [SpeedupRow(pattern, *ALL_SIZES, policy, *NOT_KNOWN)]
+    return SpeedupTable(reference_policy, tuple(rows))

@@ -1,0 +1,289 @@
+"""The command line: what it prints, and one clear line with status 2 for each mistake."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import catalogue
+from experiments.cli import command_names, main
+from experiments.store import Store
+from workloads.swf import read_swf
+
+ROOT = Path(__file__).resolve().parents[1]
+CONFIG = """
+[machine]
+family = "dragonfly"
+p = 2
+a = 2
+g = 5
+global_bandwidth = ["2 Gbit/s", "8 Gbit/s"]
+[workload]
+larger_jobs = "drop"
+[workload.synthetic]
+n_jobs = 20
+mean_nodes = 4
+[queue]
+policies = ["simple", "rdn"]
+run_time_model = "as-logged"
+[run]
+snapshots = 2
+"""
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    status = main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_every_command_has_a_line_of_help_and_a_function() -> None:
+    names = command_names()
+    assert {"sweep", "list", "describe", "trace", "report", "warmup"} <= set(names)
+    for name in names:
+        module = importlib.import_module(f"experiments.commands.{name.replace('-', '_')}")
+        assert module.HELP
+        assert "\n" not in module.HELP
+        assert callable(module.run)
+
+
+def test_help_and_version_import_nothing_heavy() -> None:
+    """`netcosim --version` and `--help` answer at once."""
+    script = (
+        "import sys; from experiments.cli import build_parser; build_parser();"
+        "print([m for m in ('numpy', 'numba', 'pandas', 'matplotlib', 'pydantic', 'mpi4py',"
+        " 'networkx', 'scipy', 'simpy') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("kind", catalogue.kinds())
+def test_everything_listed_is_described(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = told(capsys, "list", kind)
+    assert status == 0
+    listed = catalogue.entries(kind)
+    assert len(out.splitlines()) == len(listed) > 0
+    for name, description in listed.items():
+        assert description, f"{kind} {name} has no description"
+        # The largest machines take seconds to build; one of each family is enough.
+        if kind != "machines" or name in {"cab", "dragonfly-272", "intrepid-midplanes"}:
+            assert catalogue.describe(name)[1].strip()
+
+
+def test_describe_tells_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = told(capsys, "describe", "dragonfly-1056")
+    assert "1,056 nodes, 264 routers" in out
+    assert "global: 1,056 links of 1 GB/s" in out
+
+
+def test_trace_generate_convert_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = tmp_path / "a.swf.gz", tmp_path / "b.swf"
+    generate = ("trace", "generate", first, "--jobs", "50", "--seed", "3")
+    assert told(capsys, *generate)[0] == 0
+    again = tmp_path / "again.swf.gz"
+    told(capsys, "trace", "generate", again, "--jobs", "50", "--seed", "3")
+    assert gzip.decompress(again.read_bytes()) == gzip.decompress(first.read_bytes())
+    options = ("--first-jobs", "20", "--size-factor", "0.5")
+    status, out, _ = told(capsys, "trace", "convert", first, second, *options)
+    assert status == 0
+    assert "20 jobs written" in out
+    before, after = read_swf(first), read_swf(second)
+    assert np.array_equal(after.n_nodes, np.ceil(before.n_nodes[:20] / 2))
+    status, out, _ = told(capsys, "trace", "info", second)
+    assert status == 0
+    assert "b.swf: 20 jobs over" in out
+
+
+def test_sweep_and_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.toml").write_text(CONFIG)
+    status, out, _ = told(capsys, "sweep", "c.toml", "--dry-run")
+    assert status == 0
+    assert "4 points, 0 stored, 4 to compute" in out
+    assert not (tmp_path / "c.db").exists()
+    status, out, _ = told(capsys, "sweep", "c.toml", "--quiet")
+    assert status == 0
+    assert "0 were stored, 4 computed, 0 failed" in out
+    status, out, _ = told(capsys, "sweep", "c.toml", "--quiet", "--jobs", "2")
+    assert "4 were stored, 0 computed" in out
+    with Store("c.db", "read") as store:
+        frame = store.frame("queue")
+        links = store.frame("links")
+    assert set(frame["queue.policies"]) == {"simple", "rdn"}
+    # Slower global links change no schedule that runs as logged, but they do change packets.
+    assert frame.groupby("queue.policies")["makespan_s"].nunique().eq(1).all()
+    busy = links[links["kind"] == "global"].groupby("machine.parameters.global_bandwidth_Bps")[
+        "busy_s"
+    ]
+    assert busy.sum().iloc[0] > busy.sum().iloc[1] > 0
+    status, out, _ = told(capsys, "report", "c.db", "--export", "csv")
+    assert status == 0
+    page = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "4 points, 4 done and 0 failed" in page
+    assert (tmp_path / "c-csv" / "queue.csv").exists()
+
+
+def broken_gzip(folder: Path) -> Path:
+    path = folder / "cut.swf.gz"
+    path.write_bytes(gzip.compress(b"1 0 0 10 1 -1 -1 1\n" * 1000)[:40])
+    return path
+
+
+def text_in_a_number(folder: Path) -> Path:
+    path = folder / "text.swf"
+    path.write_text("; head\n1 0 0 ten 4 -1 -1 4 10 -1 1 1 1 1 1 1 -1 -1\n")
+    return path
+
+
+def configured(folder: Path, old: str, new: str) -> Path:
+    assert old in CONFIG
+    path = folder / "c.toml"
+    path.write_text(CONFIG.replace(old, new))
+    return path
+
+
+def test_mistakes_are_one_line_and_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.db").write_text("not a store, but long enough to hold a header" * 4)
+    cases: list[tuple[list[str | Path], str]] = [
+        (["trace", "info", "none.swf"], "none.swf"),
+        (["trace", "info", broken_gzip(tmp_path)], "cut.swf.gz"),
+        (["trace", "info", text_in_a_number(tmp_path)], "text.swf:2"),
+        (["trace", "info", tmp_path], str(tmp_path)),
+        (["trace", "generate", "no/such/folder.swf"], "no/such/folder.swf"),
+        (["list", "foods"], "valid: backfills"),
+        (["describe", "level-spred"], "did you mean level-spread"),
+        (["report", "notes.db"], "not a netcosim results file"),
+        (["report", "none.db"], "no such results file"),
+        (["sweep", "none.toml"], "none.toml: cannot be read"),
+        (["sweep", configured(tmp_path, "p = 2", "pp = 2")], "key machine.pp: unknown key"),
+    ]
+    for arguments, expected in cases:
+        status, out, err = told(capsys, *arguments)
+        assert status == 2, arguments
+        assert out == ""
+        assert err.startswith("netcosim: error: "), err
+        assert err.count("\n") == 1, err
+        assert expected in err
+    for old, new, expected in [
+        ('"2 Gbit/s"', '"-1 Gbit/s"', "machine.global_bandwidth: -1 Gbit/s; must be positive"),
+        ('"rdn"', '"nearest"', "unknown allocation policy 'nearest'; valid: baseline"),
+    ]:
+        status, _, err = told(capsys, "sweep", configured(tmp_path, old, new))
+        assert (status, err.count("\n")) == (2, 1)
+        assert expected in err
+    # A sweep into a file that is not ours leaves it alone; nothing half-written is left.
+    config = configured(tmp_path, "p = 2", "p = 2")
+    status, _, err = told(capsys, "sweep", config, "--store", "notes.db")
+    assert status == 2
+    assert "not a netcosim results file" in err
+    left = {p.name for p in tmp_path.iterdir()}
+    assert left == {"notes.db", "cut.swf.gz", "text.swf", "c.toml"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("g = 5", "g = 50\nh = 1", "50 groups"),
+        ('larger_jobs = "drop"', "size_factor = 100", "the machine has 20"),
+    ],
+)
+def test_points_that_cannot_be_run_are_recorded(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    old: str,
+    new: str,
+    expected: str,
+) -> None:
+    config = configured(tmp_path, old, new)
+    status, out, _ = told(capsys, "sweep", config, "--quiet", "--store", tmp_path / "r.db")
+    assert status == 1
+    assert "4 failed" in out
+    assert expected in out
+    status, _, _ = told(capsys, "report", tmp_path / "r.db")
+    assert status == 1
+    assert expected in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_interrupt_and_closed_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(kind: str) -> dict[str, str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(catalogue, "entries", interrupted)
+    assert told(capsys, "list", "policies") == (130, "", "netcosim: interrupted\n")
+    done = subprocess.run(
+        f"{sys.executable} -m experiments.cli describe dragonfly | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert done.stderr == ""
+    assert done.stdout == "dragonfly (topology)\n"
+
+
+def test_points_share_draws_that_must_not_differ() -> None:
+    """Policies and machines meet the same jobs; repetitions do not."""
+    import tomllib
+
+    from experiments.config_load import config_from
+    from experiments.point import compute_point
+
+    def point(policy: str, bandwidth: str, repetition: int = 0) -> dict[str, list[object]]:
+        raw = tomllib.loads(CONFIG.replace('["2 Gbit/s", "8 Gbit/s"]', f'"{bandwidth}"'))
+        # Without backfilling only the count of free nodes matters, not which they are.
+        raw["queue"] |= {"policies": [policy], "backfill": "none"}
+        raw["run"]["repetition"] = repetition
+        tables = compute_point(config_from(raw).resolved())
+        return {
+            column: [row[column] for row in tables["communication"]] for column in ("job", "time_s")
+        } | {"makespan": [row["makespan_s"] for row in tables["queue"]]}
+
+    slow, fast = point("rdn", "2 Gbit/s"), point("rdn", "8 Gbit/s")
+    assert slow["job"] == fast["job"]
+    assert slow["makespan"] == fast["makespan"]
+    assert slow["time_s"] != fast["time_s"]
+    assert point("simple", "8 Gbit/s")["makespan"] == fast["makespan"]
+    assert point("rdn", "8 Gbit/s", 1)["makespan"] != fast["makespan"]
+    assert point("rdn", "8 Gbit/s") == fast
+
+
+def test_compilation_is_announced_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from experiments import announce
+
+    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path)
+    assert announce.announce_compilation()
+    assert "compiling kernels" in capsys.readouterr().err
+    (tmp_path / "engine.nbi").touch()
+    assert not announce.announce_compilation()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_deadlock_is_one_line_and_status_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from netsim.packet.model import NetworkDeadlockError
+
+    def stuck(kind: str) -> dict[str, str]:
+        raise NetworkDeadlockError("cycle:\n  link 1 -> link 2")
+
+    monkeypatch.setattr(catalogue, "entries", stuck)
+    assert told(capsys, "list", "x") == (1, "", "netcosim: error: cycle: link 1 -> link 2\n")

@@ -1,0 +1,289 @@
+"""Pages and figures: the numbers that are drawn, the text that fits, one file that is whole."""
+
+from __future__ import annotations
+
+import base64
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from experiments import figures
+from experiments.figures.curves import _running_mean, time_unit
+from experiments.figures.heatmap import link_matrix
+from experiments.report import Section, render_page, write_page
+from experiments.report.table import format_number, head_of, table_html
+from experiments.units import time_scale
+from netsim.errors import NetcosimError
+from netsim.topologies.registry import make_topology
+
+POLICIES = ["simple", "rdn", "rdg", "level-spread"]
+
+
+def texts(figure: Figure) -> list[str]:
+    from matplotlib.text import Text
+
+    return [t.get_text() for t in figure.findobj(Text) if isinstance(t, Text) and t.get_text()]
+
+
+def bars_frame() -> pd.DataFrame:
+    rows = [
+        (group, policy, 1.0 + i / 10, 0.9 + i / 10, 1.1 + i / 10)
+        for group in ("all-to-all", "halo3d")
+        for i, policy in enumerate(POLICIES)
+    ]
+    return pd.DataFrame(rows, columns=["group", "policy", "ratio", "low", "high"])
+
+
+def scatter_frame() -> pd.DataFrame:
+    corners = [(-1, -1)] * 5 + [(1, -1)] * 3 + [(-1, 1)] * 2
+    return pd.DataFrame(
+        [("rdn", x, y) for x, y in corners], columns=["against", "small_percent", "large_percent"]
+    )
+
+
+def all_figures() -> dict[str, Figure]:
+    rng = np.random.default_rng(1)
+    topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
+    boxes = pd.DataFrame(
+        [
+            (policy, kind, n, n * 1e-6)
+            for policy in POLICIES
+            for kind in ("local", "global")
+            for n in rng.poisson(9, 30)
+        ],
+        columns=["policy", "kind", "packets", "stall_s"],
+    )
+    x = np.linspace(0, 1e5, 50)
+    load = np.linspace(0.1, 0.9, 9)
+    return {
+        "boxes": figures.link_boxes(boxes),
+        "bars": figures.bars_against_baseline(bars_frame(), baseline="simple"),
+        "scatter": figures.small_against_large(scatter_frame(), policy="level-spread"),
+        "heat": figures.link_heat_map(topology, rng.random(topology.n_links)),
+        "gantt": figures.gantt(
+            np.array([0.0, 50.0]),
+            np.array([100.0, 200.0]),
+            np.array([0, 3, 5]),
+            np.array([0, 1, 5, 2, 3], dtype=np.int32),
+            machine_nodes=8,
+        ),
+        "utilisation": figures.utilisation_over_time(dict.fromkeys(POLICIES, (x, x / 100000.0))),
+        "latency": figures.latency_load(
+            {"minimal": (load, 1 / (1 - load))}, limits={"a": 0.5, "b": 0.5, "c": 0.9}
+        ),
+        "cdf": figures.cdf({p: rng.random(20) for p in POLICIES}, xlabel="time (s)"),
+    }
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Figure]:
+    return all_figures()
+
+
+def test_axes_tell_their_units(drawn: dict[str, Figure]) -> None:
+    expected = {
+        "boxes": ["packets on a link", "stalled time of a link (us)", "local links"],
+        "bars": ["simple = 1", "communication time, relative to the baseline", "level-spread"],
+        "scatter": ["small jobs: change of communication time (%)", "against rdn"],
+        "heat": ["sending router", "receiving router", "link busy (%)"],
+        "gantt": ["time (s)", "node", "2-16 nodes"],
+        "utilisation": ["time (hours)", "nodes in use (%)", "rdg"],
+        "latency": ["mean packet latency (us)", "a, b: 0.5", "c: 0.9"],
+        "cdf": ["time (s)", "share of samples (%)"],
+    }
+    for name, words in expected.items():
+        assert set(words) <= set(texts(drawn[name])), name
+
+
+def test_no_text_is_cut_off(drawn: dict[str, Figure]) -> None:
+    """Every visible text lies inside its figure."""
+    from matplotlib.text import Text
+
+    for name, figure in drawn.items():
+        figure.canvas.draw()
+        renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+        page = figure.bbox
+        for text in figure.findobj(Text):
+            if not isinstance(text, Text) or not text.get_visible() or not text.get_text().strip():
+                continue
+            # Number labels of ticks beyond the limits exist but are not drawn.
+            if re.fullmatch(r"[\d.,\N{MINUS SIGN}]+", text.get_text()):
+                continue
+            box = text.get_window_extent(renderer)
+            corners = (box.x0 + 1, box.y0 + 1, page.x1 + 1 - box.x1, page.y1 + 1 - box.y1)
+            assert min(corners) >= 0, (name, text.get_text())
+
+
+def test_quadrants_sum_to_the_whole(drawn: dict[str, Figure]) -> None:
+    shares = [t for t in texts(drawn["scatter"]) if re.fullmatch(r"\d+ %", t)]
+    # Lower left, upper left, lower right, upper right.
+    assert shares == ["50 %", "20 %", "30 %", "0 %"]
+
+
+def test_bars_have_the_given_heights(drawn: dict[str, Figure]) -> None:
+    from matplotlib.patches import Rectangle
+
+    heights = sorted(
+        round(p.get_height(), 9) for p in drawn["bars"].axes[0].patches if isinstance(p, Rectangle)
+    )
+    assert heights == [1.1, 1.1, 1.2, 1.2, 1.3, 1.3]
+
+
+def test_gantt_draws_one_block_a_run_of_nodes(drawn: dict[str, Figure]) -> None:
+    from matplotlib.collections import PolyCollection
+
+    [blocks] = drawn["gantt"].axes[0].findobj(PolyCollection)
+    spans = [tuple(map(tuple, p.vertices[[0, 2]])) for p in blocks.get_paths()]  # type: ignore[union-attr]
+    assert spans == [
+        ((0.0, 0.0), (100.0, 2.0)),
+        ((0.0, 5.0), (100.0, 6.0)),
+        ((50.0, 2.0), (200.0, 4.0)),
+    ]
+
+
+def test_link_matrix_places_every_link() -> None:
+    topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
+    values = np.arange(topology.n_links, dtype=float)
+    matrix, block = link_matrix(topology, values)
+    assert (matrix.shape, block) == ((20, 20), 1)
+    assert np.isfinite(matrix).sum() == topology.n_links - 2 * topology.n_nodes
+    link = 2 * topology.n_nodes + 3
+    row, column = topology.link_src[link] - 40, topology.link_dst[link] - 40
+    assert matrix[row, column] == link
+    small, block = link_matrix(topology, values, cells=5)
+    assert (small.shape, block) == ((5, 5), 4)
+    assert np.nanmax(small) == topology.n_links - 1
+
+
+def test_running_mean_keeps_the_area() -> None:
+    x = np.array([0.0, 1.0, 3.0, 4.0])
+    y = np.array([1.0, 0.0, 1.0, 0.0])
+    times, means = _running_mean(x, y, 8.0)
+    middle = np.argmin(np.abs(times - 2.0))
+    assert means[middle] == pytest.approx(0.5)
+    assert _running_mean(x, np.ones(4), 0.5)[1] == pytest.approx(np.ones(400))
+
+
+def test_units_of_axes() -> None:
+    assert time_unit(10 * 86400) == (86400.0, "days")
+    assert time_unit(86400) == (3600.0, "hours")
+    assert time_unit(100) == (1.0, "s")
+    assert time_scale(3e-5) == (pytest.approx(1e6), "us")
+    assert time_scale(0.0) == (1.0, "s")
+
+
+def test_figures_refuse_what_they_cannot_draw(tmp_path: Path) -> None:
+    with pytest.raises(NetcosimError, match="column 'low' is missing; there are: group"):
+        figures.bars_against_baseline(bars_frame().drop(columns="low"), baseline="simple")
+    with pytest.raises(NetcosimError, match="nothing to draw"):
+        figures.small_against_large(scatter_frame().head(0), policy="x")
+    with pytest.raises(NetcosimError, match="needs x and y of one length"):
+        figures.utilisation_over_time({"a": ([0, 1], [1])})
+    with pytest.raises(NetcosimError, match=r"\.png, \.svg or \.pdf"):
+        figures.save_figure(figures.cdf({"a": [1.0]}, xlabel="s"), tmp_path / "a.doc")
+    with pytest.raises(NetcosimError, match="cannot be written"):
+        figures.save_figure(figures.cdf({"a": [1.0]}, xlabel="s"), tmp_path / "no" / "a.png")
+
+
+# The page
+
+
+class _Balance(HTMLParser):
+    """Open and closed tags, and what the page would load."""
+
+    VOID = frozenset({"meta", "img", "br", "link"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loads: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        found = dict(attrs)
+        if found.get("id"):
+            self.ids.append(str(found["id"]))
+        self.loads += [str(v) for k, v in attrs if k in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def page(form: str = "png") -> str:
+    table = pd.DataFrame({"policy": ["a<b", None], "mean_wait_s": [1234.5678, np.nan]})
+    figure = figures.cdf({"a": [1.0, 2.0]}, xlabel="time (s)")
+    sections = [
+        Section("Waits", "One.\n\nTwo <script>.", table),
+        Section("Waits", figure=figure, caption='A "figure"'),
+    ]
+    return render_page(
+        "A & B",
+        "Lead.",
+        sections,
+        config="[run]\nseed = 1",
+        seeds={"run": 1},
+        form=form,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_page_is_whole_and_loads_nothing(form: str) -> None:
+    text = page(form)
+    reader = _Balance()
+    reader.feed(text)
+    assert reader.open == []
+    assert all(x.startswith(("data:image/", "#")) for x in reader.loads)
+    assert {x[1:] for x in reader.loads if x[0] == "#"} == set(reader.ids) == {"waits", "waits-2"}
+    assert "http" not in re.sub(r"data:image/[^\"]*", "", text)
+    assert "<script>" not in text
+    assert "A &amp; B" in text
+    assert "&lt;script&gt;" in text
+    assert "[run]\nseed = 1" in text
+    assert "prefers-color-scheme: dark" in text
+    assert 'name="viewport"' in text
+    [data] = re.findall(rf'src="data:image/{form}[^,]*,([^"]+)"', text)
+    start = b"\x89PNG" if form == "png" else b"<?xml"
+    assert base64.b64decode(data).startswith(start)
+
+
+def test_numbers_stand_right_and_units_in_the_head() -> None:
+    html = table_html(pd.DataFrame({"policy": ["a"], "mean_wait_s": [1234.5678]}))
+    assert '<th class="number">mean wait<span class="unit">s</span></th>' in html
+    assert '<td class="number">1,235</td>' in html
+    assert "<td>a</td>" in html
+    assert head_of("message_bytes") == ("message", "bytes")
+    assert head_of("policy") == ("policy", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1234567, "1,234,567"),
+        (0.123456, "0.1235"),
+        (12.3456, "12.35"),
+        (123456.7, "123,457"),
+        (1.5e9 + 0.5, "1.500e+09"),
+        (1e-7, "1.000e\N{MINUS SIGN}07"),
+        (-2.5, "\N{MINUS SIGN}2.500"),
+        (float("nan"), "\N{EN DASH}"),
+        (0.0, "0"),
+        (100.0, "100"),
+    ],
+)
+def test_numbers_as_readers_want_them(value: float, text: str) -> None:
+    assert format_number(value) == text
+
+
+def test_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = write_page(tmp_path / "p.html", page())
+    assert path.read_text(encoding="utf-8").endswith("</html>\n")
+    with pytest.raises(NetcosimError, match="cannot be written"):
+        write_page(tmp_path / "no" / "p.html", "x")
+    assert [p.name for p in tmp_path.iterdir()] == ["p.html"]

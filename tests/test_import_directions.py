@@ -1,0 +1,118 @@
+"""The house's walls: who may import whom, what kernels may use, how long a file may be."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+MAY_IMPORT = {
+    "netsim": set(),
+    "patterns": {"netsim"},
+    "workloads": {"netsim"},
+    "alloc": {"netsim"},
+    "queuesim": {"netsim", "alloc", "patterns", "workloads"},
+    "experiments": {"netsim", "alloc", "patterns", "workloads", "queuesim"},
+}
+# What a package must not know, beyond its imports of other packages.
+BANNED = {
+    package: {"argparse", "matplotlib", "sqlite3", "mpi4py", "tqdm", "pydantic"}
+    for package in ("netsim", "patterns", "workloads", "alloc", "queuesim")
+}
+MAX_LINES = 450
+# The reference engine is the specification in running form, read from top to bottom.
+LONGER = {"netsim/packet/reference.py": 500}
+
+SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py"))
+
+
+def is_kernel(path: Path) -> bool:
+    return path.name == "tables.py" or path.name.startswith("kernels")
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and full name of every import, those inside functions and ``from x import y`` too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write imports in full"
+            for alias in node.names:
+                yield node.lineno, f"{node.module}.{alias.name}"
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_there_are_sources_of_every_package() -> None:
+    assert {p.relative_to(ROOT).parts[0] for p in SOURCES} == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_go_one_way(package: str) -> None:
+    wrong = [
+        f"{name_of(path)}:{line} imports {name}"
+        for path in SOURCES
+        if path.relative_to(ROOT).parts[0] == package
+        for line, name in imports(path)
+        if (top := name.split(".")[0]) in set(MAY_IMPORT) - MAY_IMPORT[package] - {package}
+        or top in BANNED.get(package, set())
+    ]
+    assert wrong == []
+
+
+def test_kernels_import_numpy_numba_and_kernels_alone() -> None:
+    """Numba's cache folder is named by the kernel sources, so nothing else may be compiled in."""
+    wrong = []
+    for path in filter(is_kernel, SOURCES):
+        for line, name in imports(path):
+            parts = name.split(".")
+            inside = parts[0] in MAY_IMPORT
+            kernel = any(p == "tables" or p.startswith("kernels") for p in parts[1:])
+            if inside and not kernel:
+                wrong.append(f"{name_of(path)}:{line} imports {name}")
+            # llvmlite is Numba's own lower half, for intrinsics.
+            allowed = {"numpy", "numba", "llvmlite", "typing", "__future__"}
+            if not inside and parts[0] not in allowed:
+                wrong.append(f"{name_of(path)}:{line} imports {name}")
+    assert wrong == []
+
+
+def test_compiled_code_lives_in_kernel_files() -> None:
+    wrong = [
+        f"{name_of(path)}:{line} imports {name}"
+        for path in SOURCES
+        if not is_kernel(path)
+        for line, name in imports(path)
+        if name.startswith("numba.")
+    ]
+    assert wrong == []
+
+
+def test_files_are_short() -> None:
+    long = {
+        name_of(path): lines
+        for path in SOURCES
+        if (lines := len(path.read_text(encoding="utf-8").splitlines()))
+        > LONGER.get(name_of(path), MAX_LINES)
+    }
+    assert long == {}
+
+
+def test_every_package_is_shipped() -> None:
+    """A package that setup.cfg does not list is missing from an installed netcosim."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    listed = set(config["options"]["packages"].split())
+    found = {".".join(p.parent.relative_to(ROOT).parts) for p in SOURCES if p.name == "__init__.py"}
+    assert listed == found
+    with_sources = {".".join(p.parent.relative_to(ROOT).parts) for p in SOURCES}
+    assert with_sources == found, "a folder of sources has no __init__.py"
+    assert {p.parent.name for p in ROOT.glob("*/py.typed")} == set(MAY_IMPORT)

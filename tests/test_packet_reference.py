@@ -1,0 +1,69 @@
+"""What the reference engine shows a routing: keys, visits, states, loads and room."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from packet_cases import L, R, Send, Step, config, line, traffic
+
+from netsim.packet.reference import simulate_reference
+from netsim.routing.base import Hop, View
+from netsim.routing.kernels_chance import packet_key
+
+
+def test_a_router_visit_has_its_own_key() -> None:
+    """Key = packet_key(seed, message, packet, visit), visits from 0 at the first router."""
+    base = line([0, 2], [1000, 1000])
+    seen: list[tuple[int, int, int, int]] = []
+
+    def choose(
+        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        seen.append((router, state, key, wire_bytes))
+        return base.choose(view, router, dst_node, state, key, wire_bytes)
+
+    ranks = ([Step([Send(1, 900), Send(1, 1700)])], [Step(need=2)])
+    setup = config(header=10)
+    simulate_reference(
+        replace(base, choose=choose), traffic(*ranks), setup, np.random.default_rng(11)
+    )
+    seed = np.uint64(int(np.random.default_rng(11).integers(0, 2**63)))
+    expected = {
+        (visit, visit, int(packet_key(seed, np.uint64(m), np.uint64(k), np.uint64(visit))), size)
+        for m, k, size in ((0, 0, 910), (1, 0, 1010), (1, 1, 710))
+        for visit in range(3)
+    }
+    assert len(seen) == 9
+    assert set(seen) == expected
+
+
+def test_load_and_room_count_the_running_and_the_waiting() -> None:
+    """At the first router, cable four times slower than the nodes: packet i comes at i S.
+
+    Packet i sees the cable busy until 4 S after its last start, and those that wait.
+    """
+    slow, cable, s = 4_000_000, 4, 1_000_000
+    base = line([0, 1], [4000])
+    seen: list[tuple[int, int]] = []
+
+    def choose(
+        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        if router == 0:
+            seen.append((view.load(cable), view.room(cable, 0)))
+        return base.choose(view, router, dst_node, state, key, wire_bytes)
+
+    simulate_reference(
+        replace(base, choose=choose),
+        traffic([Step([Send(1, 6000)])], [Step(need=1)]),
+        config(buffer=100_000),
+        np.random.default_rng(0),
+    )
+    # All that came before, less the time that has gone; space behind comes back at
+    # start + L + R + slow + L, before packet 5 comes only for packet 0.
+    assert 4 * s < 2 * L + R + slow < 5 * s
+    loads = [i * slow - i * s if i else 0 for i in range(6)]
+    rooms = [100_000 - 1000 * i for i in range(5)] + [100_000 - 5000 + 1000]
+    assert [load for load, _ in seen] == loads
+    assert [room for _, room in seen] == rooms

@@ -1,0 +1,115 @@
+"""Bootstrap intervals and quadrants, by hand-worked cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.papers.bootstrap import bootstrap_mean, bootstrap_ratio
+from experiments.papers.level_spread_quadrants import (
+    QUADRANTS,
+    dots_of,
+    mean_reduction,
+    quadrant,
+    reductions,
+    shares,
+)
+from experiments.papers.paper import Claim, claims_frame
+from netsim.errors import NetcosimError
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+def test_bootstrap_of_a_normal_sample_is_the_normal_interval() -> None:
+    x = rng().normal(10, 2, 400)
+    found = bootstrap_mean(x, rng(), 4000)
+    half = 1.96 * x.std() / np.sqrt(len(x))
+    assert found.value == pytest.approx(x.mean())
+    assert found.high - found.value == pytest.approx(half, rel=0.1)
+    assert found.value - found.low == pytest.approx(half, rel=0.1)
+
+
+def test_bootstrap_ratio_draws_pairs() -> None:
+    y = rng().exponential(1, 30)
+    # Where every pair has the ratio 3, no resample can have another.
+    assert bootstrap_ratio(3 * y, y, rng()) == pytest.approx((3, 3, 3))
+    assert bootstrap_ratio([1, 1], [1, 3], rng()).value == 0.5
+
+
+def test_bootstrap_mistakes() -> None:
+    with pytest.raises(NetcosimError, match="pairs"):
+        bootstrap_ratio([1, 2], [1], rng())
+    with pytest.raises(NetcosimError, match="no samples"):
+        bootstrap_mean([], rng())
+
+
+DOTS = pd.DataFrame(
+    {
+        "workload": [0, 0, 0, 1, 1, 1],
+        "x": [2.0, 0.5, 0.5, 4.0, 1.0, 2.0],
+        "y": [2.0, 0.5, 2.0, 0.8, 3.0, 4.0],
+    }
+)
+
+
+def test_quadrants_by_hand() -> None:
+    at = quadrant(DOTS["x"].to_numpy(), DOTS["y"].to_numpy())
+    assert [QUADRANTS[i] for i in at] == [
+        "reference better",
+        "other better",
+        "other better small",
+        "other better large",
+        "tie",
+        "reference better",
+    ]
+    found = shares(DOTS, rng())
+    assert found["reference better"].value == pytest.approx(100 / 3)
+    assert sum(share.value for share in found.values()) == pytest.approx(100)
+    # "other better" is one of three dots of workload 0 and none of workload 1.
+    assert found["other better"].low == 0
+    assert found["other better"].high == pytest.approx(100 / 3)
+
+
+def test_reductions_by_hand() -> None:
+    assert reductions(DOTS)[0] == pytest.approx([50, 50])
+    assert reductions(DOTS)[1] == pytest.approx([-100, -100])
+    assert reductions(DOTS)[3] == pytest.approx([75, -25])
+    mean = (50 - 100 - 25 + 25 + 100 / 3 + 62.5) / 6
+    assert mean_reduction(DOTS, rng()).value == pytest.approx(mean)
+
+
+def test_dots_from_times() -> None:
+    times = pd.DataFrame(
+        [
+            {"routing": "minimal", "workload": w, "policy": p, "kind": k, "t": t}
+            for w, p, k, t in (
+                (3, "a", "small", 1.0),
+                (3, "a", "large", 10.0),
+                (3, "b", "small", 2.0),
+                (3, "b", "large", 5.0),
+                (1, "b", "small", 6.0),
+                (1, "b", "large", 4.0),
+                (1, "a", "small", 3.0),
+                (1, "a", "large", 8.0),
+            )
+        ]
+    )
+    dots = dots_of(times, "t", "a").set_index("workload")
+    assert dots.loc[3, ["policy", "x", "y"]].tolist() == ["b", 2.0, 0.5]
+    assert dots.loc[1, ["policy", "x", "y"]].tolist() == ["b", 2.0, 0.5]
+    assert len(dots) == 2
+
+
+def test_claims_show_ratio_and_verdict() -> None:
+    frame = claims_frame(
+        [
+            Claim("a", "Fig. 1", True, "near", "", 4.0, 5.0),
+            Claim("b", "Fig. 1", False, "near", "", 0.0, 5.0),
+        ]
+    )
+    assert frame["ratio"].iloc[0] == 1.25
+    assert pd.isna(frame["ratio"].iloc[1])
+    assert frame["verdict"].tolist() == ["holds", "differs"]

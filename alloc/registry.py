@@ -26,7 +26,11 @@ from alloc.fattree.ta import TopologyAware
 from alloc.first_free import Baseline
 from alloc.policy import Policy
 from alloc.random_nodes import RandomNodes
+from alloc.torus.contention_aware import ContentionAware
+from alloc.torus.cuboid_best import CuboidBest
+from alloc.torus.cuboid_worst import CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
+from alloc.torus.menu import Menu, MenuProposed
 from netsim.errors import unknown_name
 from netsim.topology import Topology
 
@@ -69,6 +73,11 @@ _CLASSES: tuple[tuple[type[Policy], str], ...] = (
     (LeastConstrained, "fattree"),
     (LeastConstrainedShared, "fattree"),
     (FirstFitCuboid, "torus"),
+    (CuboidBest, "torus"),
+    (CuboidWorst, "torus"),
+    (Menu, "torus"),
+    (MenuProposed, "torus"),
+    (ContentionAware, "torus"),
 )
 
 POLICIES: dict[str, PolicyEntry] = {

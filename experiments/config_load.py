@@ -26,8 +26,8 @@ _LIST_KEYS = {
     "workload.synthetic.run_time_range_s",
     "workload.synthetic.requested_factor",
     "communication.mix",
+    "queue.policies",
 }
-_EACH_OF = {"queue.policies"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SweepFile:
     text : str
         As it stood in the file.
     points : tuple of Config
-        One a point; a file without lists and ranges has one point for each policy.
+        One a point; all policies of the file are compared in each.
     """
 
     path: Path
@@ -78,9 +78,7 @@ def load_sweep(path: str | Path) -> SweepFile:
     raw = read_toml(path)
     with _NamedFile(path):
         groups = _zip_groups(raw.pop("sweep", {}))
-        contents = expand(
-            raw, list_keys=_LIST_KEYS | list_parameters(), each_of=_EACH_OF, zip_groups=groups
-        )
+        contents = expand(raw, list_keys=_LIST_KEYS | list_parameters(), zip_groups=groups)
         points = tuple(config_from(content, path.parent) for content in contents)
     return SweepFile(path, path.read_text(encoding="utf-8"), points)
 

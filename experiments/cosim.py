@@ -5,7 +5,8 @@
 3. The measured communication times, against the first policy's, change the jobs' run times,
    and the queue runs again under each policy.
 
-With another run-time model than "measured", steps 2 and 3 are one queue run with that model.
+With another run-time model than "measured", the queue runs once with that model, and step 2
+measures its schedules.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.points import point_rng
 from experiments.store import Rows
+from netsim.packet.model import PS_PER_S
 from queuesim.assumed import Assumed
 from queuesim.campaign import (
     Measurements,
@@ -43,8 +45,13 @@ from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
 from workloads.job import Workload
 
-POLICIES_KEY = "queue.policies"
-"""Left out of the draws' seeds: all policies see the same jobs, patterns and rank mappings."""
+_RUN_KEYS = ("run.name", "run.snapshots", "run.confidence")
+JOB_KEYS = ("machine", "queue", "communication", *_RUN_KEYS)
+"""What the jobs' draws do not depend on: every machine and policy gets the same jobs."""
+RANK_KEYS = ("machine", "queue", *_RUN_KEYS)
+"""What patterns and task mappings do not depend on: the same ranks talk on every machine."""
+PLACEMENT_KEYS = ("machine", "queue", "communication", *_RUN_KEYS)
+"""What a policy's draws do not depend on: faster links get the same placements."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share of the whole run that is done, 0 to 1."""
@@ -66,7 +73,7 @@ class CosimResult:
     measured : dict of str to Measurements
     ratios : dict of str to Ratio
         Mean communication time over the first policy's, all jobs together.
-    table : SpeedupTable or None
+    table : SpeedupTable
     """
 
     config: Config
@@ -76,7 +83,7 @@ class CosimResult:
     schedules: dict[str, QueueResult]
     measured: dict[str, Measurements]
     ratios: dict[str, Ratio]
-    table: SpeedupTable | None
+    table: SpeedupTable
 
     def summaries(self) -> dict[str, QueueSummary]:
         """Queue metrics of the final schedules."""
@@ -102,20 +109,14 @@ def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
         model: RunTimeModel = AsLogged()
         if config.queue.run_time_model == "assumed":
             model = Assumed(config.queue.scenario)
-        schedules = run.queues(model, share_of_run=1.0)
-        return run.result({}, schedules, {}, None)
+        schedules = run.queues(model, share_of_run=0.3)
+        measured = run.campaign(schedules, share_of_run=0.7)
+        return run.result({}, schedules, measured, run.speedups(measured))
     logged = run.queues(AsLogged(), share_of_run=0.15)
     measured = run.campaign(logged, share_of_run=0.7)
-    table = speedup_table(
-        measured,
-        config.queue.policies[0],
-        [entry.pattern for entry in config.communication.mix],
-        run.rng("bootstrap"),
-        confidence=config.run.confidence,
-    )
+    table = run.speedups(measured)
     model = Measured(table, communication_mix(config.communication))
-    schedules = run.queues(model, share_of_run=0.15)
-    return run.result(logged, schedules, measured, table)
+    return run.result(logged, run.queues(model, share_of_run=0.15), measured, table)
 
 
 class _Run:
@@ -128,7 +129,7 @@ class _Run:
         self.done = 0.0
         self.machine = build_machine(config.machine)
         nodes = self.machine.topology.n_nodes
-        self.workload = build_workload(config.workload, nodes, self.rng("workload"))
+        self.workload = build_workload(config.workload, nodes, self.rng("workload", JOB_KEYS))
         drop = config.workload.larger_jobs == "drop"
         for name in config.queue.policies:
             # every policy gets the same jobs: those that all of them can place
@@ -136,9 +137,19 @@ class _Run:
                 self.machine.topology, name, np.random.default_rng(0), self.workload, drop=drop
             )
 
-    def rng(self, purpose: str) -> np.random.Generator:
-        """The generator of one purpose; the list of policies does not matter."""
-        return point_rng(self.content, purpose, (POLICIES_KEY,))
+    def rng(self, purpose: str, leave_out: tuple[str, ...] = ()) -> np.random.Generator:
+        """The generator of one purpose, which the keys left out do not change."""
+        return point_rng(self.content, purpose, leave_out)
+
+    def speedups(self, measured: Mapping[str, Measurements]) -> SpeedupTable:
+        """The speed-up table against the config's first policy."""
+        return speedup_table(
+            measured,
+            self.config.queue.policies[0],
+            [entry.pattern for entry in self.config.communication.mix],
+            self.rng("bootstrap"),
+            confidence=self.config.run.confidence,
+        )
 
     def tell(self, what: str, share: float) -> None:
         """Report progress: ``share`` is the part of the present step that is done."""
@@ -151,7 +162,11 @@ class _Run:
         results = {}
         for name in queue.policies:
             policy, _ = build_policy(
-                self.machine.topology, name, self.rng(f"policy {name}"), self.workload, drop=False
+                self.machine.topology,
+                name,
+                self.rng(f"policy {name}", PLACEMENT_KEYS),
+                self.workload,
+                drop=False,
             )
             begun, part = self.done, share_of_run / len(queue.policies)
 
@@ -167,7 +182,7 @@ class _Run:
                 backfill=queue.backfill,
                 window=None if queue.window == "all" else queue.window,
                 run_time_model=model,
-                rng=self.rng("jobs"),
+                rng=self.rng("jobs", RANK_KEYS),
                 keep_placements=True,
                 progress=count,
             )
@@ -180,8 +195,8 @@ class _Run:
         """Measurements of every policy's snapshots."""
         section = self.config.communication
         # the same draws as the measured model's, so a job has the same pattern in both
-        share, _ = communication_mix(section).draw(self.workload, self.rng("jobs"))
-        seed = int(self.rng("packets").integers(0, 2**32))
+        share, _ = communication_mix(section).draw(self.workload, self.rng("jobs", RANK_KEYS))
+        seed = int(self.rng("packets", RANK_KEYS).integers(0, 2**32))
         yardsticks = Yardsticks(
             self.machine.routing,
             [
@@ -218,7 +233,7 @@ class _Run:
         logged: dict[str, QueueResult],
         schedules: dict[str, QueueResult],
         measured: dict[str, Measurements],
-        table: SpeedupTable | None,
+        table: SpeedupTable,
     ) -> CosimResult:
         """Everything together, with the overall ratios."""
         ratios = {}
@@ -259,20 +274,18 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
                 "jobs": summary.n_jobs,
             }
         )
-    speedups: list[dict[str, object]] = []
-    if result.table is not None:
-        speedups = [
-            {
-                "pattern": row.pattern,
-                "min_nodes": row.min_nodes,
-                "max_nodes": row.max_nodes,
-                "policy": row.policy,
-                "ratio": row.ratio,
-                "ratio_low": row.ratio_low,
-                "ratio_high": row.ratio_high,
-            }
-            for row in result.table.rows
-        ]
+    speedups: list[dict[str, object]] = [
+        {
+            "pattern": row.pattern,
+            "min_nodes": row.min_nodes,
+            "max_nodes": row.max_nodes,
+            "policy": row.policy,
+            "ratio": row.ratio,
+            "ratio_low": row.ratio_low,
+            "ratio_high": row.ratio_high,
+        }
+        for row in result.table.rows
+    ]
     mix = result.config.communication.mix
     measured: list[dict[str, object]] = [
         {
@@ -296,23 +309,30 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
 
 
 def _link_rows(result: CosimResult) -> list[dict[str, object]]:
-    """Quantiles over links of packets and stall time in all snapshots, by policy and kind."""
+    """Sums over all snapshots, and quantiles over links, by policy and kind of link."""
     rows: list[dict[str, object]] = []
     topology = result.machine.topology
-    quantiles = (0.0, 0.25, 0.5, 0.75, 1.0)
+    quantiles = (0, 25, 50, 75, 100)
     for name, m in result.measured.items():
         if not m.packets:
             continue
-        packets = sum(p.link_packets for p in m.packets)
-        stall_s = sum(p.link_stall_ps for p in m.packets) * 1e-12
+        columns = {
+            "packets": np.sum([p.link_packets for p in m.packets], axis=0),
+            "bytes": np.sum([p.link_bytes for p in m.packets], axis=0),
+            "busy_s": np.sum([p.link_busy_ps for p in m.packets], axis=0) / PS_PER_S,
+            "stall_s": np.sum([p.link_stall_ps for p in m.packets], axis=0) / PS_PER_S,
+        }
         for kind in topology.kinds:
             mask = topology.kind_mask(kind)
-            for what, values in (("packets", packets), ("stall_s", stall_s)):
-                found = np.quantile(np.asarray(values)[mask], quantiles)
-                rows.append(
-                    {"policy": name, "kind": kind, "what": what}
-                    | {f"q{int(100 * q)}": float(v) for q, v in zip(quantiles, found, strict=True)}
-                )
+            row: dict[str, object] = {"policy": name, "kind": kind, "links": int(mask.sum())}
+            for column, values in columns.items():
+                row[column] = values[mask].sum().item()
+                if mask.any() and column in ("packets", "stall_s"):
+                    found = np.percentile(values[mask], quantiles)
+                    row |= {
+                        f"{column}_p{q}": float(v) for q, v in zip(quantiles, found, strict=True)
+                    }
+            rows.append(row)
     return rows
 
 

@@ -19,7 +19,6 @@ def expand(
     config: Mapping[str, object],
     *,
     list_keys: Collection[str] = (),
-    each_of: Collection[str] = (),
     zip_groups: Sequence[Sequence[str]] = (),
 ) -> list[dict[str, object]]:
     """Every point of a config in which parameters may be lists or ranges.
@@ -36,9 +35,6 @@ def expand(
     list_keys : collection of str
         Dotted keys whose value is a list by nature (the dimensions of a torus): there only a
         list of lists is an axis.
-    each_of : collection of str
-        Dotted keys whose value is a list by nature, of which each point gets a list with one
-        entry (the policies to compare).
     zip_groups : sequence of sequence of str
         Dotted keys that run together.
 
@@ -56,7 +52,7 @@ def expand(
     axes = {
         key: values
         for key, value in _leaves(config).items()
-        if (values := _axis(key, value, list_keys, each_of)) is not None
+        if (values := _axis(key, value, list_keys)) is not None
     }
     groups = _groups(axes, zip_groups)
     count = math.prod(len(axes[group[0]]) for group in groups)
@@ -87,18 +83,12 @@ def _is_range(value: Mapping[str, object]) -> bool:
     return {"from", "to"} <= set(value)
 
 
-def _axis(
-    key: str, value: object, list_keys: Collection[str], each_of: Collection[str]
-) -> list[object] | None:
+def _axis(key: str, value: object, list_keys: Collection[str]) -> list[object] | None:
     """The values that a key runs through; None where it has one value."""
     if isinstance(value, Mapping):
         return range_values(value, key)
     if not isinstance(value, list):
         return None
-    if key in each_of:
-        if not value:
-            raise NetcosimError(f"key {key}: the list is empty")
-        return [[entry] for entry in value]
     if key in list_keys and not (value and isinstance(value[0], list)):
         return None
     if not value:

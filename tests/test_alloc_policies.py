@@ -12,7 +12,8 @@ from alloc.policy import Placement, Request
 from alloc.registry import POLICIES, make_policy, policies_for
 from netsim.errors import NetcosimError
 
-ROUNDS_UP = {"laas", "first-fit-cuboid"}
+CUBOIDS = {"cuboid-best", "cuboid-worst", "menu", "menu-proposed", "contention-aware"}
+ROUNDS_UP = {"laas", "first-fit-cuboid"} | CUBOIDS
 SOME = settings(max_examples=15, deadline=None)
 
 

@@ -110,19 +110,19 @@ def test_sweep_and_report(
     (tmp_path / "c.toml").write_text(CONFIG)
     status, out, _ = told(capsys, "sweep", "c.toml", "--dry-run")
     assert status == 0
-    assert "4 points, 0 stored, 4 to compute" in out
+    assert "2 points, 0 stored, 2 to compute" in out
     assert not (tmp_path / "c.db").exists()
     status, out, _ = told(capsys, "sweep", "c.toml", "--quiet")
     assert status == 0
-    assert "0 were stored, 4 computed, 0 failed" in out
+    assert "0 were stored, 2 computed, 0 failed" in out
     status, out, _ = told(capsys, "sweep", "c.toml", "--quiet", "--jobs", "2")
-    assert "4 were stored, 0 computed" in out
+    assert "2 were stored, 0 computed" in out
     with Store("c.db", "read") as store:
-        frame = store.frame("queue")
+        frame = store.frame("policies")
         links = store.frame("links")
-    assert set(frame["queue.policies"]) == {"simple", "rdn"}
+    assert set(frame["policy"]) == {"simple", "rdn"}
     # Slower global links change no schedule that runs as logged, but they do change packets.
-    assert frame.groupby("queue.policies")["makespan_s"].nunique().eq(1).all()
+    assert frame.groupby("policy")["makespan_s"].nunique().eq(1).all()
     busy = links[links["kind"] == "global"].groupby("machine.parameters.global_bandwidth_Bps")[
         "busy_s"
     ]
@@ -130,8 +130,8 @@ def test_sweep_and_report(
     status, out, _ = told(capsys, "report", "c.db", "--export", "csv")
     assert status == 0
     page = (tmp_path / "c.html").read_text(encoding="utf-8")
-    assert "4 points, 4 done and 0 failed" in page
-    assert (tmp_path / "c-csv" / "queue.csv").exists()
+    assert "2 points, 2 done and 0 failed" in page
+    assert (tmp_path / "c-csv" / "policies.csv").exists()
 
 
 def broken_gzip(folder: Path) -> Path:
@@ -211,7 +211,7 @@ def test_points_that_cannot_be_run_are_recorded(
     config = configured(tmp_path, old, new)
     status, out, _ = told(capsys, "sweep", config, "--quiet", "--store", tmp_path / "r.db")
     assert status == 1
-    assert "4 failed" in out
+    assert "2 failed" in out
     assert expected in out
     status, _, _ = told(capsys, "report", tmp_path / "r.db")
     assert status == 1
@@ -243,20 +243,21 @@ def test_points_share_draws_that_must_not_differ() -> None:
     import tomllib
 
     from experiments.config_load import config_from
-    from experiments.point import compute_point
+    from experiments.cosim import cosim_point
 
     def point(policy: str, bandwidth: str, repetition: int = 0) -> dict[str, list[object]]:
         raw = tomllib.loads(CONFIG.replace('["2 Gbit/s", "8 Gbit/s"]', f'"{bandwidth}"'))
         # Without backfilling only the count of free nodes matters, not which they are.
         raw["queue"] |= {"policies": [policy], "backfill": "none"}
         raw["run"]["repetition"] = repetition
-        tables = compute_point(config_from(raw).resolved())
+        tables = cosim_point(config_from(raw).resolved())
         return {
-            column: [row[column] for row in tables["communication"]] for column in ("job", "time_s")
-        } | {"makespan": [row["makespan_s"] for row in tables["queue"]]}
+            column: [row[column] for row in tables["measured_jobs"]]
+            for column in ("job_id", "time_s")
+        } | {"makespan": [row["makespan_s"] for row in tables["policies"]]}
 
     slow, fast = point("rdn", "2 Gbit/s"), point("rdn", "8 Gbit/s")
-    assert slow["job"] == fast["job"]
+    assert slow["job_id"] == fast["job_id"]
     assert slow["makespan"] == fast["makespan"]
     assert slow["time_s"] != fast["time_s"]
     assert point("simple", "8 Gbit/s")["makespan"] == fast["makespan"]

@@ -31,13 +31,11 @@ def test_product_with_the_last_key_fastest() -> None:
     assert axis_keys(points) == ["machine.p", "run.seed"]
 
 
-def test_lists_by_nature_and_policies() -> None:
+def test_lists_by_nature_stay_lists() -> None:
     config = {"m": {"dims": [[4, 4], [8, 2]]}, "q": {"policies": ["rdn", "rdg"]}}
-    points = expand(config, list_keys=["m.dims"], each_of=["q.policies"])
+    points = expand(config, list_keys=["m.dims", "q.policies"])
     assert points == [
-        {"m": {"dims": dims}, "q": {"policies": [policy]}}
-        for dims in ([4, 4], [8, 2])
-        for policy in ("rdn", "rdg")
+        {"m": {"dims": dims}, "q": {"policies": ["rdn", "rdg"]}} for dims in ([4, 4], [8, 2])
     ]
 
 

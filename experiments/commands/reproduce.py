@@ -1,6 +1,7 @@
 """Reproduce a published figure: the paper's numbers beside ours, with a verdict and a drawing.
 
   netcosim reproduce level-spread                     list the paper's figures
+  netcosim reproduce calibration                      all that it has
   netcosim reproduce level-spread fig2
   netcosim reproduce level-spread fig10 --jobs 8 --routing minimal
   netcosim reproduce level-spread fig4 --scale quick --set endpoint=firefly
@@ -23,7 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim reproduce``."""
     parser.add_argument("paper", metavar="PAPER", help="see netcosim list papers")
     parser.add_argument(
-        "figure", metavar="FIGURE", nargs="?", help='or "all"; left out: list the figures'
+        "figure",
+        metavar="FIGURE",
+        nargs="?",
+        help='or "all"; left out: the paper\'s default, or a list',
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
     parser.add_argument(
@@ -60,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
     from netsim.errors import NetcosimError
 
     paper = load_paper(args.paper)
-    if args.figure is None:
+    wanted = args.figure or paper.default
+    if not wanted:
         print(paper.title)
         for name, figure in paper.figures.items():
             print(f"  {name:<10} {figure.description}")
@@ -78,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         settings=settings,
     )
-    names = list(paper.figures) if args.figure == "all" else [paper.figure(args.figure).name]
+    names = list(paper.figures) if wanted == "all" else [paper.figure(wanted).name]
     paper.check(options)
     announce_compilation()
     failed = False

@@ -13,7 +13,7 @@ import argparse
 from pathlib import Path
 
 HELP = "compute all points of a config with lists or ranges"
-POINT_FUNCTION = "experiments.point:compute_point"
+POINT_FUNCTION = "experiments.cosim:cosim_point"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

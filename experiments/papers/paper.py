@@ -104,12 +104,16 @@ class Paper:
     figures : mapping of str to PaperFigure
     check : callable (options) -> None
         Raises NetcosimError for a routing, measure or setting that the paper does not know.
+    default : str
+        What ``netcosim reproduce`` does if no figure is named: a figure, "all", or nothing
+        (the figures are listed).
     """
 
     name: str
     title: str
     figures: Mapping[str, PaperFigure]
     check: Callable[[Options], None]
+    default: str = ""
 
     def figure(self, name: str) -> PaperFigure:
         """The figure of this name; NetcosimError for an unknown one."""

@@ -35,6 +35,14 @@ PAPERS: dict[str, PaperEntry] = {
         "Zhang et al., Level-Spread: A New Job Allocation Policy for Dragonfly Networks, IPDPS'18",
         "experiments.papers.level_spread",
     ),
+    "calibration": PaperEntry(
+        "Calibration of the packet model: load-latency curves beside closed forms and BookSim2",
+        "experiments.papers.calibration",
+    ),
+    "partitions": PaperEntry(
+        "Oltchik and Schwartz, Network Partitioning and Avoidable Contention",
+        "experiments.papers.partitions",
+    ),
 }
 
 

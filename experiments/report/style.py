@@ -8,7 +8,7 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
-main { max-width: 60rem; margin: 0 auto; padding: 1.2rem 1rem 4rem; }
+main { max-width: 72rem; margin: 0 auto; padding: 1.2rem 1rem 4rem; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0.4rem 0 0.2rem; }
 h2 { font-size: 1.25rem; margin: 2.4rem 0 0.6rem; border-top: 1px solid var(--line);
   padding-top: 1.2rem; }

@@ -1,0 +1,90 @@
+"""Base of the policies that choose a cuboid by its shape and wait for that shape."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.nodes import Nodes
+from alloc.torus.first_fit_cuboid import FirstFitCuboid, free_corners
+from netsim.analysis.bisection import cuboid_bisection
+from netsim.topology import Topology
+
+Extents = tuple[int, ...]
+
+
+def internal_links(topology: Topology, extents: Sequence[int]) -> float:
+    """Internal bisection of a cuboid of routers, to compare cuboids of one size.
+
+    On a Blue Gene machine of midplanes (``double_links_for_two``) a cuboid becomes a
+    torus of its own and a midplane is even in every dimension, so 2 N / L holds for odd
+    lengths too: in cables between midplanes. On other tori a cuboid has rings only where
+    it covers one.
+    """
+    shape = topology.shape
+    if shape.double_links_for_two:
+        return 2 * prod(extents) / max(extents)
+    return cuboid_bisection(shape.dims, extents, wrap=shape.wrap, double_links_for_two=False)
+
+
+class GeometryPolicy(FirstFitCuboid):
+    """A job gets a cuboid of the smallest volume that holds it, of the shapes allowed.
+
+    A subclass says which shapes a volume may have, in order of preference. If none of them is
+    free the job waits, though other shapes or larger cuboids may be free. The first free
+    corner in router order is taken; the job gets all nodes of its cuboid. Cuboids are
+    compared by their internal bisection (Oltchik and Schwartz, section 3).
+    Wires that a Blue Gene partition blocks outside its midplanes are not looked at.
+    """
+
+    def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
+        super().__init__(topology, rng)
+        by_volume: dict[int, list[Extents]] = {}
+        for cuboid in self._cuboids.tolist():
+            by_volume.setdefault(prod(cuboid), []).append(tuple(cuboid))
+        allowed = {v: self.shapes(v, every) for v, every in by_volume.items()}
+        self._allowed: dict[int, list[Extents]] = {v: a for v, a in allowed.items() if a}
+        self._sizes: NDArray[np.int64] = np.array(sorted(self._allowed), dtype=np.int64)
+
+    @abstractmethod
+    def shapes(self, volume: int, every: list[Extents]) -> list[Extents]:
+        """Allowed edge lengths of a volume in order of preference; none: no such partition.
+
+        Parameters
+        ----------
+        volume : int
+            Routers.
+        every : list of tuple of int
+            All cuboids of this volume that fit, compact ones first.
+        """
+
+    def fits_empty(self, n_nodes: int) -> bool:
+        """Whether some allowed cuboid holds a job of this size."""
+        return n_nodes >= 1 and -(-n_nodes // self._width) <= int(self._sizes[-1])
+
+    def shapes_for(self, n_nodes: int) -> list[Extents]:
+        """Cuboids that a job of this size may get, in order of preference."""
+        at = int(np.searchsorted(self._sizes, -(-n_nodes // self._width)))
+        return self._allowed[int(self._sizes[at])] if at < len(self._sizes) else []
+
+    def _select(self, n_nodes: int) -> Nodes | None:
+        shapes = self.shapes_for(n_nodes)
+        if not shapes or prod(shapes[0]) * self._width > self._n_free:
+            return None
+        free = np.asarray(self._free.reshape(*self._dims, self._width).all(axis=-1))
+        for shape in shapes:
+            extents = np.array(shape, dtype=np.int64)
+            corners = free_corners(free, extents, self._rings)
+            corner = int(np.argmax(corners))
+            if corners.flat[corner]:
+                return self._nodes_of(np.unravel_index(corner, self._dims), extents)
+        return None
+
+
+def balanced(extents: Extents) -> Extents:
+    """Sort key: the most cubic first."""
+    return tuple(sorted(extents, reverse=True))

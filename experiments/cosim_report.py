@@ -1,0 +1,241 @@
+"""The page and the table of a co-simulation run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.pyplot import close
+
+from experiments.cosim import CosimResult, result_tables
+from experiments.figures.bars import bars_against_baseline
+from experiments.figures.boxes import link_boxes
+from experiments.figures.curves import cdf, utilisation_over_time
+from experiments.figures.gantt import gantt
+from experiments.figures.heatmap import link_heat_map
+from experiments.report.page import Section
+from queuesim.metrics import bounded_slowdown
+
+GANTT_JOBS = 400
+"""Most jobs a Gantt chart shows: the busiest stretch of that many starts."""
+
+
+def policy_table(result: CosimResult) -> pd.DataFrame:
+    """One row a policy: what a reader wants to know first."""
+    rows = []
+    for row in result_tables(result)["policies"]:
+        low, high = row["communication_ratio_low"], row["communication_ratio_high"]
+        ratio = row["communication_ratio"]
+        rows.append(
+            {
+                "policy": row["policy"],
+                "communication_time": "-" if ratio is None else f"{ratio:.2f}",
+                "95 % interval" if result.config.run.confidence == 0.95 else "interval": "-"
+                if ratio is None
+                else f"{low:.2f} to {high:.2f}",
+                "mean_wait_s": row["mean_wait_s"],
+                "mean_turnaround_s": row["mean_turnaround_s"],
+                "bounded_slowdown": row["mean_bounded_slowdown"],
+                "utilisation_percent": 100 * float(str(row["utilisation"])),
+                "makespan_h": float(str(row["makespan_s"])) / 3600,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def print_table(frame: pd.DataFrame) -> str:
+    """A data frame as aligned text."""
+
+    def cell(value: object) -> str:
+        if isinstance(value, float):
+            return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return str(value)
+
+    columns = [str(c) for c in frame.columns]
+    body = [[cell(v) for v in row] for row in frame.itertuples(index=False)]
+    width = [max(len(c), *(len(r[i]) for r in body)) for i, c in enumerate(columns)]
+    lines = []
+    for row in [columns, *body]:
+        first = row[0].ljust(width[0])
+        lines.append(
+            "  ".join([first, *(v.rjust(w) for v, w in zip(row[1:], width[1:], strict=True))])
+        )
+    return "\n".join(lines)
+
+
+def run_sections(result: CosimResult) -> list[Section]:
+    """The sections of a run's page, figures drawn."""
+    first = result.config.queue.policies[0]
+    topology = result.machine.topology
+    sections = [
+        Section(
+            "Policies",
+            f"Communication time is the mean over measured jobs, relative to {first}: each job's "
+            "time with all others on the network over its time alone on the machine's first "
+            "nodes. Waits and turnarounds are those of the queue with run-time model "
+            f"{result.config.queue.run_time_model}.",
+            policy_table(result),
+        ),
+        Section("Machine and jobs", _what_ran(result)),
+    ]
+    sections += _measured_sections(result)
+    sections.append(
+        Section(
+            "Utilisation over time",
+            "Busy nodes, smoothed over a hundredth of the span.",
+            figure=_utilisation(result),
+        )
+    )
+    sections.append(
+        Section(
+            "Bounded slowdown",
+            "Share of jobs with at most this slowdown (turnaround over run time, run times below "
+            "10 s counted as 10 s).",
+            figure=cdf(
+                {name: bounded_slowdown(r) for name, r in result.schedules.items()},
+                xlabel="bounded slowdown",
+                log=True,
+            ),
+        )
+    )
+    chart = _gantt(result, first)
+    if chart is not None:
+        sections.append(
+            Section(
+                "Jobs over nodes",
+                f"Where {first} put jobs; {topology.n_nodes:,} nodes, a busy stretch of the run.",
+                figure=chart,
+            )
+        )
+    return sections
+
+
+def close_figures() -> None:
+    """Give the memory of all drawn figures back."""
+    close("all")
+
+
+def _what_ran(result: CosimResult) -> str:
+    topology, jobs = result.machine.topology, result.workload
+    dropped = ", ".join(f"{count:,} {why}" for why, count in jobs.dropped.items() if count)
+    parts = [
+        f"{topology.name}: {topology.n_nodes:,} nodes, {topology.n_routers:,} routers, "
+        f"{topology.n_links - 2 * topology.n_nodes:,} links between routers; routing "
+        f"{result.machine.routing.name}.",
+        f"{jobs.name}: {len(jobs):,} jobs of 1 to {int(jobs.n_nodes.max()):,} nodes"
+        + (f"; left out: {dropped}." if dropped else "."),
+        *jobs.notes,
+    ]
+    hops = sum(m.packet_hops for m in result.measured.values())
+    if hops:
+        snapshots = sum(len(m.packets) for m in result.measured.values())
+        measured = sum(len(m.job) for m in result.measured.values())
+        parts.append(
+            f"Measured: {measured:,} communicating jobs in {snapshots} snapshots, "
+            f"{hops:,} link traversals of packets."
+        )
+    return "\n\n".join(parts)
+
+
+def _measured_sections(result: CosimResult) -> list[Section]:
+    first = result.config.queue.policies[0]
+    speedups = pd.DataFrame(result_tables(result)["speedups"])
+    sections = []
+    if len(speedups):
+        sizes = [
+            f"{low}-{high}" if high < 1 << 30 else f"{low}+"
+            for low, high in zip(speedups["min_nodes"], speedups["max_nodes"], strict=True)
+        ]
+        frame = pd.DataFrame(
+            {
+                "group": [
+                    f"{p}\n{s} nodes" for p, s in zip(speedups["pattern"], sizes, strict=True)
+                ],
+                "policy": speedups["policy"],
+                "ratio": speedups["ratio"],
+                "low": speedups["ratio_low"],
+                "high": speedups["ratio_high"],
+            }
+        )
+        sections.append(
+            Section(
+                "Communication time by pattern and size",
+                f"Relative to {first}; below 1 is faster. Bars: confidence interval from "
+                'resampling whole snapshots. With run-time model "measured" they change the '
+                "jobs' run times in the queue.",
+                speedups.assign(nodes=sizes)[
+                    ["pattern", "nodes", "policy", "ratio", "ratio_low", "ratio_high"]
+                ],
+                bars_against_baseline(frame, baseline=first),
+            )
+        )
+    links = _link_frame(result)
+    if links is not None:
+        sections.append(
+            Section(
+                "Links",
+                "Every link between routers, all snapshots together. Stalled: a packet was ready "
+                "and the buffer behind the link was full.",
+                figure=link_boxes(links),
+            )
+        )
+    busiest = result.measured[first]
+    if busiest.packets:
+        busy = np.sum([p.link_busy_ps for p in busiest.packets], axis=0).astype(float)
+        span = sum(max(p.end_ps, 1) for p in busiest.packets)
+        sections.append(
+            Section(
+                "Where the load is",
+                f"Share of time that links are busy under {first}, from row to column.",
+                figure=link_heat_map(result.machine.topology, 100 * busy / span),
+            )
+        )
+    return sections
+
+
+def _link_frame(result: CosimResult) -> pd.DataFrame | None:
+    topology = result.machine.topology
+    between = np.arange(2 * topology.n_nodes, topology.n_links)
+    kinds = np.array(topology.kinds)[topology.link_kind[between]]
+    frames = []
+    for name, m in result.measured.items():
+        if m.packets:
+            packets = np.sum([p.link_packets for p in m.packets], axis=0)[between]
+            stall_s = np.sum([p.link_stall_ps for p in m.packets], axis=0)[between] * 1e-12
+            frames.append(
+                pd.DataFrame(
+                    {"policy": name, "kind": kinds, "packets": packets, "stall_s": stall_s}
+                )
+            )
+    return pd.concat(frames) if frames and len(between) else None
+
+
+def _utilisation(result: CosimResult) -> Figure:
+    series = {}
+    for name, schedule in result.schedules.items():
+        time_s, nodes = schedule.busy_nodes()
+        series[name] = (time_s, nodes / schedule.machine_nodes)
+    return utilisation_over_time(series)
+
+
+def _gantt(result: CosimResult, policy: str) -> Figure | None:
+    schedule = result.schedules[policy]
+    kept = schedule.placements
+    if kept is None or len(schedule) == 0:
+        return None
+    by_start = np.argsort(schedule.start_s, kind="stable")
+    work = np.cumsum((schedule.workload.n_nodes * (schedule.end_s - schedule.start_s))[by_start])
+    many = min(GANTT_JOBS, len(by_start))
+    gains = work[many - 1 :] - np.concatenate([[0.0], work[: len(work) - many]])
+    begin = int(np.argmax(gains))
+    jobs = by_start[begin : begin + many]
+    sizes = np.diff(kept.node_ptr)[jobs]
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    nodes = np.concatenate([kept.nodes[kept.node_ptr[j] : kept.node_ptr[j + 1]] for j in jobs])
+    return gantt(
+        schedule.start_s[jobs],
+        schedule.end_s[jobs],
+        ptr,
+        nodes,
+        machine_nodes=schedule.machine_nodes,
+    )

@@ -1,0 +1,224 @@
+"""What the calibration runs: networks, loads, and the closed-form limits of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from netsim.topologies.registry import make_topology
+from netsim.topology import Topology
+
+CYCLE_S = 1e-9
+FLIT_BYTES = 8
+PACKET_FLITS = 8
+PACKET_BYTES = FLIT_BYTES * PACKET_FLITS
+LINK_BPS = 8 * 10**9
+"""A flit a cycle on every link; a router and a wire take one cycle each."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of the calibration: a family and its parameters, all links alike.
+
+    ``buffer_packets`` is the input buffer of a channel, enough for 98 % of what more would
+    give (the figure "buffers" shows it).
+    """
+
+    title: str
+    family: str
+    params: Mapping[str, object]
+    routings: tuple[str, ...]
+    buffer_packets: int = 32
+
+    def build(self) -> Topology:
+        """The topology, one flit a cycle on each link, one cycle of latency."""
+        levels = {
+            "dragonfly": ("node", "local", "global"),
+            "fattree": ("node", "level1", "level2"),
+            "torus": ("node", "link"),
+        }[self.family]
+        speeds = {f"{level}_bandwidth_Bps": LINK_BPS for level in levels}
+        delays = {f"{level}_latency_s": CYCLE_S for level in levels}
+        return make_topology(self.family, {**self.params, **speeds, **delays})
+
+
+_DRAGONFLY = ("minimal", "valiant", "ugal-l", "ugal-g")
+_FATTREE = ("d-mod-k", "adaptive")
+_TORUS = ("dimension-order", "minimal-adaptive")
+
+NETWORKS: dict[str, Network] = {
+    "dragonfly-72": Network(
+        "Dragonfly, 72 nodes", "dragonfly", {"p": 2, "a": 4, "h": 2, "g": 9}, _DRAGONFLY
+    ),
+    "dragonfly-1056": Network(
+        "Dragonfly, 1056 nodes", "dragonfly", {"p": 4, "a": 8, "h": 4, "g": 33}, _DRAGONFLY
+    ),
+    "fattree-64": Network("Fat-tree, 64 nodes", "fattree", {"m1": 4, "m2": 4, "m3": 4}, _FATTREE),
+    "fattree-1024": Network(
+        "Fat-tree, 1024 nodes", "fattree", {"m1": 8, "m2": 8, "m3": 16}, _FATTREE
+    ),
+    "torus-8x8": Network("Torus, 8 x 8", "torus", {"dims": [8, 8]}, _TORUS, 64),
+}
+
+TRAFFICS: dict[str, str] = {
+    "uniform-random": "each message to any other node",
+    "adversarial": "each message to a random node of the next group",
+    "tornado": "3 of 8 hops around each ring",
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What theory says of the throughput of one routing under one load.
+
+    All as fractions of a node's injection bandwidth.
+
+    Attributes
+    ----------
+    ceiling : float
+        No more can be accepted.
+    floor : float
+        At least so much is expected.
+    rule : str
+        Where the numbers come from.
+    at_least : bool
+        Whether the rule is "above `floor`" (else: "about `ceiling`").
+    """
+
+    ceiling: float
+    floor: float
+    rule: str
+    at_least: bool = False
+
+    @property
+    def quoted(self) -> float:
+        """The number that the rule names."""
+        return self.floor if self.at_least else self.ceiling
+
+    @property
+    def text(self) -> str:
+        """The rule's number for a legend."""
+        return f"> {self.floor:.3g}" if self.at_least else f"limit {self.ceiling:.3f}"
+
+
+def dragonfly_limit(p: int, a: int, g: int, routing: str, traffic: str) -> Limit:
+    """Limits of a dragonfly with one global link a pair of groups, g = a*h + 1.
+
+    Kim et al., ISCA 2008, with the exact counts of this Valiant (the group in between is
+    neither the source's nor the destination's).
+    """
+    group, n = a * p, a * p * g
+    if traffic == "adversarial":
+        # The one direct link carries all; Valiant leaves it idle and loads the g - 2 others twice.
+        direct, detour = 1 / group, (g - 2) / (2 * group)
+        if routing == "minimal":
+            return Limit(direct, 0.95 * direct, "1/(a p): one global link for a group")
+        if routing == "valiant":
+            return Limit(
+                detour, 0.9 * detour, "(g-2)/(2 a p), about 1/2: two global links a packet"
+            )
+        return Limit(
+            direct + detour,
+            0.8 * detour,
+            "at most direct link and detours together; our floor: 0.8 of Valiant's limit",
+        )
+    if routing == "valiant":
+        both = (n - 1) / (2 * group * group)
+        return Limit(min(1.0, both), 0.9 * both, "about 1/2: two global links a packet")
+    rule = "above 0.9 with a = 2p = 2h"
+    if routing != "minimal":
+        rule = "no closed form; asked for what minimal routing gives, 0.9"
+    return Limit(1.0, 0.9, rule, at_least=True)
+
+
+def limit_of(network: str, routing: str, traffic: str) -> Limit:
+    """The limit of one routing on one of `NETWORKS` under one of `TRAFFICS`."""
+    entry = NETWORKS[network]
+    if entry.family == "dragonfly":
+        p, a, g = (int(str(entry.params[key])) for key in ("p", "a", "g"))
+        return dragonfly_limit(p, a, g, routing, traffic)
+    if entry.family == "fattree":
+        return Limit(1.0, 0.95, "above 0.95: a folded Clos does not block", at_least=True)
+    topology = entry.build()
+    length, n = topology.shape.dims[0], topology.n_nodes
+    if traffic == "tornado":
+        hops = (length + 1) // 2 - 1
+        return Limit(1 / hops, 0.95 / hops, f"1/{hops}: {hops} hops one way in each ring")
+    ceiling = min(
+        1.0, 8 * (n - 1) / (length * n)
+    )  # a link carries k/8 of what a node sends to others
+    return Limit(ceiling, 0.9, "above 0.9 with enough buffers", at_least=True)
+
+
+LOADS: dict[str, tuple[float, ...]] = {
+    "uniform-random": (0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0),
+    "adversarial": (0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.6, 1.0),
+    "tornado": (0.02, 0.1, 0.2, 0.25, 0.3, 0.32, 0.33, 0.36, 0.5, 1.0),
+}
+VALIANT_UNIFORM_LOADS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.7, 1.0)
+DIRECT_LOADS = (0.2, 0.5, 0.8, 0.9, 0.96, 1.5)
+"""Of the limit 1/(a p), for minimal routing under adversarial load; then those of all."""
+
+
+def loads_of(network: str, routing: str, traffic: str) -> tuple[float, ...]:
+    """Offered loads of one curve, ascending."""
+    if traffic == "adversarial":
+        limit = limit_of(network, "minimal", traffic).ceiling
+        low = tuple(round(share * limit, 6) for share in DIRECT_LOADS)
+        if routing == "minimal":
+            return tuple(sorted({*low, 0.3, 1.0}))
+        return tuple(sorted({low[1], low[3], *LOADS[traffic]}))
+    if routing == "valiant":  # half of the bandwidth at most
+        return VALIANT_UNIFORM_LOADS
+    return LOADS[traffic]
+
+
+WINDOW_CYCLES = {
+    "dragonfly-72": 20_000,
+    "dragonfly-1056": 8_000,
+    "fattree-64": 20_000,
+    "fattree-1024": 8_000,
+    "torus-8x8": 40_000,
+}
+"""Length of the warm-up, and of the window after it; half as much follows to drain."""
+
+QUICK_SHARE = 0.2
+"""Of the windows at the quick scale."""
+
+CURVES: dict[str, tuple[tuple[str, str], ...]] = {
+    "quick": (
+        ("dragonfly-72", "uniform-random"),
+        ("dragonfly-72", "adversarial"),
+        ("fattree-64", "uniform-random"),
+        ("torus-8x8", "uniform-random"),
+        ("torus-8x8", "tornado"),
+    ),
+    "full": (
+        ("dragonfly-1056", "uniform-random"),
+        ("dragonfly-1056", "adversarial"),
+        ("fattree-64", "uniform-random"),
+        ("fattree-1024", "uniform-random"),
+        ("torus-8x8", "uniform-random"),
+        ("torus-8x8", "tornado"),
+    ),
+}
+"""Network and traffic of each panel."""
+
+BUFFER_STUDY: tuple[tuple[str, str, str, float], ...] = (
+    ("torus-8x8", "dimension-order", "uniform-random", 1.0),
+    ("torus-8x8", "dimension-order", "tornado", 0.33),
+    ("fattree-64", "d-mod-k", "uniform-random", 1.0),
+    ("fattree-64", "adaptive", "uniform-random", 1.0),
+    ("dragonfly-72", "minimal", "uniform-random", 1.0),
+    ("dragonfly-72", "ugal-l", "adversarial", 0.45),
+)
+BUFFERS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+BOOKSIM: dict[tuple[str, str], dict[float, float]] = {
+    ("torus-8x8", "dimension-order"): {0.1: 21, 0.3: 28, 0.5: 38, 0.7: 61, 0.9: 175},
+    ("fattree-64", "adaptive"): {0.1: 20, 0.5: 36, 0.7: 55, 0.9: 127},
+}
+"""Mean packet latency in cycles by offered load (flits a cycle and node), uniform traffic.
+
+BookSim2, packets of 8 flits, routers near output queueing, one cycle a router and a channel.
+"""

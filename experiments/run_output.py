@@ -1,0 +1,92 @@
+"""What a run leaves: a results file, an HTML page, and a table on the screen."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from experiments.config import Config
+from experiments.cosim import result_tables, run_cosim
+from experiments.points import code_fingerprint, point_key
+from experiments.store import Store, encode_tables
+from netsim.errors import NetcosimError
+
+RESULTS_FILE = "results.db"
+PAGE_FILE = "report.html"
+
+
+def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -> Path:
+    """Run a config, print the table of policies, and write results file and page.
+
+    Both files appear whole or not at all.
+
+    Parameters
+    ----------
+    config : Config
+    config_text : str
+        As the user wrote it, for the page.
+    out : path
+        Folder; made if it is missing.
+    title : str
+
+    Returns
+    -------
+    path
+        The page.
+
+    Raises
+    ------
+    NetcosimError
+        What the run refuses, or a folder that cannot be written.
+    """
+    from tqdm import tqdm
+
+    if out.exists() and not out.is_dir():
+        raise NetcosimError(f"{out}: a file; a folder was expected")
+    results = out / RESULTS_FILE
+    if results.exists():
+        Store(results, "read").close()  # refuses a file that is not ours before the work is done
+    started = time.perf_counter()
+    with tqdm(total=100, desc="starting", unit="%", bar_format=BAR, leave=False) as bar:
+
+        def show(what: str, share: float) -> None:
+            bar.set_description_str(what, refresh=False)
+            bar.update(max(0.0, 100 * share - bar.n))
+
+        result = run_cosim(config, show)
+    seconds = time.perf_counter() - started
+
+    from experiments.cosim_report import close_figures, policy_table, print_table, run_sections
+    from experiments.report.page import render_page, write_page
+
+    print(print_table(policy_table(result)))
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NetcosimError(f"{out}: cannot be made: {error.strerror}") from None
+    content = config.resolved()
+    with Store(results, "write") as store:
+        store.put_done(
+            point_key(content),
+            content,
+            encode_tables(result_tables(result)),
+            seconds,
+            code_fingerprint(),
+        )
+        store.put_meta({"config_text": config_text, "title": title})
+    first = config.queue.policies[0]
+    page = render_page(
+        title,
+        f"{len(result.workload):,} jobs on {result.machine.topology.n_nodes:,} nodes under "
+        f"{len(config.queue.policies)} placement policies; {first} is the reference.",
+        run_sections(result),
+        config=config_text,
+        seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},
+    )
+    close_figures()
+    path = write_page(out / PAGE_FILE, page)
+    print(f"{seconds:.0f} s; page: {path}; results: {results}")
+    return path
+
+
+BAR = "{desc:<44} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"

@@ -1,0 +1,1 @@
+"""Edge-isoperimetric analysis: how many links leave a set of routers at least."""

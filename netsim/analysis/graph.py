@@ -1,0 +1,205 @@
+"""Any network: bounds on the links that leave a set of routers, from below and from above."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import eigsh
+
+from netsim.errors import NetcosimError
+from netsim.topology import Topology
+
+_DENSE = 1500
+_PASSES = 20
+
+
+class Cut(NamedTuple):
+    """A set of routers and what leaves it.
+
+    Attributes
+    ----------
+    weight : float
+        Cables, or their bandwidth, between the set and the rest.
+    members : (n_routers,) bool
+    """
+
+    weight: float
+    members: NDArray[np.bool_]
+
+
+def router_graph(topology: Topology, *, by_bandwidth: bool = False) -> sparse.csr_array:
+    """(n_routers, n_routers) symmetric weights: cables between two routers.
+
+    Parameters
+    ----------
+    topology : Topology
+    by_bandwidth : bool
+        Weigh a cable by its bandwidth in bytes per second, for networks whose links differ
+        (Dragonfly).
+    """
+    n = topology.n_nodes
+    links = slice(2 * n, None)
+    src, dst = topology.link_src[links] - n, topology.link_dst[links] - n
+    weight = topology.link_bandwidth_Bps[links].astype(float) if by_bandwidth else np.ones(len(src))
+    one_way = sparse.coo_array((weight, (src, dst)), shape=(topology.n_routers,) * 2).tocsr()
+    return sparse.csr_array((one_way + one_way.T) / 2)
+
+
+def cut_weight(graph: sparse.csr_array, members: NDArray[np.bool_]) -> float:
+    """Weight between a set and the rest."""
+    inside = members.astype(float)
+    return float(inside @ (graph @ (1.0 - inside)))
+
+
+def expansion(graph: sparse.csr_array, members: NDArray[np.bool_]) -> float:
+    """Cut over cut plus inside of one set."""
+    cut = cut_weight(graph, members)
+    touching = float(members.astype(float) @ graph.sum(axis=1))
+    return 2 * cut / (touching + cut) if touching else 0.0
+
+
+def _check_size(graph: sparse.csr_array, size: int) -> int:
+    n = int(graph.shape[0])
+    if not 1 <= size < n:
+        raise NetcosimError(f"size = {size}; allowed: 1 to {n - 1} of {n} routers")
+    return n
+
+
+def _fiedler(graph: sparse.csr_array) -> tuple[float, NDArray[np.float64]]:
+    """Second eigenvalue of the Laplacian and its vector."""
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    n = len(degree)
+    laplacian = sparse.diags_array(degree) - graph
+    if n <= _DENSE:
+        values, vectors = np.linalg.eigh(laplacian.toarray())
+        return float(values[1]), np.asarray(vectors[:, 1])
+    # The largest of (c - Laplacian) converge; the smallest of the Laplacian hardly do.
+    top = 2.0 * float(degree.max())
+    start = np.random.default_rng(0).standard_normal(n)
+    flipped = sparse.diags_array(np.full(n, top)) - laplacian
+    values, vectors = eigsh(flipped, k=2, which="LA", v0=start, tol=1e-10)
+    order = np.argsort(values)
+    return float(top - values[order[0]]), np.asarray(vectors[:, order[0]])
+
+
+def spectral_bound(graph: sparse.csr_array, size: int) -> float:
+    """No set of ``size`` routers has less weight to the rest.
+
+    The second eigenvalue of the Laplacian times t (n - t) / n (Fiedler, 1973; the set's
+    indicator vector in the Rayleigh quotient).
+
+    Raises
+    ------
+    NetcosimError
+        A size out of range.
+    """
+    n = _check_size(graph, size)
+    return max(0.0, _fiedler(graph)[0]) * size * (n - size) / n
+
+
+def search_cut(
+    graph: sparse.csr_array, size: int, rng: np.random.Generator, *, starts: int = 10
+) -> Cut:
+    """A set of ``size`` routers with few links to the rest: an upper bound.
+
+    Starts from both ends of the Fiedler order and from sets grown router by router (the
+    one with the most links into the set, ties by chance), each improved by passes of
+    Kernighan and Lin (1970): swap the best pair, lock it, keep the best prefix.
+
+    Parameters
+    ----------
+    graph : (n, n) sparse
+        Of `router_graph`.
+    size : int
+    rng : numpy.random.Generator
+    starts : int
+        Grown sets.
+
+    Raises
+    ------
+    NetcosimError
+        A size out of range.
+    """
+    n = _check_size(graph, size)
+    order = np.argsort(_fiedler(graph)[1], kind="stable")
+    candidates = [order[:size], order[n - size :]]
+    candidates += [_grown(graph, size, rng) for _ in range(starts)]
+    best: Cut | None = None
+    for chosen in candidates:
+        members = np.zeros(n, dtype=np.bool_)
+        members[chosen] = True
+        _improve(graph, members)
+        weight = cut_weight(graph, members)
+        if best is None or weight < best.weight:
+            best = Cut(weight, members)
+    assert best is not None
+    return best
+
+
+def _row(graph: sparse.csr_array, v: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    begin, end = graph.indptr[v], graph.indptr[v + 1]
+    return graph.indices[begin:end], graph.data[begin:end]
+
+
+def _grown(graph: sparse.csr_array, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    n = int(graph.shape[0])
+    pull = rng.random(n) * 1e-9 * float(graph.data.max() if graph.nnz else 1.0)
+    chosen = np.empty(size, dtype=np.int64)
+    for i in range(size):
+        v = int(np.argmax(pull))
+        chosen[i] = v
+        neighbours, weights = _row(graph, v)
+        pull[neighbours] += weights
+        pull[chosen[: i + 1]] = -np.inf
+    return chosen
+
+
+def _improve(graph: sparse.csr_array, members: NDArray[np.bool_]) -> None:
+    """Kernighan-Lin passes until one gains nothing; members change in place."""
+    for _ in range(_PASSES):
+        side = members.astype(float)
+        inward = np.asarray(graph @ side).ravel()
+        total = np.asarray(graph.sum(axis=1)).ravel()
+        # What a router's move to the other side would save.
+        saves = np.where(members, total - 2 * inward, 2 * inward - total)
+        free = np.ones(len(members), dtype=np.bool_)
+        here = members.copy()
+        swaps: list[tuple[int, int]] = []
+        gain = best_gain = 0.0
+        best = 0
+        for _ in range(min(int(members.sum()), int((~members).sum()))):
+            u, v, saved = _best_swap(graph, saves, here & free, ~here & free)
+            gain += saved
+            swaps.append((u, v))
+            free[[u, v]] = False
+            for moved in (u, v):
+                neighbours, weights = _row(graph, moved)
+                away = here[neighbours] == here[moved]
+                saves[neighbours] += np.where(away, 2.0, -2.0) * weights
+                here[moved] = not here[moved]
+            if gain > best_gain * (1 + 1e-12):
+                best_gain, best = gain, len(swaps)
+            elif len(swaps) - best > 50:
+                break
+        for u, v in swaps[:best]:
+            members[u], members[v] = False, True
+        if best == 0:
+            return
+
+
+def _best_swap(
+    graph: sparse.csr_array,
+    saves: NDArray[np.float64],
+    inside: NDArray[np.bool_],
+    outside: NDArray[np.bool_],
+) -> tuple[int, int, float]:
+    """The best pair with the best router inside: (inside, outside, what the swap saves)."""
+    u = int(np.argmax(np.where(inside, saves, -np.inf)))
+    value = np.where(outside, saves, -np.inf)
+    neighbours, weights = _row(graph, u)
+    value[neighbours] -= 2.0 * weights
+    v = int(np.argmax(value))
+    return u, v, float(saves[u] + value[v])

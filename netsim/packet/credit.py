@@ -1,0 +1,107 @@
+"""Whether input buffers cover the credit round trip, and the rate that they allow if not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
+from netsim.topology import Topology
+
+
+@dataclass(frozen=True)
+class CreditLoop:
+    """One kind of link against the buffer behind it.
+
+    Attributes
+    ----------
+    kind : str
+        Link kind of the topology ("local", "up1", ...).
+    round_trip_ps : int
+        From the start of a full packet to the start that may use its space again.
+    needed_bytes : int
+        Buffer that lets one channel fill the link: whole packets that start in a round trip.
+    bandwidth_Bps : int
+    rate_Bps : float
+        Wire bytes a second that one channel can carry with the buffer as it is.
+    """
+
+    kind: str
+    round_trip_ps: int
+    needed_bytes: int
+    bandwidth_Bps: int
+    rate_Bps: float
+
+
+def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, ...]:
+    """The most demanding credit loop of each link kind, ejection links left out.
+
+    A packet of ``w`` wire bytes that starts at 0 is routed at ``latency + router_latency``,
+    leaves at once on a link at least as fast (its tail never before it has come in), and its
+    space is free again for the sender at ``T = 2 latency + router_latency + ser``
+    (docs/packet-model.md). Only ``n = buffer div w`` packets can start in ``T``, so one channel
+    carries at most ``n ser / T`` of the link's bandwidth. Several channels of a link have a
+    buffer each; a slower next link lengthens ``T``, but limits the rate by itself.
+
+    Parameters
+    ----------
+    topology : Topology
+    config : PacketConfig
+
+    Returns
+    -------
+    tuple of CreditLoop
+        In the order of ``topology.kinds``; kinds without links are left out.
+    """
+    wire = config.packet_bytes + config.header_bytes
+    whole = config.buffer_bytes // wire
+    router_ps = to_ps(config.router_latency_s)
+    worst: list[CreditLoop] = []
+    for kind in topology.kinds:
+        if kind == "ejection":
+            continue
+        mask = topology.kind_mask(kind)
+        pairs = {
+            (int(b), to_ps(float(t)))
+            for b, t in zip(
+                topology.link_bandwidth_Bps[mask],
+                topology.link_latency_s[mask],
+                strict=True,
+            )
+        }
+        loops = []
+        for bandwidth, latency_ps in pairs:
+            ser = serialisation_ps(wire, bandwidth)
+            trip = 2 * latency_ps + router_ps + ser
+            share = min(1.0, whole * ser / trip)
+            loops.append(
+                CreditLoop(kind, trip, -(-trip // ser) * wire, bandwidth, share * bandwidth)
+            )
+        if loops:
+            worst.append(max(loops, key=lambda loop: (loop.needed_bytes, -loop.rate_Bps)))
+    return tuple(worst)
+
+
+def credit_round_trip_bytes(topology: Topology, config: PacketConfig) -> dict[str, int]:
+    """Buffer bytes a channel that each link kind needs to run at its full bandwidth.
+
+    See `credit_loops`. Ejection links end in nodes, which take everything, and are left out.
+    """
+    return {loop.kind: loop.needed_bytes for loop in credit_loops(topology, config)}
+
+
+def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:
+    """One line that names the link kind whose rate the buffer limits most; None if none.
+
+    Its numbers are the bytes that would do, and the rate of one channel as things are.
+    """
+    short = [c for c in credit_loops(topology, config) if c.needed_bytes > config.buffer_bytes]
+    if not short:
+        return None
+    worst = min(short, key=lambda loop: loop.rate_Bps / loop.bandwidth_Bps)
+    percent = math.floor(1000 * worst.rate_Bps / worst.bandwidth_Bps) / 10
+    return (
+        f"buffer_bytes = {config.buffer_bytes} is below the credit round trip of {worst.kind} "
+        f"links ({worst.needed_bytes} bytes needed): one channel carries at most "
+        f"{worst.rate_Bps:.4g} of {worst.bandwidth_Bps:.4g} bytes/s ({percent:g} %)"
+    )

@@ -1,0 +1,186 @@
+"""`netcosim run` and `demo`: the loop closes; mistakes get one line and leave nothing."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.cli import main
+from experiments.config_load import config_from, load_config
+from experiments.cosim import result_tables, run_cosim
+from experiments.demo_config import demo_config_text
+from experiments.store import Store
+
+CONFIG = """
+[machine]
+family = "dragonfly"
+p = 2
+a = 4
+g = 5
+routing = "ugal-l"
+[workload.synthetic]
+n_jobs = 60
+mean_nodes = 6
+load = 0.9
+[queue]
+policies = ["rdn", "simple"]
+[communication]
+[[communication.mix]]
+pattern = "all-to-all"
+message_bytes = "4 KB"
+communication_fraction = [0.2, 0.6]
+[run]
+snapshots = 4
+"""
+
+
+def config_file(tmp_path: Path, text: str = CONFIG) -> Path:
+    path = tmp_path / "c.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_loop_closes(tmp_path: Path) -> None:
+    """Run times of the second queue run are the logged ones times what the packets said."""
+    result = run_cosim(load_config(config_file(tmp_path)))
+    jobs = result.workload
+    first, other = (result.schedules[name] for name in ("rdn", "simple"))
+    ran = first.end_s - first.start_s
+    np.testing.assert_allclose(ran, jobs.run_time_s)
+    factor = (other.end_s - other.start_s) / jobs.run_time_s
+    single = jobs.n_nodes == 1
+    np.testing.assert_allclose(factor[single], 1.0)
+    ratios = {(r.min_nodes, r.max_nodes): r.ratio for r in result.table.rows}
+    for (low, high), ratio in ratios.items():
+        mine = (jobs.n_nodes >= low) & (jobs.n_nodes <= high)
+        # communication fractions lie between 0.2 and 0.6
+        bounds = sorted([1 + 0.2 * (ratio - 1), 1 + 0.6 * (ratio - 1)])
+        assert np.all(factor[mine] >= bounds[0] - 1e-9)
+        assert np.all(factor[mine] <= bounds[1] + 1e-9)
+    assert any(ratio != 1 for ratio in ratios.values())
+    assert all(m.packet_hops > 0 for m in result.measured.values())
+
+
+def test_policies_do_not_change_each_others_numbers(tmp_path: Path) -> None:
+    """A policy's measurements are the same whichever others are compared with it."""
+    both = run_cosim(load_config(config_file(tmp_path)))
+    raw = both.config.resolved()
+    raw["queue"] = raw["queue"] | {"policies": ["rdn"]}
+    alone = run_cosim(config_from(raw))
+    np.testing.assert_array_equal(both.measured["rdn"].time_s, alone.measured["rdn"].time_s)
+    np.testing.assert_array_equal(both.logged["rdn"].start_s, alone.logged["rdn"].start_s)
+    again = run_cosim(load_config(config_file(tmp_path)))
+    assert result_tables(again) == result_tables(both)
+
+
+def test_run_leaves_page_and_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["run", str(config_file(tmp_path)), "--out", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "communication_time" in shown
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("<img ") >= 6
+    assert "http" not in page.replace("http://www.w3.org", "")
+    with Store(out / "results.db", "read") as store:
+        frame = store.frame("policies")
+    assert list(frame["policy"]) == ["rdn", "simple"]
+    assert frame["communication_ratio"].iloc[0] == 1.0
+    assert main(["report", str(out / "results.db")]) == 0
+
+
+SWF = "; MaxNodes: 8\n1 0 -1 100 4 -1 -1 4 120 -1 1 1 1 1 1 1 -1 -1\n"
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("no file", "cannot be read"),
+        ("unknown key", "unknown key"),
+        ("negative bandwidth", "must be"),
+        ("too many groups", "g = 50 groups"),
+        ("unknown policy", "unknown allocation policy"),
+        ("missing log", "no.swf"),
+        ("broken gzip", "log.swf.gz"),
+        ("text in a number", "log.swf:2"),
+        ("large job", "the machine has 40"),
+        ("results not ours", "results.db"),
+    ],
+)
+def test_mistakes_get_one_line_and_leave_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, expected: str
+) -> None:
+    text, out = CONFIG, tmp_path / "out"
+    log = '[workload]\nlog = "LOG"\n'
+    generated = CONFIG[CONFIG.index("[workload") : CONFIG.index("[queue]")]
+    if what == "unknown key":
+        text = CONFIG.replace("p = 2", "p = 2\nglobal_bandwidht = '8 Gbit/s'")
+    elif what == "negative bandwidth":
+        text = CONFIG.replace("p = 2", "p = 2\nlocal_bandwidth = '-1 Gbit/s'")
+    elif what == "too many groups":
+        text = CONFIG.replace("g = 5", "g = 50\nh = 1")
+    elif what == "unknown policy":
+        text = CONFIG.replace('"simple"', '"smiple"')
+    elif what == "missing log":
+        text = CONFIG.replace(generated, log.replace("LOG", "no.swf"))
+    elif what == "broken gzip":
+        whole = gzip.compress(SWF.encode() * 50)
+        (tmp_path / "log.swf.gz").write_bytes(whole[: len(whole) // 2])
+        text = CONFIG.replace(generated, log.replace("LOG", "log.swf.gz"))
+    elif what == "text in a number":
+        (tmp_path / "log.swf").write_text(SWF.replace(" 100 ", " abc "))
+        text = CONFIG.replace(generated, log.replace("LOG", "log.swf"))
+    elif what == "large job":
+        (tmp_path / "log.swf").write_text(SWF.replace(" 4 ", " 400 "))
+        text = CONFIG.replace(generated, log.replace("LOG", "log.swf"))
+    path = config_file(tmp_path, text)
+    if what == "no file":
+        path = tmp_path / "none.toml"
+    if what == "results not ours":
+        out.mkdir()
+        sqlite3.connect(out / "results.db").executescript("CREATE TABLE t (x);").close()
+    before = sorted(p.name for p in tmp_path.rglob("*"))
+    status = main(["run", str(path), "--out", str(out)])
+    shown = capsys.readouterr()
+    assert status == 2
+    error = [line for line in shown.err.splitlines() if line.startswith("netcosim: error:")]
+    assert len(error) == 1, shown.err
+    assert expected in error[0]
+    assert "Traceback" not in shown.err
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
+
+
+def test_larger_jobs_are_dropped_and_counted_on_request(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(SWF + SWF.splitlines()[1].replace(" 4 ", " 400 ") + "\n")
+    generated = CONFIG[CONFIG.index("[workload") : CONFIG.index("[queue]")]
+    kept = CONFIG.replace(generated, '[workload]\nlog = "log.swf"\nlarger_jobs = "drop"\n').replace(
+        '"measured"', '"as-logged"'
+    )
+    result = run_cosim(load_config(config_file(tmp_path, kept)))
+    assert len(result.workload) == 1
+    assert sum(result.workload.dropped.values()) == 1
+
+
+def test_demo_config_fits_the_log(tmp_path: Path) -> None:
+    """A dragonfly at least as large as the log's machine, and less than twice as large."""
+    from experiments.build import build_machine
+
+    for nodes in (8, 100, 500, 1024, 4000):
+        log = tmp_path / f"log{nodes}.swf"
+        log.write_text(SWF.replace("MaxNodes: 8", f"MaxNodes: {nodes}"))
+        path = tmp_path / "demo.toml"
+        path.write_text(demo_config_text(log, None, ["rdn"], 1))
+        machine = build_machine(load_config(path).machine)
+        assert nodes <= machine.topology.n_nodes < max(2 * nodes, 40)
+
+
+def test_demo_with_a_wrong_log_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "demo"
+    assert main(["demo", "--log", str(tmp_path / "none.swf"), "--out", str(out)]) == 2
+    assert "none.swf" in capsys.readouterr().err
+    assert not out.exists()

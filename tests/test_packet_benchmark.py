@@ -1,0 +1,119 @@
+"""Speed of the packet engine (skipped by default; run with --benchmark-only).
+
+Each benchmark leaves packet-hops a second in its extra info and prints them with -s: over all
+links, and over router-to-router links alone (without injection and ejection). Times are those
+of whole calls, arrays and all; a rate per CPU-second is given, too, for machines that are not
+idle. Memory is the peak of a fresh process that runs the case once. No compile time: the first
+round is a warm-up.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig
+from netsim.packet.reference import simulate_reference
+from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
+from netsim.traffic import combine
+from patterns.mapping import in_order
+from patterns.registry import make_pattern
+
+MESSAGE_BYTES = 1000
+CONFIG = PacketConfig()
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def jobs_case(p, a, g, n_jobs, job_nodes, seed=1):
+    """A dragonfly under UGAL-L, and all-to-all jobs of two ranks a node on random nodes."""
+    routing = make_routing(dragonfly(p, a, g), "ugal-l")
+    rng = np.random.default_rng(seed)
+    free = rng.permutation(routing.topology.n_nodes)[: n_jobs * job_nodes]
+    placed = [in_order(nodes, 2) for nodes in free.reshape(n_jobs, job_nodes)]
+    program = make_pattern("all-to-all", 2 * job_nodes, MESSAGE_BYTES, 1, rng)
+    return routing, combine([program] * n_jobs, placed)
+
+
+def issue_case():
+    """1056 nodes, fourteen 64-node jobs."""
+    return jobs_case(4, 8, 33, 14, 64)
+
+
+def peak_memory_bytes():
+    """Peak resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def own_process_peak():
+    """Peak resident memory of a process that imports, builds and runs the case once."""
+    code = (
+        "import numpy as np, test_packet_benchmark as b; routing, traffic = b.issue_case();"
+        "b.simulate_packets(routing, traffic, b.CONFIG, np.random.default_rng(1));"
+        "print(b.peak_memory_bytes())"
+    )
+    path = f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tests')!r}];"
+    done = subprocess.run(
+        [sys.executable, "-c", path + code], capture_output=True, text=True, check=True
+    )
+    return int(done.stdout.split()[-1])
+
+
+class Timed:
+    """Runs the engine and keeps the CPU time of every run."""
+
+    def __init__(self, routing, traffic):
+        self.routing, self.traffic, self.cpu_s = routing, traffic, []
+
+    def __call__(self):
+        begin = time.process_time()
+        rng = np.random.default_rng(1)
+        result = simulate_packets(self.routing, self.traffic, CONFIG, rng)
+        self.cpu_s.append(time.process_time() - begin)
+        return result
+
+
+def report(benchmark, run, result, **extra):
+    routing = run.routing
+    between = int(result.link_packets[2 * routing.topology.n_nodes :].sum())
+    for what, hops in (("packet_hops", result.packet_hops), ("router_hops", between)):
+        benchmark.extra_info[what] = hops
+        benchmark.extra_info[f"{what}_per_s"] = hops / benchmark.stats.stats.min
+        benchmark.extra_info[f"{what}_per_cpu_s"] = hops / min(run.cpu_s)
+        benchmark.extra_info[f"{what}_per_s_median"] = hops / benchmark.stats.stats.median
+    benchmark.extra_info.update(extra)
+    words = "".join(f"\n  {key}: {value:.4g}" for key, value in benchmark.extra_info.items())
+    print(f"\n{benchmark.name}{words}")
+
+
+def test_fourteen_all_to_all_jobs_on_1056_nodes(benchmark):
+    routing, traffic = issue_case()
+    run = Timed(routing, traffic)
+    result = benchmark.pedantic(run, rounds=5, warmup_rounds=1)
+    assert np.all(result.group_finish_ps > 0)
+    assert np.all(result.message_finish_ps >= 0)
+    report(benchmark, run, result, peak_memory_bytes=own_process_peak())
+
+
+def test_the_simpy_reference_on_a_small_case(benchmark):
+    """72 nodes, one 64-node all-to-all: both engines, equal results."""
+    routing, traffic = jobs_case(2, 4, 9, 1, 64)
+    run = Timed(routing, traffic)
+    result = benchmark.pedantic(run, rounds=10, warmup_rounds=1)
+    begin = time.process_time()
+    plain = simulate_reference(routing, traffic, CONFIG, np.random.default_rng(1))
+    plain_s = time.process_time() - begin
+    np.testing.assert_array_equal(result.message_finish_ps, plain.message_finish_ps)
+    report(
+        benchmark,
+        run,
+        result,
+        reference_packet_hops_per_s=plain.packet_hops / plain_s,
+        times_faster=plain_s / min(run.cpu_s),
+    )

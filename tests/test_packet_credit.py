@@ -1,0 +1,81 @@
+"""Credit round trips: the arithmetic by hand, and the rate that the engines reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from packet_cases import ENGINES, GBPS, L, R, config, flows, line
+
+from netsim.packet.credit import buffer_warning, credit_loops, credit_round_trip_bytes
+from netsim.packet.model import PacketConfig
+from netsim.topologies.dragonfly import dragonfly
+
+S = 1_000_000
+"""Serialisation of a packet of 1000 bytes, ps."""
+
+
+def test_round_trip_by_hand() -> None:
+    """2 x 300 ns + 100 ns + 1024 B / 1 GB/s = 1724 ns: 2 packets; 2 x 5 us: 11 packets."""
+    topology = dragonfly(
+        2,
+        2,
+        3,
+        node_bandwidth_Bps=10**9,
+        local_bandwidth_Bps=10**9,
+        global_bandwidth_Bps=10**9,
+        node_latency_s=0.0,
+        local_latency_s=300e-9,
+        global_latency_s=5e-6,
+    )
+    settings = PacketConfig(
+        packet_bytes=1000, header_bytes=24, buffer_bytes=4096, router_latency_s=100e-9
+    )
+    loops = {loop.kind: loop for loop in credit_loops(topology, settings)}
+    assert loops["injection"].round_trip_ps == 100_000 + 1_024_000
+    assert loops["local"].round_trip_ps == 600_000 + 100_000 + 1_024_000
+    assert loops["global"].round_trip_ps == 10_000_000 + 100_000 + 1_024_000
+    assert credit_round_trip_bytes(topology, settings) == {
+        "injection": 2 * 1024,
+        "local": 2 * 1024,
+        "global": 11 * 1024,
+    }
+    assert loops["local"].rate_Bps == 10**9
+    # Four packets start in 11.124 us: 4 x 1024 bytes.
+    assert loops["global"].rate_Bps == pytest.approx(4 * 1024 / 11.124e-6)
+
+
+def test_the_warning_names_kind_bytes_and_rate() -> None:
+    topology = line([0, 1], [1000], [2_000_000]).topology
+    short = config(packet=1000, buffer=2500, router_ps=0)
+    # T = 4 + 1 us: two packets in 5 us, five needed.
+    text = buffer_warning(topology, short)
+    assert text == (
+        "buffer_bytes = 2500 is below the credit round trip of cable links (5000 bytes needed): "
+        "one channel carries at most 4e+08 of 1e+09 bytes/s (40 %)"
+    )
+    assert buffer_warning(topology, config(packet=1000, buffer=5000, router_ps=0)) is None
+    assert buffer_warning(topology, config(packet=1000, buffer=4999, router_ps=0)) is not None
+
+
+@pytest.mark.parametrize("engine", list(ENGINES))
+@pytest.mark.parametrize("header", [0, 24])
+@pytest.mark.parametrize("whole", [1, 2, 3, 4, 5, 6])
+def test_engines_reach_that_rate_and_no_more(engine: str, header: int, whole: int) -> None:
+    """With n packets of buffer, starts come n a round trip, or back to back if that is slower."""
+    latency_ps = 2_000_000
+    routing = line([0, 1], [1000], [latency_ps], node_latency_ps=L, node_Bps=GBPS)
+    wire = 1000 + header
+    settings = config(packet=1000, header=header, buffer=wire * whole)
+    cable = {loop.kind: loop for loop in credit_loops(routing.topology, settings)}["cable"]
+    ser, trip = wire * 1000, 2 * latency_ps + R + wire * 1000
+    assert cable.round_trip_ps == trip
+    assert cable.needed_bytes == -(-trip // ser) * wire
+    packets = 60
+    result = ENGINES[engine](
+        routing, flows([(0, 1)], packets * 1000, 2), settings, np.random.default_rng(1)
+    )
+    # The last of 60 packets starts (59 div n) round trips and (59 mod n) packets after the first.
+    last = packets - 1
+    wait = last * ser if whole * ser >= trip else last // whole * trip + last % whole * ser
+    assert result.message_finish_ps[0] == L + R + latency_ps + R + L + ser + wait
+    assert cable.rate_Bps == pytest.approx(min(GBPS, whole * wire * 1e12 / trip))

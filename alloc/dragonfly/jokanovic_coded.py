@@ -26,10 +26,11 @@ class JokanovicCoded(DragonflyPolicy):
         size = self._group_size
         free: Nodes = np.flatnonzero(self._free)
         if n_nodes > size:
-            return free[::-1][:n_nodes]
+            last: Nodes = free[::-1][:n_nodes]
+            return last
         room = self._group_free >= n_nodes
         if room.any():
-            outside = free[free // size != int(np.argmax(room))]
+            outside: Nodes = free[free // size != int(np.argmax(room))]
             if len(outside) >= n_nodes:
                 return outside[:n_nodes]
         return free[:n_nodes]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from alloc.dragonfly.jokanovic import Jokanovic
+from alloc.dragonfly.jokanovic_coded import JokanovicCoded
 from alloc.dragonfly.level_spread import LevelSpread
 from alloc.dragonfly.rdg import RandomGroup
 from alloc.dragonfly.rdn import RandomNode
@@ -64,6 +65,7 @@ _CLASSES: tuple[tuple[type[Policy], str], ...] = (
     (RoundRobinRouter, "dragonfly"),
     (LevelSpread, "dragonfly"),
     (Jokanovic, "dragonfly"),
+    (JokanovicCoded, "dragonfly"),
     (SlurmTree, "fattree"),
     (TopologyAware, "fattree"),
     (Laas, "fattree"),

@@ -102,14 +102,17 @@ def lines_of(paper: str, done: Reproduction) -> list[str]:
         f"  {done.computed} points computed in {done.seconds:.0f} s",
     ]
     claims = done.analysis.claims
-    width = max((len(str(text)) for text in claims["claim"]), default=0)
+    width, wide = (
+        max((len(str(text)) for text in claims[column]), default=0)
+        for column in ("claim", "condition")
+    )
     lines.append(
-        f"  {'':<{width}}  {'':<10} {'paper':>8} {'ours':>8}  {'95 % interval':<17} verdict"
+        f"  {'':<{width}}  {'':<{wide}} {'paper':>8} {'ours':>8}  {'95 % interval':<17} verdict"
     )
     for row in claims.itertuples():
         ends = f"{_number(row.low)} .. {_number(row.high)}" if _known(row.low) else ""
         lines.append(
-            f"  {row.claim:<{width}}  {row.condition:<10} {_number(row.paper):>8} "
+            f"  {row.claim:<{width}}  {row.condition:<{wide}} {_number(row.paper):>8} "
             f"{_number(row.ours):>8}  {ends:<17} {row.verdict}"
         )
     lines += [f"  failed: {key[:12]}: {error}" for key, error in done.failed]

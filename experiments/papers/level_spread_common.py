@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL_SPREAD = "level-spread"
-JOKANOVIC = "jokanovic"
+JOKANOVICS = ("jokanovic", "jokanovic-coded")
+"""By the paper's words, and by its authors' program."""
 GROUPING = ("simple", "slurm", "rdg")
 SPREADING = ("rdr", "rrr", "rdn", "rrn")
 POLICIES = (*GROUPING, LEVEL_SPREAD, *SPREADING)
@@ -49,6 +50,7 @@ STYLES: dict[str, tuple[str, str]] = {
     "rdn": ("o", "#5e3c99"),
     "rrn": ("o", "#74add1"),
     "jokanovic": ("s", "#d62728"),
+    "jokanovic-coded": ("D", "#5e3c99"),
 }
 """Marker and colour: warm diamonds group, cool circles spread, the star is Level-Spread."""
 

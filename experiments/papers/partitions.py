@@ -113,7 +113,10 @@ def _multiplication_points(rows: Sequence[Multiplication], options: Options) -> 
 
 
 def _queue_points(options: Options) -> list[Point]:
-    """Months of Mira's log (setting "log") or made ones, two shares of bound jobs, WFP."""
+    """Months of Mira's log (setting "log") or made ones, three shares of bound jobs, WFP.
+
+    Without bound jobs geometry acts on packing alone.
+    """
     months = range(1 if options.quick else 5)
     return [
         {
@@ -128,7 +131,7 @@ def _queue_points(options: Options) -> list[Point]:
             "seed": options.seed,
         }
         for month in months
-        for share in (0.25, 0.5)
+        for share in (0.0, 0.25, 0.5)
         for policy in POLICIES
     ]
 

@@ -24,13 +24,14 @@ def grouped_bars(
     series: Sequence[tuple[str, Sequence[float]]],
     *,
     number: str | None = None,
+    colours: Sequence[str] = COLOURS,
 ) -> None:
     """Bars side by side at each label; ``number`` formats a text above each bar."""
     width = 0.8 / len(series)
     x = np.arange(len(labels))
     for i, (name, values) in enumerate(series):
         offset = (i - (len(series) - 1) / 2) * width
-        bars = ax.bar(x + offset, values, width, label=name, color=COLOURS[i])
+        bars = ax.bar(x + offset, values, width, label=name, color=colours[i])
         if number:
             ax.bar_label(bars, fmt=number, fontsize=7, padding=1)
     ax.set_xticks(x, [str(label) for label in labels])
@@ -156,13 +157,16 @@ def queue_bars(means: pd.DataFrame, policies: Sequence[str], title: str) -> Figu
     for ax, (metric, label) in zip(axes, panels, strict=True):
         series = []
         for share in shares:
+            if share == 0 and metric.startswith("bound"):
+                continue
             by_policy = means[means["bound_jobs"] == share].set_index("policy")[metric]
             series.append((f"{share:.0%} of jobs bound", [by_policy[p] / 3600 for p in policies]))
-        grouped_bars(ax, policies, series, number="%.1f")
+        colours = COLOURS[len(COLOURS) - len(series) :]
+        grouped_bars(ax, policies, series, number="%.1f", colours=colours)
         ax.set_xlabel("")
         ax.tick_params(axis="x", rotation=15)
         ax.set_ylabel(label)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="upper right", ncols=2)
+    axes[-1].legend(fontsize=8, loc="lower right")
     figure.suptitle(title)
     figure.tight_layout()
     return figure

@@ -35,6 +35,14 @@ PAPERS: dict[str, PaperEntry] = {
         "Zhang et al., Level-Spread: A New Job Allocation Policy for Dragonfly Networks, IPDPS'18",
         "experiments.papers.level_spread",
     ),
+    "jigsaw": PaperEntry(
+        "Smith and Lowenthal, Jigsaw: an interference-free scheduler for fat-trees, HPDC'21",
+        "experiments.papers.jigsaw",
+    ),
+    "pollard": PaperEntry(
+        "Pollard et al., Evaluation of an Interference-free Node Allocation Policy, SC'18",
+        "experiments.papers.pollard",
+    ),
 }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.papers.fattree_logs import PaperLog, logs_folder, present
 from experiments.papers.fattree_point import queue_point
+from experiments.papers.fattree_variants import VARIANTS
 from experiments.papers.paper import Options, Point
 from netsim.errors import NetcosimError, unknown_name
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 POINT_RULE = "within 1 percentage point"
 TOLERANCE = 1.0
 QUICK_RADIX = 18
-SETTINGS = ("logs",)
+WALLTIMES = ("logged", "exact")
+SETTINGS = ("logs", "walltimes", "ta")
 
 
 def check(options: Options) -> None:
@@ -28,6 +30,11 @@ def check(options: Options) -> None:
     for name in options.settings:
         if name not in SETTINGS:
             raise unknown_name("setting", name, SETTINGS)
+    walltimes, ta = options.settings.get("walltimes", "logged"), options.settings.get("ta", "ta")
+    if walltimes not in WALLTIMES:
+        raise unknown_name("walltimes", walltimes, WALLTIMES)
+    if ta not in ("ta", *VARIANTS):
+        raise unknown_name("reading of ta", ta, ("ta", *VARIANTS))
     logs_folder(options)
 
 
@@ -41,9 +48,12 @@ def queue_points(
 ) -> list[Point]:
     """One point a log, policy and scenario; Baseline has one scenario, it does not speed up.
 
-    With ``--scale quick`` only logs for machines up to 1458 nodes, and not the long Thunder.
+    With ``--scale quick`` only logs for machines up to 1458 nodes, and not the long Thunder. Of the
+    settings, "walltimes" says what the scheduler knows, "ta" which reading of TA is taken.
     """
     points = []
+    choices = {"walltimes": options.settings.get("walltimes", "logged"), **choices}
+    policies = [options.settings.get("ta", "ta") if p == "ta" else p for p in policies]
     for log, config in present(logs, options):
         if options.quick and (log.machine["radix"] > QUICK_RADIX or log.name == "thunder"):
             continue

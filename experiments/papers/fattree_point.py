@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.registry import make_policy
 from experiments.papers.fattree_logs import read_log
+from experiments.papers.fattree_variants import base_policy, make_variant
 from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.topologies.fattree import FatTreeShape, fat_tree
@@ -33,7 +33,7 @@ LINK_BPS = 5 * 10**9
 """Jigsaw, 5.4.2: peak bandwidth of a link."""
 NEEDS_BPS = (0.5e9, 1.0e9, 1.5e9, 2.0e9)
 """Four classes from 0.5 to 2 GB/s; even steps are our reading."""
-SHARED_DRAWS = ("policy", "scenario", "window", "backfill", "hops", "machine")
+SHARED_DRAWS = ("policy", "scenario", "window", "backfill", "hops", "machine", "walltimes")
 """What must not change the draws of a point."""
 BIN_EDGES = (1, 2, 5, 19, 65, 129, 257, 325)
 """First sizes of the bins in which waits and hops are told; the last is open."""
@@ -53,6 +53,7 @@ def queue_point(
     backfill: str = "easy",
     cut_at_walltime: bool = False,
     hops: bool = False,
+    walltimes: str = "logged",
     seed: int = 1,
 ) -> Point:
     """A point's config.
@@ -69,8 +70,12 @@ def queue_point(
         Whether a job ends at its requested time (Pollard et al. in Flux).
     hops : bool
         Whether to keep placements and tell average pairwise hops.
+    walltimes : {"logged", "exact"}
+        Exact: the scheduler knows the run times.
     seed : int
     """
+    # Left out where it is the log's own: the point's key stays what it was.
+    known = {} if walltimes == "logged" else {"walltimes": walltimes}
     return {
         "experiment": "fattree-queue",
         "log": dict(log),
@@ -81,6 +86,7 @@ def queue_point(
         "backfill": backfill,
         "cut_at_walltime": cut_at_walltime,
         "hops": hops,
+        **known,
         "seed": seed,
     }
 
@@ -116,13 +122,16 @@ def simulate(config: Mapping[str, Any], *, keep_placements: bool = False) -> Que
         run_s = np.minimum(workload.run_time_s, workload.requested_s)
         workload = replace(workload, run_time_s=run_s)
 
+    if config.get("walltimes") == "exact":
+        workload = replace(workload, requested_s=workload.run_time_s)
+
     def rng(purpose: str) -> np.random.Generator:
         return point_rng(config, purpose, SHARED_DRAWS)
 
     shares = config["policy"] == "lc-s"
     return simulate_queue(
         workload,
-        make_policy(topology, config["policy"], rng("placement")),
+        make_variant(topology, config["policy"], rng("placement")),
         backfill=config["backfill"],
         window=config["window"],
         # Jigsaw speeds LC+S up like the isolating ones (its interference is "negligible").
@@ -149,13 +158,15 @@ def run_queue(config: Mapping[str, Any]) -> dict[str, Rows]:
     labels = {
         "log": config["log"]["name"],
         "machine_nodes": result.machine_nodes,
-        "policy": config["policy"],
+        "policy": base_policy(config["policy"]),
+        "reading": config["policy"],
         "scenario": config["scenario"],
     }
     run = {
         **labels,
         "window": config["window"],
         "backfill": config["backfill"],
+        "walltimes": config.get("walltimes", "logged"),
         "jobs": metrics.n_jobs,
         "left_out": sum(workload.dropped.values()),
         "makespan_s": metrics.makespan_s,

@@ -102,7 +102,7 @@ def fig6_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
                     abs(off) <= TOLERANCE,
                     f"{POINT_RULE} of the range",
                     "",
-                    min(max(ours, said.low), said.high),
+                    (said.low + said.high) / 2,
                     ours,
                 )
             )

@@ -117,6 +117,7 @@ def write_files(
     stem = figure.name if options.scale == "full" else f"{figure.name}-{options.scale}"
     if options.routings:
         stem += "-" + "-".join(options.routings)
+    stem += "".join(f"-{value}" for key, value in options.settings.items() if key != "logs")
     files = []
     for name, table in {"claims": analysis.claims, **analysis.tables}.items():
         target = folder / f"{stem}-{name}.csv"

@@ -20,10 +20,12 @@ from experiments.papers.fattree_point import (
     run_queue,
     simulate,
 )
+from experiments.papers.fattree_variants import VARIANTS, base_policy
 from experiments.papers.jigsaw import PAPER as JIGSAW
 from experiments.papers.paper import Options
 from experiments.papers.pollard import PAPER as POLLARD
 from experiments.papers.reproduce import reproduce
+from experiments.points import point_key
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import xgft
 
@@ -102,6 +104,57 @@ def test_rounding_is_a_loss_in_the_steady_state_but_not_by_allocated_nodes(tmp_p
     )
     assert laas["steady_allocated"] > laas["steady_utilisation"] + 0.005
     assert jigsaw["steady_allocated"] == pytest.approx(jigsaw["steady_utilisation"])
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_readings_of_ta_keep_their_rule(tmp_path, name):
+    """At every start: T2 and T3 on wholly free leaves; with one type a leaf, T1 off theirs."""
+    result = simulate(queue_point(small_log(tmp_path), {"radix": 6}, name), keep_placements=True)
+    on_leaf = [set() for _ in range(18)]
+    small = result.workload.n_nodes <= 3
+    for job, starts in zip(result.event_job, result.event_is_start, strict=True):
+        leaves = set((result.placements.placement(int(job), 0).nodes // 3).tolist())
+        for leaf in leaves:
+            if starts and not small[job]:
+                assert on_leaf[leaf] == set()
+            if starts and small[job] and name == "ta-one-type":
+                assert all(small[other] for other in on_leaf[leaf])
+            on_leaf[leaf] ^= {int(job)}
+    assert not any(on_leaf)
+    assert base_policy(name) == "ta"
+
+
+def test_exact_walltimes_are_another_point_with_the_same_draws(tmp_path):
+    log = small_log(tmp_path)
+    plain, exact = (
+        queue_point(log, {"radix": 6}, "lc-s", scenario="V2", walltimes=w)
+        for w in ("logged", "exact")
+    )
+    assert point_key(plain) != point_key(exact)
+    # The stream has no walltimes: the run times stand in, so both schedules are one.
+    assert np.array_equal(simulate(plain).start_s, simulate(exact).start_s)
+
+
+def why_row(log, policy, steady, **others):
+    row = {"log": log, "policy": policy, "reading": policy, "walltimes": "logged", "window": 50}
+    row |= {"backfill": "easy", "steady_utilisation": steady, "steady_allocated": steady}
+    return row | {"makespan_s": 100.0} | others
+
+
+def test_why_names_the_reading_that_closes_a_gap():
+    rows = [
+        why_row("atlas", "jigsaw", 0.89),
+        why_row("atlas", "jigsaw", 0.90, backfill="easy-retest"),
+        why_row("atlas", "jigsaw", 0.921, walltimes="exact", makespan_s=105.5),
+        why_row("atlas", "baseline", 0.975),
+        why_row("atlas", "baseline", 0.98, walltimes="exact"),
+        why_row("atlas", "ta", 0.5),
+    ]
+    claims = JIGSAW.figures["fig6-why"].analyse({"runs": pd.DataFrame(rows)}, Options()).claims
+    jigsaw, ta, makespan = claims.to_dict("records")
+    assert jigsaw["condition"] == "jigsaw, exact walltimes, easy"
+    assert [row["verdict"] for row in (jigsaw, ta, makespan)] == ["holds", "differs", "holds"]
+    assert makespan["ours"] == pytest.approx(5.5)
 
 
 def test_bandwidth_classes_are_even_and_belong_to_the_job():

@@ -1,0 +1,201 @@
+"""The measuring campaign: instants, ratios and tables by hand; jobs alone and together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from alloc.registry import make_policy
+from netsim.errors import NetcosimError
+from netsim.packet.model import PacketConfig
+from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
+from queuesim.campaign import (
+    NOT_KNOWN,
+    Measurements,
+    Yardsticks,
+    measure,
+    ratio_of_stretches,
+    snapshot_times,
+    speedup_table,
+)
+from queuesim.multijob import Communication, run_jobs
+from queuesim.queue import simulate_queue
+from workloads.job import Workload
+
+TOPOLOGY = dragonfly(2, 4, 5)
+ROUTING = make_routing(TOPOLOGY, "minimal")
+CONFIG = PacketConfig()
+
+
+def jobs_of(sizes, runs, submits):
+    n = len(sizes)
+    return Workload(
+        name="by hand",
+        job_id=np.arange(n, dtype=np.int64),
+        submit_s=np.zeros(n) if submits is None else np.array(submits),
+        run_time_s=np.array(runs),
+        n_nodes=np.array(sizes, dtype=np.int32),
+        requested_s=np.array(runs),
+        user=np.full(n, -1, dtype=np.int32),
+        project=np.full(n, -1, dtype=np.int32),
+        wait_s=np.full(n, np.nan),
+    )
+
+
+def schedule(sizes, runs, submits=None, policy="simple", keep=True):
+    workload = jobs_of(sizes, runs, submits)
+    chosen = make_policy(TOPOLOGY, policy, np.random.default_rng(1))
+    return simulate_queue(workload, chosen, rng=np.random.default_rng(2), keep_placements=keep)
+
+
+def test_snapshots_cut_the_work_into_equal_parts():
+    """10 nodes for 100 s, then 30 nodes for 100 s: 4,000 node-seconds. Four instants lie at
+    500, 1500, 2500, 3500 of them: 50 s; then 100 + (500, 1500, 2500) / 30 s."""
+    result = schedule([10, 30], [100.0, 100.0], [0.0, 100.0])
+    np.testing.assert_allclose(
+        snapshot_times(result, 4), [50.0, 100 + 500 / 30, 150.0, 100 + 2500 / 30]
+    )
+
+
+def test_idle_times_are_not_sampled():
+    """Two jobs with a day between them: no instant falls into the gap."""
+    result = schedule([4, 4], [100.0, 100.0], [0.0, 86400.0])
+    times = snapshot_times(result, 10)
+    assert np.all((times < 100) | (times > 86400))
+    assert (times < 100).sum() == 5
+
+
+def measured(policy, snapshot, stretch, share=None, n_nodes=None):
+    n = len(stretch)
+    return Measurements(
+        policy=policy,
+        snapshot=np.array(snapshot),
+        job=np.arange(n),
+        share=np.zeros(n, dtype=np.int64) if share is None else np.array(share),
+        n_nodes=np.full(n, 4) if n_nodes is None else np.array(n_nodes),
+        time_s=np.array(stretch, dtype=float),
+        yardstick_s=np.ones(n),
+    )
+
+
+def test_ratio_is_the_ratio_of_means_over_jobs():
+    mine = measured("b", [0, 0, 1], [1.0, 2.0, 3.0])
+    other = measured("a", [0, 1, 1], [4.0, 4.0, 4.0])
+    ratio = ratio_of_stretches(mine, other, np.random.default_rng(1))
+    assert ratio.ratio == pytest.approx(0.5)
+    assert ratio.low <= 0.5 <= ratio.high
+    # resampled snapshots of `mine` have means between 1.5 (first twice) and 3 (second twice)
+    assert ratio.low >= 1.5 / 4 - 1e-12
+    assert ratio.high <= 3.0 / 4 + 1e-12
+
+
+def test_interval_covers_the_truth_about_as_often_as_it_says():
+    """Snapshots of exponential stretches, true ratio 1: 95 % intervals hold it in 86 to 99 %."""
+    rng = np.random.default_rng(4)
+    hits = 0
+    for _ in range(200):
+        sides = [
+            measured(name, np.repeat(np.arange(25), 4), 1 + rng.exponential(1.0, 100))
+            for name in ("a", "b")
+        ]
+        found = ratio_of_stretches(sides[0], sides[1], rng, resamples=200)
+        hits += found.low <= 1.0 <= found.high
+    assert 172 <= hits <= 198
+
+
+def test_table_by_pattern_and_class():
+    """Two patterns, two classes; a class without jobs on one side is left out; a pattern that
+    was never seen is marked as not known."""
+    reference = measured("a", [0, 0, 1], [2.0, 4.0, 2.0], [0, 0, 0], [4, 20, 4])
+    mine = measured("b", [0, 0, 1], [1.0, 4.0, 1.0], [0, 0, 0], [4, 100, 4])
+    table = speedup_table(
+        {"a": reference, "b": mine}, "a", ["halo3d", "pairs"], np.random.default_rng(1)
+    )
+    rows = {(r.pattern, r.min_nodes): r for r in table.rows}
+    assert set(rows) == {("halo3d", 2), ("pairs", 2)}
+    assert rows["halo3d", 2].ratio == pytest.approx(0.5)
+    pairs = rows["pairs", 2]
+    assert (pairs.ratio, pairs.ratio_low, pairs.ratio_high) == NOT_KNOWN
+    with pytest.raises(NetcosimError, match="reference policy 'c' was not measured"):
+        speedup_table({"a": reference}, "c", ["halo3d"], np.random.default_rng(1))
+
+
+def yardsticks():
+    return Yardsticks(ROUTING, [Communication("all-to-all", 2000)], CONFIG, 1, "in-order", 7)
+
+
+def test_a_job_alone_on_the_first_nodes_is_its_own_yardstick():
+    """Under "simple" a job alone on the machine sits where its yardstick sits: stretch 1."""
+    result = schedule([12], [100.0])
+    found = measure(result, np.zeros(1, dtype=np.int64), yardsticks(), n_snapshots=3, seed=1)
+    np.testing.assert_array_equal(found.stretch, np.ones(3))
+    assert found.snapshot.tolist() == [0, 1, 2]
+    # injection, ejection, and the routers' links to each of the 11 others
+    hops = 12 * 11 * (2 + mean_hops(12))
+    assert found.packet_hops == pytest.approx(3 * hops)
+
+
+def mean_hops(n):
+    """Router-to-router hops from a node to the n - 1 others, on average, all-to-all in groups."""
+    shape = TOPOLOGY.shape
+    total = 0
+    for s in range(n):
+        for d in range(n):
+            if s != d:
+                total += hops_between(shape, s // shape.p, d // shape.p)
+    return total / (n * (n - 1))
+
+
+def hops_between(shape, r, t):
+    if r == t:
+        return 0
+    if r // shape.a == t // shape.a:
+        return 1
+    src, dst = r // shape.a, t // shape.a
+    leave = shape.global_router(src, dst, 0)
+    enter = shape.global_router(dst, src, 0)
+    return (r != leave) + 1 + (enter != t)
+
+
+def test_single_node_jobs_send_nothing_and_are_left_out():
+    result = schedule([1, 1, 6], [100.0, 100.0, 100.0])
+    found = measure(result, np.zeros(3, dtype=np.int64), yardsticks(), n_snapshots=2, seed=1)
+    assert found.job.tolist() == [2, 2]
+
+
+def test_jobs_that_share_no_link_do_not_disturb_each_other():
+    """Two jobs in groups of their own take as long together as alone."""
+    talk = Communication("all-to-all", 3000)
+    places = [np.arange(0, 8), np.arange(8, 16)]
+
+    def times(jobs):
+        return run_jobs(
+            ROUTING,
+            [(talk, nodes) for nodes in jobs],
+            CONFIG,
+            ranks_per_node=2,
+            task_mapping="in-order",
+            mapping_rng=np.random.default_rng(1),
+            routing_rng=np.random.default_rng(2),
+        ).time_s
+
+    both = times(places)
+    np.testing.assert_array_equal(both, [times(places[:1])[0], times(places[1:])[0]])
+
+
+def test_rank0_of_a_broadcast_is_its_last_rank():
+    """Rank 0 only sends, at once done; what the measure shows is the last rank's end."""
+    result = run_jobs(
+        ROUTING,
+        [(Communication("broadcast", 1000), np.arange(6)), (Communication("pairs", 1000), [8, 9])],
+        CONFIG,
+        ranks_per_node=1,
+        task_mapping="in-order",
+        mapping_rng=np.random.default_rng(1),
+        routing_rng=np.random.default_rng(2),
+    )
+    ends = result.packets.rank_finish_ps / 1e12
+    assert ends[0] == 0.0
+    np.testing.assert_array_equal(result.rank0_time_s, [ends[5], ends[6]])
+    np.testing.assert_array_equal(result.time_s, [ends[:6].max(), ends[6:].max()])

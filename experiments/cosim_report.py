@@ -14,6 +14,7 @@ from experiments.figures.curves import cdf, utilisation_over_time
 from experiments.figures.gantt import gantt
 from experiments.figures.heatmap import link_heat_map
 from experiments.report.page import Section
+from netsim.packet.credit import buffer_warning
 from queuesim.metrics import bounded_slowdown
 
 GANTT_JOBS = 400
@@ -126,6 +127,9 @@ def _what_ran(result: CosimResult) -> str:
         + (f"; left out: {dropped}." if dropped else "."),
         *jobs.notes,
     ]
+    warning = buffer_warning(topology, result.machine.packets)
+    if warning is not None:
+        parts.append(f"Warning: {warning}")
     hops = sum(m.packet_hops for m in result.measured.values())
     if hops:
         snapshots = sum(len(m.packets) for m in result.measured.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from experiments.cosim import result_tables, run_cosim
 from experiments.points import code_fingerprint, point_key
 from experiments.store import Store, encode_tables
 from netsim.errors import NetcosimError
+from netsim.packet.credit import buffer_warning
 
 RESULTS_FILE = "results.db"
 PAGE_FILE = "report.html"
@@ -59,6 +61,9 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     from experiments.cosim_report import close_figures, policy_table, print_table, run_sections
     from experiments.report.page import render_page, write_page
 
+    warning = buffer_warning(result.machine.topology, result.machine.packets)
+    if warning is not None:
+        print(f"netcosim: warning: {warning}", file=sys.stderr)
     print(print_table(policy_table(result)))
     try:
         out.mkdir(parents=True, exist_ok=True)

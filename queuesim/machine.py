@@ -129,6 +129,35 @@ class Machine:
         if end > now_s or now_s > self.shadow_s:
             self.forecast_broken = True
 
+    def withdraw(self, job: int) -> None:
+        """Undo the `allocate` of this instant: the job would delay the head of the queue."""
+        placement = self.placements.pop(job)
+        self._set_hold(False)
+        self.policy.release(placement)
+        self._started_s.pop(job)
+        end = self.promised_end.pop(job)
+        del self.by_end[bisect_left(self.by_end, (end, job))]
+        self.n_free += len(placement.nodes)
+        # Not until something ends: fewer nodes are free then, never more.
+        self._failed_held.add(self._key(job))
+
+    def known_to_delay(self, job: int) -> bool:
+        """Whether a job of this size was withdrawn since the last release or reservation."""
+        return self._key(job) in self._failed_held
+
+    def fits_at(self, job: int, time_s: float, now_s: float) -> bool:
+        """Whether a job could be placed at a time if running jobs keep their promised ends."""
+        began = perf_counter()
+        self._set_hold(False)
+        trial = self.policy.clone()
+        for end, other in self.by_end:
+            if end > time_s:
+                break
+            trial.release(self.placements[other])
+        placement = trial.allocate(self.request(job, now_s))
+        self.scheduling_s[job] += perf_counter() - began
+        return placement is not None
+
     def overrun_since(self, since_s: float, now_s: float) -> bool:
         """Whether a running job's promised end lies in ``(since_s, now_s]``."""
         k = bisect_right(self.by_end, (since_s, len(self.n_nodes)))

@@ -7,13 +7,14 @@ from queuesim.assumed import SCENARIOS, Assumed
 from queuesim.backfill import Backfill, NoBackfill
 from queuesim.conservative import ConservativeBackfill
 from queuesim.easy import EasyBackfill
+from queuesim.easy_retest import EasyRetest
 from queuesim.estimates import ESTIMATES, find_estimates
 from queuesim.measured import Measured
 from queuesim.orders import ORDERS, Order, find_order
 from queuesim.runtime import AsLogged, RunTimeModel
 
 BACKFILLS: dict[str, type[Backfill]] = {
-    kind.name: kind for kind in (NoBackfill, EasyBackfill, ConservativeBackfill)
+    kind.name: kind for kind in (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill)
 }
 RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
     model.name: model for model in (AsLogged, Assumed, Measured)

@@ -13,6 +13,7 @@ from isoperimetry_reference import least_cuts, torus_edges
 
 from alloc.policy import Request
 from alloc.registry import make_policy
+from alloc.torus.first_fit_cuboid import free_corners
 from alloc.torus.menus import JUQUEEN, MIRA, SEQUOIA, improved, partition_menu
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import preset
@@ -127,6 +128,20 @@ def test_cuboids_are_free_and_of_an_allowed_shape(name, data):
         return
     assert free[placement.nodes].all()
     assert geometry(topology, placement) in [tuple(sorted(e, reverse=True)) for e in shapes]
+
+
+@pytest.mark.parametrize("wrap", [True, False, (True, False, True)])
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_kept_cuboids_find_the_same_corner_as_the_search(wrap, data):
+    topology = torus((4, 3, 2), wrap=wrap)
+    policy = make(topology, "contention-aware")
+    free = np.ones((4, 3, 2), dtype=bool)
+    free.flat[sorted(data.draw(st.sets(st.integers(0, 23))))] = False
+    shape = tuple(data.draw(st.integers(1, d)) for d in (4, 3, 2))
+    corners = free_corners(free, np.array(shape), topology.shape.wrap).ravel()
+    expected = int(np.argmax(corners)) if corners.any() else None
+    assert policy._free_corner(free, shape) == expected
 
 
 def test_menus():

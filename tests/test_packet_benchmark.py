@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from netsim.packet import build, kernels_engine
+from netsim.packet import tables as columns
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.packet.reference import simulate_reference
@@ -117,3 +119,26 @@ def test_the_simpy_reference_on_a_small_case(benchmark):
         reference_packet_hops_per_s=plain.packet_hops / plain_s,
         times_faster=plain_s / min(run.cpu_s),
     )
+
+
+def test_the_loop_alone_on_1056_nodes(benchmark):
+    """The compiled loop on fresh arrays, without checking input and building arrays."""
+    routing, traffic = issue_case()
+    clock = build.choose_clock(routing.topology, traffic, CONFIG, None)
+    tables = build.kernel_tables(routing.tables, clock.tick_ps)
+    hops = []
+
+    def fresh():
+        arrays = build.build_arrays(routing, traffic, CONFIG, clock, 1, False)
+        # room for all packets at once, so that the loop never comes back for more
+        return (build.grown(build.grown(arrays)),), {}
+
+    def loop(arrays):
+        flat = columns.flat(arrays)
+        assert kernels_engine.run(flat, tables, 1 << 61, 1 << 61) == kernels_engine.DONE
+        hops.append(int(arrays.links[:, columns.PACKETS].sum()))
+
+    benchmark.pedantic(loop, setup=fresh, rounds=9, warmup_rounds=1)
+    rate = hops[0] / benchmark.stats.stats.min
+    benchmark.extra_info["packet_hops_per_s"] = rate
+    print(f"\n{benchmark.name}\n  packet_hops_per_s: {rate:.4g}")

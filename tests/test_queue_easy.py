@@ -85,6 +85,31 @@ def test_head_is_not_delayed_by_the_jobs_behind_it(kind: type[Mask], workload: W
         assert with_all[job] <= start_times(alone, kind(NODES))[job]
 
 
+@pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
+@settings(max_examples=60, deadline=None)
+@given(workload=workloads(estimates="upper"))
+def test_retest_delays_no_head_either(kind: type[Mask], workload: Workload) -> None:
+    result = simulate_queue(
+        workload, kind(NODES), backfill="easy-retest", rng=np.random.default_rng(1)
+    )
+    has = ~np.isnan(result.promised_s)
+    assert np.all(result.start_s[has] <= result.promised_s[has])
+    assert result.busy_nodes()[1].max() <= NODES
+
+
+def test_retest_lets_a_job_use_what_easy_holds() -> None:
+    # 6 nodes in a row: 0-1 until 5, 2-3 and 4-5 until 10. D needs 4 in a row: 0-3 at 10. E (2
+    # nodes, 100 s) could have 0-1 at 5, which are held; but D could as well have 2-5.
+    workload = make_workload([0, 0, 0, 1, 1], [5, 10, 10, 5, 100], [2, 2, 2, 4, 2])
+    starts = {
+        backfill: simulate_queue(
+            workload, Contiguous(6), backfill=backfill, rng=np.random.default_rng(1)
+        ).start_s.tolist()
+        for backfill in ("easy", "easy-retest")
+    }
+    assert starts == {"easy": [0, 0, 0, 10, 10], "easy-retest": [0, 0, 0, 10, 5]}
+
+
 def test_hand_worked_easy() -> None:
     # 4 nodes. A: 3 nodes 0-10. B needs 4: shadow 10. C (1 node, 10 s) ends by 10: starts.
     # D (1 node, 11 s) would end at 11: waits for B, which ends at 15.

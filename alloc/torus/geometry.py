@@ -16,6 +16,8 @@ from netsim.topology import Topology
 
 Extents = tuple[int, ...]
 
+_KEPT_ROUTERS = 512  # up to here all cuboids of a shape are kept as router lists
+
 
 def internal_links(topology: Topology, extents: Sequence[int]) -> float:
     """Internal bisection of a cuboid of routers, to compare cuboids of one size.
@@ -48,6 +50,7 @@ class GeometryPolicy(FirstFitCuboid):
             by_volume.setdefault(prod(cuboid), []).append(tuple(cuboid))
         allowed = {v: self.shapes(v, every) for v, every in by_volume.items()}
         self._allowed: dict[int, list[Extents]] = {v: a for v, a in allowed.items() if a}
+        self._scratch_boxes: dict[Extents, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
         self._sizes: NDArray[np.int64] = np.array(sorted(self._allowed), dtype=np.int64)
 
     @abstractmethod
@@ -77,12 +80,35 @@ class GeometryPolicy(FirstFitCuboid):
             return None
         free = np.asarray(self._free.reshape(*self._dims, self._width).all(axis=-1))
         for shape in shapes:
-            extents = np.array(shape, dtype=np.int64)
-            corners = free_corners(free, extents, self._rings)
-            corner = int(np.argmax(corners))
-            if corners.flat[corner]:
+            corner = self._free_corner(free, shape)
+            if corner is not None:
+                extents = np.array(shape, dtype=np.int64)
                 return self._nodes_of(np.unravel_index(corner, self._dims), extents)
         return None
+
+    def _free_corner(self, free: NDArray[np.bool_], shape: Extents) -> int | None:
+        """The first router at which a free cuboid of this shape stands."""
+        if free.size > _KEPT_ROUTERS:
+            corners = free_corners(free, np.array(shape, dtype=np.int64), self._rings).ravel()
+            first = int(np.argmax(corners))
+            return first if corners[first] else None
+        if shape not in self._scratch_boxes:
+            self._scratch_boxes[shape] = self._boxes(shape)
+        starts, routers = self._scratch_boxes[shape]
+        whole = np.asarray(free.ravel()[routers].all(axis=1), dtype=np.bool_)
+        first = int(np.argmax(whole))
+        return int(starts[first]) if whole[first] else None
+
+    def _boxes(self, shape: Extents) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(k,) corners, ascending, and (k, volume) routers of all cuboids of this shape."""
+        everywhere = np.ones(self._dims, dtype=np.bool_)
+        extents = np.array(shape, dtype=np.int64)
+        starts = np.flatnonzero(free_corners(everywhere, extents, self._rings))
+        corners = np.stack(np.unravel_index(starts, self._dims), axis=1)
+        inside = np.stack(np.unravel_index(np.arange(prod(shape)), shape), axis=1)
+        coords = (corners[:, None, :] + inside[None, :, :]) % np.array(self._dims)
+        routers = np.ravel_multi_index(tuple(np.moveaxis(coords, -1, 0)), self._dims)
+        return starts, np.asarray(routers, dtype=np.int64)
 
 
 def balanced(extents: Extents) -> Extents:

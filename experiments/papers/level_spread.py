@@ -12,6 +12,7 @@ from experiments.papers.level_spread_common import check
 from experiments.papers.level_spread_hetero import FIG7, FIG8
 from experiments.papers.level_spread_links import FIG5, FIG6
 from experiments.papers.level_spread_random import FIG10, FIG11, FIG12, FIG13, SINGLE
+from experiments.papers.level_spread_slingshot import SLINGSHOT
 from experiments.papers.level_spread_sst import SST
 from experiments.papers.paper import Paper
 
@@ -33,6 +34,7 @@ PAPER = Paper(
             FIG13,
             SINGLE,
             SST,
+            SLINGSHOT,
         )
     },
     check=check,

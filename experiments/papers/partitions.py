@@ -11,6 +11,8 @@ from experiments.papers.partitions_multiplication import analyse_multiplication,
 from experiments.papers.partitions_pairing import analyse_juqueen, analyse_mira
 from experiments.papers.partitions_point import MAPPINGS, MODULE
 from experiments.papers.partitions_printed import PRINTED, TABLE_3, TABLE_4, Multiplication
+from experiments.papers.partitions_queue import MODULE as QUEUE_MODULE
+from experiments.papers.partitions_queue import POLICIES, analyse_queue
 from experiments.papers.partitions_tables import analyse_table
 from netsim.errors import NetcosimError, unknown_name
 
@@ -26,6 +28,8 @@ MIRA_SIZES = (4, 8, 16, 24)
 JUQUEEN_SIZES = (4, 6, 8, 12, 16, 24)
 PACKET_MESSAGE_BYTES = 16_384
 FIRST_GROUPS = ("far", "near")
+SETTINGS = ("log",)
+"""log: the file of Mira's job log, for "queue"."""
 
 MIRA_CHOICES = ("mira-current", "mira-proposed")
 JUQUEEN_CHOICES = ("worst", "best")
@@ -105,6 +109,30 @@ def _multiplication_points(rows: Sequence[Multiplication], options: Options) -> 
         for mapping in mappings
         for first in firsts
         for choice in MIRA_CHOICES
+    ]
+
+
+def _queue_points(options: Options) -> list[Point]:
+    """Months of Mira's log (setting "log") or made ones, three shares of bound jobs, WFP.
+
+    Without bound jobs geometry acts on packing alone.
+    """
+    months = range(1 if options.quick else 5)
+    return [
+        {
+            "what": "queue",
+            "policy": policy,
+            "log": options.settings.get("log", ""),
+            "month": month,
+            "bound_jobs": share,
+            "communication": 0.3,
+            "order": "wfp",
+            "made_jobs": 300 if options.quick else 1500,
+            "seed": options.seed,
+        }
+        for month in months
+        for share in (0.0, 0.25, 0.5)
+        for policy in POLICIES
     ]
 
 
@@ -229,6 +257,16 @@ _FIGURES = (
             "Best partitions of JUQUEEN and of two smaller machines",
         ),
     ),
+    PaperFigure(
+        name="queue",
+        description="not in the paper: its proposed scheduler, in Mira's queue (--set log=FILE)",
+        function=f"{QUEUE_MODULE}:queue",
+        points=_queue_points,
+        analyse=lambda frames, options: analyse_queue(frames["queue"]),
+        draw=lambda analysis, options: draw.queue_bars(
+            analysis.tables["means"], POLICIES, "Mira: policies, contention-bound jobs known"
+        ),
+    ),
 )
 
 
@@ -240,8 +278,9 @@ def _check(options: Options) -> None:
         raise NetcosimError(f"{NAME}: {len(options.routings)} routings; one at a time is allowed")
     if options.measure:
         raise NetcosimError(f"{NAME}: measure = {options.measure!r}; this paper has no choice")
-    if options.settings:
-        raise NetcosimError(f"{NAME}: setting {next(iter(options.settings))!r}; there are none")
+    for key in options.settings:
+        if key not in SETTINGS:
+            raise unknown_name(f"setting of {NAME}", key, SETTINGS)
 
 
 PAPER = Paper(

@@ -24,13 +24,14 @@ def grouped_bars(
     series: Sequence[tuple[str, Sequence[float]]],
     *,
     number: str | None = None,
+    colours: Sequence[str] = COLOURS,
 ) -> None:
     """Bars side by side at each label; ``number`` formats a text above each bar."""
     width = 0.8 / len(series)
     x = np.arange(len(labels))
     for i, (name, values) in enumerate(series):
         offset = (i - (len(series) - 1) / 2) * width
-        bars = ax.bar(x + offset, values, width, label=name, color=COLOURS[i])
+        bars = ax.bar(x + offset, values, width, label=name, color=colours[i])
         if number:
             ax.bar_label(bars, fmt=number, fontsize=7, padding=1)
     ax.set_xticks(x, [str(label) for label in labels])
@@ -48,7 +49,7 @@ def bisection_bars(
 
     columns = [(label, choice_rows(partitions, machine, choice)) for choice, label in choices]
     sizes = sorted(columns[0][1])
-    figure, ax = plt.subplots(figsize=(8, 4))
+    figure, ax = plt.subplots(figsize=(10, 4))
     grouped_bars(
         ax, sizes, [(label, [rows[s][1] for s in sizes]) for label, rows in columns], number="%d"
     )
@@ -100,7 +101,7 @@ def pairing_bars(table: pd.DataFrame, names: tuple[str, str], title: str) -> Fig
         what = "16 chunks of 0.1342 GB" if engine == "flow" else "scaled messages"
         ax.set_title(f"{engine} engine, {what}", fontsize=10)
         ax.set_ylabel(f"time of the counted rounds ({unit})")
-    axes[0][0].legend(loc="lower right")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="upper right", ncols=2, fontsize=9)
     figure.suptitle(title)
     figure.tight_layout()
     return figure
@@ -136,7 +137,36 @@ def multiplication_bars(totals: pd.DataFrame, title: str) -> Figure:
             ax.set_title(f"ranks {mapping}, first groups {first}", fontsize=9)
             if j == 0:
                 ax.set_ylabel("communication (ms)")
-    axes[0][0].legend()
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="upper right", ncols=2)
+    figure.suptitle(title)
+    figure.tight_layout()
+    return figure
+
+
+def queue_bars(means: pd.DataFrame, policies: Sequence[str], title: str) -> Figure:
+    """Mean turnaround and wait of every policy, one panel each, bars by share of bound jobs."""
+    import matplotlib.pyplot as plt
+
+    shares = sorted(set(means["bound_jobs"]))
+    panels = (
+        ("bound_run_s", "run time of bound jobs (h)"),
+        ("mean_wait_s", "wait of all jobs (h)"),
+        ("mean_turnaround_s", "turnaround of all jobs (h)"),
+    )
+    figure, axes = plt.subplots(1, len(panels), figsize=(5 * len(panels), 4))
+    for ax, (metric, label) in zip(axes, panels, strict=True):
+        series = []
+        for share in shares:
+            if share == 0 and metric.startswith("bound"):
+                continue
+            by_policy = means[means["bound_jobs"] == share].set_index("policy")[metric]
+            series.append((f"{share:.0%} of jobs bound", [by_policy[p] / 3600 for p in policies]))
+        colours = COLOURS[len(COLOURS) - len(series) :]
+        grouped_bars(ax, policies, series, number="%.1f", colours=colours)
+        ax.set_xlabel("")
+        ax.tick_params(axis="x", rotation=15)
+        ax.set_ylabel(label)
+    axes[-1].legend(fontsize=8, loc="lower right")
     figure.suptitle(title)
     figure.tight_layout()
     return figure

@@ -121,12 +121,17 @@ def read_frames(path: str | Path, points: Sequence[Point]) -> dict[str, pd.DataF
     return {name: pd.DataFrame(found) for name, found in rows.items()}
 
 
+def _settings_in_name(options: Options) -> list[str]:
+    """Settings that tell results apart; where logs lie is none."""
+    return [f"{key}={value}" for key, value in options.settings.items() if key != "logs"]
+
+
 def write_files(
     folder: Path, paper: Paper, figure: PaperFigure, analysis: Analysis, options: Options
 ) -> tuple[Path, ...]:
     """Write the tables as CSV, the drawing as PNG and all as one HTML page; their paths."""
     stem = "-".join([figure.name, *([] if options.scale == "full" else [options.scale])])
-    stem = "-".join([stem, *options.routings, *(f"{k}={v}" for k, v in options.settings.items())])
+    stem = "-".join([stem, *options.routings, *_settings_in_name(options)])
     stem += f"-{options.measure}" if options.measure else ""
     files = []
     for name, table in {"claims": analysis.claims, **analysis.tables}.items():

@@ -86,7 +86,7 @@ def simulate_packets(
         stalled = links[:, t.STALL_START] >= 0
         links[stalled, t.STALL_TIME] += until - links[stalled, t.STALL_START]
     tick = clock.tick_ps
-    rank_finish = in_ps(arrays.ranks[:, t.FINISH], tick)
+    rank_finish = in_ps(arrays.ranks[:, t.FINISH].copy(), tick)
     group = np.full(traffic.n_groups, -1, dtype=np.int64)
     lowest = np.full(traffic.n_groups, NEVER, dtype=np.int64)
     np.maximum.at(group, traffic.rank_group, rank_finish)
@@ -108,5 +108,9 @@ def simulate_packets(
 
 
 def in_ps(ticks: NDArray[np.int64], tick_ps: int) -> NDArray[np.int64]:
-    """Ticks to picoseconds; -1 stays."""
-    return np.where(ticks < 0, ticks, ticks * tick_ps)
+    """Ticks to picoseconds, in place; -1 stays."""
+    never = np.flatnonzero(ticks < 0) if len(ticks) and ticks.min() < 0 else None
+    ticks *= tick_ps
+    if never is not None:
+        ticks[never] = -1
+    return ticks

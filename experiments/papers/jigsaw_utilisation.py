@@ -91,8 +91,8 @@ def fig6_range(policy: str, log: str, best_laas: str) -> printed.Range | None:
 
 def highest_laas(runs: pd.DataFrame) -> str:
     """The log on which LaaS has the highest utilisation; empty if LaaS was not run."""
-    laas = runs[runs["policy"] == "laas"]
-    return str(laas.loc[laas["steady_utilisation"].idxmax(), "log"]) if len(laas) else ""
+    laas = runs[runs["policy"] == "laas"].sort_values("steady_utilisation")
+    return str(laas["log"].iloc[-1]) if len(laas) else ""
 
 
 def fig6_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:

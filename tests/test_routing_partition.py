@@ -15,11 +15,16 @@ from alloc.policy import Placement, Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.flow.incidence import flow_paths
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig
+from netsim.packet.reference import simulate_reference
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.partition import partition_routing
 from netsim.routing.partition_permutation import perfect_matchings, route_permutation
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree, xgft
+from netsim.traffic import combine
+from patterns.registry import make_pattern
 
 TREES = [xgft(4, 4, 4), xgft(3, 4, 5), xgft(4, 3, 4, 4, 5), fat_tree(8), xgft(6, 5, levels=2)]
 POLICIES = ("jigsaw", "laas", "lc")
@@ -132,6 +137,27 @@ def test_plain_d_mod_k_leaves_the_partition_of_figure_5():
     own = set(links) | set(range(2 * topology.n_nodes))
     assert set(kept.links.tolist()) <= own
     assert not set(plain.links.tolist()) <= own
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_packets_of_isolated_jobs_never_meet(seed):
+    """All-to-all of every job at once and of each alone: the same times, to the picosecond."""
+    topology = xgft(3, 3, 4)
+    jobs = busy_machine(topology, "jigsaw", seed)
+    routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs])
+    programs = [
+        make_pattern("all-to-all", len(job.nodes), 5000, 1, np.random.default_rng(0), {})
+        for job in jobs
+    ]
+
+    def finish(engine, chosen):
+        traffic = combine([programs[i] for i in chosen], [jobs[i].nodes for i in chosen])
+        result = engine(routing, traffic, PacketConfig(), np.random.default_rng(0))
+        return result.group_finish_ps.tolist()
+
+    together = finish(simulate_packets, range(len(jobs)))
+    assert together == [finish(simulate_packets, [i])[0] for i in range(len(jobs))]
+    assert together == finish(simulate_reference, range(len(jobs)))
 
 
 def test_partition_routing_is_free_of_deadlock():

@@ -10,8 +10,9 @@ from netsim.routing.kernels_common import load_of
 
 D_MOD_K, ADAPTIVE, PARTITION = 20, 21, 22
 
-# ROW: entries of table_a (table_b) from one leaf (L2 switch) to the next; 0: all have the same.
-ROW, M2, W2, W3, N_LEAVES, FIRST_L2_POD, FIRST_SPINE, UP1, DOWN1, UP2, DOWN2 = range(11)
+M2, W2, W3, N_LEAVES, FIRST_L2_POD, FIRST_SPINE, UP1, DOWN1, UP2, DOWN2 = range(1, 11)
+# Entries of table_a (table_b) from one leaf (L2 switch) to the next; 0: all have the same ports.
+ROW = 11
 
 
 @njit(**HOT_KERNEL)

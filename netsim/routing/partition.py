@@ -9,7 +9,7 @@ modulo what both have. Up before down: one channel is free of deadlock.
 Between nodes of different partitions, and where a partition has no links, plain D-mod-k.
 
 State: always 0. Kernel tables: params and table_c as in `netsim.routing.fattree`, but for the
-first parameter, the number of nodes. table_a: up port at (leaf, destination node); table_b:
+last parameter, the number of nodes. table_a: up port at (leaf, destination node); table_b:
 up port at (L2 switch, destination node).
 """
 
@@ -141,7 +141,7 @@ def partition_routing(
             topology,
             kernels.PARTITION,
             1,
-            (s.n_nodes, *plain.tables.params[1:].tolist()),
+            (*plain.tables.params[: kernels.ROW].tolist(), s.n_nodes),
             at_leaf,
             at_l2,
             plain.tables.table_c,

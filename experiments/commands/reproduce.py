@@ -5,6 +5,7 @@
   netcosim reproduce level-spread fig2
   netcosim reproduce level-spread fig10 --jobs 8 --routing minimal
   netcosim reproduce level-spread fig4 --scale quick --set endpoint=firefly
+  netcosim reproduce jigsaw fig6 --logs ~/joblogs --jobs 2
 
 Results stay in OUT/PAPER.sqlite: what is there is not computed again.
 """
@@ -46,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument(
+        "--logs",
+        default="",
+        metavar="DIR",
+        help="folder with job logs, for the papers that need them (or NETCOSIM_LOGS)",
+    )
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
@@ -76,6 +83,8 @@ def run(args: argparse.Namespace) -> int:
         if not equals:
             raise NetcosimError(f"--set {text}: KEY=VALUE is needed")
         settings[key] = value
+    if args.logs:
+        settings["logs"] = args.logs
     options = Options(
         scale=args.scale,
         routings=tuple(args.routing),
@@ -112,6 +121,7 @@ def lines_of(paper: str, done: Reproduction) -> list[str]:
             f"  {row.claim:<{width}}  {row.condition:<10} {_number(row.paper):>8} "
             f"{_number(row.ours):>8}  {ends:<17} {row.verdict}"
         )
+    lines += [f"  {note}" for note in done.analysis.notes]
     lines += [f"  failed: {key[:12]}: {error}" for key, error in done.failed]
     lines += [f"  wrote {path}" for path in done.files]
     return lines

@@ -63,10 +63,13 @@ class Analysis:
         One row for each thing that the paper says: `CLAIM_COLUMNS`.
     tables : mapping of str to DataFrame
         The figure's numbers.
+    notes : tuple of str
+        What the reader must be told: what was skipped and why.
     """
 
     claims: pd.DataFrame
     tables: Mapping[str, pd.DataFrame]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,14 @@ PAPERS: dict[str, PaperEntry] = {
         "Oltchik and Schwartz, Network Partitioning and Avoidable Contention",
         "experiments.papers.partitions",
     ),
+    "jigsaw": PaperEntry(
+        "Smith and Lowenthal, Jigsaw: an interference-free scheduler for fat-trees, HPDC'21",
+        "experiments.papers.jigsaw",
+    ),
+    "pollard": PaperEntry(
+        "Pollard et al., Evaluation of an Interference-free Node Allocation Policy, SC'18",
+        "experiments.papers.pollard",
+    ),
 }
 
 

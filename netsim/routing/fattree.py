@@ -6,10 +6,10 @@ down is determined. With w2 = m1 and w3 = m2 every shift permutation uses each l
 once. "adaptive" takes the up port of least load; on ties the first one counted on from the
 D-mod-k port. Up before down: one channel is free of deadlock.
 
-State: always 0. Kernel tables: params = 0, m2, w2, w3, leaves, first L2 switch, first spine,
-first links of the blocks up1, down1, up2, down2. table_a, table_b: up port of each
-destination node at a leaf and at an L2 switch. table_c: pod of each leaf and L2 switch,
-position of each spine.
+State: always 0. Kernel tables: params = 0 (one row of ports serves all switches of a level),
+m2, w2, w3, leaves, first L2 switch, first spine, first links of the blocks up1, down1, up2,
+down2. table_a, table_b: up port of each destination node at a leaf and at an L2 switch.
+table_c: pod of each leaf and L2 switch, position of each spine.
 """
 
 from __future__ import annotations

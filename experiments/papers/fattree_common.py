@@ -1,0 +1,83 @@
+"""What the figures of the fat-tree papers share: rules, groups, ratios to Baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from experiments.papers.fattree_logs import PaperLog, logs_folder, present
+from experiments.papers.fattree_point import queue_point
+from experiments.papers.paper import Options, Point
+from netsim.errors import NetcosimError, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POINT_RULE = "within 1 percentage point"
+TOLERANCE = 1.0
+QUICK_RADIX = 18
+SETTINGS = ("logs",)
+
+
+def check(options: Options) -> None:
+    """Raise NetcosimError for what these papers do not have."""
+    if options.routings:
+        raise NetcosimError("--routing: this paper sends no packets; it has no routing to choose")
+    if options.measure:
+        raise unknown_name("measure", options.measure, ())
+    for name in options.settings:
+        if name not in SETTINGS:
+            raise unknown_name("setting", name, SETTINGS)
+    logs_folder(options)
+
+
+def queue_points(
+    logs: Sequence[PaperLog],
+    policies: Sequence[str],
+    options: Options,
+    *,
+    scenarios: Sequence[str] = ("none",),
+    **choices: Any,
+) -> list[Point]:
+    """One point a log, policy and scenario; Baseline has one scenario, it does not speed up.
+
+    With ``--scale quick`` only logs for machines up to 1458 nodes, and not the long Thunder.
+    """
+    points = []
+    for log, config in present(logs, options):
+        if options.quick and (log.machine["radix"] > QUICK_RADIX or log.name == "thunder"):
+            continue
+        for policy in policies:
+            points += [
+                queue_point(
+                    config, log.machine, policy, scenario=scenario, seed=options.seed, **choices
+                )
+                for scenario in (("none",) if policy == "baseline" else scenarios)
+            ]
+    if not points:
+        wanted = "; ".join(log.where_to_get for log in logs if log.files)
+        raise NetcosimError(f"none of this figure's job logs is there (give --logs DIR): {wanted}")
+    return points
+
+
+def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Parts of a frame with equal keys, in order of first appearance."""
+    for values, part in frame.groupby(list(keys), sort=False):
+        yield (values if isinstance(values, tuple) else (values,)), part
+
+
+def against_baseline(runs: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Each run's columns over Baseline's on the same log, as ``<column>_ratio``.
+
+    Baseline's row has scenario "none"; every scenario is compared with it.
+    """
+    base = runs[runs["policy"] == "baseline"].set_index("log")
+    rest = runs[runs["log"].isin(base.index)].copy()
+    for column in columns:
+        rest[f"{column}_ratio"] = rest[column] / rest["log"].map(base[column])
+    return rest[rest["policy"] != "baseline"].reset_index(drop=True)
+
+
+def distance(value: float, low: float, high: float) -> float:
+    """How far a value lies outside a range; negative below it, 0 inside."""
+    return min(value - low, 0.0) + max(value - high, 0.0)

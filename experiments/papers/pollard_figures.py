@@ -1,0 +1,381 @@
+"""Figs. 7 to 10 and Table I of the topology-aware paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from experiments.papers import pollard_printed as printed
+from experiments.papers.fattree_common import against_baseline, groups, queue_points
+from experiments.papers.fattree_logs import POLLARD_CAB, POLLARD_OTHERS, skipped_notes
+from experiments.papers.fattree_point import BIN_NAMES, QUEUE
+from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+POLICIES = ("baseline", "ta")
+SCENARIOS = ("none", "5%", "10%", "20%", "V1", "V2")
+QUEUE_DEPTH = 128
+"""How many waiting jobs the authors' scheduler looked at."""
+HOPS_LOGS = ("aug-2x on cab", "aug-2x on pinot", "kth-2x on small cab", "kth-2x on small pinot")
+WAIT_LOGS = ("aug on cab", "aug-3x on pinot", "kth on small cab", "kth-3x on small pinot")
+LOGS = {**POLLARD_CAB, **POLLARD_OTHERS}
+H, FULL = 3600.0, 0.95
+
+
+def _points(names: tuple[str, ...], options: Options, scenarios: tuple[str, ...]) -> list[Point]:
+    return queue_points(
+        [LOGS[name] for name in names],
+        POLICIES,
+        options,
+        scenarios=scenarios,
+        window=QUEUE_DEPTH,
+        cut_at_walltime=True,
+        hops=True,
+    )
+
+
+def _notes(names: tuple[str, ...], runs: pd.DataFrame, options: Options) -> tuple[str, ...]:
+    there = set(runs["log"])
+    return (
+        *skipped_notes([LOGS[name] for name in names], options),
+        *(
+            f"{name} on {dict(LOGS[name].machine)} stands in for {LOGS[name].stands_for}"
+            for name in names
+            if LOGS[name].stands_for and name in there
+        ),
+        *(
+            f"{log}: {left} jobs larger than the machine left out"
+            for log, left in dict(zip(runs["log"], runs["left_out"], strict=True)).items()
+            if left
+        ),
+    )
+
+
+def model_of(log: str) -> str:
+    """The paper's log that a log is, or stands for."""
+    return LOGS[log].stands_for or log
+
+
+def fig7_points(options: Options) -> list[Point]:
+    """Doubled sizes on Cab and on Pinot, no speed-up."""
+    return _points(HOPS_LOGS, options, ("none",))
+
+
+def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Hops of TA against Baseline and against the least possible, by job size."""
+    bins = frames["bins"]
+    claims = []
+    for (log,), part in groups(bins, "log"):
+        pod = (LOGS[log].machine["radix"] // 2) ** 2
+        ta = part[part["policy"] == "ta"].set_index("bin")
+        base = part[part["policy"] == "baseline"].set_index("bin")
+        small = [b for b in ("2-4", "5-18", "19-64", "65-128") if b in ta.index]
+        # Below 128 nodes a job sits in a pod of Cab (324 nodes); here in its own pods.
+        inside = [b for b in small if int(b.split("-")[1]) <= min(pod, 128)]
+        if inside:
+            most = float(ta.loc[inside, "hops_most"].max())
+            claims.append(
+                Claim(
+                    f"{log}: most hops under TA of jobs that fit a pod (up to 128 nodes)",
+                    "Fig. 7, V-A",
+                    most < printed.MOST_HOPS_BELOW_128,
+                    "below 2",
+                    "",
+                    printed.MOST_HOPS_BELOW_128,
+                    most,
+                )
+            )
+        held = [
+            float(ta.loc[b, "hops_median"]) <= float(base.loc[b, "hops_median"]) for b in ta.index
+        ]
+        claims.append(
+            Claim(
+                f"{log}: median hops under TA not above Baseline's (% of bins)",
+                "Fig. 7, V-A",
+                all(held),
+                "in all bins",
+                "",
+                100.0,
+                100.0 * sum(held) / len(held),
+            )
+        )
+    keep = ["log", "policy", "bin", "jobs", *(c for c in bins.columns if c.startswith("hops"))]
+    return Analysis(
+        claims_frame(claims), {"hops": bins[keep]}, _notes(HOPS_LOGS, frames["runs"], options)
+    )
+
+
+def fig7_draw(analysis: Analysis, options: Options) -> Figure:
+    """Quartile boxes with whiskers to the ends, by job size; the least possible as a line."""
+    return _boxes(
+        analysis.tables["hops"], "hops_", "average pairwise hops", "bin", ("policy",), "hops_ideal"
+    )
+
+
+def fig8_points(options: Options) -> list[Point]:
+    """Every log, every scenario."""
+    return _points(tuple(LOGS), options, SCENARIOS)
+
+
+def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """What TA loses of the utilisation, in loaded and in light scenarios."""
+    minutes, claims = frames["minutes"], []
+    for (log,), part in groups(minutes[minutes["scenario"] == "none"], "log"):
+        median = dict(zip(part["policy"], part["median"], strict=True))
+        drop = 100 * (median["baseline"] - median["ta"])
+        own = not LOGS[log].stands_for
+        loaded = log in printed.OVERLOADED if own else median["baseline"] >= FULL
+        paper = printed.DROP_POINTS if loaded else 0.0
+        claims.append(
+            Claim(
+                f"{log} ({'overloaded' if loaded else 'light'}): TA's drop of the median (points)",
+                "Fig. 8, V-C",
+                abs(drop - paper) <= 5.0,
+                "within 5 points",
+                "",
+                paper,
+                drop,
+            )
+        )
+    return Analysis(
+        claims_frame(claims), {"minutes": minutes}, _notes(tuple(LOGS), frames["runs"], options)
+    )
+
+
+def fig8_draw(analysis: Analysis, options: Options) -> Figure:
+    """Boxes of the utilisation every minute, one panel a log."""
+    return _boxes(
+        analysis.tables["minutes"], "", "utilisation every minute", "scenario", ("policy",), None
+    )
+
+
+def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Makespans over Baseline's."""
+    table = against_baseline(frames["runs"], ["makespan_s"])
+    claims = []
+    for (log,), part in groups(table, "log"):
+        ratio = dict(zip(part["scenario"], part["makespan_s_ratio"], strict=True))
+        if log == "sep on cab":
+            for scenario, paper in printed.SEP_MAKESPAN_PERCENT.items():
+                ours = 100 * (ratio[scenario] - 1)
+                claims.append(
+                    Claim(
+                        f"{log}, TA {scenario}: makespan above Baseline (%)",
+                        "V-D",
+                        abs(ours - paper) <= 2.0,
+                        "within 2 percentage points",
+                        "",
+                        paper,
+                        ours,
+                    )
+                )
+        claims.append(
+            Claim(
+                f"{log}: TA's makespan without speed-ups at most 9 % above Baseline (%)",
+                "Fig. 9, V-D",
+                ratio["none"] <= 1.10,
+                "at most 10",
+                "",
+                9.0,
+                100 * (ratio["none"] - 1),
+            )
+        )
+    keep = ["log", "policy", "scenario", "makespan_s", "makespan_s_ratio"]
+    return Analysis(
+        claims_frame(claims),
+        {"makespan": table[keep]},
+        _notes(tuple(LOGS), frames["runs"], options),
+    )
+
+
+def fig9_draw(analysis: Analysis, options: Options) -> Figure:
+    """Makespan over Baseline's, a group a log, a bar a scenario."""
+    from experiments.figures.bars import bars_against_baseline
+
+    table = analysis.tables["makespan"]
+    ratio = table["makespan_s_ratio"]
+    frame = table.assign(
+        group=table["log"], policy="TA " + table["scenario"], ratio=ratio, low=ratio, high=ratio
+    )
+    return bars_against_baseline(
+        frame, baseline="baseline", value_label="makespan, relative to the baseline"
+    )
+
+
+def fig10_points(options: Options) -> list[Point]:
+    """Two logs by job size, every scenario."""
+    return _points(WAIT_LOGS, options, SCENARIOS)
+
+
+def fig10_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Waits by job size: TA's are longer, and speed-ups bring them back."""
+    import pandas as pd
+
+    bins, runs, claims = frames["bins"], frames["runs"], []
+    extra = {"aug on cab": printed.AUG_EXTRA_WAIT_H, "aug-3x on pinot": printed.AUG_3X_EXTRA_WAIT_H}
+    for (log,), part in groups(runs, "log"):
+        wait = {
+            (p, s): w / H
+            for p, s, w in zip(part["policy"], part["scenario"], part["mean_wait_s"], strict=True)
+        }
+        more = wait["ta", "none"] - wait["baseline", "none"]
+        paper = extra.get(log)
+        claims.append(
+            Claim(
+                f"{log}: additional mean wait under TA (h)",
+                "V-E",
+                more > 0 if paper is None else abs(more - paper) <= 0.25 * paper,
+                "above 0" if paper is None else "within 25 %",
+                "",
+                paper,
+                more,
+            )
+        )
+        claims.append(
+            Claim(
+                f"{log}: TA's wait falls with 5, 10, 20 % (h at 20 %)",
+                "Fig. 10, V-E",
+                wait["ta", "none"] > wait["ta", "5%"] > wait["ta", "10%"] > wait["ta", "20%"],
+                "in this order",
+                "",
+                None,
+                wait["ta", "20%"],
+            )
+        )
+    whole = runs.assign(bin="all")[["log", "policy", "scenario", "bin", "jobs", "mean_wait_s"]]
+    table = pd.concat([bins[list(whole.columns)], whole], ignore_index=True)
+    return Analysis(claims_frame(claims), {"waits": table}, _notes(WAIT_LOGS, runs, options))
+
+
+def table1_points(options: Options) -> list[Point]:
+    """Every log under Baseline, TA, TA V1 and TA V2."""
+    return _points(tuple(LOGS), options, ("none", "V1", "V2"))
+
+
+def table1_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Mean waits in hours beside the paper's; for stand-ins the orders that the text tells."""
+    import pandas as pd
+
+    rows, claims = [], []
+    for (log,), part in groups(frames["runs"], "log"):
+        wait = {
+            (p, s): w / H
+            for p, s, w in zip(part["policy"], part["scenario"], part["mean_wait_s"], strict=True)
+        }
+        paper = printed.TABLE1_WAIT_H.get(log)
+        for i, column in enumerate(printed.WAIT_COLUMNS):
+            name = " ".join(column).removesuffix(" none")
+            theirs = None if paper is None else paper[i]
+            rows.append({"log": log, "case": name, "paper_h": theirs, "ours_h": wait[column]})
+            if theirs is not None:
+                claims.append(
+                    Claim(
+                        f"{log}, {name}: mean wait (h)",
+                        "Table I",
+                        abs(wait[column] - theirs) <= 0.25 * theirs,
+                        "within 25 %",
+                        "",
+                        theirs,
+                        wait[column],
+                    )
+                )
+        to, ta, v1, v2 = (wait[column] for column in printed.WAIT_COLUMNS)
+        claims.append(
+            Claim(
+                f"{log}: TA > TA V1 > TA V2, TA > Baseline (TA over Baseline)",
+                "Table I",
+                ta > v1 > v2 and ta > to,
+                "in this order",
+                "",
+                None,
+                ta / to if to > 0 else None,
+            )
+        )
+    return Analysis(
+        claims_frame(claims),
+        {"waits": pd.DataFrame(rows)},
+        _notes(tuple(LOGS), frames["runs"], options),
+    )
+
+
+def _boxes(
+    table: pd.DataFrame,
+    prefix: str,
+    label: str,
+    across: str,
+    series: tuple[str],
+    line: str | None,
+) -> Figure:
+    import numpy as np
+
+    from experiments.figures.style import INK, colour, grid, new_figure
+
+    logs = list(dict.fromkeys(table["log"]))
+    order = [b for b in (*BIN_NAMES, *SCENARIOS) if b in set(table[across])]
+    names = list(dict.fromkeys(table[series[0]]))
+    figure, axes = new_figure(7.5, 0.8 + 2.3 * len(logs), len(logs), 1)
+    for axis, log in zip(axes, logs, strict=True):
+        for i, name in enumerate(names):
+            mine = table[(table["log"] == log) & (table[series[0]] == name)].set_index(across)
+            for at, b in enumerate(order):
+                if b not in mine.index:
+                    continue
+                row = mine.loc[b]
+                low, q25, median, q75, high = (
+                    float(row[f"{prefix}{q}"]) for q in ("least", "q25", "median", "q75", "most")
+                )
+                x = at + 0.36 * (i - (len(names) - 1) / 2)
+                axis.vlines(x, low, high, color=colour(i), lw=1)
+                axis.bar(x, q75 - q25, 0.3, bottom=q25, color=colour(i), alpha=0.6)
+                axis.hlines(median, x - 0.15, x + 0.15, color=INK, lw=1.2)
+        if line is not None:
+            ideal = table[table["log"] == log].drop_duplicates(across).set_index(across)[line]
+            axis.plot(range(len(order)), ideal.reindex(order), ":", color=INK, label="least")
+        for i, name in enumerate(names):
+            axis.bar([0], [np.nan], color=colour(i), label=name)
+        axis.set_xticks(range(len(order)), order)
+        axis.set_ylabel(label, fontsize=8)
+        axis.set_title(log, fontsize=9)
+        grid(axis)
+    axes[0].legend(fontsize=8, frameon=False)
+    return figure
+
+
+def fig10_draw(analysis: Analysis, options: Options) -> Figure:
+    """Mean waits by job size, one bar a scenario, one panel a log."""
+    import numpy as np
+
+    from experiments.figures.style import colour, grid, new_figure
+
+    table = analysis.tables["waits"]
+    logs = list(dict.fromkeys(table["log"]))
+    order = [b for b in (*BIN_NAMES, "all") if b in set(table["bin"])]
+    cases = [("baseline", "none"), *(("ta", s) for s in SCENARIOS)]
+    figure, axes = new_figure(8.0, 0.8 + 2.3 * len(logs), len(logs), 1)
+    width = 0.8 / len(cases)
+    for axis, log in zip(axes, logs, strict=True):
+        for i, (policy, scenario) in enumerate(cases):
+            mine = table[
+                (table["log"] == log)
+                & (table["policy"] == policy)
+                & (table["scenario"] == scenario)
+            ].set_index("bin")["mean_wait_s"]
+            hours = mine.reindex(order).to_numpy(dtype=float) / H
+            x = np.arange(len(order)) + (i - (len(cases) - 1) / 2) * width
+            axis.bar(x, hours, width * 0.9, color=colour(i), label=f"{policy} {scenario}")
+        axis.set_xticks(range(len(order)), order)
+        axis.set_ylabel("mean wait (h)", fontsize=8)
+        axis.set_title(log, fontsize=9)
+        grid(axis)
+    axes[0].legend(fontsize=7, frameon=False)
+    return figure
+
+
+FIG7 = PaperFigure("fig7", "average pairwise hops", QUEUE, fig7_points, fig7_analyse, fig7_draw)
+FIG8 = PaperFigure("fig8", "utilisation every minute", QUEUE, fig8_points, fig8_analyse, fig8_draw)
+FIG9 = PaperFigure("fig9", "makespans", QUEUE, fig8_points, fig9_analyse, fig9_draw)
+FIG10 = PaperFigure("fig10", "waits by job size", QUEUE, fig10_points, fig10_analyse, fig10_draw)
+TABLE1 = PaperFigure("table1", "mean waits", QUEUE, table1_points, table1_analyse)

@@ -1,0 +1,216 @@
+"""The fat-tree papers: their data, their points, their analyses on made-up numbers."""
+
+from __future__ import annotations
+
+import gzip
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.papers import jigsaw_printed as printed
+from experiments.papers.fattree_common import against_baseline, check, distance
+from experiments.papers.fattree_logs import ATLAS, LOGS_VARIABLE, SYNTHETIC, THUNDER, read_log
+from experiments.papers.fattree_point import (
+    average_pairwise_hops,
+    bandwidth_needs,
+    least_hops,
+    queue_point,
+    run_queue,
+    simulate,
+)
+from experiments.papers.jigsaw import PAPER as JIGSAW
+from experiments.papers.paper import Options
+from experiments.papers.pollard import PAPER as POLLARD
+from experiments.papers.reproduce import reproduce
+from netsim.errors import NetcosimError
+from netsim.topologies.fattree import xgft
+
+LOG = {**SYNTHETIC[0].config(None), "mean_nodes": 5}
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch):
+    monkeypatch.delenv(LOGS_VARIABLE, raising=False)
+
+
+def small_log(tmp_path, n=400):
+    """A stream small enough for a tree of 54 nodes."""
+    rng = np.random.default_rng(3)
+    lines = ["job,nodes,run_s,arrival_s"]
+    lines += [
+        f"{i},{int(rng.integers(1, 30))},{int(rng.integers(20, 300))},0" for i in range(1, n + 1)
+    ]
+    path = tmp_path / "synth-16.csv.gz"
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    return SYNTHETIC[3].config(tmp_path)
+
+
+def test_the_papers_table_2_counts_each_start_and_end_once():
+    """About two events a job of Thunder's 105,764 in every row, as the text says."""
+    for counts in printed.TABLE2.values():
+        assert sum(counts) == pytest.approx(2 * printed.TABLE1["thunder"][0], rel=0.001)
+
+
+def test_hops_by_brute_force():
+    topology, rng = xgft(3, 2, 3), np.random.default_rng(1)
+    shape = topology.shape
+
+    def apart(a, b):
+        if shape.leaf_of(a) == shape.leaf_of(b):
+            return 0
+        return 2 if shape.pod_of(a) == shape.pod_of(b) else 4
+
+    jobs = [rng.permutation(18)[:n].astype(np.int32) for n in (1, 2, 5, 11, 18)]
+    ptr = np.cumsum([0, *(len(job) for job in jobs)])
+    found = average_pairwise_hops(np.concatenate(jobs), ptr, shape)
+    for job, ours in zip(jobs, found, strict=True):
+        pairs = [apart(a, b) for a, b in permutations(job.tolist(), 2)]
+        assert ours == pytest.approx(np.mean(pairs) if pairs else 0.0)
+        assert least_hops(len(job), shape) <= ours + 1e-12
+
+
+def test_least_hops_is_the_least_of_all_subsets():
+    from itertools import combinations
+
+    shape = xgft(2, 2, 2).shape
+    for n in range(1, 9):
+        every = [np.array(c, dtype=np.int32) for c in combinations(range(8), n)]
+        hops = [average_pairwise_hops(c, np.array([0, n]), shape)[0] for c in every]
+        assert least_hops(n, shape) == pytest.approx(min(hops))
+
+
+def test_all_policies_of_a_log_share_their_draws(tmp_path):
+    """The same jobs take the same time under every isolating policy, whatever the scenario."""
+    log = small_log(tmp_path)
+    points = [
+        queue_point(log, {"radix": 6}, policy, scenario="Random") for policy in ("ta", "jigsaw")
+    ]
+    runs = [result.end_s - result.start_s for result in map(simulate, points)]
+    assert np.allclose(runs[0], runs[1], rtol=0, atol=1e-9 * runs[0].max())
+    base = simulate(queue_point(log, {"radix": 6}, "baseline", scenario="Random"))
+    assert np.array_equal(base.end_s - base.start_s, base.workload.run_time_s)
+
+
+def test_rounding_is_a_loss_in_the_steady_state_but_not_by_allocated_nodes(tmp_path):
+    """LaaS: by allocated nodes it stands above what was asked for; Jigsaw: both are one."""
+    log = small_log(tmp_path)
+    laas, jigsaw = (
+        run_queue(queue_point(log, {"radix": 6}, policy))["runs"][0]
+        for policy in ("laas", "jigsaw")
+    )
+    assert laas["steady_allocated"] > laas["steady_utilisation"] + 0.005
+    assert jigsaw["steady_allocated"] == pytest.approx(jigsaw["steady_utilisation"])
+
+
+def test_bandwidth_classes_are_even_and_belong_to_the_job():
+    log = {**LOG, "mean_nodes": 16}
+    workload = read_log(log, 1024, 1)
+    needs = bandwidth_needs(workload, np.random.default_rng(5))
+    values, counts = np.unique(needs, return_counts=True)
+    assert values.tolist() == [0.5e9, 1e9, 1.5e9, 2e9]
+    assert np.all(np.abs(counts - 2500) < 4 * np.sqrt(2500 * 0.75))
+
+
+def test_generated_streams_depend_on_the_seed_alone():
+    a, b, c = (read_log(LOG, 1024, seed) for seed in (1, 1, 2))
+    assert np.array_equal(a.n_nodes, b.n_nodes)
+    assert not np.array_equal(a.n_nodes, c.n_nodes)
+
+
+def test_missing_logs_are_named_with_their_source():
+    options = Options()
+    with pytest.raises(NetcosimError, match=r"LLNL-Thunder.*l_llnl_thunder"):
+        JIGSAW.figures["table2"].points(options)
+    points = JIGSAW.figures["fig6"].points(options)
+    assert {point["log"]["name"] for point in points} == {"synth-16", "synth-22", "synth-28"}
+
+
+def test_settings_that_the_papers_do_not_have_are_refused(tmp_path):
+    with pytest.raises(NetcosimError, match="no such folder"):
+        check(Options(settings={"logs": str(tmp_path / "nothing")}))
+    with pytest.raises(NetcosimError, match="endpoint"):
+        check(Options(settings={"endpoint": "firefly"}))
+    with pytest.raises(NetcosimError, match="routing"):
+        check(Options(routings=("minimal",)))
+
+
+def test_distance_to_a_range():
+    assert [distance(x, 90, 91) for x in (88, 90, 90.5, 91, 93)] == [-2, 0, 0, 0, 2]
+
+
+def test_ratios_to_baseline():
+    runs = pd.DataFrame(
+        {
+            "log": ["a", "a", "a", "b"],
+            "policy": ["baseline", "ta", "ta", "ta"],
+            "scenario": ["none", "none", "10%", "none"],
+            "makespan_s": [100.0, 110.0, 95.0, 7.0],
+        }
+    )
+    table = against_baseline(runs, ["makespan_s"])
+    assert table["makespan_s_ratio"].tolist() == pytest.approx([1.10, 0.95])
+
+
+def fig6_frame(values):
+    rows = [
+        {
+            "log": "thunder",
+            "policy": policy,
+            "steady_utilisation": value,
+            "machine_nodes": 1458,
+            "jobs": 1,
+            "steady_allocated": value,
+            "to_last_start": value,
+            "utilisation": value,
+            "makespan_s": 1.0,
+            "notes": "",
+        }
+        for policy, value in values.items()
+    ]
+    return {"runs": pd.DataFrame(rows)}
+
+
+def test_fig6_verdicts():
+    values = {"baseline": 0.985, "ta": 0.86, "laas": 0.905, "jigsaw": 0.955, "lc-s": 0.97}
+    good = JIGSAW.figures["fig6"].analyse(fig6_frame(values), Options())
+    assert set(good.claims["verdict"]) == {"holds"}
+    assert any("skipped thunder" in note for note in good.notes)
+    bad = JIGSAW.figures["fig6"].analyse(fig6_frame({**values, "ta": 0.96}), Options())
+    assert bad.claims["verdict"].tolist().count("differs") == 2  # its range and the order
+
+
+def test_a_figure_end_to_end(tmp_path, monkeypatch):
+    """Points, store, claims, files: Table III's logs cut down to one small stream."""
+    small_log(tmp_path)
+    monkeypatch.setattr(
+        "experiments.papers.jigsaw_times.TABLE3_LOGS", (SYNTHETIC[3], THUNDER, ATLAS)
+    )
+    done = reproduce(
+        "jigsaw",
+        "table3",
+        out_dir=tmp_path,
+        options=Options(settings={"logs": str(tmp_path)}),
+        progress=False,
+    )
+    assert done.failed == ()
+    assert len(done.analysis.claims) == 4
+    assert {path.name for path in done.files} == {"table3-claims.csv", "table3-timing.csv"}
+    assert sum("skipped" in note for note in done.analysis.notes) == 2
+
+
+@pytest.mark.shared
+def test_pollard_on_a_stand_in(shared_dir, tmp_path):
+    """KTH SP2 on 100 nodes: both policies, hops below 2 for what fits a pod."""
+    options = Options(settings={"logs": str(shared_dir / "traces")})
+    points = [p for p in POLLARD.figures["fig7"].points(options) if "cab" in p["log"]["name"]]
+    assert {p["log"]["name"] for p in points} == {"kth-2x on small cab"}
+    frames = {}
+    for point in points:
+        for name, rows in run_queue(point).items():
+            frames[name] = pd.concat([frames.get(name, pd.DataFrame()), pd.DataFrame(rows)])
+    analysis = POLLARD.figures["fig7"].analyse(frames, options)
+    assert set(analysis.claims["verdict"]) == {"holds"}
+    assert any("stands in for aug-2x on cab" in note for note in analysis.notes)
+    assert any("skipped aug-2x on pinot" in note for note in analysis.notes)

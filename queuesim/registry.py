@@ -5,6 +5,7 @@ from __future__ import annotations
 from netsim.errors import unknown_name
 from queuesim.assumed import SCENARIOS, Assumed
 from queuesim.backfill import Backfill, NoBackfill
+from queuesim.cobalt import CobaltBackfill
 from queuesim.conservative import ConservativeBackfill
 from queuesim.easy import EasyBackfill
 from queuesim.estimates import ESTIMATES, find_estimates
@@ -13,7 +14,7 @@ from queuesim.orders import ORDERS, Order, find_order
 from queuesim.runtime import AsLogged, RunTimeModel
 
 BACKFILLS: dict[str, type[Backfill]] = {
-    kind.name: kind for kind in (NoBackfill, EasyBackfill, ConservativeBackfill)
+    kind.name: kind for kind in (NoBackfill, EasyBackfill, ConservativeBackfill, CobaltBackfill)
 }
 RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
     model.name: model for model in (AsLogged, Assumed, Measured)

@@ -54,7 +54,7 @@ class _Reference:
             both = [p for p in mine if p in part.up[self.s.leaf_of(dst_node)]]
             if leaf in part.leaves and both:
                 return both[i % len(both)]
-        return dst_node % self.s.w2
+        return int(dst_node % self.s.w2)
 
     def spine(self, pod: int, position: int, dst_node: int) -> int:
         """Spine that an L2 switch sends to."""

@@ -44,8 +44,9 @@ class Partition:
 
     @property
     def kind(self) -> str:
-        """The first word of the name: "ANL", "MESH", ..."""
-        return self.name.split("-", 1)[0]
+        """The first word of the name if it is one of letters ("ANL", "MESH", ...), else ""."""
+        word, dash, _ = self.name.partition("-")
+        return word if dash and word.isalpha() else ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,7 +126,9 @@ def write_files(
 ) -> tuple[Path, ...]:
     """Write the tables as CSV, the drawing as PNG and all as one HTML page; their paths."""
     stem = "-".join([figure.name, *([] if options.scale == "full" else [options.scale])])
-    stem = "-".join([stem, *options.routings, *(f"{k}={v}" for k, v in options.settings.items())])
+    # Where the logs are is no variation, and a path is no part of a file name.
+    varied = [f"{k}={v}" for k, v in options.settings.items() if k != "logs"]
+    stem = "-".join([stem, *options.routings, *varied])
     stem += f"-{options.measure}" if options.measure else ""
     files = []
     for name, table in {"claims": analysis.claims, **analysis.tables}.items():

@@ -45,6 +45,8 @@ def class_analyse(metric: str, order: str, figure: str) -> Callable[..., Analysi
             if not set(SHOWN) <= set(by_scheme.index):
                 continue
             base, combo = (by_scheme.loc[scheme] for scheme in SHOWN)
+            if not float(base[mean]) > 0:
+                continue  # nobody waits
             excused = order == "wfp" and name == LARGE
             claims.append(
                 Claim(

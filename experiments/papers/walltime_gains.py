@@ -48,7 +48,7 @@ def day_gain(
     """Relative gain with its interval from resampled days, the same days of both schedules.
 
     Jobs of a day wait for the same queue, so days and not jobs are drawn; queues that
-    last over days make the interval too narrow.
+    last over days make the interval too narrow. nan where draws of nothing but zeros occur.
     """
     n = max(len(days), len(base))
     new, old = (
@@ -56,7 +56,8 @@ def day_gain(
     )
     if not old.sum() > 0:
         return Interval(float("nan"), float("nan"), float("nan"))
-    ratio = bootstrap_ratio(new, old, rng)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = bootstrap_ratio(new, old, rng)
     return Interval(1 - ratio.value, 1 - ratio.high, 1 - ratio.low)
 
 
@@ -152,7 +153,7 @@ def _wfp_against_fcfs(runs: pd.DataFrame) -> list[Claim]:
                     "WFP is lower",
                     case,
                     float(paper[1] / paper[0]),
-                    ours[1] / ours[0],
+                    ours[1] / ours[0] if ours[0] > 0 else None,
                 )
             )
     return claims
@@ -168,6 +169,8 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
         for (case, order), part in groups(mine, "case", "order"):
             where, condition = f"Fig. {figure}", f"{case}, {order.upper()}"
             means = _means(part, options)
+            if not means:
+                continue
             claims += [
                 Claim(
                     f"{scheme}: average gain over the months",
@@ -210,10 +213,13 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
 
 
 def _means(part: pd.DataFrame, options: Options) -> dict[str, Interval]:
-    """Average gain of each scheme with an interval from resampled months."""
+    """Average gain of each scheme with an interval from resampled months.
+
+    Months in which Base has nothing to lose have no gain and are left out.
+    """
     return {
         scheme: bootstrap_mean(rows["gain"].to_numpy(), _rng(options, "mean", str(scheme)))
-        for (scheme,), rows in groups(part, "scheme")
+        for (scheme,), rows in groups(part[part["gain"].notna()], "scheme")
     }
 
 
@@ -251,7 +257,7 @@ def _extremes(
 
 def _share_best(mine: pd.DataFrame, scheme: str, others: tuple[str, ...]) -> dict[str, float]:
     """By case: share of months and orders in which a scheme gains more than the others."""
-    wide = mine.pivot_table(index=list(KEYS), columns="scheme", values="gain").reset_index()
+    wide = mine.pivot(index=list(KEYS), columns="scheme", values="gain").reset_index()
     better = wide[scheme] > wide[list(others)].max(axis=1)
     return {str(case): float(better[wide["case"] == case].mean()) for case in wide["case"].unique()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,6 +73,9 @@ class Policy(ABC):
     """Whether any free nodes will do: `allocate` succeeds if and only if n_nodes <= n_free,
     and takes exactly n_nodes. A queue then finds reservations by counting."""
 
+    pairs: bool = False
+    """Whether `fill_partner` may start a second job beside one that has just been placed."""
+
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         self.topology = topology
         self.rng = rng
@@ -88,6 +92,25 @@ class Policy(ABC):
     @abstractmethod
     def allocate(self, request: Request) -> Placement | None:
         """Place a job and take its resources; None (and nothing changed) if it cannot be placed."""
+
+    def fill_partner(
+        self, lead: Request, waiting: Iterable[Request]
+    ) -> tuple[int, Placement] | None:
+        """Place a waiting job beside one just placed, if the policy pairs jobs.
+
+        Parameters
+        ----------
+        lead : Request
+            As given to the `allocate` that has just succeeded.
+        waiting : iterable of Request
+            In queue order, as if started now.
+
+        Returns
+        -------
+        (int, Placement) or None
+            Position among the waiting jobs and the placement, taken; None if there is none.
+        """
+        return None
 
     @abstractmethod
     def release(self, placement: Placement) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
 from alloc.dragonfly.jokanovic import Jokanovic
 from alloc.dragonfly.jokanovic_coded import JokanovicCoded
 from alloc.dragonfly.level_spread import LevelSpread
@@ -78,6 +79,10 @@ _CLASSES: tuple[tuple[type[Policy], str], ...] = (
     (Menu, "torus"),
     (MenuProposed, "torus"),
     (ContentionAware, "torus"),
+    (Cobalt, "torus"),
+    (CobaltSimilar, "torus"),
+    (CobaltPaired, "torus"),
+    (CobaltCombo, "torus"),
 )
 
 POLICIES: dict[str, PolicyEntry] = {

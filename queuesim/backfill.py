@@ -63,9 +63,21 @@ class Backfill(ABC):
             if machine.allocate(job, now_s) is None:
                 self._note_blocked(now_s)
                 return job
-            queue.remove(job)
-            self.start(job)
+            self.begin(job, now_s)
         return None
+
+    def begin(self, job: int, now_s: float) -> None:
+        """A waiting job has been placed: out of the queue, and its partner with it.
+
+        Policies that pair jobs may start a second one here.
+        """
+        self.queue.remove(job)
+        self.start(job)
+        if self.machine.policy.pairs and len(self.queue):
+            partner = self.machine.fill_partner(job, self.queue.front(now_s), now_s)
+            if partner is not None:
+                self.queue.remove(partner)
+                self.start(partner)
 
     def _note_blocked(self, now_s: float) -> None:
         if self.first_blocked_s is None and now_s > 0:

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from queuesim.result import QueueResult
+from queuesim.result import LongArray, QueueResult
 
 FloatArray = NDArray[np.float64]
 
@@ -105,14 +105,19 @@ def instantaneous_table(result: QueueResult, *, requested: bool = True) -> dict[
     return dict(zip(UTILISATION_RANGES, (int(c) for c in counts), strict=True))
 
 
-def loss_of_capacity(result: QueueResult) -> float:
-    """Share of node-seconds idle while a smaller job waited.
+def lost_nodes(result: QueueResult) -> tuple[FloatArray, LongArray]:
+    """Idle nodes that count as lost, as a step function of time.
 
     Tang et al., equation (1): between two scheduling events (arrivals and ends), the idle
     nodes count if at least one waiting job is strictly smaller than their number.
+
+    Returns
+    -------
+    time_s : (m,) float64
+        The scheduling events, ascending, each time once.
+    lost : (m,) int64
+        From this event to the next; 0 after the last.
     """
-    if not len(result):
-        return float("nan")
     workload, start, end = result.workload, result.start_s, result.end_s
     submit = workload.submit_s
     times = np.unique(np.concatenate([submit, end]))
@@ -120,7 +125,7 @@ def loss_of_capacity(result: QueueResult) -> float:
     index = np.searchsorted(step_s, times, side="right") - 1
     busy = np.where(index >= 0, step_busy[np.maximum(index, 0)], 0)
     idle = result.machine_nodes - busy
-    lost = 0.0
+    lost = np.zeros(len(times), dtype=np.int64)
     waiting: list[tuple[int, int]] = []  # (nodes, job); started jobs leave when they surface
     sizes, begins, arrivals = workload.n_nodes.tolist(), start.tolist(), submit.tolist()
     k = 0
@@ -132,6 +137,18 @@ def loss_of_capacity(result: QueueResult) -> float:
         while waiting and begins[waiting[0][1]] <= now:
             heappop(waiting)
         if waiting and waiting[0][0] < idle[i]:
-            lost += float(idle[i] * (times[i + 1] - now))
+            lost[i] = idle[i]
+    return times, lost
+
+
+def loss_of_capacity(result: QueueResult) -> float:
+    """Share of node-seconds idle while a smaller job waited (Tang et al., equation (1)).
+
+    See `lost_nodes`; from the first arrival to the last end.
+    """
+    if not len(result):
+        return float("nan")
+    times, lost = lost_nodes(result)
     span = float(times[-1] - times[0])
-    return lost / (result.machine_nodes * span) if span > 0 else 0.0
+    total = float(np.sum(lost[:-1] * np.diff(times)))
+    return total / (result.machine_nodes * span) if span > 0 else 0.0

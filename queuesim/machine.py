@@ -8,6 +8,7 @@ until something is released, and measures the time spent in the policy.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
 from math import inf
 from time import perf_counter
 
@@ -104,13 +105,33 @@ class Machine:
         if placement is None:
             (self._failed_held if held else self._failed).add(key)
             return None
+        self._take(job, placement, now_s)
+        return placement
+
+    def _take(self, job: int, placement: Placement, now_s: float) -> None:
+        """Note what a job has been given."""
         self.n_free -= len(placement.nodes)
         self.placements[job] = placement
         self._started_s[job] = now_s
         end = now_s + self.requested_s[job]
         self.promised_end[job] = end
         insort(self.by_end, (end, job))
-        return placement
+
+    def fill_partner(self, lead: int, waiting: Sequence[int], now_s: float) -> int | None:
+        """Place a waiting job beside one just placed, if the policy pairs jobs; which one."""
+        if not self.policy.pairs or not waiting:
+            return None
+        began = perf_counter()
+        found = self.policy.fill_partner(
+            self.request(lead, now_s), (self.request(job, now_s) for job in waiting)
+        )
+        if found is None:
+            self.scheduling_s[lead] += perf_counter() - began
+            return None
+        job = waiting[found[0]]
+        self.scheduling_s[job] += perf_counter() - began
+        self._take(job, found[1], now_s)
+        return job
 
     def release(self, job: int, now_s: float) -> None:
         """Free what a running job had."""

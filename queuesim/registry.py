@@ -5,6 +5,7 @@ from __future__ import annotations
 from netsim.errors import unknown_name
 from queuesim.assumed import SCENARIOS, Assumed
 from queuesim.backfill import Backfill, NoBackfill
+from queuesim.cobalt import CobaltBackfill
 from queuesim.conservative import ConservativeBackfill
 from queuesim.easy import EasyBackfill
 from queuesim.easy_retest import EasyRetest
@@ -14,7 +15,8 @@ from queuesim.orders import ORDERS, Order, find_order
 from queuesim.runtime import AsLogged, RunTimeModel
 
 BACKFILLS: dict[str, type[Backfill]] = {
-    kind.name: kind for kind in (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill)
+    kind.name: kind
+    for kind in (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill)
 }
 RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
     model.name: model for model in (AsLogged, Assumed, Measured)

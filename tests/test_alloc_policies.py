@@ -13,7 +13,8 @@ from alloc.registry import POLICIES, make_policy, policies_for
 from netsim.errors import NetcosimError
 
 CUBOIDS = {"cuboid-best", "cuboid-worst", "menu", "menu-proposed", "contention-aware"}
-ROUNDS_UP = {"laas", "first-fit-cuboid"} | CUBOIDS
+BLUE_GENE = {"cobalt", "cobalt-sl", "cobalt-pf", "cobalt-combo"}
+ROUNDS_UP = {"laas", "first-fit-cuboid"} | CUBOIDS | BLUE_GENE
 SOME = settings(max_examples=15, deadline=None)
 
 

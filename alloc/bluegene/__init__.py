@@ -1,0 +1,1 @@
+"""Blue Gene machines: midplanes, a partition menu, exclusive wiring, and policies for them."""

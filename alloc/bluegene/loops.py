@@ -1,0 +1,158 @@
+"""Machines of plain loops: every line of midplanes along a dimension is one loop of cables.
+
+As Y and Z on Intrepid: a partition longer than 1 along a dimension takes all cables of every
+line that it crosses there. Blue Gene/Q is wired so in all its dimensions (our reading: what is
+published on Mira, JUQUEEN and Sequoia names geometries, not cables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from alloc.bluegene.intrepid import DIMS as INTREPID
+from alloc.bluegene.intrepid import intrepid
+from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
+from alloc.torus.geometry import balanced
+from alloc.torus.menus import MIRA, Geometry, partition_menu
+from netsim.errors import NetcosimError
+from netsim.topology import Topology
+
+MOST_PARTITIONS = 6000
+MIRA_DIMS = (2, 3, 4, 4)
+"""Mira in midplanes, in the order of Blue Gene/Q's dimensions A, B, C, D."""
+
+
+def _wires(
+    dims: Sequence[int], corner: Sequence[int], extents: Sequence[int], wrap: Sequence[bool]
+) -> frozenset[str]:
+    """Cables "axis:line:place" of a box."""
+    found = set()
+    spans = [range(c, c + e) for c, e in zip(corner, extents, strict=True)]
+    for axis, (length, extent) in enumerate(zip(dims, extents, strict=True)):
+        if extent < 2:
+            continue
+        places = range(length) if wrap[axis] else range(corner[axis], corner[axis] + extent - 1)
+        for line in product(*(span for i, span in enumerate(spans) if i != axis)):
+            where = ".".join(map(str, line))
+            found |= {f"{axis}:{where}:{place}" for place in places}
+    return frozenset(found)
+
+
+def loop_machine(
+    name: str,
+    dims: Sequence[int],
+    geometries: Sequence[Geometry] | None = None,
+    *,
+    wrap: Sequence[bool] | None = None,
+    midplane_nodes: int = MIDPLANE_NODES,
+) -> BlueGene:
+    """A machine of loops.
+
+    Parameters
+    ----------
+    name : str
+    dims : sequence of int
+        In midplanes.
+    geometries : sequence of tuple of int, optional
+        Longest dimension first. Each is placed in those orientations that take the fewest
+        cables. By default every cuboid in every orientation. Boxes do not wrap around.
+    wrap : sequence of bool, optional
+        Dimensions that are rings; by default all. In others partitions take only the cables
+        between their midplanes.
+    midplane_nodes : int
+
+    Raises
+    ------
+    NetcosimError
+        A geometry that does not fit, or too many partitions.
+    """
+    dims = tuple(dims)
+    rings = (True,) * len(dims) if wrap is None else tuple(wrap)
+    if geometries is None:
+        count = prod(d * (d + 1) // 2 for d in dims)
+        if count > MOST_PARTITIONS:
+            raise NetcosimError(
+                f"machine {name}: {count} cuboids in {'x'.join(map(str, dims))}; at most "
+                f"{MOST_PARTITIONS} partitions: give a menu"
+            )
+    wanted = None if geometries is None else {balanced(g) for g in geometries}
+    by_geometry: dict[Geometry, dict[Geometry, int]] = {}
+    for extents in product(*(range(1, d + 1) for d in dims)):
+        if wanted is None or balanced(extents) in wanted:
+            cables = len(_wires(dims, (0,) * len(dims), extents, rings))
+            by_geometry.setdefault(balanced(extents), {})[extents] = cables
+    missing = set() if wanted is None else wanted - set(by_geometry)
+    if missing:
+        raise NetcosimError(f"machine {name}: geometry {min(missing)} does not fit into {dims}")
+    numbers = np.arange(prod(dims)).reshape(dims)
+    found = []
+    for shapes in by_geometry.values():
+        least = min(shapes.values())
+        for extents, cables in shapes.items():
+            if wanted is not None and cables > least:
+                continue
+            for corner in product(*(range(d - e + 1) for d, e in zip(dims, extents, strict=True))):
+                box = numbers[tuple(slice(c, c + e) for c, e in zip(corner, extents, strict=True))]
+                nodes = box.size * midplane_nodes
+                at, shape = ".".join(map(str, corner)), "x".join(map(str, extents))
+                found.append(
+                    Partition(
+                        f"BOX-{nodes:06d}-{shape}-at-{at}",
+                        tuple(int(m) for m in np.sort(box.ravel())),
+                        extents,
+                        _wires(dims, corner, extents, rings),
+                    )
+                )
+    names = tuple(".".join(map(str, at)) for at in np.ndindex(*dims))
+    menu = tuple(sorted(found, key=lambda p: p.name))
+    return BlueGene(name, dims, names, menu, midplane_nodes)
+
+
+MACHINES: dict[str, str] = {
+    "intrepid": "Intrepid, 80 midplanes: the menu without its MESH and SPLIT entries",
+    "intrepid-2013": "Intrepid with all 227 entries of the menu of 2013",
+    "mira": "Mira, 96 midplanes: the geometries it had",
+    "mira-proposed": "Mira with the best geometry of each size",
+}
+
+
+@lru_cache(maxsize=8)
+def blue_gene(name: str) -> BlueGene:
+    """A machine by name; NetcosimError for one that is not in `MACHINES`."""
+    if name.startswith("intrepid") and name in MACHINES:
+        return intrepid(later_entries=name == "intrepid-2013")
+    if name in MACHINES:
+        menu = partition_menu("mira-current" if name == "mira" else name)
+        return loop_machine(name, MIRA_DIMS, menu.geometries)
+    raise NetcosimError(f"unknown Blue Gene machine {name!r}; known: {', '.join(MACHINES)}")
+
+
+@lru_cache(maxsize=8)
+def _machine(dims: tuple[int, ...], wrap: tuple[bool, ...], nodes: int) -> BlueGene:
+    if dims == INTREPID and nodes == MIDPLANE_NODES:
+        return intrepid()
+    menu = partition_menu("mira-current").geometries if balanced(dims) == MIRA else None
+    label = "mira" if menu else "torus"
+    return loop_machine(label, dims, menu, wrap=wrap, midplane_nodes=nodes)
+
+
+def machine_for(topology: Topology) -> BlueGene:
+    """The machine that a torus of midplanes stands for.
+
+    Each router is a midplane: 5 x 4 x 4 with 512 nodes each is Intrepid, Mira's dimensions in any
+    order have Mira's menu, any other torus every cuboid.
+
+    Raises
+    ------
+    NetcosimError
+        Not a torus, or too many cuboids.
+    """
+    if topology.family != "torus":
+        raise NetcosimError(f"partition menus are for the torus; {topology.name} is none")
+    shape = topology.shape
+    return _machine(tuple(shape.dims), tuple(shape.wrap), int(shape.concentration))

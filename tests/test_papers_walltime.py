@@ -1,0 +1,201 @@
+"""The walltime-aware allocation paper: months, gains and shares by hand, a tiny log end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.papers import walltime_printed as printed
+from experiments.papers.paper import Options
+from experiments.papers.registry import load_paper
+from experiments.papers.reproduce import reproduce
+from experiments.papers.walltime_gains import day_gain, fig9_analyse, gains_table
+from experiments.papers.walltime_logs import chosen, month_window, notes, read_month
+from experiments.papers.walltime_point import (
+    ORDERS,
+    SCHEMES,
+    estimates_of,
+    month_point,
+    run_month,
+    simulate,
+)
+from netsim.errors import NetcosimError
+from queuesim.capacity import loss_of_capacity, lost_nodes
+from queuesim.metrics import bounded_slowdown, wait_s
+
+OCTOBER_UNIX_S = 1_538_352_000  # 2018-10-01 00:00 UTC
+DAY_S = 86_400
+
+
+def write_log(folder: Path, n: int = 120, longest_s: int = 400_000) -> Path:
+    """Jobs from 10 September to the middle of October, two of them as large as Mira."""
+    rng = np.random.default_rng(4)
+    start = OCTOBER_UNIX_S - 20 * DAY_S
+    submit = np.sort(rng.integers(0, 35 * DAY_S, n))
+    nodes = 512 * 2 ** rng.integers(0, 7, n)
+    nodes[[n // 2, n - 3]] = 49_152
+    requested = rng.integers(600, longest_s, n)
+    run = np.maximum(1, requested * rng.uniform(0.1, 1.0, n)).astype(int)
+    lines = [f"; UnixStartTime: {start}"]
+    lines += [
+        f"{i + 1} {submit[i]} 0 {run[i]} {nodes[i]} -1 -1 {nodes[i]} {requested[i]} -1 1 "
+        f"{i % 5} {i % 3} -1 -1 -1 -1 -1"
+        for i in range(n)
+    ]
+    path = folder / "ALCF-Mira-2018.swf"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def options_for(folder: Path, **settings: str) -> Options:
+    return Options(scale="quick", settings={"logs": str(folder), **settings})
+
+
+def test_printed_tables_agree_with_the_text() -> None:
+    # V-D.1. The text's upper end of FCFS slowdowns, 10.1, is August's; June has 13.4.
+    ranges = {key: (min(row), max(row)) for key, row in printed.TABLE_II.items()}
+    assert ranges[("fcfs", "loss_of_capacity")] == (0.124, 0.212)
+    assert ranges[("wfp", "loss_of_capacity")] == (0.129, 0.174)
+    assert tuple(round(v) for v in ranges[("fcfs", "wait_min")]) == (58, 173)
+    assert tuple(round(v) for v in ranges[("wfp", "wait_min")]) == (47, 143)
+    assert ranges[("wfp", "bounded_slowdown")] == (3.22, 8.54)
+
+
+def test_months() -> None:
+    begin, end = month_window("2018-10", OCTOBER_UNIX_S - DAY_S)
+    assert (begin, end) == (DAY_S, 32 * DAY_S)
+    begin, end = month_window("2018-12", OCTOBER_UNIX_S)
+    assert (begin, end) == (61 * DAY_S, 92 * DAY_S)
+    assert month_window("2008-02", 0)[1] - month_window("2008-02", 0)[0] == 29 * DAY_S
+
+
+def test_month_of_a_log(tmp_path: Path) -> None:
+    path = write_log(tmp_path)
+    config = month_point("mira", str(path), "2018-10", "fcfs", "Base", 1)
+    month = read_month(config)
+    assert month.jobs.n_nodes.max() < 49_152
+    inside = 120 - len(month.history) - month.jobs.dropped["more than 32768 nodes"]
+    # September's last jobs may still run on the first of October: not yet known.
+    assert len(month.jobs) <= inside <= len(month.jobs) + 5
+    assert month.jobs.submit_s[0] == 0
+    known = month.history
+    assert (known.submit_s + known.run_time_s <= 20 * DAY_S).all()
+    with pytest.raises(NetcosimError, match="no jobs in 2018-12"):
+        read_month({**config, "month": "2018-12"})
+
+
+def test_estimates_of_schemes(tmp_path: Path) -> None:
+    path = write_log(tmp_path)
+    month = read_month(month_point("mira", str(path), "2018-10", "fcfs", "Base", 1))
+    jobs = month.jobs
+    told = {s: estimates_of(s, month).prepare(jobs) for s in ("Combo", "AdjEst", "ActRun")}
+    assert told["Combo"].walltime_s(3) == jobs.requested_s[3]
+    assert told["ActRun"].walltime_s(3) == jobs.run_time_s[3]
+    assert told["AdjEst"].walltime_s(3) < jobs.requested_s[3]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_point_agrees_with_its_schedule(tmp_path: Path, order: str) -> None:
+    config = month_point("mira", str(write_log(tmp_path)), "2018-10", order, "Combo", 1)
+    tables, result = run_month(config), simulate(config)
+    [run] = tables["runs"]
+    assert run["wait_min"] == pytest.approx(wait_s(result).mean() / 60)
+    days = pd.DataFrame(tables["days"])
+    assert days["jobs"].sum() == len(result)
+    assert days["wait_min"].sum() == pytest.approx(wait_s(result).sum() / 60)
+    assert days["bounded_slowdown"].sum() == pytest.approx(bounded_slowdown(result).sum())
+    assert days["loss_of_capacity"].sum() == pytest.approx(loss_of_capacity(result))
+    times, lost = lost_nodes(result)
+    for i in np.random.default_rng(1).integers(0, len(times) - 1, 30):
+        middle = (times[i] + times[i + 1]) / 2
+        running = (result.start_s <= middle) & (middle < result.end_s)
+        idle = result.machine_nodes - result.allocated_nodes[running].sum()
+        waiting = (result.workload.submit_s <= middle) & (middle < result.start_s)
+        smaller = (result.workload.n_nodes[waiting] < idle).any()
+        assert lost[i] == (idle if smaller else 0)
+    classes = pd.DataFrame(tables["classes"])
+    assert classes["jobs"].sum() == len(result)
+
+
+def frames_by_hand() -> dict[str, pd.DataFrame]:
+    """Two months; gains in wait of SL 50 % and -10 %, other metrics unchanged."""
+    runs, days = [], []
+    for month, waits in (("m1", (100.0, 50.0)), ("m2", (100.0, 110.0))):
+        for scheme, wait in zip(("Base", "SL"), waits, strict=True):
+            keys = {"case": "mira", "order": "fcfs", "month": month, "scheme": scheme}
+            rest = {"loss_of_capacity": 0.2, "bounded_slowdown": 5.0}
+            runs.append({**keys, "wait_min": wait, **rest})
+            days += [
+                {**keys, "day": d, "jobs": 10, "wait_min": wait * d, **rest} for d in (1, 2, 3)
+            ]
+    return {"runs": pd.DataFrame(runs), "days": pd.DataFrame(days)}
+
+
+def test_gains_by_hand(tmp_path: Path) -> None:
+    write_log(tmp_path)
+    options = options_for(tmp_path)
+    table = gains_table(frames_by_hand(), options)
+    waits = table[table["metric"] == "wait_min"].set_index("month")
+    assert waits["gain"].tolist() == pytest.approx([0.5, -0.1])
+    # Every day has the same gain, so drawing days anew changes nothing.
+    assert waits["low"].tolist() == pytest.approx([0.5, -0.1])
+    assert waits["high"].tolist() == pytest.approx([0.5, -0.1])
+    claims = fig9_analyse(frames_by_hand(), options).claims.set_index("claim")["ours"]
+    assert claims["average wait: gain above 20%: share of 2 cases"] == 0.5
+    assert claims["loss of capacity: gain above 0%: share of 2 cases"] == 0.0
+    assert claims["wait shorter by 10 to 66 min: share of 2 cases"] == 0.5
+    assert claims["any metric: gain above 0: share of 6 cases"] == pytest.approx(1 / 6)
+
+
+def test_day_gain_pads_the_shorter_schedule() -> None:
+    base = pd.DataFrame({"wait_min": [4.0, 4.0, 4.0]})
+    new = pd.DataFrame({"wait_min": [3.0, 3.0]})
+    found = day_gain(new, base, "wait_min", np.random.default_rng(1))
+    assert found.value == pytest.approx(0.5)
+    assert found.low < 0.5 < found.high
+
+
+@pytest.mark.parametrize("longest_s", [1000, 400_000])
+def test_figures_end_to_end(tmp_path: Path, longest_s: int) -> None:
+    # With short jobs nobody waits: no loss, no gain, and no division by it.
+    write_log(tmp_path, longest_s=longest_s)
+    options = options_for(tmp_path)
+    paper = load_paper("walltime")
+    assert list(paper.figures) == ["table2", *(f"fig{k}" for k in range(6, 14))]
+    assert len(paper.figure("fig6").points(options)) == len(ORDERS) * len(SCHEMES)
+    full = Options(settings={"logs": str(tmp_path)})
+    assert len(paper.figure("fig7").points(full)) == 2 * 4 * len(ORDERS) * len(SCHEMES)
+    computed = {}
+    for name in paper.figures:
+        done = reproduce(
+            "walltime", name, out_dir=tmp_path / "out", options=options, progress=False
+        )
+        assert done is not None
+        assert not done.failed
+        assert any(f.suffix == ".png" for f in done.files) == (name != "table2")
+        assert "Intrepid 2009" in done.analysis.notes[0]
+        computed[name] = done.computed
+    # All figures share one point a combination.
+    assert sum(computed.values()) == len(ORDERS) * len(SCHEMES)
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    with pytest.raises(NetcosimError, match=r"none of the job logs.*ANL-Intrepid-2009-1.swf.gz"):
+        chosen(options_for(tmp_path))
+    write_log(tmp_path)
+    with pytest.raises(NetcosimError, match="unknown case 'mire'"):
+        chosen(options_for(tmp_path, case="mire"))
+    assert chosen(options_for(tmp_path, case="mira-on-intrepid"))[0][0].machine == "intrepid"
+    check = load_paper("walltime").check
+    with pytest.raises(NetcosimError, match="no routing to choose"):
+        check(Options(routings=("minimal",)))
+    with pytest.raises(NetcosimError, match="unknown setting 'cases'"):
+        check(Options(settings={"cases": "mira"}))
+    (tmp_path / "ANL-Intrepid-2009-1.swf").write_text("; UnixStartTime: 1\n")
+    assert [case.name for case, _ in chosen(Options(settings={"logs": str(tmp_path)}))] == [
+        "intrepid"
+    ]
+    assert notes(options_for(tmp_path)) == ()

@@ -6,6 +6,8 @@ from netsim.errors import unknown_name
 from queuesim.assumed import SCENARIOS, Assumed
 from queuesim.backfill import Backfill, NoBackfill
 from queuesim.conservative import ConservativeBackfill
+from queuesim.coupled import RUNTIME_REFERENCES, CoupledFlow
+from queuesim.coupled_packets import CoupledPackets
 from queuesim.easy import EasyBackfill
 from queuesim.estimates import ESTIMATES, find_estimates
 from queuesim.measured import Measured
@@ -16,7 +18,7 @@ BACKFILLS: dict[str, type[Backfill]] = {
     kind.name: kind for kind in (NoBackfill, EasyBackfill, ConservativeBackfill)
 }
 RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
-    model.name: model for model in (AsLogged, Assumed, Measured)
+    model.name: model for model in (AsLogged, Assumed, Measured, CoupledFlow, CoupledPackets)
 }
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "ESTIMATES",
     "ORDERS",
     "RUNTIME_MODELS",
+    "RUNTIME_REFERENCES",
     "SCENARIOS",
     "Order",
     "find_backfill",

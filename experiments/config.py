@@ -123,6 +123,21 @@ class WorkloadSection(Section):
         return self
 
 
+class CoupledSection(Section):
+    """``[queue.coupled]``: what packet-level run times may cost.
+
+    See `queuesim.coupled_packets.PacketBudget`. ``runtime_reference`` counts for both
+    coupled models, the others for "coupled-packets".
+    """
+
+    runtime_reference: Literal["isolated", "contended-baseline"] = "isolated"
+    iterations: Count = 1
+    max_repeats: Count = 16
+    message_scale: Annotated[Number, Field(gt=0, le=1)] = 1.0
+    tolerance: Annotated[Number, Field(ge=0)] = 0.0
+    max_simulations: Annotated[Whole, Field(ge=0)] | None = None
+
+
 class QueueSection(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
 
@@ -135,6 +150,7 @@ class QueueSection(Section):
     window: Whole | Literal["all"] = 50
     run_time_model: Text = "measured"
     scenario: Text = "none"
+    coupled: CoupledSection = CoupledSection()
 
     @field_validator("policies")
     @classmethod

@@ -6,15 +6,17 @@
    and the queue runs again under each policy.
 
 With another run-time model than "measured", the queue runs once with that model, and step 2
-measures its schedules.
+measures its schedules. The coupled models take their contention from the same routing, task
+mapping and communication; how far flows were from packets is in ``judgements``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.build import (
     BuiltMachine,
@@ -37,6 +39,9 @@ from queuesim.campaign import (
     ratio_of_stretches,
     speedup_table,
 )
+from queuesim.coupled import CoupledFlow, mean_stretches
+from queuesim.coupled_packets import CoupledPackets, PacketBudget, PacketRecord
+from queuesim.job_network import JobNetwork
 from queuesim.measured import Measured, SpeedupTable
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.multijob import Communication
@@ -44,6 +49,8 @@ from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
 from workloads.job import Workload
+
+FloatArray = NDArray[np.float64]
 
 _RUN_KEYS = ("run.name", "run.snapshots", "run.confidence")
 JOB_KEYS = ("machine", "queue", "communication", *_RUN_KEYS)
@@ -74,6 +81,8 @@ class CosimResult:
     ratios : dict of str to Ratio
         Mean communication time over the first policy's, all jobs together.
     table : SpeedupTable
+    judgements : dict of str to PacketRecord
+        Flow against packet stretches; empty unless the model is "coupled-packets".
     """
 
     config: Config
@@ -84,6 +93,7 @@ class CosimResult:
     measured: dict[str, Measurements]
     ratios: dict[str, Ratio]
     table: SpeedupTable
+    judgements: dict[str, PacketRecord] = field(default_factory=dict)
 
     def summaries(self) -> dict[str, QueueSummary]:
         """Queue metrics of the final schedules."""
@@ -106,17 +116,21 @@ def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
     """
     run = _Run(config, progress)
     if config.queue.run_time_model != "measured":
-        model: RunTimeModel = AsLogged()
-        if config.queue.run_time_model == "assumed":
-            model = Assumed(config.queue.scenario)
-        schedules = run.queues(model, share_of_run=0.3)
+        if config.queue.run_time_model.startswith("coupled"):
+            schedules, records = run.coupled_queues(share_of_run=0.3)
+        else:
+            model: RunTimeModel = AsLogged()
+            if config.queue.run_time_model == "assumed":
+                model = Assumed(config.queue.scenario)
+            schedules, records = run.queues(lambda name: model, share_of_run=0.3), {}
         measured = run.campaign(schedules, share_of_run=0.7)
-        return run.result({}, schedules, measured, run.speedups(measured))
-    logged = run.queues(AsLogged(), share_of_run=0.15)
+        return run.result({}, schedules, measured, run.speedups(measured), records)
+    logged = run.queues(lambda name: AsLogged(), share_of_run=0.15)
     measured = run.campaign(logged, share_of_run=0.7)
     table = run.speedups(measured)
-    model = Measured(table, communication_mix(config.communication))
-    return run.result(logged, run.queues(model, share_of_run=0.15), measured, table)
+    final = Measured(table, communication_mix(config.communication))
+    schedules = run.queues(lambda name: final, share_of_run=0.15)
+    return run.result(logged, schedules, measured, table, {})
 
 
 class _Run:
@@ -156,11 +170,71 @@ class _Run:
         if self.progress is not None:
             self.progress(what, share)
 
-    def queues(self, model: RunTimeModel, *, share_of_run: float) -> dict[str, QueueResult]:
-        """One schedule a policy."""
+    def communications(self) -> list[Communication]:
+        """What the jobs of each entry of the mix send."""
+        return [
+            Communication(e.pattern, e.message_bytes, e.iterations, e.parameters)
+            for e in self.config.communication.mix
+        ]
+
+    def coupled_queues(
+        self, *, share_of_run: float
+    ) -> tuple[dict[str, QueueResult], dict[str, PacketRecord]]:
+        """One schedule a policy with live contention, and the packet level's records."""
+        section, chosen = self.config.communication, self.config.queue.coupled
+        network = JobNetwork(
+            self.machine.routing,
+            communication_mix(section),
+            self.communications(),
+            section.ranks_per_node,
+            section.task_mapping,
+            int(self.rng("packets", RANK_KEYS).integers(0, 2**32)),
+        )
+        budget = chosen.model_dump()
+        reference = budget.pop("runtime_reference")
+        records: dict[str, PacketRecord] = {}
+
+        def model(
+            name: str, reference: str = reference, stretch: FloatArray | None = None
+        ) -> RunTimeModel:
+            if self.config.queue.run_time_model == "coupled-flow":
+                return CoupledFlow(network, reference, stretch)
+            records[name] = PacketRecord()
+            return CoupledPackets(
+                network,
+                self.machine.packets,
+                PacketBudget(**budget),
+                reference,
+                stretch,
+                records[name],
+            )
+
+        if reference == "isolated":
+            return self.queues(model, share_of_run=share_of_run), records
+        # the first policy's run with times alone says how contended the log's jobs were
+        first = self.config.queue.policies[0]
+        part = share_of_run / (1 + len(self.config.queue.policies))
+        pilot = self.queues(lambda name: model(name, "isolated"), share_of_run=part, only=first)
+        _, fraction = network.mix.draw(self.workload, self.rng("jobs", RANK_KEYS))
+        stretch = mean_stretches(pilot[first], fraction)
+        schedules = self.queues(
+            lambda name: model(name, reference, stretch), share_of_run=share_of_run - part
+        )
+        return schedules, records
+
+    def queues(
+        self,
+        model_of: Callable[[str], RunTimeModel],
+        *,
+        share_of_run: float,
+        only: str | None = None,
+    ) -> dict[str, QueueResult]:
+        """One schedule a policy, with the run-time model that it is given."""
         queue = self.config.queue
+        policies = queue.policies if only is None else (only,)
         results = {}
-        for name in queue.policies:
+        for name in policies:
+            model = model_of(name)
             policy, _ = build_policy(
                 self.machine.topology,
                 name,
@@ -168,12 +242,13 @@ class _Run:
                 self.workload,
                 drop=False,
             )
-            begun, part = self.done, share_of_run / len(queue.policies)
+            begun, part = self.done, share_of_run / len(policies)
+            what = f"queue, {model.name}, {name}"
 
             def count(
-                done: int, total: int, name: str = name, begun: float = begun, part: float = part
+                done: int, total: int, what: str = what, begun: float = begun, part: float = part
             ) -> None:
-                self.tell(f"queue, {model.name}, {name}", begun + part * done / max(total, 1))
+                self.tell(what, begun + part * done / max(total, 1))
 
             results[name] = simulate_queue(
                 self.workload,
@@ -199,10 +274,7 @@ class _Run:
         seed = int(self.rng("packets", RANK_KEYS).integers(0, 2**32))
         yardsticks = Yardsticks(
             self.machine.routing,
-            [
-                Communication(e.pattern, e.message_bytes, e.iterations, e.parameters)
-                for e in section.mix
-            ],
+            self.communications(),
             self.machine.packets,
             section.ranks_per_node,
             section.task_mapping,
@@ -234,6 +306,7 @@ class _Run:
         schedules: dict[str, QueueResult],
         measured: dict[str, Measurements],
         table: SpeedupTable,
+        judgements: dict[str, PacketRecord],
     ) -> CosimResult:
         """Everything together, with the overall ratios."""
         ratios = {}
@@ -245,7 +318,15 @@ class _Run:
             if ratio is not None:
                 ratios[name] = Ratio(1.0, 1.0, 1.0, ratio.n_jobs) if name == first else ratio
         return CosimResult(
-            self.config, self.machine, self.workload, logged, schedules, measured, ratios, table
+            self.config,
+            self.machine,
+            self.workload,
+            logged,
+            schedules,
+            measured,
+            ratios,
+            table,
+            judgements,
         )
 
 
@@ -300,12 +381,17 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
         for name, m in result.measured.items()
         for i in range(len(m.job))
     ]
-    return {
+    tables: dict[str, Rows] = {
         "policies": policies,
         "speedups": speedups,
         "measured_jobs": measured,
         "links": _link_rows(result),
     }
+    if result.judgements:
+        tables["flow_vs_packets"] = [
+            {"policy": name, **record.summary()} for name, record in result.judgements.items()
+        ]
+    return tables
 
 
 def _link_rows(result: CosimResult) -> list[dict[str, object]]:

@@ -7,6 +7,8 @@ from queuesim.assumed import SCENARIOS, Assumed
 from queuesim.backfill import Backfill, NoBackfill
 from queuesim.cobalt import CobaltBackfill
 from queuesim.conservative import ConservativeBackfill
+from queuesim.coupled import RUNTIME_REFERENCES, CoupledFlow
+from queuesim.coupled_packets import CoupledPackets
 from queuesim.easy import EasyBackfill
 from queuesim.easy_retest import EasyRetest
 from queuesim.estimates import ESTIMATES, find_estimates
@@ -19,7 +21,7 @@ BACKFILLS: dict[str, type[Backfill]] = {
     for kind in (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill)
 }
 RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
-    model.name: model for model in (AsLogged, Assumed, Measured)
+    model.name: model for model in (AsLogged, Assumed, Measured, CoupledFlow, CoupledPackets)
 }
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "ESTIMATES",
     "ORDERS",
     "RUNTIME_MODELS",
+    "RUNTIME_REFERENCES",
     "SCENARIOS",
     "Order",
     "find_backfill",

@@ -184,3 +184,34 @@ def test_demo_with_a_wrong_log_leaves_nothing(
     assert main(["demo", "--log", str(tmp_path / "none.swf"), "--out", str(out)]) == 2
     assert "none.swf" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.parametrize("model", ["coupled-flow", "coupled-packets"])
+@pytest.mark.parametrize("reference", ["isolated", "contended-baseline"])
+def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) -> None:
+    """Alone no job is faster than logged; against the baseline none of the baseline's is slower.
+
+    (Up to how the pilot's and the final run's neighbours differ.)
+    """
+    text = CONFIG.replace(
+        'policies = ["rdn", "simple"]',
+        f'policies = ["rdn", "simple"]\nrun_time_model = "{model}"\n'
+        f'[queue.coupled]\nruntime_reference = "{reference}"\nmessage_scale = 0.5',
+    )
+    result = run_cosim(load_config(config_file(tmp_path, text)))
+    jobs = result.workload
+    factor = {
+        name: (run.end_s - run.start_s) / jobs.run_time_s for name, run in result.schedules.items()
+    }
+    np.testing.assert_allclose(factor["rdn"][jobs.n_nodes == 1], 1.0)
+    if reference == "isolated":
+        assert all(np.all(f >= 1 - 1e-9) for f in factor.values())
+        assert factor["rdn"].max() > 1.01
+    else:
+        assert factor["rdn"].min() < 1
+        assert factor["rdn"].mean() == pytest.approx(1.0, abs=0.05)
+    assert not result.logged
+    tables = result_tables(result)
+    assert ("flow_vs_packets" in tables) == (model == "coupled-packets")
+    if model == "coupled-packets":
+        assert all(row["judged_jobs"] > 0 for row in tables["flow_vs_packets"])

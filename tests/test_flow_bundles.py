@@ -173,3 +173,30 @@ def test_bad_input_says_what():
         net.stretch("b")
     with pytest.raises(NetcosimError, match="'b' is not in"):
         net.remove("b")
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=40)
+def test_changes_at_once_equal_the_dense_solver(seed):
+    """Several jobs leave and come in one call; who changed is told, no more and no less."""
+    rng = np.random.default_rng(seed)
+    n_links = int(rng.integers(1, 8))
+    capacity = rng.choice([1.0, 2.0], n_links)
+    net, jobs, before, number = BundleNetwork(capacity), {}, {}, 0
+    for _ in range(8):
+        leave = [job for job in jobs if rng.random() < 0.4]
+        come = []
+        for _ in range(rng.integers(0, 6)):
+            links = np.flatnonzero(rng.random(n_links) < 0.5)
+            load = rng.choice([0.25, 0.5, 1.0], len(links)) * capacity[links]
+            come.append((number, links, load))
+            number += 1
+        changed = net.change(come, leave)
+        for job in leave:
+            del jobs[job], before[job]
+        for job, links, load in come:
+            jobs[job], before[job] = (links, load), 1.0
+        now = {job: net.stretch(job) for job in jobs}
+        assert now == pytest.approx(dense_stretch(jobs, capacity), rel=1e-8)
+        assert sorted(changed) == sorted(job for job in jobs if now[job] != before[job])
+        before = now

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -173,11 +173,56 @@ class BundleNetwork(Generic[JobId]):
             A job that is there already, a link out of range or twice, a load that is negative
             or above the link's capacity (no job can be that fast alone).
         """
-        if job_id in self._slot:
-            raise NetcosimError(f"job {job_id!r} is in the network already")
-        index, load = self._checked(job_id, links, load_Bps)
-        if not self._free:
+        return self.change([(job_id, links, load_Bps)], [])
+
+    def remove(self, job_id: JobId) -> list[JobId]:
+        """End a job; returns the jobs whose stretch changed."""
+        return self.change([], [job_id])
+
+    def change(
+        self, add: Sequence[tuple[JobId, ArrayLike, ArrayLike]], remove: Sequence[JobId]
+    ) -> list[JobId]:
+        """End and start several jobs at once, solved once.
+
+        Parameters
+        ----------
+        add : sequence of (job_id, links, load_Bps)
+            As in `add`.
+        remove : sequence of job ids
+            Jobs that are there; none of them is started again in the same call.
+
+        Returns
+        -------
+        list of job ids
+            Jobs whose stretch changed.
+
+        Raises
+        ------
+        NetcosimError
+            As `add` and `remove`; then nothing has changed.
+        """
+        entries: dict[JobId, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        for job_id, links, load_Bps in add:
+            if job_id in self._slot or job_id in entries:
+                raise NetcosimError(f"job {job_id!r} is in the network already")
+            entries[job_id] = self._checked(job_id, links, load_Bps)
+        leaving = np.array([self._find(job_id) for job_id in remove], dtype=np.int64)
+        if len(np.unique(leaving)) < len(leaving):
+            raise NetcosimError("a job is removed twice")
+        while len(self._free) < len(entries):
             self._more_slots()
+        n_reached = int(kernels.leave(self._b, self._c, leaving))
+        self._b.job_end[leaving] = self._b.job_begin[leaving]
+        for job_id, slot in zip(remove, leaving.tolist(), strict=True):
+            del self._slot[job_id], self._ids[slot]
+        coming = [self._insert(job_id, index, load) for job_id, (index, load) in entries.items()]
+        changed = np.empty(len(self._b.rate), dtype=np.int32)
+        n = kernels.solve(self._b, self._c, np.array(coming, dtype=np.int64), n_reached, changed)
+        self._free += leaving.tolist()
+        return [self._ids[s] for s in changed[:n].tolist()]
+
+    def _insert(self, job_id: JobId, index: NDArray[np.int64], load: NDArray[np.float64]) -> int:
+        """Write a job into a free slot and into the rows of its links."""
         slot = self._free.pop()
         self._reserve(len(index))
         b, begin = self._b, self._entries_used
@@ -188,17 +233,7 @@ class BundleNetwork(Generic[JobId]):
             self._widen()
         self._slot[job_id], self._ids[slot] = slot, job_id
         kernels.insert(self._b, slot)
-        return self._change(slot, removed=False)
-
-    def remove(self, job_id: JobId) -> list[JobId]:
-        """End a job; returns the jobs whose stretch changed."""
-        slot = self._find(job_id)
-        kernels.delete(self._b, slot)
-        changed = self._change(slot, removed=True)
-        del self._slot[job_id], self._ids[slot]
-        self._b.job_end[slot] = self._b.job_begin[slot]
-        self._free.append(slot)
-        return changed
+        return slot
 
     def stretch(self, job_id: JobId) -> float:
         """How much longer the job's communication takes than alone (>= 1)."""
@@ -209,11 +244,6 @@ class BundleNetwork(Generic[JobId]):
             return self._slot[job_id]
         except KeyError:
             raise NetcosimError(f"job {job_id!r} is not in the network") from None
-
-    def _change(self, slot: int, *, removed: bool) -> list[JobId]:
-        changed = np.empty(len(self._b.rate), dtype=np.int32)
-        n = kernels.change(self._b, self._c, slot, removed, changed)
-        return [self._ids[s] for s in changed[:n].tolist()]
 
     def _checked(
         self, job_id: JobId, links: ArrayLike, load_Bps: ArrayLike
@@ -247,7 +277,7 @@ class BundleNetwork(Generic[JobId]):
             job_end=np.concatenate([b.job_end, np.zeros_like(b.job_end)]),
             rate=np.concatenate([b.rate, np.ones_like(b.rate)]),
         )
-        self._free = list(range(2 * old - 1, old - 1, -1))
+        self._free += range(2 * old - 1, old - 1, -1)
         self._c = _component(2 * old, len(b.capacity))
 
     def _reserve(self, need: int) -> None:

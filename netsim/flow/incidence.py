@@ -28,6 +28,11 @@ def _draws(routing: Routing) -> bool:
     return routing.name == "valiant" or copies > 1
 
 
+def takes_one_way(routing: Routing) -> bool:
+    """Whether a route depends on nothing but its two ends, and is never split."""
+    return not (routing.adaptive or _draws(routing))
+
+
 class FlowPaths(NamedTuple):
     """Links of each flow, one flow after the other (CSR).
 

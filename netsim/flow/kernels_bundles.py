@@ -93,23 +93,31 @@ def join_row(b, c, link, n_jobs):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL)
-def reach(b, c, job, removed):  # type: ignore[no-untyped-def]
-    """List the jobs joined to ``job`` and the over-subscribed links among them.
-
-    A job that has just been deleted is not listed; the links that were over-subscribed
-    with it join as well.
-    """
-    n_jobs = n_links = n_seen = 0
-    if removed:
-        for i in range(b.job_begin[job], b.job_end[job]):
+def leave(b, c, leaving):  # type: ignore[no-untyped-def]
+    """Delete jobs; lists the others on links that were over-subscribed, and counts them."""
+    n_jobs = 0
+    for k in range(len(leaving)):
+        c.job_in[leaving[k]] = True
+    for k in range(len(leaving)):
+        for i in range(b.job_begin[leaving[k]], b.job_end[leaving[k]]):
             link = b.entry_link[i]
-            total = row_total(b, link) + b.entry_load[i]
-            if total > b.capacity[link] * (1.0 + SLACK):
+            if row_total(b, link) > b.capacity[link] * (1.0 + SLACK):
                 n_jobs = join_row(b, c, link, n_jobs)
-    else:
-        c.job_in[job] = True
-        c.job_list[0] = job
-        n_jobs = 1
+    for k in range(len(leaving)):
+        delete(b, leaving[k])
+        c.job_in[leaving[k]] = False
+    return n_jobs
+
+
+@njit(**PLAIN_KERNEL)
+def reach(b, c, coming, n_jobs):  # type: ignore[no-untyped-def]
+    """List the jobs joined to the listed and the new ones, and the over-subscribed links there."""
+    n_links = n_seen = 0
+    for k in range(len(coming)):
+        if not c.job_in[coming[k]]:
+            c.job_in[coming[k]] = True
+            c.job_list[n_jobs] = coming[k]
+            n_jobs += 1
     done = 0
     while done < n_jobs:
         here = c.job_list[done]
@@ -146,12 +154,13 @@ def offer(b, c, link):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def change(b, c, job, removed, changed):  # type: ignore[no-untyped-def]
-    """Solve again what a new or deleted job reaches; returns how many rates changed.
+def solve(b, c, coming, n_reached, changed):  # type: ignore[no-untyped-def]
+    """Solve again what deleted and new jobs reach; returns how many rates changed.
 
-    ``changed`` receives the slots whose rate is another one.
+    ``n_reached`` is what `leave` gave. ``changed`` receives the slots whose rate is
+    another one.
     """
-    n_jobs, n_links = reach(b, c, job, removed)
+    n_jobs, n_links = reach(b, c, coming, n_reached)
     old = np.empty(n_jobs, np.float64)
     for k in range(n_jobs):
         old[k] = b.rate[c.job_list[k]]

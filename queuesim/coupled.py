@@ -1,0 +1,224 @@
+"""Coupled run times at flow level: running jobs share the network as it is placed now.
+
+A job with communication fraction f whose communication is stretched by s moves at the rate
+1 / ((1 - f) + f s). The stretch is that of `netsim.flow.bundles.BundleNetwork`: max-min
+fair shares between jobs, against the job alone on the same nodes. Every start and finish
+changes the stretch of the jobs that it touches, and only theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Placement, Policy
+from netsim.errors import NetcosimError, unknown_name
+from netsim.flow.bundles import BundleNetwork, JobLoad
+from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.result import QueueResult
+from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
+from workloads.job import Workload
+
+FloatArray = NDArray[np.float64]
+
+RUNTIME_REFERENCES: dict[str, str] = {
+    "isolated": "the log's run time is the job's time alone on its nodes",
+    "contended-baseline": "the log's run time is the job's time under the baseline policy",
+}
+
+
+def isolated_work(
+    workload: Workload,
+    fraction: FloatArray,
+    runtime_reference: str,
+    reference_stretch: FloatArray | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Run times alone, and the share of them that is communication.
+
+    Parameters
+    ----------
+    workload : Workload
+    fraction : (n,) float64
+        Share of the logged run time that is communication.
+    runtime_reference : str
+        A key of `RUNTIME_REFERENCES`.
+    reference_stretch : (n,) float64 or None
+        With "contended-baseline": stretch of every job's communication in the run that the
+        log is taken for.
+
+    Returns
+    -------
+    work_s, fraction : (n,) float64
+
+    Raises
+    ------
+    NetcosimError
+        An unknown reference, stretches that are missing, not asked for, or below 1.
+    """
+    logged = np.asarray(workload.run_time_s, dtype=np.float64)
+    if runtime_reference not in RUNTIME_REFERENCES:
+        raise unknown_name("runtime_reference", runtime_reference, RUNTIME_REFERENCES)
+    if (reference_stretch is None) != (runtime_reference == "isolated"):
+        raise NetcosimError(
+            f"runtime_reference {runtime_reference!r} "
+            + ("needs" if reference_stretch is None else "takes no")
+            + " reference_stretch"
+        )
+    if reference_stretch is None:
+        return logged, fraction
+    stretch = np.asarray(reference_stretch, dtype=np.float64)
+    if stretch.shape != logged.shape or not np.all(np.isfinite(stretch) & (stretch >= 1)):
+        raise NetcosimError("reference_stretch: one value >= 1 a job is needed")
+    communication_s = logged * fraction / stretch
+    work_s = logged * (1 - fraction) + communication_s
+    return work_s, communication_s / work_s
+
+
+def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
+    """Stretch of every job's communication over its life, from a coupled run.
+
+    Parameters
+    ----------
+    result : QueueResult
+        Of a run whose run times were "isolated".
+    fraction : (n,) float64
+        Communication share of each job.
+
+    Returns
+    -------
+    (n,) float64
+        >= 1; 1 for jobs that do not communicate.
+    """
+    factor = (result.end_s - result.start_s) / result.workload.run_time_s
+    talks = fraction > 0
+    stretch = np.ones(len(factor))
+    stretch[talks] = (factor[talks] - (1 - fraction[talks])) / fraction[talks]
+    return np.maximum(stretch, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledFlow(RunTimeModel):
+    """Run times from live contention at flow level.
+
+    Parameters
+    ----------
+    network : JobNetwork
+    runtime_reference : str
+        What the log's run time stands for. "isolated", the default: the time alone. It
+        needs no further assumption, and under a policy that isolates the run is then
+        exactly the one with logged times; whatever else happens is contention.
+        "contended-baseline": the time under a baseline policy, as the studies that assume
+        speed-ups of isolated jobs have it; isolated jobs then run shorter than logged. It
+        needs ``reference_stretch``, from a run of that policy (`mean_stretches`).
+    reference_stretch : (n_jobs,) float64 or None
+
+    Notes
+    -----
+    A job loads its busiest link fully while it communicates, the fluid limit of its
+    pattern: with waiting between steps it would load it less. Jobs are taken to
+    communicate all the time when their neighbours feel it, so the stretch is an upper
+    estimate for small fractions. Both are said in docs/queue.md.
+    """
+
+    name = "coupled-flow"
+    description = "live: running jobs slow each other on shared links, max-min fair flows"
+    network: JobNetwork = field()
+    runtime_reference: str = "isolated"
+    reference_stretch: FloatArray | None = None
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        share, fraction = self.network.mix.draw(workload, rng)
+        work_s, fraction = isolated_work(
+            workload, fraction, self.runtime_reference, self.reference_stretch
+        )
+        return FlowRunTimes(self.network, workload, policy, share, fraction, work_s)
+
+
+class FlowRunTimes(RunTimes):
+    """The live side of `CoupledFlow`; also keeps the books for `coupled_packets`.
+
+    Parameters
+    ----------
+    network : JobNetwork
+    workload : Workload
+    policy : Policy
+    share : (n,) int64
+        Index of every job's communication.
+    fraction, work_s : (n,) float64
+        From `isolated_work`.
+    """
+
+    def __init__(
+        self,
+        network: JobNetwork,
+        workload: Workload,
+        policy: Policy,
+        share: NDArray[np.int64],
+        fraction: FloatArray,
+        work_s: FloatArray,
+    ) -> None:
+        topology = network.routing.topology
+        if policy.topology.n_nodes != topology.n_nodes:
+            raise NetcosimError(
+                f"policy {policy.name!r} places on {policy.topology.n_nodes} nodes, the routing "
+                f"has {topology.n_nodes}"
+            )
+        if not (np.all(np.isfinite(work_s)) and np.all(work_s > 0)):
+            raise NetcosimError(f"{workload.name}: a run time is not > 0")
+        self.loads = JobLoads(network)
+        self.flows: BundleNetwork[int] = BundleNetwork(topology.link_bandwidth_Bps)
+        self._untouched = policy.isolates and network.partition_routing
+        self._n_nodes = workload.n_nodes
+        self._share = share
+        self._fraction = fraction
+        self._work_s = work_s
+        self._coming: dict[int, tuple[Situation, JobLoad]] = {}
+        self._leaving: list[int] = []
+
+    def work_s(self, job: int) -> float:
+        return float(self._work_s[job])
+
+    def rate(self, job: int, stretch: float) -> float:
+        """Work a second of a job whose communication is stretched."""
+        f = float(self._fraction[job])
+        return 1.0 if stretch == 1.0 else 1.0 / ((1.0 - f) + f * stretch)
+
+    def stretch(self, job: int) -> float:
+        """Flow stretch of a running job's communication; 1 for one that loads no link."""
+        return self.flows.stretch(job) if job in self.flows else 1.0
+
+    def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
+        n_nodes = int(self._n_nodes[job])
+        if n_nodes > 1 and self._fraction[job] > 0 and not self._untouched:
+            nodes = np.asarray(placement.nodes[:n_nodes], dtype=np.int32)
+            situation = Situation(int(self._share[job]), nodes.tobytes())
+            load = self.loads.load(situation)
+            if len(load.links):
+                self._coming[job] = (situation, load)
+        return NO_CHANGE
+
+    def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
+        if job in self.flows:
+            self._leaving.append(job)
+        return NO_CHANGE
+
+    def settle(self, now_s: float) -> Mapping[int, float]:
+        return {job: self.rate(job, self.flows.stretch(job)) for job in self.solve()}
+
+    def solve(self) -> list[int]:
+        """Put the instant's starts and finishes into the network: jobs whose stretch changed."""
+        if not (self._coming or self._leaving):
+            return []
+        changed = self.flows.change(
+            [
+                (job, load.links, load.link_bytes / load.isolated_bound_s)
+                for job, (_, load) in self._coming.items()
+            ],
+            self._leaving,
+        )
+        self._coming.clear()
+        self._leaving.clear()
+        return changed

@@ -1,0 +1,365 @@
+"""Coupled run times at flow level: hand-worked cases, a plain second model, invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import networkx as nx
+import numpy as np
+import pytest
+from flow_reference import naive_rates
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from queue_helpers import make_workload
+
+from alloc.policy import Placement, Policy
+from alloc.registry import make_policy
+from netsim.errors import NetcosimError
+from netsim.flow.bundles import job_link_load
+from netsim.flow.loads import LinkLoads
+from netsim.routing.base import Routing
+from netsim.routing.registry import make_routing, routings_for
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree
+from netsim.topologies.graph import graph
+from netsim.topology import Topology
+from queuesim.coupled import CoupledFlow, FlowRunTimes, mean_stretches
+from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.measured import CommunicationMix, PatternShare
+from queuesim.multijob import Communication
+from queuesim.queue import simulate_queue
+from queuesim.result import QueueResult
+from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
+from workloads.job import Workload
+
+NAMES = ("all-to-all", "halo2d", "pairs")
+
+
+def job_network(routing: Routing, fraction: tuple[float, float] = (0.5, 0.5), **more) -> JobNetwork:
+    mix = CommunicationMix([PatternShare(name, 1.0, *fraction) for name in NAMES])
+    return JobNetwork(routing, mix, [Communication(name, 1000) for name in NAMES], **more)
+
+
+def one_cable() -> Topology:
+    """Two routers of three nodes, one cable as fast as the nodes' links."""
+    network = nx.Graph()
+    network.add_node("a", nodes=3)
+    network.add_node("b", nodes=3)
+    network.add_edge("a", "b")
+    return graph(network)
+
+
+class Across(Policy):
+    """Every job of two nodes gets one node at each end of the cable."""
+
+    name = "across"
+    description = "one node at each router"
+
+    def __init__(self, topology: Topology) -> None:
+        super().__init__(topology, np.random.default_rng(0))
+        self.free = list(range(topology.n_nodes // 2))
+
+    @property
+    def n_free(self) -> int:
+        return 2 * len(self.free)
+
+    def allocate(self, request):
+        if not self.free:
+            return None
+        at = self.free.pop(0)
+        nodes = [at, at + self.topology.n_nodes // 2]
+        return Placement(request.job_id, np.array(nodes, np.int32))
+
+    def release(self, placement):
+        self.free = sorted([*self.free, int(placement.nodes[0])])
+
+    def hold(self, placement):
+        pass
+
+    def unhold(self):
+        pass
+
+    def clone(self):
+        other = Across(self.topology)
+        other.free = list(self.free)
+        return other
+
+
+def run(
+    model: RunTimeModel, workload: Workload, policy: Policy, keep_placements: bool = False
+) -> QueueResult:
+    return simulate_queue(
+        workload,
+        policy,
+        run_time_model=model,
+        rng=np.random.default_rng(5),
+        keep_placements=keep_placements,
+    )
+
+
+def test_two_jobs_on_one_cable() -> None:
+    """f = 1/2; both fill the cable alone, so their communication takes twice as long: rate 2/3.
+
+    A (10 s) ends at 15. B (20 s) has then done 10, and ends at 25.
+    """
+    topology = one_cable()
+    model = CoupledFlow(job_network(make_routing(topology)))
+    workload = make_workload([0, 0], [10, 20], [2, 2])
+    result = run(model, workload, Across(topology))
+    assert result.end_s == pytest.approx([15, 25], rel=1e-12)
+
+
+def test_a_late_third_job() -> None:
+    """A and B from 0 at 2/3, C from 6 at 1/2 as well: what is left is worked off piece by piece.
+
+    A (10): 4 by 6, then 1/2: 18, B and C as well. B (20): 4 + 6 = 10 by 18, then with C
+    2/3. C (10): 6 by 18, 4 more at 2/3: 24. B: 10 + 4 = 14 at 24, alone to 30.
+    """
+    topology = one_cable()
+    model = CoupledFlow(job_network(make_routing(topology)))
+    workload = make_workload([0, 0, 6], [10, 20, 10], [2, 2, 2])
+    result = run(model, workload, Across(topology))
+    assert result.end_s == pytest.approx([18, 30, 24], rel=1e-12)
+    fraction = np.full(3, 0.5)
+    # A: 10 s of work took 18: (1.8 - 0.5) / 0.5
+    assert mean_stretches(result, fraction) == pytest.approx([2.6, 2.0, 2.6])
+
+
+def test_contended_baseline_gives_the_baseline_its_logged_times() -> None:
+    """Two equal jobs that always run together take as long as logged; alone they are shorter."""
+    topology = one_cable()
+    network = job_network(make_routing(topology))
+    pair = make_workload([0, 0], [12, 12], [2, 2])
+    stretch = mean_stretches(run(CoupledFlow(network), pair, Across(topology)), np.full(2, 0.5))
+    assert stretch == pytest.approx([2, 2])
+    model = CoupledFlow(network, "contended-baseline", stretch)
+    assert run(model, pair, Across(topology)).end_s == pytest.approx([12, 12])
+    apart = make_workload([0, 100], [12, 12], [2, 2])
+    # half of 12 s is communication at twice the time alone: 6 + 3
+    assert run(model, apart, Across(topology)).end_s == pytest.approx([9, 109])
+
+
+def random_jobs(rng: np.random.Generator, n: int, largest: int) -> Workload:
+    return make_workload(
+        np.cumsum(rng.exponential(2.0, n)).tolist(),
+        rng.uniform(5, 50, n).tolist(),
+        rng.integers(1, largest + 1, n).tolist(),
+    )
+
+
+class Plain(RunTimes):
+    """The same model, plainly: everything solved again at every event, dense, own books."""
+
+    def __init__(self, network: JobNetwork, workload: Workload, share, fraction) -> None:
+        self.network, self.workload = network, workload
+        self.share, self.fraction = share, fraction
+        self.loads = JobLoads(network)
+        self.capacity = network.routing.topology.link_bandwidth_Bps.astype(float)
+        self.columns: dict[int, np.ndarray] = {}
+        self.rates: dict[int, float] = {}
+        self.done = np.zeros(len(workload))
+        self.now = 0.0
+
+    def work_s(self, job: int) -> float:
+        return float(self.workload.run_time_s[job])
+
+    def _pass_time(self, now_s: float) -> None:
+        for job, rate in self.rates.items():
+            self.done[job] += rate * (now_s - self.now)
+        self.now = now_s
+
+    def _solve(self) -> Mapping[int, float]:
+        jobs = list(self.columns)
+        self.rates = {}
+        if jobs:
+            A = np.array([self.columns[job] for job in jobs]).T
+            x = naive_rates(
+                np.vstack([A, np.eye(len(jobs))]),
+                np.concatenate([self.capacity, np.ones(len(jobs))]),
+            )
+            f = self.fraction[jobs]
+            self.rates = dict(zip(jobs, (1 / ((1 - f) + f / x)).tolist(), strict=True))
+        return self.rates
+
+    def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
+        self._pass_time(now_s)
+        column = np.zeros(len(self.capacity))
+        n = int(self.workload.n_nodes[job])
+        if n > 1:
+            situation = Situation(int(self.share[job]), placement.nodes[:n].tobytes())
+            rank_node = self.loads.rank_node(situation)
+            rng = np.random.default_rng([self.network.seed, situation.share, n])
+            communication = self.network.communications[situation.share]
+            program = communication.program(len(rank_node), rng)
+            load = job_link_load(
+                self.network.routing,
+                program.send_src(),
+                program.send_dst,
+                program.send_bytes,
+                rank_node,
+            )
+            column[load.links] = load.link_bytes / load.isolated_bound_s
+        self.columns[job] = column
+        return self._solve()
+
+    def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
+        self._pass_time(now_s)
+        del self.columns[job]
+        return self._solve()
+
+
+class Given(RunTimeModel):
+    name = "given"
+    description = "for the test"
+
+    def __init__(self, live: RunTimes) -> None:
+        self.live = live
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        return self.live
+
+
+@pytest.mark.parametrize(
+    ("make", "routing"),
+    [
+        (lambda: fat_tree(4), "d-mod-k"),
+        (lambda: fat_tree(4), "adaptive"),
+        (lambda: dragonfly(2, 2, 5), "minimal"),
+    ],
+)
+@settings(deadline=None, max_examples=6)
+@given(seed=st.integers(0, 1000))
+def test_equals_the_plain_model(make, routing: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    topology = make()
+    network = job_network(make_routing(topology, routing), (0.1, 0.9), ranks_per_node=2)
+    workload = random_jobs(rng, 25, topology.n_nodes // 2)
+    share, fraction = network.mix.draw(workload, np.random.default_rng(5))
+    plain = Plain(network, workload, share, fraction)
+
+    def policy() -> Policy:
+        return make_policy(topology, "random", np.random.default_rng(seed))
+
+    expected = run(Given(plain), workload, policy())
+    result = run(CoupledFlow(network), workload, policy())
+    assert result.end_s == pytest.approx(expected.end_s, rel=1e-7)
+    assert np.array_equal(result.end_s, run(CoupledFlow(network), workload, policy()).end_s)
+    # the plain model's own books: the integral of the rate is the work
+    assert plain.done == pytest.approx(workload.run_time_s, rel=1e-9)
+
+
+class Watched(RunTimes):
+    """Adds up another model's rates over time."""
+
+    def __init__(self, inner: RunTimes, n_jobs: int) -> None:
+        self.inner, self.done = inner, np.zeros(n_jobs)
+        self.rates: dict[int, float] = {}
+        self.now = 0.0
+        self.changes = 0
+
+    def work_s(self, job: int) -> float:
+        return self.inner.work_s(job)
+
+    def _pass_time(self, now_s: float) -> None:
+        for job, rate in self.rates.items():
+            self.done[job] += rate * (now_s - self.now)
+        self.now = now_s
+
+    def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
+        self._pass_time(now_s)
+        self.rates[job] = 1.0
+        return self.inner.on_start(job, placement, now_s)
+
+    def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
+        self._pass_time(now_s)
+        del self.rates[job]
+        return self.inner.on_finish(job, now_s)
+
+    def settle(self, now_s: float) -> Mapping[int, float]:
+        changed = self.inner.settle(now_s)
+        self._pass_time(now_s)
+        self.rates.update(changed)
+        self.changes += len(changed)
+        return changed
+
+
+@settings(deadline=None, max_examples=10)
+@given(seed=st.integers(0, 1000))
+def test_work_is_conserved(seed: int) -> None:
+    topology = fat_tree(6)
+    model = CoupledFlow(job_network(make_routing(topology), (0.2, 0.9)))
+    workload = random_jobs(np.random.default_rng(seed), 60, 20)
+    policy = make_policy(topology, "random", np.random.default_rng(seed))
+    live = Watched(model.prepare(workload, policy, np.random.default_rng(5)), len(workload))
+    result = run(Given(live), workload, policy)
+    assert live.changes > 0
+    assert live.done == pytest.approx(workload.run_time_s, rel=1e-9)
+    assert np.all(result.end_s - result.start_s >= workload.run_time_s * (1 - 1e-12))
+
+
+@pytest.mark.parametrize("partition_routing", [True, False])
+def test_isolated_jobs_run_as_logged(partition_routing: bool) -> None:
+    """Under Jigsaw with partition routing nothing changes, to the bit."""
+    topology = fat_tree(6)
+    network = job_network(make_routing(topology), partition_routing=partition_routing)
+    workload = random_jobs(np.random.default_rng(3), 80, 20)
+
+    def policy() -> Policy:
+        return make_policy(topology, "jigsaw", np.random.default_rng(1))
+
+    logged = run(AsLogged(), workload, policy())
+    coupled = run(CoupledFlow(network), workload, policy())
+    same = np.array_equal(logged.end_s, coupled.end_s)
+    assert same == partition_routing
+
+
+def test_jobs_on_leaves_of_their_own_have_stretch_one() -> None:
+    """No policy promises it, but no link is shared."""
+    topology = fat_tree(4)
+    workload = make_workload([0, 0, 0], [10, 10, 10], [2, 2, 2])
+    network = job_network(make_routing(topology))
+    policy = make_policy(topology, "baseline", np.random.default_rng(1))
+    live = CoupledFlow(network).prepare(workload, policy, np.random.default_rng(1))
+    assert isinstance(live, FlowRunTimes)
+    for job in range(3):
+        nodes = np.array([2 * job, 2 * job + 1], np.int32)
+        live.on_start(job, Placement(job, nodes), 0.0)
+    assert live.settle(0.0) == {}
+    assert [live.stretch(job) for job in range(3)] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("make", [lambda: fat_tree(4), lambda: dragonfly(2, 2, 5)])
+def test_table_of_routes_equals_the_walks(make) -> None:
+    topology = make()
+    rng = np.random.default_rng(1)
+    src, dst = rng.integers(0, topology.n_nodes, (2, 60))
+    sizes = rng.uniform(1, 9, 60)
+    for name in routings_for(topology.family):
+        routing = make_routing(topology, name)
+        fast = LinkLoads(routing).of(src, dst, sizes, seed=3)
+        slow = job_link_load(routing, src, dst, sizes, np.arange(topology.n_nodes), seed=3)
+        assert fast.links.tolist() == slow.links.tolist()
+        np.testing.assert_allclose(fast.link_bytes, slow.link_bytes, rtol=1e-12)
+        assert fast.isolated_bound_s == pytest.approx(slow.isolated_bound_s)
+
+
+def test_bad_input_says_what() -> None:
+    topology = one_cable()
+    network = job_network(make_routing(topology))
+    workload = make_workload([0], [1], [2])
+    for model, message in (
+        (CoupledFlow(network, "logged"), "unknown runtime_reference 'logged'"),
+        (CoupledFlow(network, "contended-baseline"), "needs reference_stretch"),
+        (CoupledFlow(network, "isolated", np.ones(1)), "takes no reference_stretch"),
+        (CoupledFlow(network, "contended-baseline", np.zeros(1)), "one value >= 1 a job"),
+    ):
+        with pytest.raises(NetcosimError, match=message):
+            run(model, workload, Across(topology))
+    with pytest.raises(NetcosimError, match="6 nodes"):
+        run(
+            CoupledFlow(network),
+            workload,
+            make_policy(fat_tree(4), "baseline", np.random.default_rng(1)),
+        )
+    with pytest.raises(NetcosimError, match="one each"):
+        JobNetwork(network.routing, network.mix, network.communications[:1])

@@ -196,7 +196,11 @@ def test_a_figure_end_to_end(tmp_path, monkeypatch):
     )
     assert done.failed == ()
     assert len(done.analysis.claims) == 4
-    assert {path.name for path in done.files} == {"table3-claims.csv", "table3-timing.csv"}
+    assert {path.name for path in done.files} == {
+        "table3-claims.csv",
+        "table3-timing.csv",
+        "table3.html",
+    }
     assert sum("skipped" in note for note in done.analysis.notes) == 2
 
 

@@ -215,12 +215,18 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
 def _means(part: pd.DataFrame, options: Options) -> dict[str, Interval]:
     """Average gain of each scheme with an interval from resampled months.
 
-    Months in which Base has nothing to lose have no gain and are left out.
+    Months in which Base has nothing to lose have no gain and are left out. A single month
+    has the interval of its days.
     """
-    return {
-        scheme: bootstrap_mean(rows["gain"].to_numpy(), _rng(options, "mean", str(scheme)))
-        for (scheme,), rows in groups(part[part["gain"].notna()], "scheme")
-    }
+    found = {}
+    for (scheme,), rows in groups(part[part["gain"].notna()], "scheme"):
+        if len(rows) == 1:
+            [row] = rows.to_dict("records")
+            found[scheme] = Interval(row["gain"], row["low"], row["high"])
+        else:
+            gains = rows["gain"].to_numpy()
+            found[scheme] = bootstrap_mean(gains, _rng(options, "mean", str(scheme)))
+    return found
 
 
 def _extremes(

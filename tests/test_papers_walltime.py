@@ -12,7 +12,7 @@ from experiments.papers import walltime_printed as printed
 from experiments.papers.paper import Options
 from experiments.papers.registry import load_paper
 from experiments.papers.reproduce import reproduce
-from experiments.papers.walltime_gains import day_gain, fig9_analyse, gains_table
+from experiments.papers.walltime_gains import day_gain, fig9_analyse, gains_table, levels_table
 from experiments.papers.walltime_logs import chosen, month_window, notes, read_month
 from experiments.papers.walltime_point import (
     ORDERS,
@@ -150,6 +150,19 @@ def test_gains_by_hand(tmp_path: Path) -> None:
     assert claims["any metric: gain above 0: share of 6 cases"] == pytest.approx(1 / 6)
 
 
+def test_levels_by_hand(tmp_path: Path) -> None:
+    # The means over jobs of three days with 10 jobs each and waits of 100, 200, 300 in all.
+    frames = frames_by_hand()
+    frames["runs"].loc[0, "wait_min"] = 20.0
+    table = levels_table(frames, options_for(tmp_path))
+    row = table[(table["scheme"] == "Base") & (table["metric"] == "wait_min")].iloc[0]
+    assert (row["month"], row["value"]) == ("m1", 20.0)
+    assert 10.0 <= row["low"] < 20.0 < row["high"] <= 30.0
+    lost = table[table["metric"] == "loss_of_capacity"].iloc[0]
+    # Three days of 0.2 each: the shares of a schedule add up.
+    assert (lost["low"], lost["high"]) == (pytest.approx(0.6), pytest.approx(0.6))
+
+
 def test_day_gain_pads_the_shorter_schedule() -> None:
     base = pd.DataFrame({"wait_min": [4.0, 4.0, 4.0]})
     new = pd.DataFrame({"wait_min": [3.0, 3.0]})
@@ -164,7 +177,7 @@ def test_figures_end_to_end(tmp_path: Path, longest_s: int) -> None:
     write_log(tmp_path, longest_s=longest_s)
     options = options_for(tmp_path)
     paper = load_paper("walltime")
-    assert list(paper.figures) == ["table2", *(f"fig{k}" for k in range(6, 14))]
+    assert list(paper.figures) == ["table2", "levels", *(f"fig{k}" for k in range(6, 14))]
     assert len(paper.figure("fig6").points(options)) == len(ORDERS) * len(SCHEMES)
     full = Options(settings={"logs": str(tmp_path)})
     assert len(paper.figure("fig7").points(full)) == 2 * 4 * len(ORDERS) * len(SCHEMES)
@@ -175,7 +188,7 @@ def test_figures_end_to_end(tmp_path: Path, longest_s: int) -> None:
         )
         assert done is not None
         assert not done.failed
-        assert any(f.suffix == ".png" for f in done.files) == (name != "table2")
+        assert any(f.suffix == ".png" for f in done.files) == name.startswith("fig")
         assert "Intrepid 2009" in done.analysis.notes[0]
         computed[name] = done.computed
     # All figures share one point a combination.

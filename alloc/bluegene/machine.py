@@ -180,13 +180,17 @@ def union_pairs(machine: BlueGene) -> list[int]:
     known: dict[frozenset[int], list[int]] = {}
     for i, midplanes in enumerate(sets):
         known.setdefault(midplanes, []).append(i)
+    around: dict[tuple[int, int], list[frozenset[int]]] = {}
+    for midplanes in sets:
+        for midplane in midplanes:
+            around.setdefault((len(midplanes), midplane), []).append(midplanes)
     pairs = [-1] * len(sets)
     for i, mine in enumerate(sets):
         if pairs[i] >= 0:
             continue
         kind = machine.partitions[i].kind
-        for whole in sets:
-            if len(whole) != 2 * len(mine) or not mine < whole:
+        for whole in around.get((2 * len(mine), min(mine)), []):
+            if not mine < whole:
                 continue
             others = [
                 j

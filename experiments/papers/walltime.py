@@ -14,6 +14,7 @@ from experiments.papers.walltime_gains import (
     COUNTED,
     fig9_analyse,
     gains_analyse,
+    levels_analyse,
     points_of,
     table2_analyse,
 )
@@ -69,6 +70,13 @@ _FIGURES = (
         POINT,
         points_of("Base"),
         table2_analyse,
+    ),
+    PaperFigure(
+        "levels",
+        "all orders, schemes and months with intervals",
+        POINT,
+        points_of(*SCHEMES),
+        levels_analyse,
     ),
     _gains("6", "loss_of_capacity", "relative gains in loss of capacity"),
     _gains("7", "wait_min", "relative gains in average wait"),

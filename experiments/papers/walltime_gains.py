@@ -100,6 +100,45 @@ def gains_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Data
     return pd.DataFrame(rows)
 
 
+def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.DataFrame:
+    """Every metric of every combination with its interval from resampled days.
+
+    Columns: case, order, month, scheme, metric, value, low, high.
+    """
+    import pandas as pd
+
+    rows = []
+    days = dict(groups(frames["days"], *KEYS, "scheme"))
+    for keys, part in groups(frames["runs"], *KEYS, "scheme"):
+        mine = days[keys]
+        for metric in printed.METRICS:
+            rng = _rng(options, "level", *map(str, keys), metric)
+            # Shares of capacity add up over the days; waits and slowdowns are means over jobs.
+            loss = metric == "loss_of_capacity"
+            weights = np.full(len(mine), 1 / len(mine)) if loss else mine["jobs"].to_numpy()
+            with np.errstate(invalid="ignore", divide="ignore"):
+                drawn = bootstrap_ratio(mine[metric].to_numpy(), weights, rng)
+            rows.append(
+                {
+                    **dict(zip((*KEYS, "scheme"), keys, strict=True)),
+                    "metric": metric,
+                    "value": float(part[metric].iloc[0]),
+                    "low": drawn.low,
+                    "high": drawn.high,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def levels_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """All schemes, orders and months, with intervals; nothing in the paper to compare with."""
+    return Analysis(
+        claims_frame([]),
+        {"levels": levels_table(frames, options), "timing": frames["timing"]},
+        notes(options),
+    )
+
+
 def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Base by month: cell by cell on Intrepid, else the mean beside the paper's range."""
     runs, claims = frames["runs"], []
@@ -215,12 +254,18 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
 def _means(part: pd.DataFrame, options: Options) -> dict[str, Interval]:
     """Average gain of each scheme with an interval from resampled months.
 
-    Months in which Base has nothing to lose have no gain and are left out.
+    Months in which Base has nothing to lose have no gain and are left out. A single month
+    has the interval of its days.
     """
-    return {
-        scheme: bootstrap_mean(rows["gain"].to_numpy(), _rng(options, "mean", str(scheme)))
-        for (scheme,), rows in groups(part[part["gain"].notna()], "scheme")
-    }
+    found = {}
+    for (scheme,), rows in groups(part[part["gain"].notna()], "scheme"):
+        if len(rows) == 1:
+            [row] = rows.to_dict("records")
+            found[scheme] = Interval(row["gain"], row["low"], row["high"])
+        else:
+            gains = rows["gain"].to_numpy()
+            found[scheme] = bootstrap_mean(gains, _rng(options, "mean", str(scheme)))
+    return found
 
 
 def _extremes(

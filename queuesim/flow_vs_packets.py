@@ -76,7 +76,8 @@ def random_mix(
 
     Sizes are log-uniform from 2 to ``largest`` nodes, patterns uniform over the mix.
     """
-    total, used, jobs = policy.topology.n_nodes, 0, []
+    total, used = policy.topology.n_nodes, 0
+    jobs: list[Situation] = []
     while used < fill * total:
         size = int(np.exp(rng.uniform(np.log(2), np.log(largest + 1))))
         placement = policy.allocate(Request(len(jobs), size))

@@ -79,6 +79,16 @@ def run_sections(result: CosimResult) -> list[Section]:
         ),
         Section("Machine and jobs", _what_ran(result)),
     ]
+    if result.judgements:
+        judged = pd.DataFrame(result_tables(result)["flow_vs_packets"])
+        sections.append(
+            Section(
+                "Flow against packets on this run",
+                "Stretch of communication of every job in every group sent through the packet "
+                "engine: the flow level's against the packets'. Errors are |flow / packets - 1|.",
+                judged,
+            )
+        )
     sections += _measured_sections(result)
     sections.append(
         Section(

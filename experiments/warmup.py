@@ -11,6 +11,7 @@ from alloc.policy import Request
 from alloc.registry import make_policy, policies_for
 from netsim.flow.bundles import BundleNetwork, job_link_load
 from netsim.flow.incidence import flow_paths
+from netsim.flow.loads import LinkLoads
 from netsim.flow.maxmin import max_min_rates, run_flows
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
@@ -59,6 +60,7 @@ def _flows(topology: Topology) -> None:
         paths = flow_paths(routing, src, dst, 1000.0)
         max_min_rates(paths.ptr, paths.links, capacity, paths.weights)
         run_flows(paths, [1000.0, 2000.0, 1000.0, 3000.0], capacity)
+        LinkLoads(routing).of(src, dst, np.full(4, 1000.0))
     network: BundleNetwork[int] = BundleNetwork(capacity)
     for job, first in enumerate((0, 1)):
         load = job_link_load(routing, src, dst, 1000.0, np.arange(first, first + 4))

@@ -167,13 +167,14 @@ class PacketJudge:
             if most is not None and self.record.n_simulations >= most:
                 self.record.n_over_budget += 1
                 return None
-            found = self._groups[key] = self._judge(key)
+            found = self._groups[key] = self.judge(key)
         result = [0.0] * len(group)
         for place, stretch in zip(order, found, strict=True):
             result[place] = stretch
         return tuple(result)
 
-    def _judge(self, group: tuple[Situation, ...]) -> tuple[float, ...]:
+    def judge(self, group: tuple[Situation, ...]) -> tuple[float, ...]:
+        """Simulate a group, whatever the budget of simulations; stretches of its jobs."""
         budget = self.budget
         once = [self.alone_s(job, budget.iterations) for job in group]
         longest = max(once)

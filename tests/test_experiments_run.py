@@ -12,6 +12,7 @@ import pytest
 from experiments.cli import main
 from experiments.config_load import config_from, load_config
 from experiments.cosim import result_tables, run_cosim
+from experiments.cosim_report import run_sections
 from experiments.demo_config import demo_config_text
 from experiments.store import Store
 
@@ -215,3 +216,4 @@ def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) 
     assert ("flow_vs_packets" in tables) == (model == "coupled-packets")
     if model == "coupled-packets":
         assert all(row["judged_jobs"] > 0 for row in tables["flow_vs_packets"])
+        assert any("Flow against packets" in s.title for s in run_sections(result))

@@ -1,0 +1,132 @@
+"""How far the flow level is from the packet level: random mixes of running jobs, both judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Policy, Request
+from netsim.flow.bundles import BundleNetwork, JobLoad
+from netsim.packet.model import PacketConfig
+from queuesim.coupled_packets import PacketBudget, PacketJudge, PacketRecord, rank_correlation
+from queuesim.job_network import JobLoads, JobNetwork, Situation
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MixComparison:
+    """Stretches of the jobs of one or more mixes.
+
+    Attributes
+    ----------
+    share, n_nodes : (k,) int64
+        Index of the job's communication, and its nodes.
+    flow, packet : (k,) float64
+        Stretch of the job's communication at both levels.
+    flow_measured : (k,) float64
+        At flow level, with each job's load over its time alone in packets, not over the
+        bound of the fluid limit.
+    """
+
+    share: NDArray[np.int64]
+    n_nodes: NDArray[np.int64]
+    flow: FloatArray
+    packet: FloatArray
+    flow_measured: FloatArray
+
+    @property
+    def error_p50(self) -> float:
+        """Median of |flow / packet - 1|."""
+        return float(np.quantile(np.abs(self.flow / self.packet - 1), 0.5))
+
+    @property
+    def error_p90(self) -> float:
+        """90th percentile of |flow / packet - 1|."""
+        return float(np.quantile(np.abs(self.flow / self.packet - 1), 0.9))
+
+    @property
+    def rank_correlation(self) -> float:
+        """Spearman's rank correlation of the two."""
+        return rank_correlation(self.flow, self.packet)
+
+
+def joined(parts: list[MixComparison]) -> MixComparison:
+    """Several comparisons as one."""
+    return MixComparison(
+        np.concatenate([p.share for p in parts]),
+        np.concatenate([p.n_nodes for p in parts]),
+        np.concatenate([p.flow for p in parts]),
+        np.concatenate([p.packet for p in parts]),
+        np.concatenate([p.flow_measured for p in parts]),
+    )
+
+
+def random_mix(
+    network: JobNetwork,
+    policy: Policy,
+    rng: np.random.Generator,
+    *,
+    largest: int,
+    fill: float = 0.9,
+) -> list[Situation]:
+    """Jobs placed on an empty machine until a share of it is full or a job does not fit.
+
+    Sizes are log-uniform from 2 to ``largest`` nodes, patterns uniform over the mix.
+    """
+    total, used = policy.topology.n_nodes, 0
+    jobs: list[Situation] = []
+    while used < fill * total:
+        size = int(np.exp(rng.uniform(np.log(2), np.log(largest + 1))))
+        placement = policy.allocate(Request(len(jobs), size))
+        if placement is None:
+            break
+        used += len(placement.nodes)
+        share = int(rng.integers(len(network.communications)))
+        jobs.append(Situation(share, placement.nodes[:size].astype(np.int32).tobytes()))
+    return jobs
+
+
+def compare_mix(
+    network: JobNetwork, jobs: list[Situation], config: PacketConfig, budget: PacketBudget
+) -> MixComparison:
+    """Stretch of every job of a mix at flow and at packet level, all jobs at once.
+
+    Parameters
+    ----------
+    network : JobNetwork
+    jobs : list of Situation
+        At least one, each of at least 2 nodes.
+    config : PacketConfig
+    budget : PacketBudget
+        Its ``max_simulations`` and ``tolerance`` do not count.
+    """
+    loads = JobLoads(network)
+    judge = PacketJudge(loads, config, budget, PacketRecord())
+    found = [loads.load(job) for job in jobs]
+    bound = [load.isolated_bound_s for load in found]
+    alone = [judge.alone_s(job, budget.iterations) / budget.iterations for job in jobs]
+    # loads are of whole messages, times of scaled ones
+    scale = budget.message_scale
+    measured = [max(a, b * scale) / scale for a, b in zip(alone, bound, strict=True)]
+    return MixComparison(
+        np.array([job.share for job in jobs]),
+        np.array([job.n_nodes for job in jobs]),
+        _flow_stretches(network, found, bound),
+        np.array(judge.judge(tuple(jobs))),
+        _flow_stretches(network, found, measured),
+    )
+
+
+def _flow_stretches(network: JobNetwork, loads: list[JobLoad], alone_s: list[float]) -> FloatArray:
+    flows: BundleNetwork[int] = BundleNetwork(network.routing.topology.link_bandwidth_Bps)
+    flows.change(
+        [
+            (k, load.links, load.link_bytes / time_s)
+            for k, (load, time_s) in enumerate(zip(loads, alone_s, strict=True))
+        ],
+        [],
+    )
+    return np.array([flows.stretch(k) for k in range(len(loads))])

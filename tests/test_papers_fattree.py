@@ -250,9 +250,9 @@ def test_a_figure_end_to_end(tmp_path, monkeypatch):
     assert done.failed == ()
     assert len(done.analysis.claims) == 4
     assert {path.name for path in done.files} == {
-        "table3-claims.csv",
-        "table3-timing.csv",
-        "table3.html",
+        "jigsaw-table3-claims.csv",
+        "jigsaw-table3-timing.csv",
+        "jigsaw-table3.html",
     }
     assert sum("skipped" in note for note in done.analysis.notes) == 2
 

@@ -130,7 +130,9 @@ def write_files(
     folder: Path, paper: Paper, figure: PaperFigure, analysis: Analysis, options: Options
 ) -> tuple[Path, ...]:
     """Write the tables as CSV, the drawing as PNG and all as one HTML page; their paths."""
-    stem = "-".join([figure.name, *([] if options.scale == "full" else [options.scale])])
+    stem = "-".join(
+        [paper.name, figure.name, *([] if options.scale == "full" else [options.scale])]
+    )
     stem = "-".join([stem, *options.routings, *_settings_in_name(options)])
     stem += f"-{options.measure}" if options.measure else ""
     files = []

@@ -214,8 +214,8 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
                 Claim(
                     f"{scheme}: average gain over the months",
                     where,
-                    mean.value > 0,
-                    "positive",
+                    mean.low > 0,
+                    "the whole interval is above 0",
                     condition,
                     None,
                     *mean,

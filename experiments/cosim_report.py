@@ -30,13 +30,12 @@ def policy_table(result: CosimResult) -> pd.DataFrame:
         rows.append(
             {
                 "policy": row["policy"],
-                "communication_time": "-" if ratio is None else f"{ratio:.2f}",
-                "95 % interval" if result.config.run.confidence == 0.95 else "interval": "-"
+                "communication_time": "-"
                 if ratio is None
-                else f"{low:.2f} to {high:.2f}",
-                "mean_wait_s": row["mean_wait_s"],
-                "mean_turnaround_s": row["mean_turnaround_s"],
-                "bounded_slowdown": row["mean_bounded_slowdown"],
+                else f"{ratio:.2f} ({low:.2f} to {high:.2f})",
+                "wait_s": row["mean_wait_s"],
+                "turnaround_s": row["mean_turnaround_s"],
+                "slowdown": row["mean_bounded_slowdown"],
                 "utilisation_percent": 100 * float(str(row["utilisation"])),
                 "makespan_h": float(str(row["makespan_s"])) / 3600,
             }
@@ -73,7 +72,8 @@ def run_sections(result: CosimResult) -> list[Section]:
             "Policies",
             f"Communication time is the mean over measured jobs, relative to {first}: each job's "
             "time with all others on the network over its time alone on the machine's first "
-            "nodes. Waits and turnarounds are those of the queue with run-time model "
+            "nodes; in brackets its confidence interval. Waits, turnarounds and bounded "
+            "slowdowns are means over all jobs of the queue with run-time model "
             f"{result.config.queue.run_time_model}.",
             policy_table(result),
         ),

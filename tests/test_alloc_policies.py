@@ -45,7 +45,10 @@ def test_random_history(machine, name, events):
             continue
         n_nodes = max(1, round(fraction * topology.n_nodes))
         before = snapshot(policy)
+        fits = n_nodes <= policy.n_free
         placement = policy.allocate(Request(job_id, n_nodes))
+        if policy.counts_only:
+            assert (placement is not None) == fits
         if placement is None:
             assert snapshot(policy) == before
             assert running, "a size that fits the empty machine must be placed on it"

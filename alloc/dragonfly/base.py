@@ -10,6 +10,7 @@ class DragonflyPolicy(NodePolicy):
     """A node policy on a dragonfly: node (group*a + router)*p + host."""
 
     needs_family = "dragonfly"
+    counts_only = True
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
         """Nodes a router, nodes a group."""

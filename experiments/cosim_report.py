@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.pyplot import close
 
-from experiments.cosim import CosimResult, result_tables
+from experiments.cosim import CosimResult
 from experiments.figures.bars import bars_against_baseline
 from experiments.figures.boxes import link_boxes
 from experiments.figures.curves import cdf, utilisation_over_time
 from experiments.figures.gantt import gantt
 from experiments.figures.heatmap import link_heat_map
 from experiments.report.page import Section
+from experiments.store import Rows
 from netsim.packet.credit import buffer_warning
 from queuesim.metrics import bounded_slowdown
 
@@ -21,10 +24,16 @@ GANTT_JOBS = 400
 """Most jobs a Gantt chart shows: the busiest stretch of that many starts."""
 
 
-def policy_table(result: CosimResult) -> pd.DataFrame:
-    """One row a policy: what a reader wants to know first."""
+def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
+    """One row a policy: what a reader wants to know first.
+
+    Parameters
+    ----------
+    tables : mapping
+        From `experiments.cosim.result_tables`.
+    """
     rows = []
-    for row in result_tables(result)["policies"]:
+    for row in tables["policies"]:
         low, high = row["communication_ratio_low"], row["communication_ratio_high"]
         ratio = row["communication_ratio"]
         rows.append(
@@ -63,8 +72,15 @@ def print_table(frame: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def run_sections(result: CosimResult) -> list[Section]:
-    """The sections of a run's page, figures drawn."""
+def run_sections(result: CosimResult, tables: Mapping[str, Rows]) -> list[Section]:
+    """The sections of a run's page, figures drawn.
+
+    Parameters
+    ----------
+    result : CosimResult
+    tables : mapping
+        Its tables, from `experiments.cosim.result_tables`.
+    """
     first = result.config.queue.policies[0]
     topology = result.machine.topology
     sections = [
@@ -75,12 +91,12 @@ def run_sections(result: CosimResult) -> list[Section]:
             "nodes; in brackets its confidence interval. Waits, turnarounds and bounded "
             "slowdowns are means over all jobs of the queue with run-time model "
             f"{result.config.queue.run_time_model}.",
-            policy_table(result),
+            policy_table(tables),
         ),
         Section("Machine and jobs", _what_ran(result)),
     ]
     if result.judgements:
-        judged = pd.DataFrame(result_tables(result)["flow_vs_packets"])
+        judged = pd.DataFrame(tables["flow_vs_packets"])
         sections.append(
             Section(
                 "Flow against packets on this run",
@@ -89,7 +105,7 @@ def run_sections(result: CosimResult) -> list[Section]:
                 judged,
             )
         )
-    sections += _measured_sections(result)
+    sections += _measured_sections(result, tables)
     sections.append(
         Section(
             "Utilisation over time",
@@ -151,9 +167,9 @@ def _what_ran(result: CosimResult) -> str:
     return "\n\n".join(parts)
 
 
-def _measured_sections(result: CosimResult) -> list[Section]:
+def _measured_sections(result: CosimResult, tables: Mapping[str, Rows]) -> list[Section]:
     first = result.config.queue.policies[0]
-    speedups = pd.DataFrame(result_tables(result)["speedups"])
+    speedups = pd.DataFrame(tables["speedups"])
     sections = []
     if len(speedups):
         sizes = [

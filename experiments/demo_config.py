@@ -48,7 +48,10 @@ def demo_config_text(
         workload += f'known_log = "{known}"\n' if known else ""
         workload += f"first_jobs = {first}\n" if first is not None else ""
         workload += 'larger_jobs = "drop"'
-    mix = LARGE_MIX if largest > LARGE_JOB else SMALL_MIX
+    large = largest > LARGE_JOB
+    mix = MIX.format(
+        exchange="sub-a2a" if large else "all-to-all", halo="20 KB" if large else "100 KB"
+    )
     return TEMPLATE.format(
         machine=machine,
         workload=workload,
@@ -94,24 +97,14 @@ mean_nodes = 14
 load = 0.95
 requested_factor = [1.0, 3.0]"""
 
-SMALL_MIX = """[[communication.mix]]
-pattern = "all-to-all"
+MIX = """[[communication.mix]]
+pattern = "{exchange}"
 message_bytes = "10 KB"
 communication_fraction = [0.1, 0.5]
 
 [[communication.mix]]
 pattern = "halo3d26"
-message_bytes = "100 KB"
-communication_fraction = [0.1, 0.5]"""
-
-LARGE_MIX = """[[communication.mix]]
-pattern = "sub-a2a"
-message_bytes = "10 KB"
-communication_fraction = [0.1, 0.5]
-
-[[communication.mix]]
-pattern = "halo3d26"
-message_bytes = "20 KB"
+message_bytes = "{halo}"
 communication_fraction = [0.1, 0.5]"""
 
 TEMPLATE = """# The machine: a preset or a family with its parameters (netcosim list topologies).

@@ -26,10 +26,6 @@ def quantity(value: object, dimension: Dimension, *, positive: bool) -> int | fl
     return parsed
 
 
-def _bandwidth(value: Any) -> int | float:
-    return quantity(value, "bandwidth", positive=True)
-
-
 def _size(value: Any) -> int | float:
     return quantity(value, "bytes", positive=True)
 
@@ -55,7 +51,6 @@ Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Count = Annotated[Whole, Field(ge=1)]
 
-BandwidthBps = Annotated[int, BeforeValidator(_bandwidth)]
 SizeBytes = Annotated[int, BeforeValidator(_size)]
 SizeOrZeroBytes = Annotated[int, BeforeValidator(_size_or_zero)]
 TimeS = Annotated[float, BeforeValidator(_time)]

@@ -56,6 +56,7 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
             bar.update(max(0.0, 100 * share - bar.n))
 
         result = run_cosim(config, show)
+    tables = result_tables(result)
     seconds = time.perf_counter() - started
 
     from experiments.cosim_report import close_figures, policy_table, print_table, run_sections
@@ -64,7 +65,7 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     warning = buffer_warning(result.machine.topology, result.machine.packets)
     if warning is not None:
         print(f"netcosim: warning: {warning}", file=sys.stderr)
-    print(print_table(policy_table(result)))
+    print(print_table(policy_table(tables)))
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -74,7 +75,7 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         store.put_done(
             point_key(content),
             content,
-            encode_tables(result_tables(result)),
+            encode_tables(tables),
             seconds,
             code_fingerprint(),
         )
@@ -84,7 +85,7 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         title,
         f"{len(result.workload):,} jobs on {result.machine.topology.n_nodes:,} nodes under "
         f"{len(config.queue.policies)} placement policies; {first} is the reference.",
-        run_sections(result),
+        run_sections(result, tables),
         config=config_text,
         seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},
     )

@@ -216,4 +216,4 @@ def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) 
     assert ("flow_vs_packets" in tables) == (model == "coupled-packets")
     if model == "coupled-packets":
         assert all(row["judged_jobs"] > 0 for row in tables["flow_vs_packets"])
-        assert any("Flow against packets" in s.title for s in run_sections(result))
+        assert any("Flow against packets" in s.title for s in run_sections(result, tables))

@@ -39,7 +39,6 @@ SST_TIMES_US = {
     ("17 x 16", "ugal-l"): 40.0,
 }
 """Mean job time in SST: all-to-all of 1000 bytes, consecutive nodes, one rank a node."""
-SLOW_CROSSBAR_UGAL_US = 738.0
 WORKLOADS = {"4 x 68": (4, 68), "17 x 16": (17, 16)}
 ONE_WAY_NS = {0: 205.5, 1: 357.5, 2: 509.5, 3: 661.5}
 """One message of 1000 bytes in SST, by router-to-router links; its own bytes take no time there."""

@@ -11,7 +11,6 @@ from netsim.errors import NetcosimError
 
 MIDPLANE_BGQ = (4, 4, 4, 4, 2)
 """Nodes of a Blue Gene/Q midplane; the fifth dimension never leaves it."""
-MIDPLANE_BGP = (8, 8, 8)
 
 
 @cache

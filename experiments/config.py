@@ -132,7 +132,8 @@ class CoupledSection(Section):
 
     runtime_reference: Literal["isolated", "contended-baseline"] = "isolated"
     iterations: Count = 1
-    max_repeats: Count = 16
+    max_repeats: Count = 64
+    passes: Count = 2
     message_scale: Annotated[Number, Field(gt=0, le=1)] = 1.0
     tolerance: Annotated[Number, Field(ge=0)] = 0.0
     max_simulations: Annotated[Whole, Field(ge=0)] | None = None

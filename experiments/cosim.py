@@ -186,6 +186,7 @@ class _Run:
             self.machine.routing,
             communication_mix(section),
             self.communications(),
+            self.machine.packets,
             section.ranks_per_node,
             section.task_mapping,
             int(self.rng("packets", RANK_KEYS).integers(0, 2**32)),
@@ -202,7 +203,6 @@ class _Run:
             records[name] = PacketRecord()
             return CoupledPackets(
                 network,
-                self.machine.packets,
                 PacketBudget(**budget),
                 reference,
                 stretch,

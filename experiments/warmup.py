@@ -9,10 +9,13 @@ import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy, policies_for
-from netsim.flow.bundles import BundleNetwork, job_link_load
 from netsim.flow.incidence import flow_paths
-from netsim.flow.loads import LinkLoads
+from netsim.flow.job_load import job_link_load
+from netsim.flow.job_messages import job_messages
+from netsim.flow.loads import JobRoutes
 from netsim.flow.maxmin import max_min_rates, run_flows
+from netsim.flow.message_load import message_load
+from netsim.flow.message_network import MessageNetwork
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing, routings_for
@@ -55,17 +58,20 @@ def _packets(topology: Topology) -> None:
 def _flows(topology: Topology) -> None:
     src, dst = np.arange(4), np.array([1, 2, 3, 0])
     capacity = topology.link_bandwidth_Bps
+    config = PacketConfig()
+    program = make_pattern("all-to-all", 4, 1000, 1, np.random.default_rng(1))
+    job = job_messages(program, 1, config)
     for name in routings_for(topology.family):
         routing = make_routing(topology, name)
         paths = flow_paths(routing, src, dst, 1000.0)
         max_min_rates(paths.ptr, paths.links, capacity, paths.weights)
         run_flows(paths, [1000.0, 2000.0, 1000.0, 3000.0], capacity)
-        LinkLoads(routing).of(src, dst, np.full(4, 1000.0))
-    network: BundleNetwork[int] = BundleNetwork(capacity)
-    for job, first in enumerate((0, 1)):
-        load = job_link_load(routing, src, dst, 1000.0, np.arange(first, first + 4))
-        network.add(job, load.links, load.link_bytes / load.isolated_bound_s)
-    network.remove(0)
+        job_link_load(routing, src, dst, 1000.0, np.arange(4))
+        network: MessageNetwork[int] = MessageNetwork(topology.n_links)
+        for first in (0, 1):
+            nodes = np.arange(first, first + 4, dtype=np.int32)
+            network.change([(first, message_load(JobRoutes(routing), job, nodes, config))], [])
+        network.change([], [0])
 
 
 def _policies(topology: Topology) -> None:

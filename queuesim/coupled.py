@@ -1,9 +1,9 @@
 """Coupled run times at flow level: running jobs share the network as it is placed now.
 
 A job with communication fraction f whose communication is stretched by s moves at the rate
-1 / ((1 - f) + f s). The stretch is that of `netsim.flow.bundles.BundleNetwork`: max-min
-fair shares between jobs, against the job alone on the same nodes. Every start and finish
-changes the stretch of the jobs that it touches, and only theirs.
+1 / ((1 - f) + f s). The stretch is that of `netsim.flow.message_network.MessageNetwork`: shares
+and waits on links among the others, against the job alone on the same nodes. Every start and
+finish changes the stretch of the jobs that it touches, and only theirs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError, unknown_name
-from netsim.flow.bundles import BundleNetwork, JobLoad
+from netsim.flow.message_load import MessageLoad
+from netsim.flow.message_network import MessageNetwork
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.result import QueueResult
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
@@ -117,14 +118,12 @@ class CoupledFlow(RunTimeModel):
 
     Notes
     -----
-    A job loads its busiest link fully while it communicates, the fluid limit of its
-    pattern: with waiting between steps it would load it less. Jobs are taken to
-    communicate all the time when their neighbours feel it, so the stretch is an upper
-    estimate for small fractions. Both are said in docs/queue.md.
+    Jobs are taken to communicate all the time when their neighbours feel it, so the stretch
+    is an upper estimate for small fractions; docs/queue.md says so.
     """
 
     name = "coupled-flow"
-    description = "live: running jobs slow each other on shared links, max-min fair flows"
+    description = "live: running jobs slow each other on shared links, as flows do"
     network: JobNetwork = field()
     runtime_reference: str = "isolated"
     reference_stretch: FloatArray | None = None
@@ -169,13 +168,13 @@ class FlowRunTimes(RunTimes):
         if not (np.all(np.isfinite(work_s)) and np.all(work_s > 0)):
             raise NetcosimError(f"{workload.name}: a run time is not > 0")
         self.loads = JobLoads(network)
-        self.flows: BundleNetwork[int] = BundleNetwork(topology.link_bandwidth_Bps)
+        self.flows: MessageNetwork[int] = MessageNetwork(topology.n_links)
         self._untouched = policy.isolates and network.partition_routing
         self._n_nodes = workload.n_nodes
         self._share = share
         self._fraction = fraction
         self._work_s = work_s
-        self._coming: dict[int, tuple[Situation, JobLoad]] = {}
+        self._coming: dict[int, tuple[Situation, MessageLoad]] = {}
         self._leaving: list[int] = []
 
     def work_s(self, job: int) -> float:
@@ -213,11 +212,7 @@ class FlowRunTimes(RunTimes):
         if not (self._coming or self._leaving):
             return []
         changed = self.flows.change(
-            [
-                (job, load.links, load.link_bytes / load.isolated_bound_s)
-                for job, (_, load) in self._coming.items()
-            ],
-            self._leaving,
+            [(job, load) for job, (_, load) in self._coming.items()], self._leaving
         )
         self._coming.clear()
         self._leaving.clear()

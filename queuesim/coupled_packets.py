@@ -22,7 +22,7 @@ from scipy.stats import rankdata
 from alloc.policy import Policy
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PS_PER_S, PacketConfig
+from netsim.packet.model import PS_PER_S
 from netsim.traffic import Program, combine
 from queuesim.coupled import FlowRunTimes, isolated_work
 from queuesim.job_network import JobLoads, JobNetwork, Situation
@@ -41,8 +41,12 @@ class PacketBudget:
     iterations : int
         Iterations of the job of a group that takes longest alone.
     max_repeats : int
-        The others repeat theirs until they take as long alone, so that each feels the
-        others all the time; at most this many times.
+        The others repeat theirs until they take as long, so that each feels the others all
+        the time; at most this many times.
+    passes : int
+        In the first pass "as long" is as long alone. In each further one it is as long as in the
+        pass before: else the least slowed jobs end early, and the most slowed ones have
+        the network to themselves for the rest. Two passes come within 2 % of the limit.
     message_scale : float
         Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1.
     tolerance : float
@@ -54,17 +58,16 @@ class PacketBudget:
     """
 
     iterations: int = 1
-    max_repeats: int = 16
+    max_repeats: int = 64
+    passes: int = 2
     message_scale: float = 1.0
     tolerance: float = 0.0
     max_simulations: int | None = None
 
     def __post_init__(self) -> None:
-        if self.iterations < 1 or self.max_repeats < 1:
-            raise NetcosimError(
-                f"iterations = {self.iterations}, max_repeats = {self.max_repeats}; "
-                "both must be at least 1"
-            )
+        for key in ("iterations", "max_repeats", "passes"):
+            if getattr(self, key) < 1:
+                raise NetcosimError(f"{key} = {getattr(self, key)}; it must be at least 1")
         if not 0 < self.message_scale <= 1:
             raise NetcosimError(f"message_scale = {self.message_scale}; need 0 < scale <= 1")
         if not 0 <= self.tolerance < np.inf:
@@ -134,7 +137,6 @@ class PacketJudge:
     ----------
     loads : JobLoads
         Of the jobs' network.
-    config : PacketConfig
     budget : PacketBudget
     record : PacketRecord
     """
@@ -142,11 +144,10 @@ class PacketJudge:
     def __init__(
         self,
         loads: JobLoads,
-        config: PacketConfig,
         budget: PacketBudget,
         record: PacketRecord,
     ) -> None:
-        self.network, self.config, self.budget, self.record = loads.network, config, budget, record
+        self.network, self.budget, self.record = loads.network, budget, record
         self._loads = loads
         self._alone: dict[tuple[Situation, int], float] = {}
         self._groups: dict[tuple[Situation, ...], tuple[float, ...]] = {}
@@ -183,6 +184,14 @@ class PacketJudge:
             for time_s in once
         ]
         times = self._simulate(list(zip(group, iterations, strict=True)))
+        for _ in range(budget.passes - 1):
+            most = [max(n, budget.iterations * budget.max_repeats) for n in iterations]
+            end = times.max()
+            iterations = [
+                min(cap, max(n, round(n * end / time_s)))
+                for n, cap, time_s in zip(iterations, most, times.tolist(), strict=True)
+            ]
+            times = self._simulate(list(zip(group, iterations, strict=True)))
         self.record.n_simulations += 1
         alone = [self.alone_s(job, n) for job, n in zip(group, iterations, strict=True)]
         # routings with chance may be luckier in company; a stretch below 1 means nothing
@@ -211,7 +220,7 @@ class PacketJudge:
         result = simulate_packets(
             self.network.routing,
             traffic,
-            self.config,
+            self.network.packet,
             np.random.default_rng(seeds),
             record_messages=False,
         )
@@ -226,7 +235,6 @@ class CoupledPackets(RunTimeModel):
     Parameters
     ----------
     network : JobNetwork
-    config : PacketConfig
     budget : PacketBudget
     runtime_reference, reference_stretch
         As in `queuesim.coupled.CoupledFlow`.
@@ -237,7 +245,6 @@ class CoupledPackets(RunTimeModel):
     name = "coupled-packets"
     description = "live: groups of jobs that share links sent through the packet engine together"
     network: JobNetwork = field()
-    config: PacketConfig = field(default_factory=PacketConfig)
     budget: PacketBudget = field(default_factory=PacketBudget)
     runtime_reference: str = "isolated"
     reference_stretch: FloatArray | None = None
@@ -255,7 +262,6 @@ class CoupledPackets(RunTimeModel):
             share,
             fraction,
             work_s,
-            self.config,
             self.budget,
             PacketRecord() if self.record is None else self.record,
         )
@@ -272,12 +278,11 @@ class PacketRunTimes(FlowRunTimes):
         share: NDArray[np.int64],
         fraction: FloatArray,
         work_s: FloatArray,
-        config: PacketConfig,
         budget: PacketBudget,
         record: PacketRecord,
     ) -> None:
         super().__init__(network, workload, policy, share, fraction, work_s)
-        self.judge = PacketJudge(self.loads, config, budget, record)
+        self.judge = PacketJudge(self.loads, budget, record)
         self._tolerance = budget.tolerance
         self._jobs: dict[int, tuple[Situation, NDArray[np.int32]]] = {}
         self._stretch: dict[int, float] = {}

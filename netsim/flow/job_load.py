@@ -1,0 +1,98 @@
+"""Bytes that a pattern puts on the links."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from netsim.errors import NetcosimError
+from netsim.flow import kernels_paths
+from netsim.flow.incidence import FlowPaths, flow_paths
+from netsim.routing.base import Routing
+
+
+class JobLoad(NamedTuple):
+    """What a pattern puts on the links.
+
+    Attributes
+    ----------
+    links : (k,) int32
+        Links that carry anything, ascending.
+    link_bytes : (k,) float64
+    isolated_bound_s : float
+        No schedule of these bytes is faster: the largest bytes over bandwidth.
+    """
+
+    links: NDArray[np.int32]
+    link_bytes: NDArray[np.float64]
+    isolated_bound_s: float
+
+
+def job_link_load(
+    routing: Routing,
+    src_ranks: ArrayLike,
+    dst_ranks: ArrayLike,
+    message_bytes: ArrayLike,
+    rank_node: ArrayLike,
+    *,
+    pieces: int | None = None,
+    seed: int = 0,
+) -> JobLoad:
+    """Bytes on every link of a pattern's messages.
+
+    Parameters
+    ----------
+    routing : Routing
+    src_ranks, dst_ranks : (m,) int
+    message_bytes : (m,) or scalar
+    rank_node : (n_ranks,) int
+        Node of each rank. Messages between ranks of one node use no link.
+    pieces, seed
+        See `flow_paths`.
+
+    Raises
+    ------
+    NetcosimError
+        Lengths that do not agree, a rank or node out of range, negative bytes.
+    """
+    src, dst = np.asarray(src_ranks), np.asarray(dst_ranks)
+    nodes = np.asarray(rank_node)
+    amount = np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape)
+    if src.shape != dst.shape:
+        raise NetcosimError(f"{len(src)} sending but {len(dst)} receiving ranks")
+    for ranks in (src, dst):
+        if len(ranks) and (ranks.min() < 0 or ranks.max() >= len(nodes)):
+            raise NetcosimError(f"a rank is outside 0..{len(nodes) - 1}")
+    if len(amount) and not (np.all(np.isfinite(amount)) and amount.min() >= 0):
+        raise NetcosimError(f"message_bytes = {amount.min()}; it must be >= 0")
+    topology = routing.topology
+    pair = nodes[src].astype(np.int64) * topology.n_nodes + nodes[dst]
+    pairs, index = np.unique(pair, return_inverse=True)
+    pair_bytes = np.zeros(len(pairs), dtype=np.float64)
+    np.add.at(pair_bytes, index.ravel(), amount)
+    moving = pair_bytes > 0
+    pairs, pair_bytes = pairs[moving], pair_bytes[moving]
+    paths = flow_paths(
+        routing,
+        pairs // topology.n_nodes,
+        pairs % topology.n_nodes,
+        pair_bytes,
+        pieces=pieces,
+        seed=seed,
+    )
+    load = path_link_bytes(paths, pair_bytes, topology.n_links)
+    links = np.flatnonzero(load).astype(np.int32)
+    seconds = load[links] / topology.link_bandwidth_Bps[links]
+    return JobLoad(links, load[links], float(seconds.max()) if len(links) else 0.0)
+
+
+def path_link_bytes(
+    paths: FlowPaths, message_bytes: NDArray[np.float64], n_links: int
+) -> NDArray[np.float64]:
+    """(n_links,) float64: bytes that flows put on each link."""
+    paths = paths.check(n_links)
+    share = np.empty(0) if paths.weights is None else paths.weights
+    amount = np.array(message_bytes, dtype=np.float64)
+    return np.asarray(kernels_paths.link_bytes(paths.ptr, paths.links, share, amount, n_links))

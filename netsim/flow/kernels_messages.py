@@ -1,0 +1,299 @@
+"""Jobs whose messages share links, compiled: shares and waits on links, then a job's time.
+
+A job's record lies in two pools, integers and floats, with offsets of its own, so that it can be
+moved. Integers: counts of ranks, steps, messages, entries; then rank_ptr, step_ptr, message_ptr
+and the entries' links (as places in the job's list of links). Floats: scale and the most that a
+link can slow the job; then per message its floor and latency; per entry its time alone and
+its weight in the message's wait.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from netsim.kernels_options import PLAIN_KERNEL
+
+SPARE = 0.2
+"""Least spare part of a link in the waits: jobs that wait send less, unlike in an open queue."""
+AVOID = 0.3
+"""How far jobs come to use a link in turn: from 0, at random, to 1, whenever there is room."""
+ROUNDS, INNER = 6, 4
+DAMPING = 0.6
+COUNTS, HEAD = 4, 2
+
+
+class Jobs(NamedTuple):
+    """Jobs in slots; a link's jobs in its row, with the link's place in the job's list."""
+
+    link_begin: NDArray[np.int64]
+    link_end: NDArray[np.int64]
+    int_begin: NDArray[np.int64]
+    float_begin: NDArray[np.int64]
+    link: NDArray[np.int32]
+    busy_s: NDArray[np.float64]
+    inputs: NDArray[np.float64]
+    packet_s: NDArray[np.float64]
+    use: NDArray[np.float64]
+    slow: NDArray[np.float64]
+    wait_s: NDArray[np.float64]
+    ints: NDArray[np.int32]
+    floats: NDArray[np.float64]
+    alone_s: NDArray[np.float64]
+    stretch: NDArray[np.float64]
+    told: NDArray[np.float64]
+    row_count: NDArray[np.int32]
+    row_job: NDArray[np.int32]
+    row_place: NDArray[np.int32]
+
+
+class Work(NamedTuple):
+    """Jobs that wait to be worked out again, first in first out; marks are false outside."""
+
+    queue: NDArray[np.int32]
+    queued: NDArray[np.bool_]
+    touched: NDArray[np.bool_]
+    tries: NDArray[np.int32]
+
+
+@njit(**PLAIN_KERNEL)
+def insert(b, job):  # type: ignore[no-untyped-def]
+    """Enter a job in the rows of its links, which have room."""
+    begin = b.link_begin[job]
+    for i in range(begin, b.link_end[job]):
+        link = b.link[i]
+        at = b.row_count[link]
+        b.row_job[link, at] = job
+        b.row_place[link, at] = i - begin
+        b.row_count[link] = at + 1
+
+
+@njit(**PLAIN_KERNEL)
+def delete(b, job):  # type: ignore[no-untyped-def]
+    """Take a job out of the rows of its links."""
+    for i in range(b.link_begin[job], b.link_end[job]):
+        link = b.link[i]
+        last = b.row_count[link] - 1
+        at = 0
+        while b.row_job[link, at] != job:
+            at += 1
+        b.row_job[link, at] = b.row_job[link, last]
+        b.row_place[link, at] = b.row_place[link, last]
+        b.row_count[link] = last
+
+
+@njit(**PLAIN_KERNEL)
+def look_at_link(b, job, i):  # type: ignore[no-untyped-def]
+    """What the others leave the job of a link: how much slower it is, and the wait for them.
+
+    While the job uses the link it has what is left of it, or its fair share by inputs if that
+    is more (water-filling). A packet waits for the packets of others: M/D/1, and never for
+    more than one packet of each input.
+    """
+    link = b.link[i]
+    n = b.row_count[link]
+    b.slow[i] = 1.0
+    b.wait_s[i] = 0.0
+    mine = b.inputs[i]
+    used = work = most = 0.0
+    weight = mine
+    for at in range(n):
+        other = b.row_job[link, at]
+        if other == job:
+            continue
+        k = b.link_begin[other] + b.row_place[link, at]
+        used += b.use[k]
+        work += b.use[k] * b.packet_s[k]
+        most += b.inputs[k] * b.packet_s[k]
+        weight += b.inputs[k]
+    if used <= 0.0:
+        return
+    level = 1.0 / weight
+    satisfied = -1
+    count = 0
+    while count != satisfied:
+        satisfied = count
+        left, weight, count = 1.0, mine, 0
+        for at in range(n):
+            other = b.row_job[link, at]
+            if other == job:
+                continue
+            k = b.link_begin[other] + b.row_place[link, at]
+            if b.use[k] <= level * b.inputs[k]:
+                left -= b.use[k]
+                count += 1
+            else:
+                weight += b.inputs[k]
+        level = left / weight
+    taken = 1.0 - level * mine
+    # the part of its time in which the job wants the link grows with the slowness itself
+    slow = 1.0
+    for _ in range(ROUNDS):
+        wanted = min(1.0, b.use[i] * slow)
+        meet = min(taken, max(0.0, 1.0 - (1.0 - taken) / wanted)) if wanted > 0.0 else taken
+        slow = 1.0 / (1.0 - taken - AVOID * (meet - taken))
+    b.slow[i] = min(b.floats[b.float_begin[job] + 1], slow)
+    b.wait_s[i] = min(most, work / (2.0 * max(SPARE, 1.0 - used - b.use[i])))
+
+
+@njit(**PLAIN_KERNEL)
+def job_time(b, job):  # type: ignore[no-untyped-def]
+    """Time of one iteration at the ``slow`` and ``wait_s`` of the job's links.
+
+    A message is held up by its slowest link, or by waits on its way, whichever is worse.
+    """
+    begin = b.link_begin[job]
+    ints, floats = b.int_begin[job], b.float_begin[job]
+    n_ranks, n_steps = b.ints[ints], b.ints[ints + 1]
+    n_messages, n_entries = b.ints[ints + 2], b.ints[ints + 3]
+    rank_ptr = ints + COUNTS
+    step_ptr = rank_ptr + n_ranks + 1
+    message_ptr = step_ptr + n_steps + 1
+    entry_link = message_ptr + n_messages + 1
+    floor = floats + HEAD
+    latency = floor + n_messages
+    entry_s = latency + n_messages
+    entry_wait = entry_s + n_entries
+    longest = 0.0
+    for r in range(n_ranks):
+        total = 0.0
+        for s in range(b.ints[rank_ptr + r], b.ints[rank_ptr + r + 1]):
+            step = 0.0
+            for m in range(b.ints[step_ptr + s], b.ints[step_ptr + s + 1]):
+                slowed = calm = b.floats[floor + m]
+                wait = 0.0
+                for e in range(b.ints[message_ptr + m], b.ints[message_ptr + m + 1]):
+                    i = begin + b.ints[entry_link + e]
+                    alone = b.floats[entry_s + e]
+                    slowed = max(slowed, alone * b.slow[i])
+                    calm = max(calm, alone)
+                    wait += b.floats[entry_wait + e] * b.wait_s[i]
+                step = max(step, max(slowed, calm + wait) + b.floats[latency + m])
+            total += step
+        longest = max(longest, total)
+    longest *= b.floats[floats]
+    for i in range(begin, b.link_end[job]):
+        longest = max(longest, b.busy_s[i] * b.slow[i])
+    return longest
+
+
+@njit(**PLAIN_KERNEL)
+def settle_alone(b, job):  # type: ignore[no-untyped-def]
+    """Time of a job alone, and what it uses of its links then."""
+    for i in range(b.link_begin[job], b.link_end[job]):
+        b.slow[i] = 1.0
+        b.wait_s[i] = 0.0
+    alone_s = job_time(b, job)
+    b.alone_s[job] = alone_s
+    b.stretch[job] = 1.0
+    b.told[job] = 1.0
+    for i in range(b.link_begin[job], b.link_end[job]):
+        b.use[i] = b.busy_s[i] / alone_s if alone_s > 0.0 else 0.0
+
+
+@njit(**PLAIN_KERNEL)
+def push(w, job, tail):  # type: ignore[no-untyped-def]
+    """Put a job at the end of the queue unless it is there."""
+    if w.queued[job]:
+        return tail
+    w.queued[job] = True
+    w.queue[tail] = job
+    return tail + 1 if tail + 1 < len(w.queue) else 0
+
+
+@njit(**PLAIN_KERNEL)
+def push_neighbours(b, w, job, tail):  # type: ignore[no-untyped-def]
+    """Put all jobs that share a link with a job at the end of the queue."""
+    for i in range(b.link_begin[job], b.link_end[job]):
+        link = b.link[i]
+        for at in range(b.row_count[link]):
+            other = b.row_job[link, at]
+            if other != job:
+                tail = push(w, other, tail)
+    return tail
+
+
+@njit(**PLAIN_KERNEL)
+def leave(b, w, leaving):  # type: ignore[no-untyped-def]
+    """Delete jobs; their neighbours are queued. Returns the tail of the queue."""
+    tail = 0
+    for k in range(len(leaving)):
+        delete(b, leaving[k])
+    for k in range(len(leaving)):
+        tail = push_neighbours(b, w, leaving[k], tail)
+    return tail
+
+
+@njit(**PLAIN_KERNEL)
+def solve(b, w, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def]
+    """Work out the queued and the coming jobs and all that they move; marks whose stretch changed.
+
+    A job tells its neighbours when it has moved by more than the tolerance since it last did.
+
+    Returns how many jobs were given up at ``max_tries``.
+    """
+    for k in range(len(coming)):
+        tail = push(w, coming[k], tail)
+    for k in range(len(coming)):
+        tail = push_neighbours(b, w, coming[k], tail)
+    head = given_up = 0
+    size = len(w.queue)
+    while head != tail:
+        job = w.queue[head]
+        head = head + 1 if head + 1 < size else 0
+        w.queued[job] = False
+        if w.tries[job] >= max_tries:
+            given_up += 1
+            continue
+        w.tries[job] += 1
+        begin, end = b.link_begin[job], b.link_end[job]
+        near = False
+        for _ in range(INNER):
+            for i in range(begin, end):
+                look_at_link(b, job, i)
+            old = b.stretch[job]
+            goal = job_time(b, job) / b.alone_s[job]
+            near = abs(goal - old) <= tolerance * old
+            b.stretch[job] = goal if near else old + DAMPING * (goal - old)
+            for i in range(begin, end):
+                b.use[i] = b.busy_s[i] / (b.alone_s[job] * b.stretch[job])
+            if near:
+                break
+        if abs(b.stretch[job] - b.told[job]) > tolerance * b.told[job]:
+            b.told[job] = b.stretch[job]
+            w.touched[job] = True
+            tail = push_neighbours(b, w, job, tail)
+        if not near:
+            tail = push(w, job, tail)
+    return given_up
+
+
+@njit(**PLAIN_KERNEL)
+def step_loads(ptr, links, parts, pair, step, n_bytes, loads):  # type: ignore[no-untyped-def]
+    """Bytes on every link in every step; ``loads``: (n_steps, n_links)."""
+    for m in range(len(pair)):
+        for e in range(ptr[pair[m]], ptr[pair[m] + 1]):
+            loads[step[m], links[e]] += n_bytes[m] * parts[e]
+
+
+@njit(**PLAIN_KERNEL)
+def link_inputs(ptr, links, pair, step, src, link_src, link_dst, codes):  # type: ignore[no-untyped-def]
+    """Number (step, link, link before it) for all messages into ``codes``; returns how many."""
+    n, n_links = 0, np.int64(len(link_src))
+    for m in range(len(pair)):
+        begin, end = ptr[pair[m]], ptr[pair[m] + 1]
+        for e in range(begin, end):
+            base = (step[m] * n_links + links[e]) * n_links
+            first = True
+            for other in range(begin, end):
+                if link_dst[links[other]] == link_src[links[e]]:
+                    codes[n] = base + links[other]
+                    n += 1
+                    first = False
+            if first:
+                codes[n] = base + src[m]
+                n += 1
+    return n

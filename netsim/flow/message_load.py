@@ -1,0 +1,141 @@
+"""A placed job as `netsim.flow.message_network` has it: what its messages meet on their ways."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.flow import kernels_messages as kernels
+from netsim.flow.job_messages import JobMessages
+from netsim.flow.loads import JobRoutes
+from netsim.packet.model import PacketConfig
+
+FloatArray = NDArray[np.float64]
+
+
+class MessageLoad(NamedTuple):
+    """A placed job.
+
+    Attributes
+    ----------
+    links : (k,) int32
+        Router-to-router links that it uses, ascending.
+    busy_s : (k,) float64
+        Time for which an iteration keeps each link busy.
+    inputs : (k,) float64
+        Links over which the job's bytes come to the link at once.
+    packet_s : (k,) float64
+        Time of one packet on the link; 0 where nobody waits.
+    ints, floats : int32, float64
+        Ranks, steps, messages and entries as the kernels have them.
+    """
+
+    links: NDArray[np.int32]
+    busy_s: FloatArray
+    inputs: FloatArray
+    packet_s: FloatArray
+    ints: NDArray[np.int32]
+    floats: FloatArray
+
+
+def message_load(
+    routes: JobRoutes,
+    job: JobMessages,
+    nodes: NDArray[np.int32],
+    config: PacketConfig,
+    *,
+    seed: int = 0,
+) -> MessageLoad:
+    """Place a job's messages on a network.
+
+    Parameters
+    ----------
+    routes : JobRoutes
+    job : JobMessages
+    nodes : (n,) int32
+        Node at each place of the job.
+    config : PacketConfig
+        Latency of routers.
+    seed : int
+        Of routings that draw.
+    """
+    topology = routes.routing.topology
+    n_links, n_nodes = topology.n_links, topology.n_nodes
+    bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
+    where = nodes.astype(np.int64)
+    src, dst = where[job.pair_src], where[job.pair_dst]
+    link_bytes, paths = routes.of(src, dst, job.pair_bytes, job.used_pairs, seed=seed)
+    parts = np.ones(len(paths.links)) if paths.weights is None else paths.weights
+    links = np.flatnonzero(link_bytes)
+    src, dst = (end[job.used_pairs][job.pair] for end in (src, dst))
+    n_steps = int(job.step.max(initial=-1)) + 1
+    loads = np.zeros((n_steps, n_links))
+    kernels.step_loads(paths.ptr, paths.links, parts, job.pair, job.step, job.n_bytes, loads)
+    np.add.at(loads, (job.step, src), job.n_bytes)
+    np.add.at(loads, (job.step, n_nodes + dst), job.n_bytes)
+    pair, step = job.pair[job.traced], job.step[job.traced]
+    src, dst = src[job.traced], n_nodes + dst[job.traced]
+    begin, count = paths.ptr[pair], np.diff(paths.ptr)[pair]
+    message_ptr = np.concatenate([[0], np.cumsum(count)])
+    entry = np.repeat(begin - message_ptr[:-1], count) + np.arange(message_ptr[-1])
+    owner = np.repeat(np.arange(len(pair)), count)
+    entry_link = paths.links[entry]
+    hop_s = topology.link_latency_s[entry_link] + config.router_latency_s
+    latency = job.compute_s + np.bincount(owner, weights=hop_s * parts[entry], minlength=len(pair))
+    # packets on ways of their own: the last comes after the longest of as many waits
+    last = np.where(parts[entry] < 1, 1 + np.log(job.n_packets[owner]), 1.0)
+    ints = [
+        np.array([len(job.rank_ptr) - 1, len(job.step_ptr) - 1, len(pair), len(entry)]),
+        job.rank_ptr,
+        job.step_ptr,
+        message_ptr,
+        np.searchsorted(links, entry_link),
+    ]
+    floats = [
+        np.array([job.scale, routes.most_slow]),
+        np.maximum(loads[step, src] / bandwidth[src], loads[step, dst] / bandwidth[dst]),
+        latency,
+        loads[np.repeat(step, count), entry_link] / bandwidth[entry_link],
+        parts[entry] * last,
+    ]
+    return MessageLoad(
+        links.astype(np.int32),
+        link_bytes[links] / bandwidth[links],
+        _inputs(routes, job, where, paths.ptr, paths.links, loads)[links],
+        np.where(routes.waits[links], job.packet_bytes / bandwidth[links], 0.0),
+        np.concatenate(ints).astype(np.int32),
+        np.concatenate(floats),
+    )
+
+
+def _inputs(
+    routes: JobRoutes,
+    job: JobMessages,
+    where: NDArray[np.int64],
+    ptr: NDArray[np.int64],
+    links: NDArray[np.int32],
+    loads: FloatArray,
+) -> FloatArray:
+    """(n_links,) float64: links that feed each link at once, mean over its bytes; at least 1."""
+    topology = routes.routing.topology
+    count = np.diff(ptr)[job.pair]
+    codes = np.empty(int((count * (count + 1)).sum()), dtype=np.int64)
+    n = kernels.link_inputs(
+        ptr,
+        links,
+        job.pair,
+        job.step,
+        where[job.pair_src[job.used_pairs]][job.pair],
+        topology.link_src.astype(np.int64),
+        topology.link_dst.astype(np.int64),
+        codes,
+    )
+    into = np.unique(codes[:n]) // topology.n_links
+    at_once = np.bincount(into, minlength=loads.size).reshape(loads.shape)
+    total = loads.sum(axis=0)
+    mean = (at_once * loads).sum(axis=0)
+    fed = np.ones(topology.n_links)
+    np.divide(mean, total, out=fed, where=mean > 0)
+    return fed

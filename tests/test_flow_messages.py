@@ -1,0 +1,193 @@
+"""The message model: against a plain second implementation, closed forms and the packet engine."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from message_reference import PlainJob, plain_stretches
+
+from netsim.errors import NetcosimError
+from netsim.flow.job_load import job_link_load
+from netsim.flow.job_messages import MAX_RANKS, MAX_STEPS, job_messages
+from netsim.flow.loads import JobRoutes
+from netsim.flow.message_load import MessageLoad, message_load
+from netsim.flow.message_network import MessageNetwork
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig
+from netsim.routing.base import Routing
+from netsim.routing.registry import make_routing, routings_for
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree
+from netsim.topologies.graph import graph
+from netsim.traffic import combine
+from patterns.registry import make_pattern
+
+CONFIG = PacketConfig()
+MACHINES = [
+    (lambda: fat_tree(4), "d-mod-k"),
+    (lambda: fat_tree(4), "adaptive"),
+    (lambda: dragonfly(2, 2, 5), "minimal"),
+    (lambda: dragonfly(2, 2, 5), "ugal-l"),
+]
+PATTERNS = ("all-to-all", "halo2d", "pairs", "allreduce-ring", "sub-a2a")
+
+
+def placed(
+    routing: Routing, pattern: str, nodes, n_bytes: int, config=CONFIG, ranks_per_node: int = 1
+) -> tuple[MessageLoad, PlainJob]:
+    nodes = np.asarray(nodes, np.int32)
+    n_ranks = len(nodes) * ranks_per_node
+    program = make_pattern(pattern, n_ranks, n_bytes, 1, np.random.default_rng(1))
+    job = job_messages(program, ranks_per_node, config)
+    load = message_load(JobRoutes(routing), job, nodes, config, seed=5)
+    rank_node = np.repeat(nodes, ranks_per_node)
+    return load, PlainJob(routing, program, rank_node, config, 5)
+
+
+@pytest.mark.parametrize(("make", "routing"), MACHINES)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=8)
+def test_any_history_equals_the_plain_model(make, routing: str, seed: int) -> None:
+    topology, rng = make(), np.random.default_rng(seed)
+    config = PacketConfig(packet_bytes=1000, header_bytes=40)
+    router = make_routing(topology, routing)
+    free, there, plain = rng.permutation(topology.n_nodes).tolist(), {}, {}
+    net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-8)
+    for number in range(7):
+        gone = [j for j in there if rng.random() < 0.3]
+        for job in gone:
+            free += there.pop(job)
+            del plain[job]
+        coming = []
+        for k in range(2):
+            size = int(rng.integers(2, 5))
+            if len(free) < size:
+                continue
+            job, nodes = 10 * number + k, [free.pop() for _ in range(size)]
+            pattern = PATTERNS[int(rng.integers(len(PATTERNS)))]
+            load, other = placed(
+                router, pattern, nodes, int(rng.integers(1, 30_000)), config, 1 + k
+            )
+            coming.append((job, load))
+            there[job], plain[job] = nodes, other
+        net.change(coming, gone)
+    expected = plain_stretches(list(plain.values()))
+    for job, stretch in zip(plain, expected, strict=True):
+        assert net.alone_s(job) == pytest.approx(plain[job].alone_s, rel=1e-9)
+        assert net.stretch(job) == pytest.approx(stretch, rel=1e-5)
+
+
+def one_cable():
+    network = nx.Graph()
+    network.add_node("a", nodes=3)
+    network.add_node("b", nodes=3)
+    network.add_edge("a", "b")
+    return graph(network)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_jobs_that_fill_a_cable_take_turns(n_jobs: int) -> None:
+    """Each fills it alone: n jobs take n times as long, and recover when one ends."""
+    topology = one_cable()
+    router = make_routing(topology)
+    net: MessageNetwork[int] = MessageNetwork(topology.n_links)
+    loads = [placed(router, "all-to-all", [k, k + 3], 10**8)[0] for k in range(n_jobs)]
+    assert sorted(net.change(list(enumerate(loads)), [])) == list(range(n_jobs))
+    assert [net.stretch(k) for k in range(n_jobs)] == pytest.approx([n_jobs] * n_jobs, rel=3e-3)
+    assert sorted(net.change([], [0])) == list(range(1, n_jobs))
+    assert net.stretch(1) == pytest.approx(n_jobs - 1, rel=3e-3)
+
+
+def test_a_job_that_hardly_uses_a_cable_is_hardly_slowed() -> None:
+    """Three nodes that exchange on one side and one pair across, beside a job that fills it."""
+    topology = one_cable()
+    router = make_routing(topology)
+    fills, _ = placed(router, "all-to-all", [0, 3], 10**8)
+    idle, _ = placed(router, "all-to-all", [1, 2], 10**8)
+    net: MessageNetwork[str] = MessageNetwork(topology.n_links)
+    net.change([("fills", fills), ("idle", idle)], [])
+    assert (net.stretch("fills"), net.stretch("idle")) == (1.0, 1.0)
+
+
+def test_jobs_that_share_no_link_have_stretch_exactly_one() -> None:
+    topology = fat_tree(6)
+    router = make_routing(topology)
+    net: MessageNetwork[int] = MessageNetwork(topology.n_links)
+    pods = np.arange(topology.n_nodes).reshape(6, 9)
+    loads = [(k, placed(router, "all-to-all", pod, 5000)[0]) for k, pod in enumerate(pods)]
+    assert net.change(loads, []) == []
+    assert {net.stretch(k) for k in range(6)} == {1.0}
+    assert net.change([], [2, 4]) == []
+
+
+@pytest.mark.parametrize("n_bytes", [2_000, 50_000])
+@pytest.mark.parametrize("pattern", ["all-to-all", "pairs", "stencil4d", "halo2d"])
+def test_time_alone_is_near_the_packet_engine(pattern: str, n_bytes: int) -> None:
+    """Consecutive nodes of a full fat-tree: nothing collides, so only shape and latency count."""
+    topology = fat_tree(6)
+    router = make_routing(topology)
+    nodes = np.arange(27, dtype=np.int32)[: 26 if pattern == "pairs" else 27]
+    load, _ = placed(router, pattern, nodes, n_bytes)
+    net: MessageNetwork[int] = MessageNetwork(topology.n_links)
+    net.change([(0, load)], [])
+    program = make_pattern(pattern, len(nodes), n_bytes, 1, np.random.default_rng(1))
+    traffic = combine([program], [nodes])
+    packets = simulate_packets(router, traffic, CONFIG, np.random.default_rng(1))
+    assert net.alone_s(0) == pytest.approx(packets.group_finish_ps[0] / 1e12, rel=0.15)
+
+
+@pytest.mark.parametrize("make", [lambda: fat_tree(4), lambda: dragonfly(2, 2, 5)])
+def test_table_of_routes_equals_the_walks(make) -> None:
+    topology = make()
+    rng = np.random.default_rng(1)
+    src, dst = np.divmod(rng.permutation(topology.n_nodes**2)[:60], topology.n_nodes)
+    order = np.lexsort((dst, src))
+    src, dst = src[order], dst[order]
+    sizes = rng.uniform(1, 9, 60)
+    wanted = np.array([3, 8, 20])
+    for name in routings_for(topology.family):
+        routing = make_routing(topology, name)
+        fast, paths = JobRoutes(routing).of(src, dst, sizes, wanted, seed=3)
+        walked, same = JobRoutes(routing, max_entries=0).of(src, dst, sizes, wanted, seed=3)
+        slow = job_link_load(routing, src, dst, sizes, np.arange(topology.n_nodes), seed=3)
+        between = slow.links >= 2 * topology.n_nodes
+        for load in (fast, walked):
+            assert np.flatnonzero(load).tolist() == slow.links[between].tolist()
+            np.testing.assert_allclose(load[load > 0], slow.link_bytes[between], rtol=1e-12)
+        assert paths.ptr.tolist() == same.ptr.tolist()
+        assert paths.links.tolist() == same.links.tolist()
+
+
+def test_followed_messages_stand_for_all() -> None:
+    """300 ranks, all to all: 16 of 299 steps and 64 of 300 ranks; bytes are counted in full."""
+    program = make_pattern("all-to-all", 300, 3000, 1, np.random.default_rng(1))
+    job = job_messages(program, 1, PacketConfig(packet_bytes=2048, header_bytes=10))
+    assert job.pair_bytes.sum() == 300 * 299 * 3020
+    assert job.packet_bytes == 1510
+    assert np.unique(job.step).tolist() == list(range(MAX_STEPS))
+    assert job.scale == pytest.approx(299 / 16)
+    assert len(job.rank_ptr) - 1 == MAX_RANKS
+    assert len(job.traced) == MAX_RANKS * MAX_STEPS
+    assert len(job.pair) == 300 * MAX_STEPS
+
+
+def test_bad_input_says_what() -> None:
+    topology = fat_tree(4)
+    load, _ = placed(make_routing(topology), "pairs", [0, 8], 1000)
+    net: MessageNetwork[str] = MessageNetwork(topology.n_links)
+    net.change([("a", load)], [])
+    for add, remove, message in (
+        ([("a", load)], [], "'a' is in the network already"),
+        ([("b", load), ("b", load)], [], "'b' is in the network already"),
+        ([], ["b"], "'b' is not in the network"),
+        ([], ["a", "a"], "removed twice"),
+    ):
+        with pytest.raises(NetcosimError, match=message):
+            net.change(add, remove)
+    assert "a" in net
+    assert len(net) == 1
+    with pytest.raises(NetcosimError, match="tolerance = 0"):
+        MessageNetwork(4, tolerance=0)

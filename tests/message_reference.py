@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from netsim.flow.incidence import flow_paths
-from netsim.flow.kernels_messages import AVOID, ROUNDS, SPARE
+from netsim.flow.kernels_messages import AVOID, SPARE
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.topologies.fattree import FatTreeShape
@@ -113,7 +113,7 @@ class PlainJob:
             low, high = (level, high) if got + level * mine < 1 else (low, level)
         taken = 1.0 - low * mine
         slow = 1.0
-        for _ in range(ROUNDS):
+        for _ in range(200):
             wanted = min(1.0, self.use(link) * slow)
             meet = min(taken, max(0.0, (taken - (1 - wanted)) / wanted))
             slow = 1 / (1 - (1 - AVOID) * taken - AVOID * meet)

@@ -21,13 +21,18 @@ SPARE = 0.2
 """Least spare part of a link in the waits: jobs that wait send less, unlike in an open queue."""
 AVOID = 0.3
 """How far jobs come to use a link in turn: from 0, at random, to 1, whenever there is room."""
-ROUNDS, INNER = 6, 4
+INNER = 4
 DAMPING = 0.6
 COUNTS, HEAD = 4, 2
+USE, INPUTS, PACKET = 0, 1, 2
 
 
 class Jobs(NamedTuple):
-    """Jobs in slots; a link's jobs in its row, with the link's place in the job's list."""
+    """Jobs in slots; a link's jobs in its row.
+
+    ``row_at``: where in the link's row the job stands; ``row_place``: where in the job's list the
+    link stands; ``row_values``: use, inputs and packet_s again, side by side.
+    """
 
     link_begin: NDArray[np.int64]
     link_end: NDArray[np.int64]
@@ -37,7 +42,7 @@ class Jobs(NamedTuple):
     busy_s: NDArray[np.float64]
     inputs: NDArray[np.float64]
     packet_s: NDArray[np.float64]
-    use: NDArray[np.float64]
+    row_at: NDArray[np.int32]
     slow: NDArray[np.float64]
     wait_s: NDArray[np.float64]
     ints: NDArray[np.int32]
@@ -48,6 +53,7 @@ class Jobs(NamedTuple):
     row_count: NDArray[np.int32]
     row_job: NDArray[np.int32]
     row_place: NDArray[np.int32]
+    row_values: NDArray[np.float64]
 
 
 class Work(NamedTuple):
@@ -68,6 +74,10 @@ def insert(b, job):  # type: ignore[no-untyped-def]
         at = b.row_count[link]
         b.row_job[link, at] = job
         b.row_place[link, at] = i - begin
+        b.row_at[i] = at
+        b.row_values[link, at, USE] = b.busy_s[i] / b.alone_s[job]
+        b.row_values[link, at, INPUTS] = b.inputs[i]
+        b.row_values[link, at, PACKET] = b.packet_s[i]
         b.row_count[link] = at + 1
 
 
@@ -76,13 +86,32 @@ def delete(b, job):  # type: ignore[no-untyped-def]
     """Take a job out of the rows of its links."""
     for i in range(b.link_begin[job], b.link_end[job]):
         link = b.link[i]
-        last = b.row_count[link] - 1
-        at = 0
-        while b.row_job[link, at] != job:
-            at += 1
-        b.row_job[link, at] = b.row_job[link, last]
-        b.row_place[link, at] = b.row_place[link, last]
+        last, at = b.row_count[link] - 1, b.row_at[i]
+        other, place = b.row_job[link, last], b.row_place[link, last]
+        b.row_job[link, at], b.row_place[link, at] = other, place
+        for k in range(3):
+            b.row_values[link, at, k] = b.row_values[link, last, k]
+        b.row_at[b.link_begin[other] + place] = at
         b.row_count[link] = last
+
+
+@njit(**PLAIN_KERNEL)
+def fair_level(b, link, me, n, mine, level):  # type: ignore[no-untyped-def]
+    """Level of a link to which one job takes all it can get, and the others what they use."""
+    satisfied, count = -1, 0
+    while count != satisfied:
+        satisfied = count
+        left, weight, count = 1.0, mine, 0
+        for at in range(n):
+            if at != me:
+                use, inputs = b.row_values[link, at, USE], b.row_values[link, at, INPUTS]
+                if use <= level * inputs:
+                    left -= use
+                    count += 1
+                else:
+                    weight += inputs
+        level = left / weight
+    return level
 
 
 @njit(**PLAIN_KERNEL)
@@ -93,50 +122,34 @@ def look_at_link(b, job, i):  # type: ignore[no-untyped-def]
     is more (water-filling). A packet waits for the packets of others: M/D/1, and never for
     more than one packet of each input.
     """
-    link = b.link[i]
+    link, me = b.link[i], b.row_at[i]
     n = b.row_count[link]
-    b.slow[i] = 1.0
-    b.wait_s[i] = 0.0
-    mine = b.inputs[i]
-    used = work = most = 0.0
+    mine, own = b.inputs[i], b.row_values[link, me, USE]
+    used = work = most = hungriest = 0.0
     weight = mine
     for at in range(n):
-        other = b.row_job[link, at]
-        if other == job:
-            continue
-        k = b.link_begin[other] + b.row_place[link, at]
-        used += b.use[k]
-        work += b.use[k] * b.packet_s[k]
-        most += b.inputs[k] * b.packet_s[k]
-        weight += b.inputs[k]
-    if used <= 0.0:
-        return
-    level = 1.0 / weight
-    satisfied = -1
-    count = 0
-    while count != satisfied:
-        satisfied = count
-        left, weight, count = 1.0, mine, 0
-        for at in range(n):
-            other = b.row_job[link, at]
-            if other == job:
-                continue
-            k = b.link_begin[other] + b.row_place[link, at]
-            if b.use[k] <= level * b.inputs[k]:
-                left -= b.use[k]
-                count += 1
-            else:
-                weight += b.inputs[k]
-        level = left / weight
-    taken = 1.0 - level * mine
-    # the part of its time in which the job wants the link grows with the slowness itself
-    slow = 1.0
-    for _ in range(ROUNDS):
-        wanted = min(1.0, b.use[i] * slow)
-        meet = min(taken, max(0.0, 1.0 - (1.0 - taken) / wanted)) if wanted > 0.0 else taken
-        slow = 1.0 / (1.0 - taken - AVOID * (meet - taken))
-    b.slow[i] = min(b.floats[b.float_begin[job] + 1], slow)
-    b.wait_s[i] = min(most, work / (2.0 * max(SPARE, 1.0 - used - b.use[i])))
+        if at != me:
+            use, inputs = b.row_values[link, at, USE], b.row_values[link, at, INPUTS]
+            packet_s = b.row_values[link, at, PACKET]
+            used += use
+            work += use * packet_s
+            most += inputs * packet_s
+            weight += inputs
+            hungriest = max(hungriest, use / inputs)
+    level = (1.0 - used) / mine
+    if hungriest > level:
+        level = fair_level(b, link, me, n, mine, 1.0 / weight)
+    free = level * mine
+    # jobs of like rhythm partly come to use the link in turn: they meet less than by chance
+    apart = 1.0 - (1.0 - AVOID) * (1.0 - free)
+    if own >= free:
+        b.slow[i] = 1.0 / free
+    elif own <= free * apart:
+        b.slow[i] = 1.0 / apart
+    else:
+        b.slow[i] = (1.0 - AVOID * free / own) / ((1.0 - AVOID) * free)
+    b.slow[i] = min(b.floats[b.float_begin[job] + 1], b.slow[i])
+    b.wait_s[i] = min(most, work / (2.0 * max(SPARE, 1.0 - used - own)))
 
 
 @njit(**PLAIN_KERNEL)
@@ -182,7 +195,7 @@ def job_time(b, job):  # type: ignore[no-untyped-def]
 
 @njit(**PLAIN_KERNEL)
 def settle_alone(b, job):  # type: ignore[no-untyped-def]
-    """Time of a job alone, and what it uses of its links then."""
+    """Time of a job alone."""
     for i in range(b.link_begin[job], b.link_end[job]):
         b.slow[i] = 1.0
         b.wait_s[i] = 0.0
@@ -190,8 +203,6 @@ def settle_alone(b, job):  # type: ignore[no-untyped-def]
     b.alone_s[job] = alone_s
     b.stretch[job] = 1.0
     b.told[job] = 1.0
-    for i in range(b.link_begin[job], b.link_end[job]):
-        b.use[i] = b.busy_s[i] / alone_s if alone_s > 0.0 else 0.0
 
 
 @njit(**PLAIN_KERNEL)
@@ -259,7 +270,9 @@ def solve(b, w, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-
             near = abs(goal - old) <= tolerance * old
             b.stretch[job] = goal if near else old + DAMPING * (goal - old)
             for i in range(begin, end):
-                b.use[i] = b.busy_s[i] / (b.alone_s[job] * b.stretch[job])
+                b.row_values[b.link[i], b.row_at[i], USE] = b.busy_s[i] / (
+                    b.alone_s[job] * b.stretch[job]
+                )
             if near:
                 break
         if abs(b.stretch[job] - b.told[job]) > tolerance * b.told[job]:

@@ -71,7 +71,7 @@ class MessageNetwork(Generic[JobId]):
             busy_s=np.empty(1024),
             inputs=np.empty(1024),
             packet_s=np.empty(1024),
-            use=np.empty(1024),
+            row_at=np.empty(1024, dtype=np.int32),
             slow=np.empty(1024),
             wait_s=np.empty(1024),
             ints=np.empty(4096, dtype=np.int32),
@@ -82,6 +82,7 @@ class MessageNetwork(Generic[JobId]):
             row_count=np.zeros(n_links, dtype=np.int32),
             row_job=np.empty((n_links, width), dtype=np.int32),
             row_place=np.empty((n_links, width), dtype=np.int32),
+            row_values=np.empty((n_links, width, 3)),
         )
         self._w = _work(slots)
 
@@ -159,6 +160,7 @@ class MessageNetwork(Generic[JobId]):
             self._b = b = b._replace(
                 row_job=np.concatenate([b.row_job, b.row_job], axis=1),
                 row_place=np.concatenate([b.row_place, b.row_place], axis=1),
+                row_values=np.concatenate([b.row_values, b.row_values], axis=1),
             )
         kernels.settle_alone(b, slot)
         kernels.insert(b, slot)
@@ -187,13 +189,15 @@ class MessageNetwork(Generic[JobId]):
             for k, n in enumerate((len(load.links), len(load.ints), len(load.floats))):
                 live[k] += n
         size = [max(h, 2 * (u + n)) for h, u, n in zip(have, live, need, strict=True)]
-        uses = {slot: b.use[b.link_begin[slot] : b.link_end[slot]].copy() for slot in self._loads}
+        places = {
+            slot: b.row_at[b.link_begin[slot] : b.link_end[slot]].copy() for slot in self._loads
+        }
         self._b = b._replace(
             link=np.empty(size[0], dtype=np.int32),
             busy_s=np.empty(size[0]),
             inputs=np.empty(size[0]),
             packet_s=np.empty(size[0]),
-            use=np.empty(size[0]),
+            row_at=np.empty(size[0], dtype=np.int32),
             slow=np.empty(size[0]),
             wait_s=np.empty(size[0]),
             ints=np.empty(size[1], dtype=np.int32),
@@ -202,7 +206,7 @@ class MessageNetwork(Generic[JobId]):
         self._used = [0, 0, 0]
         for slot, load in self._loads.items():
             self._write(slot, load)
-            self._b.use[self._b.link_begin[slot] : self._b.link_end[slot]] = uses[slot]
+            self._b.row_at[self._b.link_begin[slot] : self._b.link_end[slot]] = places[slot]
 
     def _more_slots(self) -> None:
         b, old = self._b, len(self._b.stretch)

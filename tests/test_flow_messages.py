@@ -111,7 +111,7 @@ def test_jobs_that_fill_a_cable_take_turns(n_jobs: int) -> None:
     """Each fills it alone: n jobs take n times as long, and recover when one ends."""
     topology = one_cable()
     router = make_routing(topology)
-    net: MessageNetwork[int] = MessageNetwork(topology.n_links)
+    net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-4)
     loads = [placed(router, "all-to-all", [k, k + 3], 10**8)[0] for k in range(n_jobs)]
     assert sorted(net.change(list(enumerate(loads)), [])) == list(range(n_jobs))
     assert [net.stretch(k) for k in range(n_jobs)] == pytest.approx([n_jobs] * n_jobs, rel=3e-3)

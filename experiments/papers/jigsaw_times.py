@@ -172,7 +172,7 @@ def fig8_draw(analysis: Analysis, options: Options) -> Figure:
     table = analysis.tables["makespan"]
     plain = table[table["scenario"] == "none"].set_index(["log", "policy"])["makespan_s_ratio"]
     worst = {
-        (plain.xs(policy, level="policy").idxmax(), policy): percent
+        (str(plain.xs(policy, level="policy").idxmax()), policy): percent
         for policy, percent in printed.MAKESPAN_WORST.items()
         if policy in plain.index.get_level_values("policy")
     }

@@ -27,12 +27,10 @@ def fig7_draw(analysis: Analysis, options: Options) -> Figure:
         here = table[table["log"] == log]
         order = [b for b in BIN_NAMES if b in set(here["bin"])]
         for i, policy in enumerate(policies):
-            rows = here[here["policy"] == policy].set_index("bin")
-            for at, name in enumerate(order):
-                if name in rows.index:
-                    x = at + 0.36 * (i - (len(policies) - 1) / 2)
-                    values = [float(rows.loc[name, f"hops_{q}"]) for q in QUANTILES]
-                    _box(axis, x, values, colour(i), policy)
+            for row in here[here["policy"] == policy].to_dict("records"):
+                x = order.index(str(row["bin"])) + 0.36 * (i - (len(policies) - 1) / 2)
+                values = [float(row[f"hops_{q}"]) for q in QUANTILES]
+                _box(axis, x, values, colour(i), policy)
         ideal = here.drop_duplicates("bin").set_index("bin")["hops_ideal"].reindex(order)
         for at, value in enumerate(ideal):
             axis.hlines(

@@ -44,7 +44,6 @@ def why_points(options: Options) -> list[Point]:
         {},
         {"walltimes": "exact"},
         {"window": 10},
-        {"backfill": "conservative", "walltimes": "exact"},
         {"backfill": "none"},
     ]
     points = [

@@ -31,7 +31,6 @@ def test_ways_of_counting_one_schedule():
     assert found == {
         why.EACH: [6, 10, 4, 0, 9, 0],
         "allocated nodes": [6, 10, 4, 0, 9, 0],
-        "before each": [0, 6, 10, 4, 0, 9],
         "once an instant": [10, 4, 9, 0],
         why.TO_LAST_START: [6, 10, 4, 0, 9],
         "every minute": [10, 4, 9],

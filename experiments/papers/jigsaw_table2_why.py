@@ -66,7 +66,6 @@ def counted(result: QueueResult) -> dict[str, LongArray]:
     return {
         EACH: busy,
         "allocated nodes": allocated,
-        "before each": np.append(0, busy[:-1]),
         "once an instant": busy[last_of_instant],
         TO_LAST_START: busy[time_s <= result.start_s.max()],
         "every minute": np.rint(share * result.machine_nodes).astype(np.int64),

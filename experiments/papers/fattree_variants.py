@@ -68,6 +68,8 @@ class FullestLeaf(TopologyAware):
     """
 
     name = "ta-fullest-leaf"
+    t3_whole = False
+    """Whether T3 jobs take wholly free leaves alone."""
 
     def _select(self, n_nodes: int) -> Nodes | None:
         leaf_size, pod_size = self._blocks
@@ -90,6 +92,8 @@ class FullestLeaf(TopologyAware):
             pods[np.arange(len(pods)) != fits[0]] = 0
         else:
             pods[self._wired_pod | self._held_pod] = 0
+            if self.t3_whole:
+                usable[usable < leaf_size] = 0
             if pods.sum() < n_nodes:
                 return None
         leaves = np.flatnonzero(usable)
@@ -97,8 +101,19 @@ class FullestLeaf(TopologyAware):
         return fill(leaves, usable, self._free, leaf_size, n_nodes)
 
 
+class WholeLeavesOverPods(FullestLeaf):
+    """The same, with T3 jobs on wholly free leaves.
+
+    The topology-aware paper, III-B, rule 3: "using all nodes in all switches of one or several
+    pods".
+    """
+
+    name = "ta-t3-whole-leaves"
+    t3_whole = True
+
+
 VARIANTS: dict[str, Callable[[Topology, np.random.Generator], Policy]] = {
-    policy.name: policy for policy in (OneTypeALeaf, WholeLeaves, FullestLeaf)
+    policy.name: policy for policy in (OneTypeALeaf, WholeLeaves, FullestLeaf, WholeLeavesOverPods)
 }
 
 

@@ -32,7 +32,8 @@ from netsim.traffic import Program, combine
 from patterns.mapping import in_order
 
 FUNCTION = "experiments.papers.interference_point:run_point"
-BUFFER_PACKETS = 8
+PACKET_BYTES = 16384
+BUFFER_PACKETS = 4
 
 Rows = list[dict[str, object]]
 Nodes = NDArray[np.int32]
@@ -45,10 +46,11 @@ def make_point(
     workload: int,
     seed: int,
     routing: str = "d-mod-k",
-    packet_bytes: int = 16384,
+    packet_bytes: int = PACKET_BYTES,
     buffer_packets: int = BUFFER_PACKETS,
-    rounds: float = 5.0,
+    rounds: float = 6.0,
     packets: bool = True,
+    alone: bool = False,
 ) -> Point:
     """A point's config.
 
@@ -64,7 +66,9 @@ def make_point(
     rounds : float
         Simulated time, in iterations that the longest job would make alone at full bandwidth.
     packets : bool
-        False: the flow level alone.
+        False: the flow level only.
+    alone : bool
+        Whether each job has the machine to itself, on the same nodes.
     """
     return {
         "experiment": "interference",
@@ -75,6 +79,7 @@ def make_point(
         "buffer_packets": buffer_packets,
         "rounds": float(rounds),
         "packets": packets,
+        "alone": alone,
         "draws": {"seed": seed, "workload": workload},
     }
 
@@ -100,7 +105,13 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     placed = place(topology, case, jobs, isolated, name, point_rng(draws, name))
     quiet = loads_of(routing, case, jobs, [p.nodes for p in isolated], draws)
     here = quiet if name == "ta" else loads_of(routing, case, jobs, placed, draws)
-    stretch = flow_stretches(topology.link_bandwidth_Bps, here)
+    together = list(range(len(jobs)))
+    runs = [[i] for i in together] if config["alone"] else [together]
+    stretch = [
+        found
+        for run in runs
+        for found in flow_stretches(topology.link_bandwidth_Bps, [here[i] for i in run])
+    ]
     horizon_s = config["rounds"] * max(load.isolated_bound_s for load in quiet)
     timed = [Timing(float("nan"), 0)] * len(jobs)
     hops = 0
@@ -112,14 +123,17 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
         fraction, compute_s = case.communication_fraction, np.zeros(len(jobs))
         if fraction < 1:
             ta = [placement.nodes for placement in isolated]
-            alone, hops = run_loops(
-                routing, case, jobs, ta, packets, horizon_s, compute_s, draws
+            steady, hops = run_loops(
+                routing, case, jobs, ta, packets, horizon_s, compute_s, draws, together
             )
-            compute_s = np.array([t.time_s for t in alone]) * (1 - fraction) / fraction
-        timed, more = run_loops(
-            routing, case, jobs, placed, packets, horizon_s / fraction, compute_s, draws
-        )
-        hops += more
+            compute_s = np.array([t.time_s for t in steady]) * (1 - fraction) / fraction
+        timed = []
+        for run in runs:
+            found, more = run_loops(
+                routing, case, jobs, placed, packets, horizon_s / fraction, compute_s, draws, run
+            )
+            timed += found
+            hops += more
     head = {
         "case": case.name,
         "workload": config["draws"]["workload"],
@@ -129,7 +143,11 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
         "large_bytes": case.large_bytes,
         "packet_bytes": config["packet_bytes"],
         "law": case.law,
+        "exchange": case.exchange,
+        "least_degree": case.degrees[0],
         "communication_fraction": case.communication_fraction,
+        "buffer_packets": config["buffer_packets"],
+        "alone": config["alone"],
     }
     rows: Rows = [
         {
@@ -214,35 +232,37 @@ def run_loops(
     horizon_s: float,
     compute_s: NDArray[np.float64],
     draws: Mapping[str, object],
+    running: Sequence[int],
 ) -> tuple[list[Timing], int]:
-    """Let all jobs repeat their iterations until the horizon, and time the complete ones.
+    """Let jobs repeat their iterations until the horizon, and time the complete ones.
 
     An iteration is complete when its last message has arrived. A job that computes starts
-    at a random moment of its first iteration, so that jobs do not compute in step. The horizon is
-    doubled until every job has completed an iteration.
+    at a random moment of its first iteration, so that jobs do not compute in step. The horizon
+    is doubled until every job has completed an iteration.
 
     Parameters
     ----------
     compute_s : (n_jobs,) float64
         Before the sends of each iteration, on all ranks.
+    running : sequence of int
+        Jobs that are there; the others' nodes are quiet.
 
     Returns
     -------
     list of Timing, int
-        One a job; packet hops.
+        One a running job; packet hops.
     """
-    rng = point_rng(draws, "start")
-    start_s = np.round(rng.random(len(jobs)) * compute_s, 6)
+    start_s = np.round(point_rng(draws, "start").random(len(jobs)) * compute_s, 6)[running]
+    pause_s = np.round(compute_s, 6)[running]
+    ranks = [in_order(placed[i], case.ranks_per_node) for i in running]
+    once = [_program(case, i, jobs[i], 1, draws) for i in running]
+    least_s = [_node_bound(routing, p, nodes) for p, nodes in zip(once, ranks, strict=True)]
     while True:
-        counts, programs = [], []
-        for i, (job, nodes) in enumerate(zip(jobs, placed, strict=True)):
-            once = _program(case, i, job, 1, draws)
-            least_s = _node_bound(routing, once, in_order(nodes, case.ranks_per_node))
-            count = int(np.ceil((horizon_s - start_s[i]) / (least_s + compute_s[i]))) + 1
-            program = _program(case, i, job, count, draws)
-            counts.append(count)
-            programs.append(_with_compute(program, count, float(np.round(compute_s[i], 6))))
-        ranks = [in_order(nodes, case.ranks_per_node) for nodes in placed]
+        counts = np.ceil((horizon_s - start_s) / (np.array(least_s) + pause_s)).astype(int) + 1
+        programs = [
+            _with_compute(_program(case, i, jobs[i], int(count), draws), int(count), float(pause))
+            for i, count, pause in zip(running, counts, pause_s, strict=True)
+        ]
         result = simulate_packets(
             routing,
             combine(programs, ranks, start_s.tolist()),
@@ -250,7 +270,7 @@ def run_loops(
             point_rng(draws, "routing"),
             until_s=horizon_s,
         )
-        timed = _timings(programs, counts, result.message_finish_ps, start_s)
+        timed = _timings(programs, counts.tolist(), result.message_finish_ps, start_s)
         if all(t.iterations for t in timed):
             return timed, result.packet_hops
         horizon_s *= 2

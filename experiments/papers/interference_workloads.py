@@ -50,6 +50,10 @@ class Case:
         A message of stencil and pairs; of mesh and sub-communicator all-to-all.
     dimensions : tuple of int
         Of the sub-communicator all-to-all (0, 1, 2 for x, y, z).
+    exchange : str
+        Order of its messages (`patterns.exchange.ORDERS`).
+    degrees : (int, int)
+        Of the mesh: from the first up to below the second; always the first if they are equal.
     law : str
         Of sizes: powers of two alike, or evenly, or evenly in the logarithm.
     communication_fraction : float
@@ -65,17 +69,21 @@ class Case:
     large_bytes: int
     small_bytes: int
     dimensions: tuple[int, ...]
+    exchange: str = "pairwise"
+    degrees: tuple[int, int] = (6, 12)
     law: str = "powers"
     communication_fraction: float = 1.0
 
     def config(self) -> dict[str, object]:
         """All fields, for a point."""
-        return {**asdict(self), "dimensions": list(self.dimensions)}
+        lists = {"dimensions": list(self.dimensions), "degrees": list(self.degrees)}
+        return {**asdict(self), **lists}
 
 
 def case_of(config: Mapping[str, Any]) -> Case:
     """The case of a point's config."""
-    return Case(**{**config, "dimensions": tuple(config["dimensions"])})
+    tuples = {key: tuple(config[key]) for key in ("dimensions", "degrees")}
+    return Case(**{**config, **tuples})
 
 
 @dataclass(frozen=True)
@@ -209,6 +217,11 @@ def communication(case: Case, job: Job, iterations: int = 1) -> Communication:
     """What a job sends."""
     if job.pattern == "sub-a2a":
         sizes = [case.small_bytes if dim in case.dimensions else 0 for dim in range(3)]
-        return Communication("sub-a2a", case.small_bytes, iterations, {"dimension_bytes": sizes})
+        own: dict[str, object] = {"dimension_bytes": sizes, "order": case.exchange}
+    elif job.pattern == "unstructured-mesh":
+        own = {"min_degree": case.degrees[0], "max_degree": case.degrees[1]}
+    else:
+        own = {}
     large = job.pattern in ("stencil4d", "pairs")
-    return Communication(job.pattern, case.large_bytes if large else case.small_bytes, iterations)
+    size = case.large_bytes if large else case.small_bytes
+    return Communication(job.pattern, size, iterations, own)

@@ -1,0 +1,290 @@
+"""Pollard et al., section V-B: jobs in isolated partitions against jobs that share links."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from experiments.papers import interference_printed as printed
+from experiments.papers.bootstrap import Interval, bootstrap_ratio
+from experiments.papers.fattree_common import groups
+from experiments.papers.interference_point import FUNCTION, PACKET_BYTES, make_point
+from experiments.papers.interference_workloads import Case
+from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.points import point_rng
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+# The suite's scripts for the simulator have messages of 10 MiB and 1 MiB, its job script for a
+# machine 2 MiB and 1 MiB. Here both are cut alike; so are packets and buffers, which keeps
+# the packets of a message far fewer than they were.
+SIMULATED = Case("10648", 44, 22, 512, 4096, 4, 10 * PACKET_BYTES, PACKET_BYTES, (1, 2))
+CAB = Case("cab 4-512", 36, 4, 4, 512, 16, 8 * PACKET_BYTES, 4 * PACKET_BYTES, (0, 1, 2))
+CAB_SMALL = dataclasses.replace(CAB, name="cab 4-128", largest=128)
+CAB_PART = dataclasses.replace(CAB_SMALL, name="cab 4-128, 30 %", communication_fraction=0.3)
+OBLIVIOUS = ("random", "aged")
+"""Placements that stand for the topology-oblivious policy; the paper names none."""
+ROUTING = "d-mod-k"
+RULE = "within 15 %"
+TOLERANCE = 0.15
+WHERE = "V-B"
+SETTINGS = ("ranks_per_node", "large_bytes", "packet_bytes", "buffer_packets", "law")
+SETTINGS = (*SETTINGS, "exchange", "least_degree", "communication_fraction", "routing")
+SAME_JOB = ("case", "workload", "job", *SETTINGS)
+
+
+def quick(case: Case) -> Case:
+    """The case on a tree of 128 nodes."""
+    return dataclasses.replace(
+        case,
+        radix=8,
+        pods=8,
+        smallest=max(2, case.smallest // 32),
+        largest=32,
+        ranks_per_node=min(4, case.ranks_per_node),
+    )
+
+
+def variants(
+    case: Case, placement: str, routing: str, n_workloads: int, seed: int, **choices: float
+) -> list[Point]:
+    """Workloads of a case in one placement."""
+    return [
+        make_point(case, placement, routing=routing, workload=w, seed=seed, **choices)  # type: ignore[arg-type]
+        for w in range(n_workloads)
+    ]
+
+
+def case_points(cases: Sequence[Case], options: Options) -> list[Point]:
+    """Every case under TA and under each reading of topology-oblivious."""
+    n_workloads = 3 if options.quick else printed.N_WORKLOADS
+    points = []
+    for case in (quick(c) if options.quick else c for c in cases):
+        for placement in ("ta", *OBLIVIOUS):
+            points += variants(case, placement, ROUTING, n_workloads, options.seed)
+    return points
+
+
+def simulated_points(options: Options) -> list[Point]:
+    """10,648 nodes."""
+    return case_points((SIMULATED,), options)
+
+
+def cab_points(options: Options) -> list[Point]:
+    """1296 nodes: two ranges of sizes, and 30 % communication."""
+    return case_points((CAB, CAB_SMALL, CAB_PART), options)
+
+
+def against_ta(jobs: pd.DataFrame, same: Sequence[str] = SAME_JOB) -> pd.DataFrame:
+    """Jobs in other placements with TA's columns as ``ta_...`` and speed-ups.
+
+    Returns
+    -------
+    DataFrame
+        ``speedup`` in packets; ``flow_speedup`` at flow level, of the communication alone.
+    """
+    keys = list(same)
+    ta = jobs[(jobs["placement"] == "ta") & ~jobs["alone"]]
+    ta = ta[[*keys, "time_s", "bound_s", "stretch"]].rename(
+        columns={"time_s": "ta_time_s", "bound_s": "ta_bound_s", "stretch": "ta_stretch"}
+    )
+    both = jobs.merge(ta, on=keys, how="inner", validate="many_to_one")
+    flow = both["bound_s"] * both["stretch"] / (both["ta_bound_s"] * both["ta_stretch"])
+    return both.assign(speedup=both["time_s"] / both["ta_time_s"], flow_speedup=flow)
+
+
+def mean_of_jobs(part: pd.DataFrame, column: str, options: Options) -> Interval:
+    """Mean over jobs; the interval draws whole workloads."""
+    sums = part.groupby("workload")[column].agg(["sum", "count"])
+    rng = point_rng({"seed": options.seed, "column": column}, "bootstrap")
+    return bootstrap_ratio(sums["sum"].to_numpy(), sums["count"].to_numpy(), rng)
+
+
+def speedup_table(both: pd.DataFrame, options: Options) -> pd.DataFrame:
+    """Mean speed-ups by case, placement, routing and pattern, the paper's beside them."""
+    import pandas as pd
+
+    rows = []
+    for (case, placement, routing), part in groups(both, "case", "placement", "routing"):
+        if placement == "ta":
+            continue
+        for pattern in (*printed.PATTERNS, printed.ALL):
+            mine = part if pattern == printed.ALL else part[part["pattern"] == pattern]
+            if not len(mine):
+                continue
+            packets = mean_of_jobs(mine, "speedup", options)
+            rows.append(
+                {
+                    "case": case,
+                    "placement": placement,
+                    "routing": routing,
+                    "pattern": pattern,
+                    "jobs": len(mine),
+                    "paper": printed.SPEEDUPS[case].get(pattern),
+                    "packets": packets.value,
+                    "low": packets.low,
+                    "high": packets.high,
+                    "flow": float(mine["flow_speedup"].mean()),
+                    "least": float(mine["speedup"].min()),
+                    "most": float(mine["speedup"].max()),
+                    "slower_under_ta_percent": 100 * float((mine["speedup"] < 0.995).mean()),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Speed-ups beside the paper's, jobs a workload, and that TA's jobs share no link."""
+    jobs, runs = frames["jobs"], frames["runs"]
+    table = speedup_table(against_ta(jobs), options)
+    claims = []
+    for row in table.to_dict("records"):
+        paper = row["paper"]
+        if paper is None or paper != paper:
+            continue
+        claims.append(
+            Claim(
+                f"{row['case']}, {row['pattern']}: mean speed-up of jobs under TA",
+                WHERE,
+                abs(row["packets"] / paper - 1) <= TOLERANCE,
+                RULE,
+                f"{row['placement']}, {row['routing']}",
+                paper,
+                row["packets"],
+                row["low"],
+                row["high"],
+            )
+        )
+    for (case,), part in groups(runs[runs["placement"] == "ta"], "case"):
+        claims.append(
+            Claim(
+                f"{case}: links that two jobs could share under TA",
+                "III-B",
+                bool((part["shared_links"] == 0).all()),
+                "none",
+                "",
+                0.0,
+                float(part["shared_links"].max()),
+            )
+        )
+        typical = printed.JOBS[case]
+        if typical is not None and not options.quick:
+            ours = float(part.drop_duplicates("workload")["jobs"].mean())
+            claims.append(
+                Claim(
+                    f"{case}: jobs of a workload",
+                    WHERE,
+                    abs(ours / typical - 1) <= 0.25,
+                    "within 25 %",
+                    "",
+                    float(typical),
+                    ours,
+                )
+            )
+    claims += fraction_claims(table)
+    return Analysis(
+        claims_frame(claims),
+        {"speedups": table, "runs": runs},
+        (
+            "the paper names no topology-oblivious placement: random nodes, and lowest free nodes"
+            " of a machine in use (aged), are two readings",
+        ),
+    )
+
+
+def with_computing(speedup: float, communication_fraction: float) -> float:
+    """Speed-up of a job that communicates for this share of its time under TA.
+
+    ``1 / ((1 - f) + f / s)`` with f the share in the *slower* run; of the share f under TA,
+    which is what the paper gives, that is ``(1 - f) + f s``.
+    """
+    return 1 - communication_fraction + communication_fraction * speedup
+
+
+def fraction_claims(table: pd.DataFrame) -> list[Claim]:
+    """The case of 30 % communication against what follows from full communication."""
+    claims = []
+    chosen = table[table["pattern"] == printed.ALL].set_index(["case", "placement", "routing"])
+    fraction = CAB_PART.communication_fraction
+    for key in chosen.index:
+        full = (CAB_SMALL.name, *key[1:])
+        if key[0] != CAB_PART.name or full not in chosen.index:
+            continue
+        claims.append(
+            Claim(
+                "cab 4-128: speed-up with 30 % communication from that with 100 % by (1 - f) + f s",
+                WHERE,
+                abs(chosen.loc[key, "packets"] / chosen.loc[full, "packets"]) <= 1,
+                "what is measured is not above what follows",
+                f"{key[1]}, {key[2]}",
+                printed.SPEEDUPS[CAB_PART.name][printed.ALL],
+                with_computing(float(chosen.loc[full, "packets"]), fraction),
+            )
+        )
+    return claims
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """Bars by pattern, one panel a case: the paper, packets by placement, flows as dots."""
+    import numpy as np
+
+    from experiments.figures.style import INK, colour, grid, new_figure
+
+    table = analysis.tables["speedups"]
+    cases = list(dict.fromkeys(table["case"]))
+    series = [p for p in OBLIVIOUS if p in set(table["placement"])]
+    names = [*printed.PATTERNS, printed.ALL]
+    figure, axes = new_figure(8.0, 0.6 + 2.7 * len(cases), len(cases), 1)
+    width = 0.84 / (len(series) + 1)
+    for axis, case in zip(axes, cases, strict=True):
+        paper = printed.SPEEDUPS[case]
+        x = np.arange(len(names)) - len(series) / 2 * width
+        heights = [paper.get(name, np.nan) for name in names]
+        axis.bar(x, heights, width * 0.92, color="#8b949e", label="paper")
+        for i, placement in enumerate(series):
+            mine = table[(table["case"] == case) & (table["placement"] == placement)]
+            mine = mine.set_index("pattern").reindex(names)
+            x = np.arange(len(names)) + (i + 1 - len(series) / 2) * width
+            value = mine["packets"].to_numpy(dtype=float)
+            error = np.vstack([value - mine["low"], mine["high"] - value]).astype(float)
+            axis.bar(
+                x,
+                value,
+                width * 0.92,
+                yerr=np.maximum(np.nan_to_num(error), 0),
+                color=colour(i),
+                label=f"packets, {placement}",
+                error_kw={"elinewidth": 1.0, "ecolor": INK, "capsize": 2.0},
+            )
+            if case != CAB_PART.name:
+                axis.plot(x, mine["flow"], "o", color=INK, ms=3.5, mfc="white", label="flow level" if i == 0 else None)
+        axis.axhline(1.0, color=INK, lw=1.0)
+        axis.set_xticks(range(len(names)), names)
+        axis.set_ylabel("speed-up under TA")
+        axis.set_title(case if case.startswith("cab") else f"{case} nodes")
+        axis.set_ylim(0.5, None)
+        grid(axis)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=5, frameon=False, fontsize=8)
+    return figure
+
+
+SIMULATED_FIGURE = PaperFigure(
+    "interference-10648",
+    "isolated against shared, simulated workloads on 10,648 nodes",
+    FUNCTION,
+    simulated_points,
+    analyse,
+    draw,
+)
+CAB_FIGURE = PaperFigure(
+    "interference-cab",
+    "isolated against shared, as measured on Cab",
+    FUNCTION,
+    cab_points,
+    analyse,
+    draw,
+)

@@ -106,11 +106,11 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     quiet = loads_of(routing, case, jobs, [p.nodes for p in isolated], draws)
     here = quiet if name == "ta" else loads_of(routing, case, jobs, placed, draws)
     together = list(range(len(jobs)))
-    runs = [[i] for i in together] if config["alone"] else [together]
+    crowds = [[i] for i in together] if config["alone"] else [together]
     stretch = [
         found
-        for run in runs
-        for found in flow_stretches(topology.link_bandwidth_Bps, [here[i] for i in run])
+        for crowd in crowds
+        for found in flow_stretches(topology.link_bandwidth_Bps, [here[i] for i in crowd])
     ]
     horizon_s = config["rounds"] * max(load.isolated_bound_s for load in quiet)
     timed = [Timing(float("nan"), 0)] * len(jobs)
@@ -128,9 +128,9 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
             )
             compute_s = np.array([t.time_s for t in steady]) * (1 - fraction) / fraction
         timed = []
-        for run in runs:
+        for crowd in crowds:
             found, more = run_loops(
-                routing, case, jobs, placed, packets, horizon_s / fraction, compute_s, draws, run
+                routing, case, jobs, placed, packets, horizon_s / fraction, compute_s, draws, crowd
             )
             timed += found
             hops += more
@@ -173,9 +173,7 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     return {"jobs": rows, "runs": [run]}
 
 
-def _program(
-    case: Case, i: int, job: Job, iterations: int, draws: Mapping[str, object]
-) -> Program:
+def _program(case: Case, i: int, job: Job, iterations: int, draws: Mapping[str, object]) -> Program:
     """The same ranks talk to each other in every placement, whatever comes before this job."""
     rng = point_rng({**draws, "job": i}, "pattern")
     n_ranks = job.n_nodes * case.ranks_per_node

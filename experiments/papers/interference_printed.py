@@ -1,4 +1,4 @@
-"""What Pollard et al. (SC 2018, section V-B) print of jobs side by side, and what they leave open."""
+"""What Pollard et al. (SC 2018, section V-B) print of jobs side by side."""
 
 from __future__ import annotations
 

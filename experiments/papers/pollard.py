@@ -9,8 +9,8 @@ pod, and Theta on 4394 nodes, stand in and are named so.
 from __future__ import annotations
 
 from experiments.papers.fattree_common import check
-from experiments.papers.paper import Paper
 from experiments.papers.interference import INTERFERENCE
+from experiments.papers.paper import Paper
 from experiments.papers.pollard_figures import FIG7, FIG8, FIG9, FIG10, TABLE1
 
 PAPER = Paper(

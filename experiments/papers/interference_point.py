@@ -33,7 +33,8 @@ from patterns.mapping import in_order
 
 FUNCTION = "experiments.papers.interference_point:run_point"
 PACKET_BYTES = 16384
-BUFFER_PACKETS = 4
+BUFFER_PACKETS = 2
+ROUNDS = 6.0
 
 Rows = list[dict[str, object]]
 Nodes = NDArray[np.int32]
@@ -48,7 +49,7 @@ def make_point(
     routing: str = "d-mod-k",
     packet_bytes: int = PACKET_BYTES,
     buffer_packets: int = BUFFER_PACKETS,
-    rounds: float = 6.0,
+    rounds: float = ROUNDS,
     packets: bool = True,
     alone: bool = False,
 ) -> Point:

@@ -23,6 +23,7 @@ from experiments.papers.interference_figures import (
     with_computing,
 )
 from experiments.papers.interference_point import (
+    flow_finishes,
     flow_stretches,
     loads_of,
     make_point,
@@ -78,7 +79,7 @@ def test_under_ta_a_job_takes_the_same_time_alone_and_together(workload):
 
 def test_ta_shares_no_link_and_random_nodes_do():
     runs = [
-        run_point(make_point(SMALL, name, workload=1, seed=3, packets=False))["runs"][0]
+        run_point(make_point(SMALL, name, workload=1, seed=3, judge="bundles"))["runs"][0]
         for name in ("ta", "random")
     ]
     assert runs[0]["shared_links"] == 0 < runs[1]["shared_links"]
@@ -110,6 +111,11 @@ def test_two_streams_over_one_up_link_take_twice_as_long():
     topology = machine(case.radix, case.pods)
     loads = loads_of(make_routing(topology, "d-mod-k"), case, jobs, nodes, DRAWS)
     assert flow_stretches(topology.link_bandwidth_Bps, loads) == pytest.approx([2.0, 2.0])
+    alone_s = [load.isolated_bound_s for load in loads]
+    finish_s = flow_finishes(
+        make_routing(topology, "d-mod-k"), case, jobs, nodes, alone_s, DRAWS, [0, 1]
+    )
+    assert finish_s == pytest.approx([2 * t for t in alone_s])
 
 
 def test_adaptive_routing_parts_the_two_streams():
@@ -194,6 +200,8 @@ def test_sizes_stay_in_the_range(law):
 def test_unknown_names_are_refused():
     with pytest.raises(NetcosimError, match="law"):
         draw_size(dataclasses.replace(SMALL, law="even-ish"), np.random.default_rng(1))
+    with pytest.raises(NetcosimError, match="judge"):
+        run_point(make_point(SMALL, "ta", workload=0, seed=1, judge="luck"))
     with pytest.raises(NetcosimError, match="placement"):
         run_point(make_point(SMALL, "somewhere", workload=0, seed=1))
 
@@ -282,9 +290,12 @@ def test_variants_are_told_apart_by_their_columns():
     """Each variant of the quick figure finds its own jobs, and no job of another."""
     made = {point_key(p): p for p in points(Options(scale="quick"))}
     jobs = pd.DataFrame(
-        [row for p in made.values() for row in run_point({**p, "packets": False})["jobs"]]
+        [
+            {**row, "judge": p["judge"], "time_s": 1.0}
+            for p in made.values()
+            for row in run_point({**p, "judge": "bundles"})["jobs"]
+        ]
     )
-    jobs["time_s"] = 1.0
     table = variant_table(jobs, Options(scale="quick"))
     whole = table[table["pattern"] == "all"]
     n_jobs = dict(

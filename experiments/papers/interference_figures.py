@@ -34,7 +34,7 @@ TOLERANCE = 0.15
 WHERE = "V-B"
 SETTINGS = [
     *("ranks_per_node", "large_bytes", "packet_bytes", "buffer_packets", "law"),
-    *("exchange", "least_degree", "communication_fraction", "routing"),
+    *("exchange", "least_degree", "communication_fraction", "routing", "judge"),
 ]
 SAME_JOB = ("case", "workload", "job", *SETTINGS)
 """Columns by which a job is the same in two placements."""

@@ -22,8 +22,10 @@ from experiments.papers.interference_workloads import (
 )
 from experiments.papers.paper import Point
 from experiments.points import point_rng
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
 from netsim.flow.bundles import BundleNetwork, JobLoad, job_link_load
+from netsim.flow.incidence import flow_paths
+from netsim.flow.maxmin import flow_finish_times
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.base import Routing
@@ -35,6 +37,12 @@ FUNCTION = "experiments.papers.interference_point:run_point"
 PACKET_BYTES = 16384
 BUFFER_PACKETS = 2
 ROUNDS = 6.0
+JUDGES: dict[str, str] = {
+    "packets": "loops of iterations, packet by packet",
+    "flows": "one iteration at max-min fair rates of all messages, to each job's last finish",
+    "bundles": "nothing but the stretch of whole jobs, which all points have",
+}
+"""What gives ``time_s``."""
 
 Rows = list[dict[str, object]]
 Nodes = NDArray[np.int32]
@@ -50,7 +58,7 @@ def make_point(
     packet_bytes: int = PACKET_BYTES,
     buffer_packets: int = BUFFER_PACKETS,
     rounds: float = ROUNDS,
-    packets: bool = True,
+    judge: str = "packets",
     alone: bool = False,
 ) -> Point:
     """A point's config.
@@ -66,8 +74,8 @@ def make_point(
     packet_bytes, buffer_packets : int
     rounds : float
         Simulated time, in iterations that the longest job would make alone at full bandwidth.
-    packets : bool
-        False: the flow level only.
+    judge : str
+        One of `JUDGES`.
     alone : bool
         Whether each job has the machine to itself, on the same nodes.
     """
@@ -79,7 +87,7 @@ def make_point(
         "packet_bytes": packet_bytes,
         "buffer_packets": buffer_packets,
         "rounds": float(rounds),
-        "packets": packets,
+        "judge": judge,
         "alone": alone,
         "draws": {"seed": seed, "workload": workload},
     }
@@ -91,8 +99,8 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     Returns
     -------
     dict
-        "jobs": a row a job: ``time_s`` of an iteration in packets (nan if not asked for),
-        the ``iterations`` that were timed, ``bound_s`` and ``stretch`` at flow level.
+        "jobs": a row a job: ``time_s`` of an iteration by the judge (nan for bundles),
+        the ``iterations`` that were timed, ``bound_s`` and ``stretch`` of whole jobs.
         "runs": a row: jobs, allocated nodes, links of TA's placements that two could share
         (none), packet hops.
     """
@@ -116,7 +124,17 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     horizon_s = config["rounds"] * max(load.isolated_bound_s for load in quiet)
     timed = [Timing(float("nan"), 0)] * len(jobs)
     hops = 0
-    if config["packets"]:
+    if config["judge"] not in JUDGES:
+        raise unknown_name("judge", config["judge"], JUDGES)
+    if config["judge"] == "flows":
+        bound_s = [load.isolated_bound_s for load in quiet]
+        finish_s = [
+            found
+            for crowd in crowds
+            for found in flow_finishes(routing, case, jobs, placed, bound_s, draws, crowd)
+        ]
+        timed = [Timing(found, 1) for found in finish_s]
+    if config["judge"] == "packets":
         packets = PacketConfig(
             packet_bytes=config["packet_bytes"],
             buffer_bytes=config["buffer_packets"] * config["packet_bytes"],
@@ -144,6 +162,7 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
         "large_bytes": case.large_bytes,
         "packet_bytes": config["packet_bytes"],
         "law": case.law,
+        "judge": config["judge"],
         "exchange": case.exchange,
         "least_degree": case.degrees[0],
         "communication_fraction": case.communication_fraction,
@@ -213,6 +232,49 @@ def flow_stretches(bandwidth_Bps: NDArray[np.int64], loads: Sequence[JobLoad]) -
         [],
     )
     return [flows.stretch(i) for i in range(len(loads))]
+
+
+def flow_finishes(
+    routing: Routing,
+    case: Case,
+    jobs: Sequence[Job],
+    placed: Sequence[Nodes],
+    bound_s: Sequence[float],
+    draws: Mapping[str, object],
+    running: Sequence[int],
+) -> list[float]:
+    """Last finish of each job's messages, all sent at once, at max-min fair rates.
+
+    So that no job ends early and leaves the links to others, messages are stretched or cut
+    until every job has a bound of one second; its time is then multiplied by its own
+    bound. Messages between two nodes are one flow. Steps of a pattern are not kept.
+
+    Parameters
+    ----------
+    bound_s : sequence of float
+        Of each job (`JobLoad.isolated_bound_s`) under TA.
+    running : sequence of int
+    """
+    ends, n_bytes, owner = [], [], []
+    n_nodes = routing.topology.n_nodes
+    for i in running:
+        program = _program(case, i, jobs[i], 1, draws)
+        node = in_order(placed[i], case.ranks_per_node).astype(np.int64)
+        src, dst = node[program.send_src()], node[program.send_dst]
+        away = src != dst
+        pair, index = np.unique(src[away] * n_nodes + dst[away], return_inverse=True)
+        ends.append(pair)
+        n_bytes.append(np.bincount(index.ravel(), program.send_bytes[away]) / bound_s[i])
+        owner.append(np.full(len(pair), i))
+    pair = np.concatenate(ends)
+    finish_s = flow_finish_times(
+        flow_paths(routing, pair // n_nodes, pair % n_nodes),
+        np.concatenate(n_bytes),
+        routing.topology.link_bandwidth_Bps,
+    )
+    last = np.zeros(len(jobs))
+    np.maximum.at(last, np.concatenate(owner), finish_s)
+    return [float(last[i] * bound_s[i]) for i in running]
 
 
 class Timing(NamedTuple):

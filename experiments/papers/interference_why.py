@@ -83,6 +83,7 @@ VARIANTS = (
     Variant("random nodes in random order", placement="random-order"),
     Variant("first fit, aged machine", placement="aged"),
     Variant("first fit, empty machine", placement="first-fit"),
+    Variant("messages as flows", choices={"judge": "flows"}, cases=(CAB_SMALL.name,)),
     Variant(ALONE, choices={"alone": True}),
 )
 
@@ -113,6 +114,7 @@ def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case) -> pd.DataFrame:
         "case": case.name,
         "ranks_per_node": changed.ranks_per_node,
         "large_bytes": changed.large_bytes,
+        "judge": variant.choices.get("judge", "packets"),
         "law": changed.law,
         "communication_fraction": changed.communication_fraction,
         "exchange": changed.exchange,

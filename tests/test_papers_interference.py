@@ -275,7 +275,7 @@ def test_full_scale_is_the_papers_machine_and_every_point_is_one():
     machines = {(p["case"]["radix"], p["case"]["pods"]) for p in simulated}
     assert machines == {(44, 22)}
     assert machine(44, 22).n_nodes == 10648
-    assert len({p["draws"]["workload"] for p in simulated}) == printed.N_WORKLOADS
+    assert len({p["draws"]["workload"] for p in simulated}) == 15
     for name in ("interference-10648", "interference-cab"):
         keys = [point_key(p) for p in PAPER.figures[name].points(Options())]
         assert len(set(keys)) == len(keys)

@@ -40,5 +40,3 @@ MAXIMA = {
 """Largest speed-ups of single jobs, where the text tells them."""
 JOBS = {"10648": None, "cab 4-512": 20, "cab 4-128": 36, "cab 4-128, 30 %": 36}
 """Jobs of a typical workload; None: not told."""
-N_WORKLOADS = 15
-"""Of the simulation; for Cab the paper does not say."""

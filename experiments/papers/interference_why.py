@@ -15,8 +15,8 @@ from experiments.papers.interference_figures import (
     WHERE,
     against_ta,
     mean_of_jobs,
+    point_of,
     quick,
-    variants,
 )
 from experiments.papers.interference_point import BUFFER_PACKETS, FUNCTION, PACKET_BYTES
 from experiments.papers.interference_workloads import Case
@@ -89,22 +89,18 @@ VARIANTS = (
 
 
 def points(options: Options) -> list[Point]:
-    """Every variant of two cases, under TA and in its placement."""
-    made: list[Point] = []
-    for whole in (SIMULATED, CAB_SMALL):
-        case = quick(whole) if options.quick else whole
-        for variant in (v for v in VARIANTS if case.name in v.cases):
-            changed = variant.change(case)
-            choices = {"routing": "d-mod-k", **variant.choices}
-            for placement in ("ta", variant.placement):
-                made += variants(
-                    changed,
-                    placement,
-                    n_workloads=1 if options.quick else N_WORKLOADS[case.name],
-                    seed=options.seed,
-                    **choices,  # type: ignore[arg-type]
-                )
-    return made
+    """Every variant of two cases, under TA and in its placement, workload by workload."""
+    cases = [quick(case) if options.quick else case for case in (SIMULATED, CAB_SMALL)]
+    n_workloads = {case.name: 1 if options.quick else N_WORKLOADS[case.name] for case in cases}
+    return [
+        point_of(variant.change(case), placement, workload, options, **variant.choices)
+        for workload in range(max(n_workloads.values()))
+        for case in cases
+        if workload < n_workloads[case.name]
+        for variant in VARIANTS
+        if case.name in variant.cases
+        for placement in ("ta", variant.placement)
+    ]
 
 
 def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case) -> pd.DataFrame:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-N_WORKLOADS = {SIMULATED.name: 2, CAB_SMALL.name: 3}
+N_WORKLOADS = {SIMULATED.name: 1, CAB_SMALL.name: 2}
 PACKET_TOLERANCE = 0.05
 
 

@@ -18,6 +18,7 @@ from experiments.papers.interference_figures import (
     against_ta,
     analyse,
     case_points,
+    near,
     quick,
     speedup_table,
     with_computing,
@@ -245,7 +246,7 @@ def test_speed_ups_are_means_over_jobs_of_the_ratio_to_ta():
     runs = runs.assign(jobs=[18, 24], shared_links=0)
     claims = analyse({"jobs": jobs, "runs": runs}, Options()).claims.set_index("claim")
     row = claims.loc[f"{CAB.name}, pairs: mean speed-up of jobs under TA"]
-    assert (row["paper"], row["ours"], row["verdict"]) == (1.10, 1.0, "holds")
+    assert (row["paper"], row["ours"], row["verdict"]) == (1.10, 1.0, "differs")
     assert claims.loc[f"{CAB.name}: jobs of a workload", "ours"] == 21.0
 
 
@@ -268,6 +269,12 @@ def test_the_gain_that_thirty_percent_gives_is_compared_with_the_gain_that_follo
     assert gain["ours"] == pytest.approx(0.15 / 0.3)
     assert gain["paper"] == pytest.approx(0.08 / (0.3 * 0.35))
     assert gain["verdict"] == "holds"
+
+
+def test_near_is_a_matter_of_the_gain():
+    assert near(1.46, 1.58)
+    assert not near(1.02, 1.08)
+    assert not near(1.23, 1.68)
 
 
 def test_full_scale_is_the_papers_machine_and_every_point_is_one():

@@ -10,11 +10,13 @@ from experiments.papers import interference_printed as printed
 from experiments.papers.fattree_common import groups
 from experiments.papers.interference_figures import (
     CAB_SMALL,
+    RULE,
     SAME_JOB,
     SIMULATED,
     WHERE,
     against_ta,
     mean_of_jobs,
+    near,
     point_of,
     quick,
 )
@@ -203,8 +205,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
                 Claim(
                     f"{case}: mean speed-up of all jobs",
                     WHERE,
-                    abs(value / paper - 1) <= 0.15,
-                    "within 15 %",
+                    near(value, paper),
+                    RULE,
                     str(variant),
                     paper,
                     value,

@@ -97,8 +97,19 @@ def instantaneous_table(result: QueueResult, *, requested: bool = True) -> dict[
         By `UTILISATION_RANGES`; a boundary belongs to the higher range, 60 % to the lowest.
     """
     _, busy = result.busy_nodes(requested=requested)
-    percent = 100 * busy  # compared with percent of the machine in whole nodes: no rounding
-    n = result.machine_nodes
+    return range_counts(busy, result.machine_nodes)
+
+
+def range_counts(busy_nodes: NDArray[np.int64], machine_nodes: int) -> dict[str, int]:
+    """How many of these counts of busy nodes lie in each range of utilisation.
+
+    Returns
+    -------
+    dict of str to int
+        By `UTILISATION_RANGES`; a boundary belongs to the higher range, 60 % to the lowest.
+    """
+    percent = 100 * busy_nodes  # compared with percent of the machine in whole nodes: no rounding
+    n = machine_nodes
     rank = sum((percent >= edge * n).astype(np.int64) for edge in (80, 90, 95, 98))
     rank = np.where(percent > 60 * n, rank + 1, 0)
     counts = np.bincount(rank, minlength=6)[::-1]

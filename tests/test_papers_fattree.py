@@ -108,18 +108,41 @@ def test_rounding_is_a_loss_in_the_steady_state_but_not_by_allocated_nodes(tmp_p
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_readings_of_ta_keep_their_rule(tmp_path, name):
-    """At every start: T2 and T3 on wholly free leaves; with one type a leaf, T1 off theirs."""
-    result = simulate(queue_point(small_log(tmp_path), {"radix": 6}, name), keep_placements=True)
+    """At every start: who may share a leaf, and where a T1 job or a T2 job must go."""
+    # Without backfilling no node is ever held, so where a job must go follows from who runs.
+    fullest = name in ("ta-fullest-leaf", "ta-t3-whole-leaves")
+    backfill = "none" if fullest else "easy"
+    point = queue_point(small_log(tmp_path), {"radix": 6}, name, backfill=backfill)
+    result = simulate(point, keep_placements=True)
     on_leaf = [set() for _ in range(18)]
-    small = result.workload.n_nodes <= 3
+    sizes = result.workload.n_nodes
+    small = sizes <= 3
     for job, starts in zip(result.event_job, result.event_is_start, strict=True):
-        leaves = set((result.placements.placement(int(job), 0).nodes // 3).tolist())
+        nodes = result.placements.placement(int(job), 0).nodes
+        leaves = set((nodes // 3).tolist())
+        if starts and fullest:
+            free = np.array([3 - sum(n for _, n in there) for there in on_leaf])
+            wired = np.array([any(not small[other] for other, _ in there) for there in on_leaf])
+            if small[job]:
+                fits = free[free >= sizes[job]]
+                assert [free[leaf] for leaf in leaves] == [fits.min()]
+            elif sizes[job] <= 9:
+                usable = np.where(wired, 0, free)
+                in_pod = usable.reshape(6, 3).sum(axis=1)
+                pod = int(np.flatnonzero(in_pod >= sizes[job])[0])
+                order = sorted(range(3 * pod, 3 * pod + 3), key=lambda leaf: usable[leaf])
+                order = [leaf for leaf in order if usable[leaf]]
+                k = int(np.searchsorted(np.cumsum(usable[order]), sizes[job])) + 1
+                assert leaves == set(order[:k])
         for leaf in leaves:
+            here = (int(job), int(np.sum(nodes // 3 == leaf)))
             if starts and not small[job]:
-                assert on_leaf[leaf] == set()
+                assert all(small[other] for other, _ in on_leaf[leaf])
+                if not fullest or (name == "ta-t3-whole-leaves" and sizes[job] > 9):
+                    assert on_leaf[leaf] == set()
             if starts and small[job] and name == "ta-one-type":
-                assert all(small[other] for other in on_leaf[leaf])
-            on_leaf[leaf] ^= {int(job)}
+                assert all(small[other] for other, _ in on_leaf[leaf])
+            on_leaf[leaf] ^= {here}
     assert not any(on_leaf)
     assert base_policy(name) == "ta"
 

@@ -280,3 +280,11 @@ POLLARD_OTHERS: dict[str, PaperLog] = {
         _pollard("theta on radix 26", "theta", THETA_FILES, RADIX_26, stands_for="sep on cab"),
     )
 }
+POLLARD_MIX: dict[str, PaperLog] = {
+    log.name: log
+    for log in (
+        _pollard("thunder on cab", "thunder", THUNDER_FILES, CAB, stands_for="aug on cab"),
+        _pollard("atlas on cab", "atlas", ATLAS_FILES, CAB, stands_for="aug on cab"),
+    )
+}
+"""Logs of other LLNL Linux clusters under Slurm, of nearly Cab's size, on Cab's tree."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from alloc.fattree.ta import TopologyAware
-from alloc.nodes import Nodes
+from alloc.nodes import Nodes, fill
 from alloc.policy import Policy
 from alloc.registry import make_policy
 from netsim.topology import Topology
@@ -60,8 +60,60 @@ class WholeLeaves(TopologyAware):
             counts[:] = kept
 
 
+class FullestLeaf(TopologyAware):
+    """TA that takes the fullest leaves that it may, in the first pod by number that fits.
+
+    The topology-aware paper's Algorithm 1 sorts the pods, and the leaves of T2 and T3 jobs
+    emptiest first; its rules, which are all that the Jigsaw paper (5.2.2) tells, do not.
+    """
+
+    name = "ta-fullest-leaf"
+    t3_whole = False
+    """Whether T3 jobs take wholly free leaves alone."""
+
+    def _select(self, n_nodes: int) -> Nodes | None:
+        leaf_size, pod_size = self._blocks
+        leaf_free = self._counts[0]
+        if n_nodes <= leaf_size:
+            left = np.where(leaf_free >= n_nodes, leaf_free, leaf_size + 1)
+            leaf = int(np.argmin(left))
+            if left[leaf] > leaf_size:
+                return None
+            free = np.flatnonzero(self._free[leaf * leaf_size : (leaf + 1) * leaf_size])
+            return leaf * leaf_size + free[:n_nodes]
+        per_pod = pod_size // leaf_size
+        usable = np.where(self._wired_leaf | self._held_leaf, 0, leaf_free)
+        pods = usable.reshape(-1, per_pod)
+        in_pod = pods.sum(axis=1)
+        if n_nodes <= pod_size:
+            fits = np.flatnonzero(in_pod >= n_nodes)
+            if not len(fits):
+                return None
+            pods[np.arange(len(pods)) != fits[0]] = 0
+        else:
+            pods[self._wired_pod | self._held_pod] = 0
+            if self.t3_whole:
+                usable[usable < leaf_size] = 0
+            if pods.sum() < n_nodes:
+                return None
+        leaves = np.flatnonzero(usable)
+        leaves = leaves[np.lexsort((leaves, usable[leaves], leaves // per_pod))]
+        return fill(leaves, usable, self._free, leaf_size, n_nodes)
+
+
+class WholeLeavesOverPods(FullestLeaf):
+    """The same, with T3 jobs on wholly free leaves.
+
+    The topology-aware paper, III-B, rule 3: "using all nodes in all switches of one or several
+    pods".
+    """
+
+    name = "ta-t3-whole-leaves"
+    t3_whole = True
+
+
 VARIANTS: dict[str, Callable[[Topology, np.random.Generator], Policy]] = {
-    policy.name: policy for policy in (OneTypeALeaf, WholeLeaves)
+    policy.name: policy for policy in (OneTypeALeaf, WholeLeaves, FullestLeaf, WholeLeavesOverPods)
 }
 
 

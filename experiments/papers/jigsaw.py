@@ -8,6 +8,7 @@ stand in with their real arrivals, and are named so.
 from __future__ import annotations
 
 from experiments.papers.fattree_common import check
+from experiments.papers.jigsaw_table2_why import TABLE2_WHY
 from experiments.papers.jigsaw_times import FIG7, FIG8, TABLE3
 from experiments.papers.jigsaw_utilisation import FIG6, TABLE1, TABLE2
 from experiments.papers.jigsaw_why import WHY
@@ -16,6 +17,9 @@ from experiments.papers.paper import Paper
 PAPER = Paper(
     name="jigsaw",
     title="Jigsaw: A High-Utilization, Interference-Free Job Scheduler for Fat-Tree Clusters",
-    figures={figure.name: figure for figure in (TABLE1, FIG6, WHY, TABLE2, FIG7, FIG8, TABLE3)},
+    figures={
+        figure.name: figure
+        for figure in (TABLE1, FIG6, WHY, TABLE2, TABLE2_WHY, FIG7, FIG8, TABLE3)
+    },
     check=check,
 )

@@ -9,12 +9,16 @@ pod, and Theta on 4394 nodes, stand in and are named so.
 from __future__ import annotations
 
 from experiments.papers.fattree_common import check
+from experiments.papers.interference import INTERFERENCE
 from experiments.papers.paper import Paper
+from experiments.papers.pollard_fig1 import FIG1
 from experiments.papers.pollard_figures import FIG7, FIG8, FIG9, FIG10, TABLE1
 
 PAPER = Paper(
     name="pollard",
     title="Evaluation of an Interference-free Node Allocation Policy on Fat-tree Clusters",
-    figures={figure.name: figure for figure in (FIG7, FIG8, FIG9, FIG10, TABLE1)},
+    figures={
+        figure.name: figure for figure in (FIG1, FIG7, FIG8, FIG9, FIG10, TABLE1, *INTERFERENCE)
+    },
     check=check,
 )

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from experiments.papers import pollard_printed as printed
 from experiments.papers.fattree_common import against_baseline, groups, queue_points
 from experiments.papers.fattree_logs import POLLARD_CAB, POLLARD_OTHERS, skipped_notes
-from experiments.papers.fattree_point import BIN_NAMES, QUEUE
+from experiments.papers.fattree_point import QUEUE
 from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.pollard_draw import fig7_draw, fig8_draw, fig9_draw, fig10_draw
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 POLICIES = ("baseline", "ta")
 SCENARIOS = ("none", "5%", "10%", "20%", "V1", "V2")
@@ -108,13 +108,6 @@ def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     )
 
 
-def fig7_draw(analysis: Analysis, options: Options) -> Figure:
-    """Quartile boxes with whiskers to the ends, by job size; the least possible as a line."""
-    return _boxes(
-        analysis.tables["hops"], "hops_", "average pairwise hops", "bin", ("policy",), "hops_ideal"
-    )
-
-
 def fig8_points(options: Options) -> list[Point]:
     """Every log, every scenario."""
     return _points(tuple(LOGS), options, SCENARIOS)
@@ -142,13 +135,6 @@ def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         )
     return Analysis(
         claims_frame(claims), {"minutes": minutes}, _notes(tuple(LOGS), frames["runs"], options)
-    )
-
-
-def fig8_draw(analysis: Analysis, options: Options) -> Figure:
-    """Boxes of the utilisation every minute, one panel a log."""
-    return _boxes(
-        analysis.tables["minutes"], "", "utilisation every minute", "scenario", ("policy",), None
     )
 
 
@@ -188,20 +174,6 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         claims_frame(claims),
         {"makespan": table[keep]},
         _notes(tuple(LOGS), frames["runs"], options),
-    )
-
-
-def fig9_draw(analysis: Analysis, options: Options) -> Figure:
-    """Makespan over Baseline's, a group a log, a bar a scenario."""
-    from experiments.figures.bars import bars_against_baseline
-
-    table = analysis.tables["makespan"]
-    ratio = table["makespan_s_ratio"]
-    frame = table.assign(
-        group=table["log"], policy="TA " + table["scenario"], ratio=ratio, low=ratio, high=ratio
-    )
-    return bars_against_baseline(
-        frame, baseline="baseline", value_label="makespan, relative to the baseline"
     )
 
 
@@ -299,79 +271,6 @@ def table1_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
         {"waits": pd.DataFrame(rows)},
         _notes(tuple(LOGS), frames["runs"], options),
     )
-
-
-def _boxes(
-    table: pd.DataFrame,
-    prefix: str,
-    label: str,
-    across: str,
-    series: tuple[str],
-    line: str | None,
-) -> Figure:
-    import numpy as np
-
-    from experiments.figures.style import INK, colour, grid, new_figure
-
-    logs = list(dict.fromkeys(table["log"]))
-    order = [b for b in (*BIN_NAMES, *SCENARIOS) if b in set(table[across])]
-    names = list(dict.fromkeys(table[series[0]]))
-    figure, axes = new_figure(7.5, 0.8 + 2.3 * len(logs), len(logs), 1)
-    for axis, log in zip(axes, logs, strict=True):
-        for i, name in enumerate(names):
-            mine = table[(table["log"] == log) & (table[series[0]] == name)].set_index(across)
-            for at, b in enumerate(order):
-                if b not in mine.index:
-                    continue
-                row = mine.loc[b]
-                low, q25, median, q75, high = (
-                    float(row[f"{prefix}{q}"]) for q in ("least", "q25", "median", "q75", "most")
-                )
-                x = at + 0.36 * (i - (len(names) - 1) / 2)
-                axis.vlines(x, low, high, color=colour(i), lw=1)
-                axis.bar(x, q75 - q25, 0.3, bottom=q25, color=colour(i), alpha=0.6)
-                axis.hlines(median, x - 0.15, x + 0.15, color=INK, lw=1.2)
-        if line is not None:
-            ideal = table[table["log"] == log].drop_duplicates(across).set_index(across)[line]
-            axis.plot(range(len(order)), ideal.reindex(order), ":", color=INK, label="least")
-        for i, name in enumerate(names):
-            axis.bar([0], [np.nan], color=colour(i), label=name)
-        axis.set_xticks(range(len(order)), order)
-        axis.set_ylabel(label, fontsize=8)
-        axis.set_title(log, fontsize=9)
-        grid(axis)
-    axes[0].legend(fontsize=8, frameon=False)
-    return figure
-
-
-def fig10_draw(analysis: Analysis, options: Options) -> Figure:
-    """Mean waits by job size, one bar a scenario, one panel a log."""
-    import numpy as np
-
-    from experiments.figures.style import colour, grid, new_figure
-
-    table = analysis.tables["waits"]
-    logs = list(dict.fromkeys(table["log"]))
-    order = [b for b in (*BIN_NAMES, "all") if b in set(table["bin"])]
-    cases = [("baseline", "none"), *(("ta", s) for s in SCENARIOS)]
-    figure, axes = new_figure(8.0, 0.8 + 2.3 * len(logs), len(logs), 1)
-    width = 0.8 / len(cases)
-    for axis, log in zip(axes, logs, strict=True):
-        for i, (policy, scenario) in enumerate(cases):
-            mine = table[
-                (table["log"] == log)
-                & (table["policy"] == policy)
-                & (table["scenario"] == scenario)
-            ].set_index("bin")["mean_wait_s"]
-            hours = mine.reindex(order).to_numpy(dtype=float) / H
-            x = np.arange(len(order)) + (i - (len(cases) - 1) / 2) * width
-            axis.bar(x, hours, width * 0.9, color=colour(i), label=f"{policy} {scenario}")
-        axis.set_xticks(range(len(order)), order)
-        axis.set_ylabel("mean wait (h)", fontsize=8)
-        axis.set_title(log, fontsize=9)
-        grid(axis)
-    axes[0].legend(fontsize=7, frameon=False)
-    return figure
 
 
 FIG7 = PaperFigure("fig7", "average pairwise hops", QUEUE, fig7_points, fig7_analyse, fig7_draw)

@@ -1,0 +1,334 @@
+"""Jobs side by side (the topology-aware paper): isolation, closed forms, what is compared."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.papers import interference_printed as printed
+from experiments.papers.interference_figures import (
+    CAB,
+    CAB_PART,
+    CAB_SMALL,
+    SAME_JOB,
+    SIMULATED,
+    against_ta,
+    analyse,
+    case_points,
+    near,
+    quick,
+    speedup_table,
+    with_computing,
+)
+from experiments.papers.interference_point import (
+    flow_finishes,
+    flow_stretches,
+    loads_of,
+    make_point,
+    run_loops,
+    run_point,
+)
+from experiments.papers.interference_why import isolation_error, points, variant_table
+from experiments.papers.interference_workloads import (
+    PATIENCE,
+    PLACEMENTS,
+    Job,
+    communication,
+    draw_size,
+    draw_workload,
+    machine,
+    place,
+)
+from experiments.papers.paper import Options
+from experiments.papers.pollard import PAPER
+from experiments.points import point_key
+from netsim.errors import NetcosimError
+from netsim.packet.model import PacketConfig
+from netsim.routing.registry import make_routing
+
+SMALL = dataclasses.replace(
+    quick(CAB), radix=4, pods=4, smallest=2, largest=6, ranks_per_node=2, law="even"
+)
+DRAWS = {"seed": 1, "workload": 0}
+PACKETS = PacketConfig(packet_bytes=16384, buffer_bytes=2 * 16384)
+
+
+def loop(case, jobs, placed, *, compute_s=None, running=None, horizon_s=0.05, routing="d-mod-k"):
+    quiet = np.zeros(len(jobs)) if compute_s is None else np.array(compute_s)
+    routed = make_routing(machine(case.radix, case.pods), routing)
+    nodes = [np.array(n, dtype=np.int32) for n in placed]
+    running = range(len(jobs)) if running is None else running
+    timed, _ = run_loops(routed, case, jobs, nodes, PACKETS, horizon_s, quiet, DRAWS, list(running))
+    return timed
+
+
+@pytest.mark.parametrize("workload", range(4))
+def test_under_ta_a_job_takes_the_same_time_alone_and_together(workload):
+    frames = [
+        pd.DataFrame(
+            run_point(make_point(SMALL, "ta", workload=workload, seed=3, alone=alone))["jobs"]
+        )
+        for alone in (False, True)
+    ]
+    assert frames[0]["time_s"].tolist() == frames[1]["time_s"].tolist()
+    assert (frames[0]["stretch"] == 1.0).all()
+    assert isolation_error(pd.concat(frames), SMALL.name) == 0.0
+
+
+def test_ta_shares_no_link_and_random_nodes_do():
+    runs = [
+        run_point(make_point(SMALL, name, workload=1, seed=3, judge="bundles"))["runs"][0]
+        for name in ("ta", "random")
+    ]
+    assert runs[0]["shared_links"] == 0 < runs[1]["shared_links"]
+    assert runs[0]["nodes"] == runs[1]["nodes"]
+
+
+def test_pairs_on_disjoint_leaves_do_not_touch_each_other():
+    """Four nodes of the 16-node pods' leaves: job 0 on leaf 0, job 1 on leaf 1."""
+    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
+    jobs = [Job(4, "pairs"), Job(4, "pairs")]
+    placed = [[0, 1, 2, 3], [4, 5, 6, 7]]
+    together = loop(case, jobs, placed)
+    for i in range(2):
+        assert loop(case, jobs, placed, running=[i]) == [together[i]]
+        # both ways at once: a message's bytes over the link, and two hops and a router
+        least_s = case.large_bytes / 1e9
+        assert least_s < together[i].time_s < least_s + 20e-6
+
+
+def test_two_streams_over_one_up_link_take_twice_as_long():
+    """D-mod-k sends 0 -> 4 and 1 -> 8 up the same link of leaf 0: both to port 0 (mod 4)."""
+    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
+    jobs = [Job(2, "pairs"), Job(2, "pairs")]
+    shared = loop(case, jobs, [[0, 4], [1, 8]])
+    apart = loop(case, jobs, [[0, 4], [1, 9]])
+    for slow, fast in zip(shared, apart, strict=True):
+        assert slow.time_s / fast.time_s == pytest.approx(2.0, rel=0.05)
+    nodes = [np.array(n, dtype=np.int32) for n in ([0, 4], [1, 8])]
+    topology = machine(case.radix, case.pods)
+    loads = loads_of(make_routing(topology, "d-mod-k"), case, jobs, nodes, DRAWS)
+    assert flow_stretches(topology.link_bandwidth_Bps, loads) == pytest.approx([2.0, 2.0])
+    alone_s = [load.isolated_bound_s for load in loads]
+    finish_s = flow_finishes(
+        make_routing(topology, "d-mod-k"), case, jobs, nodes, alone_s, DRAWS, [0, 1]
+    )
+    assert finish_s == pytest.approx([2 * t for t in alone_s])
+
+
+def test_adaptive_routing_parts_the_two_streams():
+    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
+    jobs = [Job(2, "pairs"), Job(2, "pairs")]
+    timed = loop(case, jobs, [[0, 4], [1, 8]], routing="adaptive")
+    assert all(t.time_s < 1.2 * case.large_bytes / 1e9 for t in timed)
+
+
+def test_an_iteration_is_its_communication_and_its_computing():
+    """Alone, a job that computes c an iteration takes c more than one that does not."""
+    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
+    jobs, placed = [Job(4, "pairs")], [[0, 1, 2, 3]]
+    plain, computing = (
+        loop(case, jobs, placed, compute_s=[c], horizon_s=0.1)[0] for c in (0.0, 0.002)
+    )
+    assert computing.time_s - plain.time_s == pytest.approx(0.002, abs=1e-6)
+    assert computing.iterations < plain.iterations
+
+
+def test_thirty_percent_of_communication_lasts_as_long_as_both_at_most():
+    """Ranks that are done early compute while others still communicate: it may be less."""
+    part = dataclasses.replace(SMALL, communication_fraction=0.3)
+    whole, third = (
+        pd.DataFrame(run_point(make_point(case, "ta", workload=0, seed=3, rounds=12.0))["jobs"])
+        for case in (SMALL, part)
+    )
+    computing_s = whole["time_s"] * 0.7 / 0.3
+    assert (third["time_s"] > computing_s).all()
+    assert (third["time_s"] < (computing_s + whole["time_s"]) * 1.001).all()
+
+
+@pytest.mark.parametrize(("fraction", "speedup"), [(0.3, 1.35), (1.0, 1.5), (0.0, 3.0)])
+def test_both_forms_of_the_speed_up_with_computing_agree(fraction, speedup):
+    """The share under TA is f, that of the slower run g = f s / (1 - f + f s)."""
+    ours = with_computing(speedup, fraction)
+    share = fraction * speedup / ours
+    assert ours == pytest.approx(1 / ((1 - share) + share / speedup))
+
+
+def test_a_workload_is_packed_and_depends_on_its_seed_alone():
+    topology = machine(SMALL.radix, SMALL.pods)
+    first, second = (draw_workload(topology, SMALL, np.random.default_rng(5)) for _ in range(2))
+    assert first[0] == second[0]
+    nodes = np.concatenate([p.nodes for p in first[1]])
+    assert len(nodes) == len(set(nodes.tolist())) == sum(job.n_nodes for job in first[0])
+    assert {job.pattern for job in first[0]} <= set(printed.PATTERNS)
+    assert PATIENCE > 0
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_every_placement_gives_each_job_nodes_of_its_own(name):
+    topology = machine(SMALL.radix, SMALL.pods)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        jobs, isolated = draw_workload(topology, SMALL, rng)
+        placed = place(topology, SMALL, jobs, isolated, name, rng)
+        assert [len(nodes) for nodes in placed] == [job.n_nodes for job in jobs]
+        every = np.concatenate(placed)
+        assert len(np.unique(every)) == len(every) <= topology.n_nodes
+
+
+def test_first_fit_fills_the_machine_from_node_zero():
+    topology = machine(SMALL.radix, SMALL.pods)
+    jobs, isolated = draw_workload(topology, SMALL, np.random.default_rng(1))
+    placed = place(topology, SMALL, jobs, isolated, "first-fit", np.random.default_rng(2))
+    total = sum(job.n_nodes for job in jobs)
+    assert np.concatenate(placed).tolist() == list(range(total))
+
+
+@pytest.mark.parametrize("law", ["powers", "even", "log"])
+def test_sizes_stay_in_the_range(law):
+    case = dataclasses.replace(SIMULATED, law=law)
+    rng = np.random.default_rng(1)
+    sizes = {draw_size(case, rng) for _ in range(400)}
+    assert min(sizes) >= 512
+    assert max(sizes) <= 4096
+    if law == "powers":
+        assert sizes == {512, 1024, 2048, 4096}
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(NetcosimError, match="law"):
+        draw_size(dataclasses.replace(SMALL, law="even-ish"), np.random.default_rng(1))
+    with pytest.raises(NetcosimError, match="judge"):
+        run_point(make_point(SMALL, "ta", workload=0, seed=1, judge="luck"))
+    with pytest.raises(NetcosimError, match="placement"):
+        run_point(make_point(SMALL, "somewhere", workload=0, seed=1))
+
+
+def test_all_to_all_runs_in_two_dimensions_in_simulation_and_in_three_on_the_machine():
+    two = communication(SIMULATED, Job(512, "sub-a2a")).parameters["dimension_bytes"]
+    three = communication(CAB, Job(512, "sub-a2a")).parameters["dimension_bytes"]
+    assert [size > 0 for size in two] == [False, True, True]
+    assert all(size > 0 for size in three)
+    # the suite's scripts: ten to one for the simulator, two to one on a machine
+    assert SIMULATED.large_bytes == 10 * SIMULATED.small_bytes
+    assert CAB.large_bytes == 2 * CAB.small_bytes
+
+
+def job_row(workload, job, pattern, placement, time_s, **others):
+    row = {"case": CAB.name, "workload": workload, "job": job, "pattern": pattern}
+    row |= {"placement": placement, "time_s": time_s, "bound_s": 1.0, "stretch": 1.0}
+    row |= {"alone": False, "n_nodes": 4, "iterations": 3}
+    settings = {key: 1 for key in SAME_JOB if key not in row} | {"routing": "d-mod-k"}
+    return row | settings | others
+
+
+def test_speed_ups_are_means_over_jobs_of_the_ratio_to_ta():
+    jobs = pd.DataFrame(
+        [
+            job_row(0, 0, "pairs", "ta", 1.0),
+            job_row(0, 1, "sub-a2a", "ta", 2.0),
+            job_row(1, 0, "pairs", "ta", 4.0),
+            job_row(0, 0, "pairs", "random", 1.5, stretch=1.25),
+            job_row(0, 1, "sub-a2a", "random", 3.0, bound_s=2.0),
+            job_row(1, 0, "pairs", "random", 2.0),
+        ]
+    )
+    table = speedup_table(against_ta(jobs), Options()).set_index("pattern")
+    assert table.loc["pairs", "packets"] == pytest.approx((1.5 + 0.5) / 2)
+    assert table.loc["all", "packets"] == pytest.approx((1.5 + 1.5 + 0.5) / 3)
+    assert table.loc["all", "flow"] == pytest.approx((1.25 + 2.0 + 1.0) / 3)
+    assert table.loc["pairs", "slower_under_ta_percent"] == 50.0
+    assert table.loc["pairs", ["low", "high"]].tolist() == [0.5, 1.5]
+    runs = pd.DataFrame([{"case": CAB.name, "workload": w, "placement": "ta"} for w in (0, 1)])
+    runs = runs.assign(jobs=[18, 24], shared_links=0)
+    claims = analyse({"jobs": jobs, "runs": runs}, Options()).claims.set_index("claim")
+    row = claims.loc[f"{CAB.name}, pairs: mean speed-up of jobs under TA"]
+    assert (row["paper"], row["ours"], row["verdict"]) == (1.10, 1.0, "differs")
+    assert claims.loc[f"{CAB.name}: jobs of a workload", "ours"] == 21.0
+
+
+def test_the_gain_that_thirty_percent_gives_is_compared_with_the_gain_that_follows():
+    rows = []
+    for case, slow in ((CAB_SMALL, 2.0), (CAB_PART, 1.15)):
+        share = case.communication_fraction
+        rows.append(job_row(0, 0, "pairs", "ta", 1.0, case=case.name))
+        rows.append(job_row(0, 0, "pairs", "random", slow, case=case.name))
+        for row in rows[-2:]:
+            row["communication_fraction"] = share
+    runs = pd.DataFrame(
+        [
+            {"case": c.name, "workload": 0, "placement": "ta", "jobs": 36, "shared_links": 0}
+            for c in (CAB_SMALL, CAB_PART)
+        ]
+    )
+    claims = analyse({"jobs": pd.DataFrame(rows), "runs": runs}, Options()).claims
+    [gain] = claims[claims["claim"].str.contains("undiminished")].to_dict("records")
+    assert gain["ours"] == pytest.approx(0.15 / 0.3)
+    assert gain["paper"] == pytest.approx(0.08 / (0.3 * 0.35))
+    assert gain["verdict"] == "holds"
+
+
+def test_near_is_a_matter_of_the_gain():
+    assert near(1.46, 1.58)
+    assert not near(1.02, 1.08)
+    assert not near(1.23, 1.68)
+
+
+def test_full_scale_is_the_papers_machine_and_every_point_is_one():
+    simulated = PAPER.figures["interference-10648"].points(Options())
+    machines = {(p["case"]["radix"], p["case"]["pods"]) for p in simulated}
+    assert machines == {(44, 22)}
+    assert machine(44, 22).n_nodes == 10648
+    assert len({p["draws"]["workload"] for p in simulated}) == 15
+    for name in ("interference-10648", "interference-cab"):
+        keys = [point_key(p) for p in PAPER.figures[name].points(Options())]
+        assert len(set(keys)) == len(keys)
+    assert {p["case"]["name"] for p in PAPER.figures["interference-cab"].points(Options())} == {
+        "cab 4-512",
+        "cab 4-128",
+        "cab 4-128, 30 %",
+    }
+
+
+def test_variants_are_told_apart_by_their_columns():
+    """Each variant of the quick figure finds its own jobs, and no job of another."""
+    made = {point_key(p): p for p in points(Options(scale="quick"))}
+    jobs = pd.DataFrame(
+        [
+            {**row, "judge": p["judge"], "time_s": 1.0}
+            for p in made.values()
+            for row in run_point({**p, "judge": "bundles"})["jobs"]
+        ]
+    )
+    table = variant_table(jobs, Options(scale="quick"))
+    whole = table[table["pattern"] == "all"]
+    n_jobs = dict(
+        zip(zip(whole["case"], whole["variant"], strict=True), whole["jobs"], strict=True)
+    )
+    for (case, variant), n in n_jobs.items():
+        if "logarithm" not in variant:
+            assert n == n_jobs[case, "as in the figures"], variant
+    assert len(case_points((CAB,), Options(scale="quick"))) == 6
+
+
+def test_quick_figure_from_command_to_drawing(tmp_path):
+    from experiments.papers.reproduce import reproduce
+
+    done = reproduce(
+        "pollard",
+        "interference-cab",
+        out_dir=tmp_path,
+        options=Options(scale="quick"),
+        progress=False,
+    )
+    assert done is not None
+    assert not done.failed
+    assert {path.suffix for path in done.files} == {".csv", ".png", ".html"}
+    table = done.analysis.tables["speedups"].set_index(["case", "placement", "pattern"])
+    assert table.loc[("cab 4-512", "random", "all"), "packets"] > 1.2
+    claims = done.analysis.claims.set_index("claim")
+    isolated = claims.loc["cab 4-512: links that two jobs could share under TA"]
+    assert isolated["verdict"] == "holds"

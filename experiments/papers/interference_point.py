@@ -23,8 +23,9 @@ from experiments.papers.interference_workloads import (
 from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.errors import NetcosimError, unknown_name
-from netsim.flow.bundles import BundleNetwork, JobLoad, job_link_load
+from netsim.flow.bundles import BundleNetwork
 from netsim.flow.incidence import flow_paths
+from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig

@@ -13,7 +13,7 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 
-MODEL_VERSION = "1"
+MODEL_VERSION = "2"
 """Raise it with any change that changes results; points of another version are not reused."""
 
 _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim")

@@ -30,6 +30,12 @@ SHARES: dict[str, tuple[float, float]] = {
 MAIN_SHARE = "0.3"
 """About what Pollard et al. found on Cab (IV-D)."""
 
+
+def shares_of(duty: float) -> tuple[str, ...]:
+    """The communication shares that a case can tell of: where jobs compute too, its duty."""
+    return tuple(SHARES) if duty == 1 else (f"{duty:g}",)
+
+
 ASSUMED = tuple(name for name in SCENARIOS if name != "none")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -149,19 +155,39 @@ def class_name(index: int) -> str:
     return f"{low}-{high}" if index < len(SIZE_CLASSES) - 1 else f"{low}+"
 
 
-def with_ratios(pairs: pd.DataFrame) -> pd.DataFrame:
+def with_ratios(pairs: pd.DataFrame, duty: Mapping[str, float]) -> pd.DataFrame:
     """The measured pairs with what is told of them.
 
-    Adds ``ratio`` (communication time over the reference's), and its two factors:
-    ``interference_ratio`` (what is left of the others' interference) and ``locality_ratio``
-    (other nodes and routes, both alone); ``size_class``.
+    Where a job computes too (a duty below 1), its computing is taken off its times: the share
+    1 - duty of its time alone on the reference's nodes.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+    duty : mapping
+        By the name of the case.
+
+    Returns
+    -------
+    DataFrame
+        With ``duty``; ``stretch`` (communication under the reference over that alone there);
+        ``ratio`` (communication time over the reference's) and its factors,
+        ``interference_ratio`` (what is left of the others' interference) and ``locality_ratio``
+        (other nodes and routes, both alone); ``table_ratio``, what a speed-up table holds: the
+        ratio that takes off the run time, at a communication share equal to the duty, what was
+        taken off; ``size_class``.
     """
-    interference = pairs["policy_us"] / pairs["policy_alone_us"]
-    interference /= pairs["reference_us"] / pairs["reference_alone_us"]
+    share = pairs["case"].map(dict(duty)).astype(float)
+    computed = (1 - share) * pairs["reference_alone_us"]
+    mine, mine_alone = pairs["policy_us"] - computed, pairs["policy_alone_us"] - computed
+    theirs, theirs_alone = pairs["reference_us"] - computed, pairs["reference_alone_us"] - computed
+    run_ratio = pairs["policy_us"] / pairs["reference_us"]
     return pairs.assign(
-        ratio=pairs["policy_us"] / pairs["reference_us"],
-        interference_ratio=interference,
-        locality_ratio=pairs["policy_alone_us"] / pairs["reference_alone_us"],
-        stretch=pairs["reference_us"] / pairs["reference_alone_us"],
+        duty=share,
+        ratio=mine / theirs,
+        stretch=theirs / theirs_alone,
+        interference_ratio=mine / mine_alone / (theirs / theirs_alone),
+        locality_ratio=mine_alone / theirs_alone,
+        table_ratio=1 - (1 - run_ratio) / share,
         size_class=size_class(pairs["n_nodes"]),
     )

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.papers.isolation_cases import CASES, REFERENCES
+from experiments.papers.isolation_cases import CASES, PATTERNS, REFERENCES
 from experiments.papers.isolation_shares import (
     ASSUMED,
     QUANTILES,
-    SHARES,
     assumed_shares,
     class_name,
     distances,
@@ -20,6 +19,7 @@ from experiments.papers.isolation_shares import (
     mean_of_snapshots,
     nearest,
     share_needed,
+    shares_of,
     taken_off,
     weighted_quantiles,
 )
@@ -68,8 +68,8 @@ def ratio_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
         pieces: list[tuple[str, str, pd.DataFrame]] = [(ALL, ALL, part)]
         pieces += [(name, ALL, piece) for (name,), piece in _groups(part, "pattern")]
         pieces += [
-            (ALL, class_name(int(i)), piece)
-            for i, piece in part.sort_values("size_class").groupby("size_class")
+            (ALL, class_name(index), piece)
+            for (index,), piece in _groups(part.sort_values("size_class"), "size_class")
         ]
         for pattern, sizes, piece in pieces:
             ones = np.ones(len(piece))
@@ -108,16 +108,19 @@ def speedups(pairs: pd.DataFrame, network: str, log: str, case: str, seed: int) 
         rng = point_rng({"of": [network, log, case, policy], "seed": seed}, "speedups bootstrap")
 
         def mean(piece: pd.DataFrame, rng: np.random.Generator = rng) -> tuple[float, float, float]:
-            found = mean_of_snapshots(piece["ratio"], np.ones(len(piece)), piece["snapshot"], rng)
+            found = mean_of_snapshots(
+                piece["table_ratio"], np.ones(len(piece)), piece["snapshot"], rng
+            )
             return found.value, found.low, found.high
 
         known = set()
-        for (pattern, index), piece in part.groupby(["pattern", "size_class"]):
+        for (pattern, index), piece in _groups(
+            part.sort_values(["pattern", "size_class"]), "pattern", "size_class"
+        ):
             if piece["snapshot"].nunique() > 1:
                 known.add(pattern)
-                rows.append(SpeedupRow(pattern, *SIZE_CLASSES[int(index)], policy, *mean(piece)))
-        from experiments.papers.isolation_cases import PATTERNS
-
+                low, high = SIZE_CLASSES[index]
+                rows.append(SpeedupRow(pattern, low, high, policy, *mean(piece)))
         for pattern in PATTERNS:
             if pattern not in known:
                 mine = part[part["pattern"] == pattern]
@@ -164,10 +167,10 @@ def verdict_tables(
         sizes, job_id = part["n_nodes"].to_numpy(), part["job_id"].to_numpy()
         assumed = assumed_shares(sizes, job_id, seed)
         head = {"network": network, "log": log, "case": case, "policy": policy}
-        for share in SHARES:
+        for share in shares_of(float(part["duty"].iloc[0])):
             f = job_shares(job_id, share, seed)
-            taken = taken_off(part["ratio"], f)
-            speedup = job_speedup(part["ratio"], f)
+            taken = taken_off(part["table_ratio"], f)
+            speedup = job_speedup(part["table_ratio"], f)
             for weighting in WEIGHTINGS:
                 w = _weights(part, weighting)
                 mean = mean_of_snapshots(100 * taken, w, part["snapshot"], rng)
@@ -188,7 +191,7 @@ def verdict_tables(
                         "distance": found[best][0],
                     }
                 )
-                ratio = float(np.average(part["ratio"], weights=w))
+                ratio = float(np.average(part["table_ratio"], weights=w))
                 for name in ASSUMED:
                     told = float(np.average(assumed[name], weights=w))
                     scenarios.append(

@@ -46,7 +46,8 @@ def draw_verdict(analysis: Analysis, options: Options) -> Figure:
                 _boxes(axis, mine, (k - (len(policies) - 1) / 2) * 0.26, colour(k), policy)
             _scenarios(axis, part)
             axis.axhline(0, color=INK, lw=0.8)
-            axis.set_title(f"{log}: {case}", fontsize=9)
+            often = case if "," in case else f"{case}, communicating all the time"
+            axis.set_title(f"{log}: {often}", fontsize=8.5)
             axis.set_xlim(-0.6, len(SIZE_CLASSES) - 0.4)
             axis.set_ylim(-22, 34)
             axis.set_xticks(
@@ -131,7 +132,8 @@ def draw_queues(analysis: Analysis, options: Options) -> Figure:
     fat = runs[runs["network"] == "fattree"]
     kinds = list(dict.fromkeys(fat["run_times"]))
     scenarios = [k for k in kinds if k in ("none", *ASSUMED)]
-    order = [*scenarios, *(k for k in kinds if k not in scenarios)]
+    measured = [k for k in kinds if k not in scenarios and not k.endswith(" end")]
+    order = [*scenarios, *measured]
     policies = list(dict.fromkeys(fat["policy"]))
     figure, axes = new_figure(9.2, 0.9 + 2.5 * len(logs), len(logs), 2)
     for i, log in enumerate(logs):
@@ -142,12 +144,15 @@ def draw_queues(analysis: Analysis, options: Options) -> Figure:
                 values = mine.set_index("run_times")[column].reindex(order)
                 y = np.arange(len(order)) + (k - (len(policies) - 1) / 2) * 0.2
                 axis.plot(values, y, ls="", marker=marker(k), ms=4.5, color=colour(k), label=policy)
+                for label, at in zip(order, y, strict=True):
+                    ends = mine.loc[mine["run_times"].str.startswith(f"{label}, "), column]
+                    if label in measured and len(ends):
+                        axis.plot([ends.min(), ends.max()], [at, at], color=colour(k), lw=1.4)
             axis.axvline(1, color=INK, lw=0.8)
             axis.axhline(len(scenarios) - 0.5, color=SOFT, lw=0.8, ls=":")
             axis.set_ylim(len(order) - 0.4, -0.6)
             axis.set_yticks(range(len(order)), order if j == 0 else [""] * len(order))
             axis.tick_params(axis="y", labelsize=7)
-            # only differences count where all jobs arrive at once
             arrivals = "all arrive at 0" if log in AT_ZERO else "logged arrivals"
             axis.set_title(f"{log} ({arrivals}): {word} / Baseline's", fontsize=9)
             grid(axis, "both")

@@ -88,19 +88,34 @@ def test_run_times_from_communication_times():
 
 @pytest.mark.parametrize("scenario", ["none", "5%", "10%", "20%", "V1", "V2", "Random"])
 def test_a_scenario_is_nearest_to_itself(scenario):
+    """Each job once for each draw, in any order: the distribution is the scenario's own."""
     rng = np.random.default_rng(2)
-    sizes, ids = rng.integers(2, 700, 300), np.arange(300)
-    assumed = assumed_shares(sizes, ids, 1)
-    found = distances(assumed[scenario], assumed, sizes)
+    sizes = rng.integers(2, 700, 40)
+    mine = assumed_shares(sizes)[scenario]
+    order = rng.permutation(mine.size)
+    every = np.tile(sizes, len(mine))[order]
+    weights = every * 1.0
+    found = distances(mine.ravel()[order], assumed_shares(every), weights, size_class(every))
     assert nearest(found) == scenario
-    assert found[scenario] == (0.0, 0.0)
-    assert sum(far == 0 for far, _ in found.values()) == 1
+    assert found[scenario] == pytest.approx(0, abs=1e-9)
+    assert sum(far < 1e-9 for far in found.values()) == 1
+
+
+def test_random_draws_are_the_scenarios_own():
+    """V2 at 512 nodes: bins 0-10, 10-20, 10-30 %, the upper ends; Random: 0, 5, 15, 30 %."""
+    found = assumed_shares([512])
+    np.testing.assert_allclose(np.sort(found["V2"][:, 0]), np.repeat([0.1, 0.2, 0.3], 4))
+    np.testing.assert_allclose(np.sort(found["Random"][:, 0]), np.repeat([0, 0.05, 0.15, 0.3], 3))
 
 
 def test_distances_by_hand():
-    """Measured 4 and 10 % against 5 %: 1 below, 5 above; by 3 nodes and 1: 2 apart, -0.5."""
-    found = distances([0.04, 0.10], {"5%": np.array([0.05, 0.05])}, [3, 1])
-    assert found["5%"] == pytest.approx((2.0, -0.5))
+    """5 % against 4 and 10 %: 1 and 5 points apart; by 3 nodes and 1: 2. Against 10 and 4 %
+    assumed there is no distance within a class, but 6 points if each is a class of its own."""
+    five = {"5%": np.array([[0.05, 0.05]])}
+    assert distances([0.04, 0.10], five, [3, 1], [0, 0])["5%"] == pytest.approx(2)
+    swapped = {"x": np.array([[0.10, 0.04]])}
+    assert distances([0.04, 0.10], swapped, [1, 1], [0, 0])["x"] == pytest.approx(0)
+    assert distances([0.04, 0.10], swapped, [1, 1], [0, 1])["x"] == pytest.approx(6)
 
 
 def test_means_and_intervals_of_snapshots():

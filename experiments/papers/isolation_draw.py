@@ -56,7 +56,7 @@ def draw_verdict(analysis: Analysis, options: Options) -> Figure:
             axis.tick_params(axis="x", labelsize=7.5)
             grid(axis)
             if j == 0:
-                axis.set_ylabel("off the run time (%)", fontsize=8.5)
+                axis.set_ylabel(f"off the run time (%), f = {MAIN_SHARE}", fontsize=8.5)
             if i == len(logs) - 1:
                 axis.set_xlabel("nodes of the job", fontsize=8.5)
     handles, names = axes[0].get_legend_handles_labels()

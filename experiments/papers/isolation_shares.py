@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import wasserstein_distance
 
 from experiments.papers.bootstrap import Interval, interval, resamples
 from experiments.points import point_rng
@@ -37,6 +38,7 @@ def shares_of(duty: float) -> tuple[str, ...]:
 
 
 ASSUMED = tuple(name for name in SCENARIOS if name != "none")
+DRAWS = 12
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -78,14 +80,21 @@ def job_shares(job_id: NDArray[np.int64], name: str, seed: int) -> FloatArray:
     return low + (high - low) * uniform_per_job(key, 0, np.asarray(job_id, dtype=np.int64))
 
 
-def assumed_shares(
-    n_nodes: NDArray[np.int64], job_id: NDArray[np.int64], seed: int
-) -> dict[str, FloatArray]:
-    """What each scenario takes off the run time of each job, by scenario."""
-    key = draw_key(point_rng({"seed": seed}, "isolation scenarios"))
-    u = uniform_per_job(key, 0, np.asarray(job_id, dtype=np.int64))
+def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
+    """What each scenario takes off the run time of jobs of these sizes, for all its draws.
+
+    Returns
+    -------
+    dict of str to (`DRAWS`, n) float64
+        Every scenario picks one of two, three or four equally likely values, so as many evenly
+        spread draws have its exact distribution.
+    """
     sizes = np.asarray(n_nodes, dtype=np.int32)
-    return {name: SCENARIOS[name].reduction(sizes, u) for name in ("none", *ASSUMED)}
+    draws = (np.arange(DRAWS) + 0.5) / DRAWS
+    return {
+        name: np.array([SCENARIOS[name].reduction(sizes, np.full(len(sizes), u)) for u in draws])
+        for name in ("none", *ASSUMED)
+    }
 
 
 def mean_of_snapshots(
@@ -109,29 +118,38 @@ def mean_of_snapshots(
 
 
 def distances(
-    measured: ArrayLike, assumed: Mapping[str, FloatArray], weights: ArrayLike
-) -> dict[str, tuple[float, float]]:
+    measured: ArrayLike,
+    assumed: Mapping[str, FloatArray],
+    weights: ArrayLike,
+    classes: ArrayLike,
+) -> dict[str, float]:
     """How far each scenario is from what was measured, in percentage points.
 
-    Returns
-    -------
-    dict of str to (float, float)
-        Weighted mean over jobs of |assumed - measured|, and of assumed - measured: how much
-        too optimistic the scenario is.
+    The mean absolute difference between the jobs of the scenario and those measured, matched
+    by rank within each size class, for a scenario does not say which job has which draw (the
+    earth mover's distance of the two distributions, class by class).
+
+    Parameters
+    ----------
+    measured, weights, classes : (n,)
+    assumed : mapping of str to (draws, n)
+        From `assumed_shares`.
     """
     x, w = (np.asarray(v, dtype=np.float64) for v in (measured, weights))
-    return {
-        name: (
-            100 * float(np.average(np.abs(y - x), weights=w)),
-            100 * float(np.average(y - x, weights=w)),
-        )
-        for name, y in assumed.items()
-    }
+    which = np.asarray(classes)
+    found = dict.fromkeys(assumed, 0.0)
+    for one in np.unique(which):
+        mine = which == one
+        for name, y in assumed.items():
+            twice = np.tile(w[mine], len(y))
+            apart = wasserstein_distance(x[mine], y[:, mine].ravel(), w[mine], twice)
+            found[name] += 100 * float(apart) * float(w[mine].sum() / w.sum())
+    return found
 
 
-def nearest(found: Mapping[str, tuple[float, float]]) -> str:
+def nearest(found: Mapping[str, float]) -> str:
     """The scenario with the least distance; the first on ties."""
-    return min(found, key=lambda name: found[name][0])
+    return min(found, key=lambda name: found[name])
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike) -> FloatArray:

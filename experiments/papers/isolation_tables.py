@@ -165,7 +165,7 @@ def verdict_tables(
     for (network, log, case, policy), part in _groups(pairs, "network", "log", "case", "policy"):
         rng = point_rng({"of": [network, log, case, policy], "seed": seed}, "verdict bootstrap")
         sizes, job_id = part["n_nodes"].to_numpy(), part["job_id"].to_numpy()
-        assumed = assumed_shares(sizes, job_id, seed)
+        assumed = assumed_shares(sizes)
         head = {"network": network, "log": log, "case": case, "policy": policy}
         for share in shares_of(float(part["duty"].iloc[0])):
             f = job_shares(job_id, share, seed)
@@ -174,7 +174,7 @@ def verdict_tables(
             for weighting in WEIGHTINGS:
                 w = _weights(part, weighting)
                 mean = mean_of_snapshots(100 * taken, w, part["snapshot"], rng)
-                found = distances(taken, assumed, w)
+                found = distances(taken, assumed, w, part["size_class"])
                 best = nearest(found)
                 labels = {**head, "share": share, "weighting": weighting}
                 percent = 100 * weighted_quantiles(taken, w)
@@ -188,20 +188,20 @@ def verdict_tables(
                         **{f"q{100 * q:g}": v for q, v in zip(QUANTILES, percent, strict=True)},
                         "job_speedup": float(np.average(speedup, weights=w)),
                         "nearest": best,
-                        "distance": found[best][0],
+                        "distance": found[best],
                     }
                 )
                 ratio = float(np.average(part["table_ratio"], weights=w))
                 for name in ASSUMED:
-                    told = float(np.average(assumed[name], weights=w))
+                    told = float(np.average(assumed[name].mean(axis=0), weights=w))
                     scenarios.append(
                         {
                             **labels,
                             "scenario": name,
                             "assumed": 100 * told,
                             "measured": mean.value,
-                            "distance": found[name][0],
-                            "too_optimistic": found[name][1],
+                            "distance": found[name],
+                            "too_optimistic": 100 * told - mean.value,
                             "share_needed": share_needed(told, ratio),
                         }
                     )
@@ -217,7 +217,7 @@ def verdict_tables(
                         "jobs": int(mine.sum()),
                         "mean": 100 * float(taken[mine].mean()),
                         **{f"q{100 * q:g}": v for q, v in zip(QUANTILES, percent, strict=True)},
-                        **{name: 100 * float(assumed[name][mine].mean()) for name in ASSUMED},
+                        **{name: 100 * float(assumed[name][:, mine].mean()) for name in ASSUMED},
                     }
                 )
     return pd.DataFrame(verdict), pd.DataFrame(scenarios), pd.DataFrame(boxes)

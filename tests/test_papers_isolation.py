@@ -36,7 +36,7 @@ from experiments.papers.isolation_shares import (
     weighted_quantiles,
     with_ratios,
 )
-from experiments.papers.isolation_tables import speedups, verdict_tables
+from experiments.papers.isolation_tables import speedups, square_law, verdict_tables
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from netsim.errors import NetcosimError
@@ -188,6 +188,17 @@ def test_verdict_on_made_numbers():
     drawn = job_shares(np.arange(1000), "mix", 1)
     assert 0.1 <= drawn.min() < 0.11
     assert 0.49 < drawn.max() <= 0.5
+
+
+def test_the_square_law_of_made_numbers():
+    """Half the run time goes while all communicate, an eighth at half the time: 50 f^2 both."""
+    half = next(case for case in CASES["fattree"] if case.duty == 0.5)
+    pairs = pd.concat(
+        [made_pairs([0.5] * 4, [16] * 4), made_pairs([0.875] * 4, [16] * 4, duty_case=half.name)]
+    )
+    law = square_law(verdict_tables(pairs, 1)[0])
+    assert law["share"].tolist() == [0.5, 1.0]
+    np.testing.assert_allclose(law["coefficient"], 50)
 
 
 def test_speedups_for_the_queue():

@@ -17,6 +17,7 @@ from experiments.papers.isolation_tables import (
     ratio_table,
     speedup_frame,
     speedups,
+    square_law,
     verdict_tables,
 )
 from experiments.papers.paper import (
@@ -54,6 +55,7 @@ def _tables(pairs: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
         "verdict": verdict,
         "scenarios": scenarios,
         "boxes": boxes,
+        "square-law": square_law(verdict),
         "ratios": ratio_table(pairs, seed),
     }
     kinds = pairs[["network", "log", "case"]].drop_duplicates()

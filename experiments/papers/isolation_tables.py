@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,3 +222,42 @@ def verdict_tables(
                     }
                 )
     return pd.DataFrame(verdict), pd.DataFrame(scenarios), pd.DataFrame(boxes)
+
+
+def square_law(verdict: pd.DataFrame) -> pd.DataFrame:
+    """What is taken off the run time over the square of the communication share, in percent.
+
+    A job feels its neighbours while both communicate: if phases meet by chance, what isolation
+    takes off grows with the square of the share. One row a log, policy and share at which jobs
+    really communicated (1: all the time), by node-hours.
+    """
+    import pandas as pd
+
+    rows = []
+    told = verdict[verdict["weighting"] == WEIGHTINGS[0]]
+    for network, known in CASES.items():
+        first = known[0]
+        for case in known:
+            if (case.routing, case.load, case.mapping) != (
+                first.routing,
+                first.load,
+                first.mapping,
+            ):
+                continue
+            share = "0.5" if case.duty == 1 else f"{case.duty:g}"
+            scale = 0.5 if case.duty == 1 else case.duty**2
+            here = (told["network"] == network) & (told["case"] == case.name)
+            for row in told[here & (told["share"] == share)].to_dict("records"):
+                rows.append(
+                    {
+                        "network": network,
+                        "log": row["log"],
+                        "policy": row["policy"],
+                        "share": case.duty,
+                        "coefficient": row["taken_off"] / scale,
+                        "low": row["low"] / scale,
+                        "high": row["high"] / scale,
+                    }
+                )
+    columns = ["network", "log", "policy", "share", "coefficient", "low", "high"]
+    return pd.DataFrame(rows, columns=columns).sort_values(columns[:4], ignore_index=True)

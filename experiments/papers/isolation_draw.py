@@ -46,7 +46,7 @@ def draw_verdict(analysis: Analysis, options: Options) -> Figure:
                 _boxes(axis, mine, (k - (len(policies) - 1) / 2) * 0.26, colour(k), policy)
             _scenarios(axis, part)
             axis.axhline(0, color=INK, lw=0.8)
-            often = case if "," in case else f"{case}, communicating all the time"
+            often = case if "," in case else f"{case}, all the time (upper estimate)"
             axis.set_title(f"{log}: {often}", fontsize=8.5)
             axis.set_xlim(-0.6, len(SIZE_CLASSES) - 0.4)
             axis.set_ylim(-22, 34)

@@ -76,6 +76,7 @@ def analyse_fattree(frames: Mapping[str, pd.DataFrame], options: Options) -> Ana
     live = live_case("fattree").name
     told = tables["scenarios"]
     told = told[(told["weighting"] == "node-hours") & (told["share"] == MAIN_SHARE)]
+    told = told[told["scenario"] != "none"]
     verdict = tables["verdict"]
     verdict = verdict[(verdict["policy"] == "jigsaw") & (verdict["share"] == MAIN_SHARE)]
     verdict = verdict[verdict["weighting"] == "node-hours"]

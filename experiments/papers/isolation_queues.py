@@ -205,6 +205,12 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     return Analysis(claims_frame(claims), tables, notes)
 
 
+def _all_there(part: pd.DataFrame, policies: Sequence[str], run_times: Sequence[str]) -> bool:
+    """Whether every policy ran with each of these; points may have failed or not been asked for."""
+    known = set(zip(part["policy"], part["run_times"], strict=True))
+    return all((policy, label) in known for policy in policies for label in run_times)
+
+
 def _lookup(part: pd.DataFrame, column: str) -> dict[tuple[str, str], float]:
     values = part.set_index(["policy", "run_times"])[f"{column}_ratio"]
     return {key: float(value) for key, value in values.items()}  # type: ignore[misc]
@@ -213,7 +219,7 @@ def _lookup(part: pd.DataFrame, column: str) -> dict[tuple[str, str], float]:
 def fattree_claims(part: pd.DataFrame) -> list[Claim]:
     """Jigsaw's and Pollard's conclusions for one log; ratios are to Baseline."""
     claims: list[Claim] = []
-    if part.empty or not (part["run_times"] == MAIN).any():
+    if not _all_there(part, POLICIES["fattree"], (MAIN, "10%", "V2")):
         return claims
     log = str(part["log"].iloc[0])
     queued = "makespan_s" if log in AT_ZERO else "mean_turnaround_s"
@@ -279,7 +285,7 @@ def fattree_claims(part: pd.DataFrame) -> list[Claim]:
 def dragonfly_claims(part: pd.DataFrame) -> list[Claim]:
     """Level-Spread against the others; the paper has no queue, so there are no numbers beside."""
     claims: list[Claim] = []
-    if part.empty or not (part["run_times"] == MAIN).any():
+    if not _all_there(part, POLICIES["dragonfly"], (MAIN,)):
         return claims
     log = str(part["log"].iloc[0])
     ratio = _lookup(part, "mean_turnaround_s")

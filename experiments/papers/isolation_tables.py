@@ -192,7 +192,7 @@ def verdict_tables(
                     }
                 )
                 ratio = float(np.average(part["table_ratio"], weights=w))
-                for name in ASSUMED:
+                for name in assumed:
                     told = float(np.average(assumed[name].mean(axis=0), weights=w))
                     scenarios.append(
                         {

@@ -25,6 +25,8 @@ LINES = {
     "V2": ("#CC79A7", "--"),
     "Random": ("#E69F00", "-."),
 }
+LIMITS = {"fattree": (-22, 34), "dragonfly": (-44, 26)}
+ALWAYS = {"fattree": "all the time (upper estimate)", "dragonfly": "all the time"}
 
 
 def draw_verdict(analysis: Analysis, options: Options) -> Figure:
@@ -32,6 +34,7 @@ def draw_verdict(analysis: Analysis, options: Options) -> Figure:
     boxes = analysis.tables["boxes"]
     boxes = boxes[boxes["share"] == MAIN_SHARE]
     logs = list(dict.fromkeys(boxes["log"]))
+    network = str(boxes["network"].iloc[0])
     wanted = shown_cases(list(dict.fromkeys(boxes["case"])))
     policies = list(dict.fromkeys(boxes["policy"]))
     figure, axes = new_figure(
@@ -46,10 +49,10 @@ def draw_verdict(analysis: Analysis, options: Options) -> Figure:
                 _boxes(axis, mine, (k - (len(policies) - 1) / 2) * 0.26, colour(k), policy)
             _scenarios(axis, part)
             axis.axhline(0, color=INK, lw=0.8)
-            often = case if "," in case else f"{case}, all the time (upper estimate)"
+            often = case if "," in case else f"{case}, {ALWAYS[network]}"
             axis.set_title(f"{log}: {often}", fontsize=8.5)
             axis.set_xlim(-0.6, len(SIZE_CLASSES) - 0.4)
-            axis.set_ylim(-22, 34)
+            axis.set_ylim(*LIMITS[network])
             axis.set_xticks(
                 range(len(SIZE_CLASSES)), [class_name(n) for n in range(len(SIZE_CLASSES))]
             )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from experiments.papers.fattree_logs import logs_folder
 from experiments.papers.isolation_cases import CASES
 from experiments.papers.isolation_figures import DRAGONFLY, FATTREE
+from experiments.papers.isolation_packing import PACKING
 from experiments.papers.isolation_queues import QUEUES
 from experiments.papers.paper import Options, Paper
 from netsim.errors import unknown_name
@@ -33,6 +34,6 @@ def check(options: Options) -> None:
 PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
-    figures={figure.name: figure for figure in (FATTREE, DRAGONFLY, QUEUES)},
+    figures={figure.name: figure for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES)},
     check=check,
 )

@@ -137,7 +137,7 @@ def schedule(config: Mapping[str, Any], policy: str) -> QueueResult:
 
 
 @dataclass
-class _Bench:
+class Bench:
     """What the snapshots of one case share: the network and times that are known."""
 
     config: Mapping[str, Any]
@@ -227,11 +227,11 @@ def placement_of(result: QueueResult, index: int) -> Placement:
 
 
 @lru_cache(maxsize=1)
-def _bench(text: str) -> _Bench:
+def _bench(text: str) -> Bench:
     config = json.loads(text)
     topology = make_topology(config["network"], config["parameters"])
     reference = schedule(config, config["reference"])
-    return _Bench(
+    return Bench(
         config,
         topology,
         make_routing(topology, config["routing"]),
@@ -239,6 +239,11 @@ def _bench(text: str) -> _Bench:
         reference,
         pattern_draws(reference.workload, config["seed"]),
     )
+
+
+def bench_of(config: Mapping[str, Any]) -> Bench:
+    """What the snapshots of a case share; kept for the process's next points."""
+    return _bench(canonical_json({k: v for k, v in config.items() if k != "snapshot"}))
 
 
 def measure_snapshot(config: Mapping[str, Any]) -> dict[str, Rows]:
@@ -253,7 +258,7 @@ def measure_snapshot(config: Mapping[str, Any]) -> dict[str, Rows]:
         at one instant of an isolating policy's own schedule, how many take the same time, to
         the picosecond, alone and with all others.
     """
-    bench = _bench(canonical_json({k: v for k, v in config.items() if k != "snapshot"}))
+    bench = bench_of(config)
     reference, number = bench.reference, config["snapshot"]
     instant = snapshot_times(reference, config["snapshots"])[number]
     running = reference.running_at(instant)
@@ -298,7 +303,7 @@ def measure_snapshot(config: Mapping[str, Any]) -> dict[str, Rows]:
     return {"pairs": rows, "proof": proof} if proof else {"pairs": rows}
 
 
-def _proof(bench: _Bench, result: QueueResult) -> dict[str, object]:
+def _proof(bench: Bench, result: QueueResult) -> dict[str, object]:
     """Jobs of an isolating policy's own snapshot: how many are untouched by the others."""
     running = result.running_at(snapshot_times(result, 1)[0])
     multi = running[result.workload.n_nodes[running] > 1].tolist()

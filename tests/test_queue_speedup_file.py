@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,16 @@ def test_files_that_are_no_tables(tmp_path, text, told):
         read_speedups(path)
     with pytest.raises(NetcosimError, match="cannot be read"):
         read_speedups(tmp_path / "none.csv")
+
+
+def test_the_tables_of_the_docs_are_tables():
+    found = sorted((Path(__file__).resolve().parents[1] / "docs" / "isolation").glob("*.csv"))
+    assert len(found) == 6
+    for path in found:
+        network, _, _ = path.stem.partition("-")
+        table = read_speedups(path)
+        assert table.reference_policy == {"fattree": "baseline", "dragonfly": "rdn"}[network]
+        assert len(table.policies) == 4
 
 
 def test_a_config_takes_its_speed_ups_from_a_file(tmp_path):

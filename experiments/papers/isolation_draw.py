@@ -152,6 +152,9 @@ def draw_queues(analysis: Analysis, options: Options) -> Figure:
                     if label in measured and len(ends):
                         axis.plot([ends.min(), ends.max()], [at, at], color=colour(k), lw=1.4)
             axis.axvline(1, color=INK, lw=0.8)
+            low, high = axis.get_xlim()
+            # where arrivals set the makespan, all are equal: no magnified rounding
+            axis.set_xlim(min(low, 0.95), max(high, 1.05))
             axis.axhline(len(scenarios) - 0.5, color=SOFT, lw=0.8, ls=":")
             axis.set_ylim(len(order) - 0.4, -0.6)
             axis.set_yticks(range(len(order)), order if j == 0 else [""] * len(order))

@@ -45,7 +45,7 @@ all four, and where jobs communicate 30 % of the time (4-128 nodes)."""
 
 
 def live_case(network: str) -> Case:
-    """Jobs communicate 30 % of the time, as Pollard et al. measured on Cab."""
+    """Jobs communicate 30 % of the time, as those of Pollard et al. on Cab."""
     return next(case for case in CASES[network] if f"{case.duty:g}" == MAIN_SHARE)
 
 

@@ -29,7 +29,7 @@ SHARES: dict[str, tuple[float, float]] = {
 """Communication shares of the run time: a number, or uniform between two, drawn per job."""
 
 MAIN_SHARE = "0.3"
-"""About what Pollard et al. found on Cab (IV-D)."""
+"""What Pollard et al. gave their jobs on Cab (V-B)."""
 
 
 def shares_of(duty: float) -> tuple[str, ...]:

@@ -139,6 +139,17 @@ class CoupledSection(Section):
     max_simulations: Annotated[Whole, Field(ge=0)] | None = None
 
 
+class MeasuredSection(Section):
+    """``[queue.measured]``: speed-ups of "measured" run times from a file, not from this run.
+
+    ``table`` is a CSV file (`queuesim.speedup_file`); its reference policy and its policies are
+    those that can be compared. ``bound`` takes the measured mean or an end of its interval.
+    """
+
+    table: Text | None = None
+    bound: Literal["mean", "low", "high"] = "mean"
+
+
 class QueueSection(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
 
@@ -152,6 +163,7 @@ class QueueSection(Section):
     run_time_model: Text = "measured"
     scenario: Text = "none"
     coupled: CoupledSection = CoupledSection()
+    measured: MeasuredSection = MeasuredSection()
 
     @field_validator("policies")
     @classmethod

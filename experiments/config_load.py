@@ -169,7 +169,10 @@ def _in_si(
 def _place_files(content: dict[str, Any], folder: Path) -> None:
     """Files that a config names, relative to the config or else to the working directory."""
     parameters = content.get("machine", {}).get("parameters", {})
-    for section, key in ((content.get("workload"), "log"), (parameters, "file")):
+    queue = content.get("queue")
+    measured = queue.get("measured") if isinstance(queue, dict) else None
+    files = ((content.get("workload"), "log"), (parameters, "file"), (measured, "table"))
+    for section, key in files:
         name = section.get(key) if isinstance(section, dict) else None
         if isinstance(section, dict) and isinstance(name, str) and (folder / name).exists():
             section[key] = str(folder / name)

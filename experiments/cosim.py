@@ -5,9 +5,10 @@
 3. The measured communication times, against the first policy's, change the jobs' run times,
    and the queue runs again under each policy.
 
-With another run-time model than "measured", the queue runs once with that model, and step 2
-measures its schedules. The coupled models take their contention from the same routing, task
-mapping and communication; how far flows were from packets is in ``judgements``.
+With another run-time model than "measured", or with speed-ups from a file, the queue runs once
+with that model, and step 2 measures its schedules. The coupled models take their contention from
+the same routing, task mapping and communication; how far flows were from packets is in
+``judgements``.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from queuesim.multijob import Communication
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
+from queuesim.speedup_file import read_speedups
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
@@ -115,20 +117,24 @@ def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
         What a part refuses: a log that cannot be read, a job larger than the machine, ...
     """
     run = _Run(config, progress)
-    if config.queue.run_time_model != "measured":
+    chosen = config.queue.measured
+    if config.queue.run_time_model != "measured" or chosen.table is not None:
         if config.queue.run_time_model.startswith("coupled"):
             schedules, records = run.coupled_queues(share_of_run=0.3)
         else:
             model: RunTimeModel = AsLogged()
             if config.queue.run_time_model == "assumed":
                 model = Assumed(config.queue.scenario)
+            elif chosen.table is not None and config.queue.run_time_model == "measured":
+                table = read_speedups(chosen.table)
+                model = Measured(table, communication_mix(config.communication), chosen.bound)
             schedules, records = run.queues(lambda name: model, share_of_run=0.3), {}
         measured = run.campaign(schedules, share_of_run=0.7)
         return run.result({}, schedules, measured, run.speedups(measured), records)
     logged = run.queues(lambda name: AsLogged(), share_of_run=0.15)
     measured = run.campaign(logged, share_of_run=0.7)
     table = run.speedups(measured)
-    final = Measured(table, communication_mix(config.communication))
+    final = Measured(table, communication_mix(config.communication), chosen.bound)
     schedules = run.queues(lambda name: final, share_of_run=0.15)
     return run.result(logged, schedules, measured, table, {})
 

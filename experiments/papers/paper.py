@@ -87,6 +87,8 @@ class PaperFigure:
     analyse : callable (frames, options) -> Analysis
         Pure: from the points' tables, joined over the points, by name.
     draw : callable (analysis, options) -> Figure, or None
+    then : Then or None
+        More points, made from the tables of the first.
     """
 
     name: str
@@ -95,6 +97,23 @@ class PaperFigure:
     points: Callable[[Options], list[Point]]
     analyse: Callable[[Mapping[str, pd.DataFrame], Options], Analysis]
     draw: Callable[[Analysis, Options], Figure] | None = None
+    then: Then | None = None
+
+
+@dataclass(frozen=True)
+class Then:
+    """Points of a figure that need the results of its first points.
+
+    Attributes
+    ----------
+    function : str
+        The point function, ``"module:name"``.
+    points : callable (frames, options) -> list of configs
+        From the first points' tables, joined over the points, by name.
+    """
+
+    function: str
+    points: Callable[[Mapping[str, pd.DataFrame], Options], list[Point]]
 
 
 @dataclass(frozen=True)

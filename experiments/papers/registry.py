@@ -51,6 +51,10 @@ PAPERS: dict[str, PaperEntry] = {
         "Pollard et al., Evaluation of an Interference-free Node Allocation Policy, SC'18",
         "experiments.papers.pollard",
     ),
+    "isolation": PaperEntry(
+        "The verdict: assumed and measured speed-ups of isolated jobs (Jigsaw, Pollard, ...)",
+        "experiments.papers.isolation",
+    ),
     "walltime": PaperEntry(
         "Tang et al., Reducing Fragmentation on Torus-Connected Supercomputers, IPDPS'11",
         "experiments.papers.walltime",

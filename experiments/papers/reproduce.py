@@ -19,7 +19,7 @@ from experiments.papers.registry import load_paper
 from experiments.points import point_key
 from experiments.report.page import Section, render_page, write_page
 from experiments.store import Store
-from experiments.sweep import run_points
+from experiments.sweep import SweepSummary, run_points
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
@@ -75,29 +75,42 @@ def reproduce(
     folder = Path(out_dir)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{paper}.sqlite"
-    summary = run_points(
-        chosen.function,
-        points,
-        path,
-        jobs=jobs,
-        progress=progress,
-        retry_failed=True,
-        meta={"paper": paper, "title": found.title},
-    )
-    if summary is None:
+
+    def compute(function: str, wanted: list[Point]) -> SweepSummary | None:
+        return run_points(
+            function,
+            wanted,
+            path,
+            jobs=jobs,
+            progress=progress,
+            retry_failed=True,
+            meta={"paper": paper, "title": found.title},
+        )
+
+    summaries = [compute(chosen.function, points)]
+    if chosen.then is not None:
+        # MPI ranks other than 0 only lend a hand
+        more = []
+        if summaries[0] is not None:
+            more = chosen.then.points(read_frames(path, points), options)
+        summaries.append(compute(chosen.then.function, more))
+        points = [*points, *more]
+    done = [summary for summary in summaries if summary is not None]
+    if not done:
         return None
+    failed = tuple(pair for summary in done for pair in summary.failed)
     frames = read_frames(path, points)
     if not frames:
-        first = summary.failed[0][1] if summary.failed else "no points"
+        first = failed[0][1] if failed else "no points"
         raise NetcosimError(f"{paper} {figure}: no point could be computed: {first}")
     analysis = chosen.analyse(frames, options)
     return Reproduction(
         figure=chosen,
         analysis=analysis,
         files=write_files(folder, found, chosen, analysis, options),
-        failed=summary.failed,
-        seconds=summary.seconds,
-        computed=summary.computed,
+        failed=failed,
+        seconds=sum(summary.seconds for summary in done),
+        computed=sum(summary.computed for summary in done),
     )
 
 

@@ -1,0 +1,349 @@
+"""The verdict: its arithmetic by hand, its points whatever runs them, its queues closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.papers import isolation_point
+from experiments.papers.fattree_logs import LOGS_VARIABLE
+from experiments.papers.isolation import PAPER
+from experiments.papers.isolation_cases import CASES, Case, cases, machines
+from experiments.papers.isolation_packing import (
+    pack_snapshots,
+    packing_analyse,
+    packing_points,
+)
+from experiments.papers.isolation_pairs import NO_LOGS, points_of
+from experiments.papers.isolation_point import communication, measure_points, measure_snapshot
+from experiments.papers.isolation_queue_point import (
+    assumed_times,
+    measured_times,
+    queue_point,
+    run_queue,
+)
+from experiments.papers.isolation_queues import LOGGED, break_even
+from experiments.papers.isolation_shares import (
+    QUANTILES,
+    assumed_shares,
+    class_name,
+    distances,
+    job_shares,
+    job_speedup,
+    mean_of_snapshots,
+    nearest,
+    share_needed,
+    size_class,
+    taken_off,
+    weighted_quantiles,
+    with_ratios,
+)
+from experiments.papers.isolation_tables import speedups, square_law, verdict_tables
+from experiments.papers.paper import Options
+from experiments.papers.reproduce import reproduce
+from netsim.errors import NetcosimError
+from queuesim.measured import SpeedupRow, SpeedupTable
+
+QUICK = Options(scale="quick")
+MAIN = CASES["fattree"][0].name
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch):
+    monkeypatch.delenv(LOGS_VARIABLE, raising=False)
+
+
+def made_pairs(ratio, n_nodes, *, duty_case=MAIN, snapshots=4):
+    """Pairs with chosen ratios; alone under the reference a job takes half as long."""
+    n = len(ratio)
+    return with_ratios(
+        pd.DataFrame(
+            {
+                "network": "fattree",
+                "log": "made",
+                "case": duty_case,
+                "snapshot": np.arange(n) % snapshots,
+                "policy": "jigsaw",
+                "job_id": np.arange(n) + 1,
+                "n_nodes": n_nodes,
+                "pattern": "pairs",
+                "reference_us": 100.0,
+                "reference_alone_us": 50.0,
+                "policy_us": 100.0 * np.asarray(ratio),
+                "policy_alone_us": 100.0 * np.asarray(ratio),
+            }
+        ),
+        {case.name: case.duty for case in CASES["fattree"]},
+    )
+
+
+def test_run_times_from_communication_times():
+    """30 % of the time communicating, in two thirds of the time: a tenth less, 1.11 times as
+    fast; 10 % less needs just that share, 20 % more than there is at a ratio of 0.9."""
+    assert taken_off(2 / 3, 0.3) == pytest.approx(0.1)
+    assert job_speedup(2 / 3, 0.3) == pytest.approx(1 / 0.9)
+    assert taken_off(1.5, 0.2) == pytest.approx(-0.1)
+    assert share_needed(0.1, 2 / 3) == pytest.approx(0.3)
+    assert share_needed(0.2, 0.9) == pytest.approx(2.0)
+    assert np.isnan(share_needed(0.1, 1.0))
+
+
+@pytest.mark.parametrize("scenario", ["none", "5%", "10%", "20%", "V1", "V2", "Random"])
+def test_a_scenario_is_nearest_to_itself(scenario):
+    """Each job once for each draw, in any order: the distribution is the scenario's own."""
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(2, 700, 40)
+    mine = assumed_shares(sizes)[scenario]
+    order = rng.permutation(mine.size)
+    every = np.tile(sizes, len(mine))[order]
+    weights = every * 1.0
+    found = distances(mine.ravel()[order], assumed_shares(every), weights, size_class(every))
+    assert nearest(found) == scenario
+    assert found[scenario] == pytest.approx(0, abs=1e-9)
+    assert sum(far < 1e-9 for far in found.values()) == 1
+
+
+def test_random_draws_are_the_scenarios_own():
+    """V2 at 512 nodes: bins 0-10, 10-20, 10-30 %, the upper ends; Random: 0, 5, 15, 30 %."""
+    found = assumed_shares([512])
+    np.testing.assert_allclose(np.sort(found["V2"][:, 0]), np.repeat([0.1, 0.2, 0.3], 4))
+    np.testing.assert_allclose(np.sort(found["Random"][:, 0]), np.repeat([0, 0.05, 0.15, 0.3], 3))
+
+
+def test_distances_by_hand():
+    """5 % against 4 and 10 %: 1 and 5 points apart; by 3 nodes and 1: 2. Against 10 and 4 %
+    assumed there is no distance within a class, but 6 points if each is a class of its own."""
+    five = {"5%": np.array([[0.05, 0.05]])}
+    assert distances([0.04, 0.10], five, [3, 1], [0, 0])["5%"] == pytest.approx(2)
+    swapped = {"x": np.array([[0.10, 0.04]])}
+    assert distances([0.04, 0.10], swapped, [1, 1], [0, 0])["x"] == pytest.approx(0)
+    assert distances([0.04, 0.10], swapped, [1, 1], [0, 1])["x"] == pytest.approx(6)
+
+
+def test_means_and_intervals_of_snapshots():
+    rng = np.random.default_rng(1)
+    found = mean_of_snapshots([1, 3, 5, 9], [1, 1, 2, 4], [0, 0, 1, 2], rng)
+    assert found.value == pytest.approx(50 / 8)
+    assert found.low <= found.value <= found.high
+    alike = mean_of_snapshots([1, 3, 1, 3], np.ones(4), [0, 0, 1, 1], rng)
+    assert tuple(alike) == pytest.approx((2, 2, 2))
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 9)), min_size=1, max_size=30),
+)
+def test_weighted_quantiles_are_those_of_repeated_values(rows):
+    values, weights = np.array(rows).T
+    repeated = np.repeat(values, weights)
+    np.testing.assert_array_equal(
+        weighted_quantiles(values, weights),
+        np.quantile(repeated, QUANTILES, method="inverted_cdf"),
+    )
+
+
+def test_size_classes():
+    assert [class_name(i) for i in size_class([2, 8, 9, 512, 513, 5000])] == [
+        "2-8",
+        "2-8",
+        "9-32",
+        "129-512",
+        "513-2048",
+        "2049+",
+    ]
+
+
+def test_ratios_come_apart_into_interference_and_locality():
+    """Alone a job takes 50, with others 100; isolated 60: the ratio 0.6 is 0.5 by the others
+    that are gone, times 1.2 by other nodes."""
+    row = made_pairs([0.6], [16]).iloc[0]
+    assert (row["ratio"], row["stretch"]) == pytest.approx((0.6, 2.0))
+    assert row["interference_ratio"] == pytest.approx(0.5)
+    assert row["locality_ratio"] == pytest.approx(1.2)
+    assert row["table_ratio"] == row["ratio"]
+
+
+def test_where_jobs_compute_too_run_times_are_compared():
+    """Half of 50 us alone is computing: communication takes 75 of 100 us, then 35 of 60. Run
+    times fell by 40 %; a table with half the time communicating must say 0.2."""
+    half = next(case for case in CASES["fattree"] if case.duty == 0.5)
+    row = made_pairs([0.6], [16], duty_case=half.name).iloc[0]
+    assert row["ratio"] == pytest.approx(35 / 75)
+    assert taken_off(row["table_ratio"], 0.5) == pytest.approx(0.4)
+
+
+def test_verdict_on_made_numbers():
+    """Every job communicates in two thirds of the time: with f = 0.3 exactly the scenario of
+    10 %, with f = 0.1 a third of it; f = 0.3 is what 10 % needs."""
+    pairs = made_pairs([2 / 3] * 12, [16] * 12)
+    verdict, scenarios, boxes = verdict_tables(pairs, 1)
+    told = verdict.set_index(["share", "weighting"])
+    for weighting in ("node-hours", "jobs"):
+        assert told.loc[("0.3", weighting), "taken_off"] == pytest.approx(10)
+        assert told.loc[("0.3", weighting), "nearest"] == "10%"
+        assert told.loc[("0.3", weighting), "distance"] == pytest.approx(0)
+        assert told.loc[("0.1", weighting), "taken_off"] == pytest.approx(10 / 3)
+        assert told.loc[("0.5", weighting), "job_speedup"] == pytest.approx(1.2)
+    ten = scenarios[(scenarios["scenario"] == "10%")]
+    np.testing.assert_allclose(ten["share_needed"], 0.3)
+    assert (boxes["jobs"] == 12).all()
+    drawn = job_shares(np.arange(1000), "mix", 1)
+    assert 0.1 <= drawn.min() < 0.11
+    assert 0.49 < drawn.max() <= 0.5
+
+
+def test_the_square_law_of_made_numbers():
+    """Half the run time goes while all communicate, an eighth at half the time: 50 f^2 both."""
+    half = next(case for case in CASES["fattree"] if case.duty == 0.5)
+    pairs = pd.concat(
+        [made_pairs([0.5] * 4, [16] * 4), made_pairs([0.875] * 4, [16] * 4, duty_case=half.name)]
+    )
+    law = square_law(verdict_tables(pairs, 1)[0])
+    assert law["share"].tolist() == [0.5, 1.0]
+    np.testing.assert_allclose(law["coefficient"], 50)
+
+
+def test_speedups_for_the_queue():
+    """Means by class; a class seen in one snapshot alone is left to its neighbours."""
+    pairs = made_pairs([0.5, 0.7, 0.9, 0.9, 0.2], [16, 16, 64, 64, 5], snapshots=5)
+    table = speedups(pairs, "fattree", "made", MAIN, 1)
+    sizes = np.array([16, 64, 5, 1], dtype=np.int32)
+    found = table.ratios("pairs", "jigsaw", sizes)
+    assert found == pytest.approx([0.6, 0.9, 0.6, 1.0])
+    # a pattern never seen has the mean of all
+    assert table.ratios("fft3d", "jigsaw", sizes[:1]) == pytest.approx([3.2 / 5])
+
+
+def test_patterns_send_what_is_asked():
+    for pattern in isolation_point.PATTERNS:
+        for n in (27, 64):
+            said = communication(pattern, n, 100_000, 1)
+            program = said.program(n, np.random.default_rng(0))
+            assert program.total_bytes / n == pytest.approx(100_000, rel=0.2), (pattern, n)
+
+
+def test_break_even_by_hand():
+    assert break_even([0, 5, 10], [1.2, 1.1, 0.9]) == pytest.approx(7.5)
+    assert break_even([0, 5], [0.9, 0.8]) == 0
+    assert np.isnan(break_even([0, 5], [1.2, 1.1]))
+
+
+@pytest.mark.parametrize("network", ["fattree", "dragonfly"])
+def test_a_point_does_not_depend_on_those_before(network):
+    """Caches of a process must not show: the second snapshot first, alone or after the first."""
+    machine = machines(network, QUICK)[0]
+    points = measure_points(machine, cases(network, QUICK)[0], 1)
+    isolation_point._bench.cache_clear()
+    late = [measure_snapshot(point) for point in points][1]
+    isolation_point._bench.cache_clear()
+    assert measure_snapshot(points[1]) == late
+    rows = pd.DataFrame(late["pairs"])
+    per_job = rows.groupby("job_id")[["reference_us", "n_nodes", "pattern"]].nunique()
+    assert (per_job == 1).all().all()
+    if network == "fattree":
+        assert (rows["policy_us"] == rows["policy_alone_us"]).all()
+
+
+def test_the_same_rows_on_one_process_and_on_two(tmp_path):
+    frames = {}
+    for jobs in (1, 2):
+        done = reproduce(
+            "isolation",
+            "fattree",
+            out_dir=tmp_path / str(jobs),
+            jobs=jobs,
+            options=QUICK,
+            progress=False,
+        )
+        assert done is not None
+        assert not done.failed
+        frames[jobs] = done.analysis
+    pd.testing.assert_frame_equal(frames[1].claims, frames[2].claims)
+    for name, table in frames[1].tables.items():
+        pd.testing.assert_frame_equal(table, frames[2].tables[name])
+    proof = frames[1].tables["proof"]
+    assert (proof["untouched"] == proof["jobs"]).all()
+    assert proof["jobs"].sum() > 20
+
+
+def test_queues_with_run_times_by_hand():
+    """Communication in half the time, 30 % of it: every job of more than one node is 15 %
+    shorter, as under no scenario; ratio 1 is as logged."""
+    machine = machines("fattree", QUICK)[0]
+
+    def run(policy, times):
+        return run_queue(queue_point(machine, policy, "x", times, 1))["queues"][0]
+
+    def table(ratio):
+        rows = tuple(
+            SpeedupRow(pattern, 2, 1 << 30, "jigsaw", ratio, ratio, ratio)
+            for pattern in isolation_point.PATTERNS
+        )
+        return SpeedupTable("baseline", rows)
+
+    logged = run("jigsaw", {})
+    assert run("jigsaw", measured_times(table(1.0), "jigsaw", "0.3")) == logged
+    assert run("jigsaw", assumed_times("none")) == logged
+    workload = isolation_point.jobs_of(queue_point(machine, "jigsaw", "x", {}, 1), _tree(machine))
+    factor = np.where(workload.n_nodes > 1, 0.85, 1.0)
+    half = run("jigsaw", measured_times(table(0.5), "jigsaw", "0.3"))
+    assert half["mean_run_s"] == pytest.approx(float((workload.run_time_s * factor).mean()))
+
+
+def _tree(machine):
+    from netsim.topologies.registry import make_topology
+
+    return make_topology(machine.network, machine.parameters)
+
+
+def test_the_queues_figure_measures_first(tmp_path):
+    done = reproduce("isolation", "queues", out_dir=tmp_path, options=QUICK, progress=False)
+    assert done is not None
+    assert not done.failed
+    runs = done.analysis.tables["queues"]
+    base = runs[(runs["run_times"] == LOGGED) & (runs["network"] == "fattree")]
+    assert (base["makespan_s_ratio"] == 1).all()
+    fat = runs[runs["network"] == "fattree"].set_index(["policy", "run_times"])
+    for policy in ("ta", "laas", "jigsaw"):
+        run_s = fat.loc[policy]["mean_run_s"]
+        assert run_s["20%"] < run_s["10%"] < run_s["5%"] < run_s["none"]
+        assert run_s["none"] == base["mean_run_s"].iloc[0]
+    assert any("Level-Spread" in claim for claim in done.analysis.claims["claim"])
+
+
+def test_packings_are_compared_by_the_geometric_mean():
+    """Twice as long and half as long are as long; 0.81 and 1 are 10 % less."""
+    row = {"log": "made", "routing": "minimal", "mapping": "random", "placed": "queue"}
+    small = {**row, "placed": "empty, small first"}
+    frame = pd.DataFrame(
+        [{**row, "snapshot": i, "n_nodes": 4, "ratio": r} for i, r in enumerate((0.5, 2.0))]
+        + [{**small, "snapshot": i, "n_nodes": 4, "ratio": r} for i, r in enumerate((0.81, 1.0))]
+    )
+    done = packing_analyse({"packings": frame}, QUICK)
+    assert done.tables["packings"]["ratio"].tolist() == pytest.approx([1.0, 0.9])
+    assert done.claims["ours"].tolist() == pytest.approx([10])
+
+
+def test_snapshots_are_packed_in_three_ways():
+    point = {**packing_points(QUICK)[0], "snapshots": 2}
+    frame = pd.DataFrame(pack_snapshots(point)["packings"])
+    jobs = frame.groupby(["placed", "snapshot"])["n_nodes"].apply(list).unstack("placed")
+    assert (jobs["queue"] == jobs["empty, log order"]).all()
+    assert (jobs["queue"] == jobs["empty, small first"]).all()
+    assert frame.groupby("placed")["ratio"].mean().nunique() == 3
+
+
+def test_what_is_not_there_is_told():
+    with pytest.raises(NetcosimError) as told:
+        points_of("fattree", Options())
+    assert str(told.value) == NO_LOGS
+    with pytest.raises(NetcosimError, match="routing of isolation"):
+        PAPER.check(Options(routings=("shortest-path",)))
+    with pytest.raises(NetcosimError, match="setting"):
+        PAPER.check(Options(settings={"colour": "red"}))
+    assert Case("d-mod-k", "small", "random", 0.3).name == (
+        "d-mod-k, small messages, random mapping, communicating 30% of the time"
+    )

@@ -87,18 +87,26 @@ class PlainJob:
 
     def time(self) -> float:
         most = max((self.busy[q] * self.slow[q] for q in self.busy), default=0.0)
+        served, waited = [], []
         for steps in self.ranks.values():
-            total = 0.0
+            total = longer = 0.0
             for messages in steps.values():
-                times = []
+                times, both = [], []
                 for floor, alone, wait, late in messages:
                     slowed = max([floor, *(t * self.slow[q] for q, t in alone.items())])
                     calm = max([floor, *alone.values()])
-                    waited = sum(part * self.wait[q] for q, part in wait.items())
-                    times.append(max(slowed, calm + waited) + late)
+                    hold = sum(part * self.wait[q] for q, part in wait.items())
+                    times.append(slowed + late)
+                    both.append(max(slowed, calm + hold) + late)
                 total += max(times)
-            most = max(most, total)
-        return most
+                longer += max(both) - max(times)
+            served.append(total)
+            waited.append(longer)
+        if not served:
+            return most
+        mean = sum(waited) / len(waited)
+        n_steps = sum(len(steps) for steps in self.ranks.values()) / len(waited)
+        return max(most, max(served) + mean + (max(waited) - mean) / n_steps)
 
     def goal(self, others: list[PlainJob]) -> float:
         """Stretch among the others as they are."""

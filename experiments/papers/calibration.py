@@ -21,6 +21,7 @@ from experiments.papers.calibration_cases import (
 )
 from experiments.papers.calibration_draw import draw_buffers, draw_curves
 from experiments.papers.calibration_point import FUNCTION, load_point, lone_point
+from experiments.papers.flow_levels import FLOW_FIGURE
 from experiments.papers.paper import (
     Analysis,
     Claim,
@@ -230,8 +231,8 @@ BUFFERS_FIGURE = PaperFigure(
 )
 PAPER = Paper(
     name="calibration",
-    title="Calibration of the packet model: saturation, zero-load latency, buffers",
-    figures={figure.name: figure for figure in (CURVES_FIGURE, BUFFERS_FIGURE)},
+    title="Calibration: saturation, zero-load latency, buffers; flow level against packets",
+    figures={figure.name: figure for figure in (CURVES_FIGURE, BUFFERS_FIGURE, FLOW_FIGURE)},
     check=check,
     default="all",
 )

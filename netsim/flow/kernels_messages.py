@@ -196,7 +196,8 @@ def look_at_link(b, job, i):  # type: ignore[no-untyped-def]
 def job_time(b, job):  # type: ignore[no-untyped-def]
     """Time of one iteration at the ``slow`` and ``wait_s`` of the job's links.
 
-    A message is held up by its slowest link, or by waits on its way, whichever is worse.
+    A message is held up by its slowest link, or by waits on its way, whichever is worse. What waits
+    add is passed on from rank to rank: the more steps, the nearer it is to the mean of all.
     """
     begin = b.link_begin[job]
     ints, floats = b.int_begin[job], b.float_begin[job]
@@ -210,11 +211,11 @@ def job_time(b, job):  # type: ignore[no-untyped-def]
     latency = floor + n_messages
     entry_s = latency + n_messages
     entry_wait = entry_s + n_entries
-    longest = 0.0
+    longest = waits = most_waits = 0.0
     for r in range(n_ranks):
-        total = 0.0
+        total = waited = 0.0
         for s in range(b.ints[rank_ptr + r], b.ints[rank_ptr + r + 1]):
-            step = 0.0
+            step = served = 0.0
             for m in range(b.ints[step_ptr + s], b.ints[step_ptr + s + 1]):
                 slowed = calm = b.floats[floor + m]
                 wait = 0.0
@@ -224,9 +225,16 @@ def job_time(b, job):  # type: ignore[no-untyped-def]
                     slowed = max(slowed, alone * b.slow[i])
                     calm = max(calm, alone)
                     wait += b.floats[entry_wait + e] * b.wait_s[i]
+                served = max(served, slowed + b.floats[latency + m])
                 step = max(step, max(slowed, calm + wait) + b.floats[latency + m])
-            total += step
+            total += served
+            waited += step - served
         longest = max(longest, total)
+        waits += waited
+        most_waits = max(most_waits, waited)
+    if n_ranks > 0:
+        mean = waits / n_ranks
+        longest += mean + (most_waits - mean) * n_ranks / n_steps
     longest *= b.floats[floats]
     for i in range(begin, b.link_end[job]):
         longest = max(longest, b.busy_s[i] * b.slow[i])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +112,20 @@ def check_columns(frame: Any, needed: Sequence[str], what: str) -> None:
             raise NetcosimError(f"{what}: column {column!r} is missing; there are: {listed}")
     if len(frame) == 0:
         raise NetcosimError(f"{what}: there is nothing to draw")
+
+
+def shared_legend(figure: Figure, axes: Iterable[Axes], n_columns: int = 7) -> None:
+    """One legend above all panels, each name once."""
+    named = {
+        name: handle
+        for axis in axes
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        list(named.values()),
+        list(named),
+        loc="outside upper left",
+        ncols=min(len(named), n_columns),
+        frameon=False,
+        fontsize=8,
+    )

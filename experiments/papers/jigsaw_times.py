@@ -189,7 +189,7 @@ def _scenario_bars(
     """Percent above Baseline, one panel a log; ``marks``: the paper's, without speed-ups."""
     import numpy as np
 
-    from experiments.figures.style import INK, colour, grid, new_figure
+    from experiments.figures.style import INK, colour, grid, new_figure, shared_legend
 
     logs = list(dict.fromkeys(table["log"]))
     scenarios = list(dict.fromkeys(table["scenario"]))
@@ -217,19 +217,7 @@ def _scenario_bars(
         axis.set_ylabel(label, fontsize=8)
         axis.set_title(log, fontsize=9)
         grid(axis)
-    named = {
-        name: handle
-        for axis in axes
-        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        list(named.values()),
-        list(named),
-        loc="outside upper left",
-        ncols=len(named),
-        frameon=False,
-        fontsize=9,
-    )
+    shared_legend(figure, axes)
     return figure
 
 

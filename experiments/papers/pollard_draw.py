@@ -18,7 +18,7 @@ QUANTILES = ("least", "q25", "median", "q75", "most")
 
 def fig7_draw(analysis: Analysis, options: Options) -> Figure:
     """Boxes of the hops by job size, one panel a log; the least possible as a mark."""
-    from experiments.figures.style import INK, colour, grid, new_figure
+    from experiments.figures.style import INK, colour, grid, new_figure, shared_legend
 
     table = analysis.tables["hops"]
     logs, policies = _first_seen(table, "log"), _first_seen(table, "policy")
@@ -42,13 +42,13 @@ def fig7_draw(analysis: Analysis, options: Options) -> Figure:
         axis.set_ylabel("average pairwise hops", fontsize=8)
         axis.set_title(log, fontsize=9)
         grid(axis)
-    _legend(figure, axes)
+    shared_legend(figure, axes)
     return figure
 
 
 def fig8_draw(analysis: Analysis, options: Options) -> Figure:
     """Boxes of the utilisation every minute: Baseline, then TA by scenario."""
-    from experiments.figures.style import colour, grid, new_figure
+    from experiments.figures.style import colour, grid, new_figure, shared_legend
 
     table = analysis.tables["minutes"]
     logs = _first_seen(table, "log")
@@ -70,7 +70,7 @@ def fig8_draw(analysis: Analysis, options: Options) -> Figure:
         grid(axis)
     for axis in axes[len(logs) :]:
         axis.set_visible(False)
-    _legend(figure, axes)
+    shared_legend(figure, axes)
     return figure
 
 
@@ -101,7 +101,7 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
     """Mean waits by job size, one bar a scenario, one panel a log."""
     import numpy as np
 
-    from experiments.figures.style import colour, grid, new_figure
+    from experiments.figures.style import colour, grid, new_figure, shared_legend
 
     table = analysis.tables["waits"]
     logs = _first_seen(table, "log")
@@ -123,7 +123,7 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
         axis.set_ylabel("mean wait (h)", fontsize=8)
         axis.set_title(log, fontsize=9)
         grid(axis)
-    _legend(figure, axes)
+    shared_legend(figure, axes)
     return figure
 
 
@@ -140,20 +140,3 @@ def _box(axis: Axes, x: float, values: Sequence[float], colour: str, label: str)
     axis.vlines(x, low, high, color=colour, lw=1)
     axis.bar(x, q75 - q25, 0.3, bottom=q25, color=colour, alpha=0.6, label=label)
     axis.hlines(median, x - 0.15, x + 0.15, color=INK, lw=1.2)
-
-
-def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    """One legend above all panels, each name once."""
-    named = {
-        name: handle
-        for axis in axes
-        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        list(named.values()),
-        list(named),
-        loc="outside upper left",
-        ncols=min(len(named), 7),
-        frameon=False,
-        fontsize=8,
-    )

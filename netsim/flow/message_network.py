@@ -45,6 +45,11 @@ class MessageNetwork(Generic[JobId]):
         Stretches are iterated until none moves by more than this part; a job whose
         stretch has moved less since it was last reported is not reported.
 
+    Attributes
+    ----------
+    n_unsettled : int
+        How often a job went to and fro until it was left where it was (after 200 tries).
+
     Notes
     -----
     A change works out again the jobs that share links with it, then theirs, as far as
@@ -56,6 +61,7 @@ class MessageNetwork(Generic[JobId]):
             raise NetcosimError(f"tolerance = {tolerance}; need 0 < tolerance < 1")
         slots, width = 16, 4
         self.tolerance = tolerance
+        self.n_unsettled = 0
         self._n_links = n_links
         self._slot: dict[JobId, int] = {}
         self._ids: dict[int, JobId] = {}
@@ -123,7 +129,7 @@ class MessageNetwork(Generic[JobId]):
             del self._slot[job_id], self._ids[slot], self._loads[slot]
         self._b.link_end[leaving] = self._b.link_begin[leaving]
         coming = [self._insert(job_id, load) for job_id, load in add]
-        kernels.solve(
+        self.n_unsettled += kernels.solve(
             self._b,
             self._w,
             np.array(coming, dtype=np.int64),
@@ -222,7 +228,9 @@ class MessageNetwork(Generic[JobId]):
             told=np.concatenate([b.told, np.ones_like(b.told)]),
         )
         self._free += range(2 * old - 1, old - 1, -1)
-        self._w = _work(2 * old)
+        work = _work(2 * old)
+        work.unrest[:old] = self._w.unrest
+        self._w = work
 
 
 def _work(slots: int) -> kernels.Work:

@@ -7,7 +7,12 @@ no compile time.
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,6 +100,45 @@ def test_eight_random_permutations_of_1024(benchmark, network, sizes):
 
     finish = benchmark.pedantic(run, rounds=3, warmup_rounds=1)
     report(benchmark, "flows", len(finish), distinct_finishes=len(np.unique(finish)))
+
+
+def with_simgrid() -> str:
+    """An interpreter that has SimGrid's Python package; skips if there is none."""
+    for name in (sys.executable, "python3", "/usr/bin/python3"):
+        found = shutil.which(name)
+        asked = [found, "-c", "import simgrid"] if found else ["false"]
+        if subprocess.run(asked, capture_output=True, check=False).returncode == 0:
+            return str(found)
+    pytest.skip("SimGrid is not there (Debian: python3-simgrid)")
+
+
+@pytest.mark.parametrize(("case", "n_hosts"), [("permutations", 1024), ("all-to-all", 256)])
+def test_beside_simgrid(benchmark, case, n_hosts):
+    """The same flows in SimGrid's Python package; a minute each."""
+    peer = Path(__file__).parent / "simgrid_peer.py"
+    ran = subprocess.run(
+        [with_simgrid(), str(peer), case, str(n_hosts)], capture_output=True, check=True, text=True
+    )
+    theirs = json.loads(ran.stdout.splitlines()[-1])
+    topology, rng = fat_tree(16), np.random.default_rng(1)
+    routing = make_routing(topology)
+    if case == "all-to-all":
+        src, dst = all_to_all(np.arange(n_hosts))
+        amount = np.full(len(src), 1e6)
+    else:
+        src, dst = permutations(n_hosts, 8, rng)
+        amount = rng.uniform(1e5, 1e7, len(src))
+
+    def run():
+        paths = flow_paths(routing, src, dst)
+        return flow_finish_times(paths, amount, topology.link_bandwidth_Bps)
+
+    finish = benchmark.pedantic(run, rounds=3, warmup_rounds=1)
+    if case == "all-to-all":
+        assert theirs["flows"] == len(finish)
+        assert finish.max() == pytest.approx(theirs["last_s"], rel=1e-6)
+    ratio = theirs["cpu_s"] / benchmark.stats.stats.min
+    report(benchmark, "flows", len(finish), simgrid_s=theirs["cpu_s"], times_faster=ratio)
 
 
 @pytest.mark.parametrize("network", NETWORKS)

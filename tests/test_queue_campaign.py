@@ -8,8 +8,10 @@ import pytest
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
+from netsim.routing.partition import partition_routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree
 from queuesim.campaign import (
     NOT_KNOWN,
     Measurements,
@@ -199,3 +201,40 @@ def test_rank0_of_a_broadcast_is_its_last_rank():
     assert ends[0] == 0.0
     np.testing.assert_array_equal(result.rank0_time_s, [ends[5], ends[6]])
     np.testing.assert_array_equal(result.time_s, [ends[:6].max(), ends[6:].max()])
+
+
+def test_isolated_jobs_are_measured_on_their_own_links():
+    """Under Jigsaw every job of a snapshot takes as long as alone in its partition."""
+    topology = fat_tree(8)
+    sizes = [37, 22, 13, 9, 5]
+    rng = np.random.default_rng(1)
+    result = simulate_queue(
+        jobs_of(sizes, [100.0] * len(sizes), None),
+        make_policy(topology, "jigsaw", rng),
+        rng=rng,
+        keep_placements=True,
+    )
+    config = PacketConfig()
+    said = Communication("all-to-all", message_bytes=20_000)
+    routing = make_routing(topology, "d-mod-k")
+    found = measure(
+        result,
+        np.zeros(len(sizes), dtype=np.int64),
+        Yardsticks(routing, [said], config, 1, "in-order", 5),
+        n_snapshots=1,
+        seed=5,
+    )
+    (snapshot,) = result.snapshots(snapshot_times(result, 1))
+    assert sum(len(place.links) > 0 for place in snapshot.placements) >= 3
+    for job, place in zip(snapshot.jobs.tolist(), snapshot.placements, strict=True):
+        own = [(place.nodes, place.links)] if len(place.links) else []
+        alone = run_jobs(
+            partition_routing(topology, own),
+            [(said, place.nodes[: sizes[job]])],
+            config,
+            ranks_per_node=1,
+            task_mapping="in-order",
+            mapping_rng=rng,
+            routing_rng=rng,
+        )
+        assert found.time_s[found.job == job] == alone.time_s

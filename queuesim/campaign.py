@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.policy import Placement
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
-from netsim.routing.partition import partition_routing
 from queuesim.measured import SpeedupRow, SpeedupTable
-from queuesim.multijob import Communication, run_jobs
+from queuesim.multijob import Communication, routing_of, run_jobs
 from queuesim.result import QueueResult
 
 FloatArray = NDArray[np.float64]
@@ -178,7 +176,7 @@ def measure(
         if multi:
             mapping_rng, routing_rng = np.random.default_rng([seed, number]).spawn(2)
             run = run_jobs(
-                _routing_of(yardsticks.routing, [place for _, place in multi]),
+                routing_of(yardsticks.routing, [place for _, place in multi]),
                 [
                     (yardsticks.communications[share[job]], place.nodes[: requested[job]])
                     for job, place in multi
@@ -210,14 +208,6 @@ def measure(
         yardstick_s=np.concatenate([np.empty(0), *columns["yard"]]),
         packets=tuple(packets),
     )
-
-
-def _routing_of(routing: Routing, placements: Sequence[Placement]) -> Routing:
-    """The machine's routing, but on a fat-tree jobs with links of their own keep to them."""
-    linked = [(place.nodes, place.links) for place in placements if len(place.links)]
-    if not linked or routing.topology.family != "fattree":
-        return routing
-    return partition_routing(routing.topology, linked)
 
 
 @dataclass(frozen=True)

@@ -100,20 +100,13 @@ class PacketRecord:
     packet_hops: int = 0
 
     def summary(self) -> dict[str, float]:
-        """How far the flow level was from the packet level, and what that took.
-
-        ``error_p50`` and ``error_p90`` are quantiles of |flow / packet - 1|,
-        ``rank_correlation`` is Spearman's; nan without judgements.
-        """
+        """How far the flow level was from the packet level (`level_errors`), and what that took."""
         flow, packet = np.array(self.flow), np.array(self.packet)
-        error = np.abs(flow / packet - 1) if len(flow) else np.array([np.nan])
         return {
             "judged_jobs": len(flow),
-            "error_p50": float(np.quantile(error, 0.5)),
-            "error_p90": float(np.quantile(error, 0.9)),
+            **level_errors(flow, packet),
             "mean_flow_stretch": float(flow.mean()) if len(flow) else np.nan,
             "mean_packet_stretch": float(packet.mean()) if len(flow) else np.nan,
-            "rank_correlation": rank_correlation(flow, packet),
             "simulations": self.n_simulations,
             "alone": self.n_alone,
             "looked_up": self.n_looked_up,
@@ -121,6 +114,20 @@ class PacketRecord:
             "tolerated": self.n_tolerated,
             "packet_hops": self.packet_hops,
         }
+
+
+def level_errors(flow: FloatArray, packet: FloatArray) -> dict[str, float]:
+    """How far stretches at flow level are from those at packet level; nan without any.
+
+    ``error_p50`` and ``error_p90`` are quantiles of |flow / packet - 1|,
+    ``rank_correlation`` is Spearman's.
+    """
+    error = np.abs(flow / packet - 1) if len(flow) else np.array([np.nan])
+    return {
+        "error_p50": float(np.quantile(error, 0.5)),
+        "error_p90": float(np.quantile(error, 0.9)),
+        "rank_correlation": rank_correlation(flow, packet),
+    }
 
 
 def rank_correlation(a: FloatArray, b: FloatArray) -> float:
@@ -184,12 +191,12 @@ class PacketJudge:
             for time_s in once
         ]
         times = self._simulate(list(zip(group, iterations, strict=True)))
+        most = budget.iterations * budget.max_repeats
         for _ in range(budget.passes - 1):
-            most = [max(n, budget.iterations * budget.max_repeats) for n in iterations]
             end = times.max()
             iterations = [
-                min(cap, max(n, round(n * end / time_s)))
-                for n, cap, time_s in zip(iterations, most, times.tolist(), strict=True)
+                min(most, max(n, round(n * end / time_s)))
+                for n, time_s in zip(iterations, times.tolist(), strict=True)
             ]
             times = self._simulate(list(zip(group, iterations, strict=True)))
         self.record.n_simulations += 1
@@ -206,10 +213,8 @@ class PacketJudge:
         return self._alone[key]
 
     def _program(self, job: Situation, iterations: int) -> Program:
-        # the same generator as in JobLoads.pairs, for the same random partners
-        rng = np.random.default_rng([self.network.seed, job.share, job.n_nodes])
         communication = replace(self._communications[job.share], iterations=iterations)
-        return communication.program(job.n_nodes * self.network.ranks_per_node, rng)
+        return self.network.program(communication, job.share, job.n_nodes)
 
     def _simulate(self, jobs: Sequence[tuple[Situation, int]]) -> FloatArray:
         traffic = combine(

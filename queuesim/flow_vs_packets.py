@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy, Request
 from netsim.flow.message_network import MessageNetwork
-from queuesim.coupled_packets import PacketBudget, PacketJudge, PacketRecord, rank_correlation
+from queuesim.coupled_packets import PacketBudget, PacketJudge, PacketRecord, level_errors
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 
 FloatArray = NDArray[np.float64]
@@ -35,17 +35,17 @@ class MixComparison:
     @property
     def error_p50(self) -> float:
         """Median of |flow / packet - 1|."""
-        return float(np.quantile(np.abs(self.flow / self.packet - 1), 0.5))
+        return level_errors(self.flow, self.packet)["error_p50"]
 
     @property
     def error_p90(self) -> float:
         """90th percentile of |flow / packet - 1|."""
-        return float(np.quantile(np.abs(self.flow / self.packet - 1), 0.9))
+        return level_errors(self.flow, self.packet)["error_p90"]
 
     @property
     def rank_correlation(self) -> float:
         """Spearman's rank correlation of the two."""
-        return rank_correlation(self.flow, self.packet)
+        return level_errors(self.flow, self.packet)["rank_correlation"]
 
 
 def joined(parts: list[MixComparison]) -> MixComparison:

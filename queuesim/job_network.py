@@ -17,6 +17,7 @@ from netsim.flow.loads import JobRoutes
 from netsim.flow.message_load import MessageLoad, message_load
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
+from netsim.traffic import Program
 from patterns.mapping import map_ranks
 from queuesim.measured import CommunicationMix
 from queuesim.multijob import Communication
@@ -66,6 +67,11 @@ class JobNetwork:
         wanted = [share.pattern for share in self.mix.shares]
         if named != wanted:
             raise NetcosimError(f"communications {named} for a mix of {wanted}; give one each")
+
+    def program(self, communication: Communication, share: int, n_nodes: int) -> Program:
+        """What jobs of a share and a size send: random partners are the same for all of them."""
+        rng = np.random.default_rng([self.seed, share, n_nodes])
+        return communication.program(n_nodes * self.ranks_per_node, rng)
 
 
 class Situation(NamedTuple):
@@ -126,9 +132,7 @@ class JobLoads:
             self._messages.move_to_end(key)
             return self._messages[key]
         network = self.network
-        program = network.communications[share].program(
-            n_nodes * network.ranks_per_node, np.random.default_rng([network.seed, *key])
-        )
+        program = network.program(network.communications[share], share, n_nodes)
         found = job_messages(program, network.ranks_per_node, network.packet)
         self._messages[key] = found
         self._n_kept += found.n_kept

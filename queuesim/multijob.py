@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.policy import Placement
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult
 from netsim.routing.base import Routing
+from netsim.routing.partition import partition_routing
 from netsim.traffic import Program, Traffic, combine
 from patterns.mapping import map_ranks
 from patterns.registry import make_pattern
@@ -62,6 +64,14 @@ class MultiJobResult:
     time_s: FloatArray
     rank0_time_s: FloatArray
     packets: PacketResult
+
+
+def routing_of(routing: Routing, placements: Sequence[Placement]) -> Routing:
+    """The machine's routing, but on a fat-tree jobs with links of their own keep to them."""
+    linked = [(place.nodes, place.links) for place in placements if len(place.links)]
+    if not linked or routing.topology.family != "fattree":
+        return routing
+    return partition_routing(routing.topology, linked)
 
 
 def job_traffic(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.papers.fattree_logs import PaperLog, logs_folder, present
 from experiments.papers.fattree_point import queue_point
 from experiments.papers.fattree_variants import VARIANTS
-from experiments.papers.paper import Options, Point
+from experiments.papers.paper import Options, Point, check_no_packets
 from netsim.errors import NetcosimError, unknown_name
 
 if TYPE_CHECKING:
@@ -23,13 +23,7 @@ SETTINGS = ("logs", "walltimes", "ta")
 
 def check(options: Options) -> None:
     """Raise NetcosimError for what these papers do not have."""
-    if options.routings:
-        raise NetcosimError("--routing: this paper sends no packets; it has no routing to choose")
-    if options.measure:
-        raise unknown_name("measure", options.measure, ())
-    for name in options.settings:
-        if name not in SETTINGS:
-            raise unknown_name("setting", name, SETTINGS)
+    check_no_packets(options, SETTINGS)
     walltimes, ta = options.settings.get("walltimes", "logged"), options.settings.get("ta", "ta")
     if walltimes not in WALLTIMES:
         raise unknown_name("walltimes", walltimes, WALLTIMES)

@@ -19,7 +19,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topology import Topology
-from queuesim.coupled_packets import PacketBudget, rank_correlation
+from queuesim.coupled_packets import PacketBudget, level_errors
 from queuesim.flow_vs_packets import compare_mix, random_mix
 from queuesim.job_network import JobNetwork
 from queuesim.measured import CommunicationMix, PatternShare
@@ -111,12 +111,9 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
 
 
 def _summary(jobs: pd.DataFrame) -> dict[str, object]:
-    error = (jobs["flow"] / jobs["packet"] - 1).abs()
     return {
         "jobs": len(jobs),
-        "error_p50": float(error.quantile(0.5)),
-        "error_p90": float(error.quantile(0.9)),
-        "rank_correlation": rank_correlation(jobs["flow"].to_numpy(), jobs["packet"].to_numpy()),
+        **level_errors(jobs["flow"].to_numpy(), jobs["packet"].to_numpy()),
         "mean_flow": float(jobs["flow"].mean()),
         "mean_packet": float(jobs["packet"].mean()),
     }

@@ -288,7 +288,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     """Bars by pattern, one panel a case: the paper, packets by placement, flows as dots."""
     import numpy as np
 
-    from experiments.figures.style import INK, colour, grid, new_figure
+    from experiments.figures.style import INK, colour, grid, new_figure, shared_legend
 
     table = analysis.tables["speedups"]
     cases = list(dict.fromkeys(table["case"]))
@@ -332,8 +332,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         axis.set_title(case if case.startswith("cab") else f"{case} nodes")
         axis.set_ylim(0, None)
         grid(axis)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=5, frameon=False, fontsize=8)
+    shared_legend(figure, axes[:1], 5)
     return figure
 
 

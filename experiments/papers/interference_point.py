@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -33,6 +32,7 @@ from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.traffic import Program, combine
 from patterns.mapping import in_order
+from queuesim.paired import with_compute
 
 FUNCTION = "experiments.papers.interference_point:run_point"
 PACKET_BYTES = 16384
@@ -322,7 +322,7 @@ def run_loops(
     while True:
         counts = np.ceil((horizon_s - start_s) / (np.array(least_s) + pause_s)).astype(int) + 1
         programs = [
-            _with_compute(_program(case, i, jobs[i], int(count), draws), int(count), float(pause))
+            with_compute(_program(case, i, jobs[i], int(count), draws), int(count), float(pause))
             for i, count, pause in zip(running, counts, pause_s, strict=True)
         ]
         result = simulate_packets(
@@ -346,15 +346,6 @@ def _node_bound(routing: Routing, once: Program, rank_node: Nodes) -> float:
     out = np.bincount(src, n_bytes, topology.n_nodes)
     into = np.bincount(dst, n_bytes, topology.n_nodes)
     return float(max(out.max(), into.max()) / topology.link_bandwidth_Bps[0])
-
-
-def _with_compute(program: Program, iterations: int, compute_s: float) -> Program:
-    if compute_s == 0:
-        return program
-    steps = np.zeros(program.n_steps)
-    each = program.n_steps // (program.n_ranks * iterations)
-    steps[::each] = compute_s
-    return dataclasses.replace(program, compute_s=steps)
 
 
 def _timings(

@@ -217,7 +217,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Means of all jobs and of each pattern, a row a variant, one panel a case."""
-    from experiments.figures.style import INK, colour, grid, marker, new_figure
+    from experiments.figures.style import INK, colour, grid, marker, new_figure, shared_legend
 
     table = analysis.tables["variants"]
     cases = list(dict.fromkeys(table["case"]))
@@ -236,8 +236,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         axis.set_title(case if case.startswith("cab") else f"{case} nodes")
         grid(axis, "both")
     axes[0].invert_yaxis()
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=5, frameon=False, fontsize=8)
+    shared_legend(figure, axes[:1], 5)
     return figure
 
 

@@ -28,14 +28,13 @@ from experiments.papers.paper import Point
 from experiments.points import canonical_json, point_rng
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.base import Routing
-from netsim.routing.partition import partition_routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from patterns.registry import make_pattern
 from queuesim.campaign import snapshot_times
 from queuesim.draws import draw_key, uniform_per_job
-from queuesim.multijob import Communication
+from queuesim.multijob import Communication, routing_of
 from queuesim.paired import PlacedJob, job_times_ps
 from queuesim.queue import fitting, simulate_queue
 from queuesim.result import QueueResult
@@ -205,9 +204,7 @@ class Bench:
         key = (result.policy, index)
         if key not in self.alone:
             job, place = self.job(result, index)
-            routing = self.routing
-            if len(place.links):
-                routing = partition_routing(self.topology, [(place.nodes, place.links)])
+            routing = routing_of(self.routing, [place])
             self.alone[key] = int(self.run(routing, [job], index)[0])
         return self.alone[key]
 
@@ -308,8 +305,7 @@ def _proof(bench: Bench, result: QueueResult) -> dict[str, object]:
     running = result.running_at(snapshot_times(result, 1)[0])
     multi = running[result.workload.n_nodes[running] > 1].tolist()
     found = [bench.job(result, index) for index in multi]
-    linked = [(place.nodes, place.links) for _, place in found if len(place.links)]
-    routing = partition_routing(bench.topology, linked) if linked else bench.routing
+    routing = routing_of(bench.routing, [place for _, place in found])
     together = bench.run(routing, [job for job, _ in found], 0)
     alone = np.array([bench.time_alone(result, index) for index in multi])
     return {

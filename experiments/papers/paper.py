@@ -53,6 +53,17 @@ class Options:
         return self.scale == "quick"
 
 
+def check_no_packets(options: Options, settings: Sequence[str]) -> None:
+    """NetcosimError for a routing, a measure, or a setting that a paper on queues has not."""
+    if options.routings:
+        raise NetcosimError("--routing: this paper sends no packets; it has no routing to choose")
+    if options.measure:
+        raise unknown_name("measure", options.measure, ())
+    for name in options.settings:
+        if name not in settings:
+            raise unknown_name("setting", name, settings)
+
+
 @dataclass(frozen=True, eq=False)
 class Analysis:
     """What came of a figure.

@@ -7,7 +7,7 @@ menu and on Intrepid stands in. Two orders, six schemes; Cobalt's drains and win
 from __future__ import annotations
 
 from experiments.papers.fattree_logs import logs_folder
-from experiments.papers.paper import Options, Paper, PaperFigure
+from experiments.papers.paper import Options, Paper, PaperFigure, check_no_packets
 from experiments.papers.walltime_classes import class_analyse, class_points
 from experiments.papers.walltime_draw import class_curves, gain_bars, gain_distribution
 from experiments.papers.walltime_gains import (
@@ -20,7 +20,7 @@ from experiments.papers.walltime_gains import (
 )
 from experiments.papers.walltime_logs import CASES
 from experiments.papers.walltime_point import MODULE, SCHEMES
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import unknown_name
 
 SETTINGS = ("logs", "case")
 POINT = f"{MODULE}:run_month"
@@ -28,13 +28,7 @@ POINT = f"{MODULE}:run_month"
 
 def check(options: Options) -> None:
     """Raise NetcosimError for what the paper does not have."""
-    if options.routings:
-        raise NetcosimError("--routing: this paper sends no packets; it has no routing to choose")
-    if options.measure:
-        raise unknown_name("measure", options.measure, ())
-    for name in options.settings:
-        if name not in SETTINGS:
-            raise unknown_name("setting", name, SETTINGS)
+    check_no_packets(options, SETTINGS)
     case = options.settings.get("case", "")
     if case and case not in CASES:
         raise unknown_name("case", case, CASES)

@@ -34,6 +34,9 @@ class JobRoutes:
 
     Attributes
     ----------
+    bandwidth_Bps : (n_links,) float64
+    link_src, link_dst : (n_links,) int64
+        Ends of the links, as in the topology.
     waits : (n_links,) bool
         Where packets wait for those of others; on an adaptive fat-tree not on the way up,
         where each takes the shortest queue.
@@ -48,6 +51,9 @@ class JobRoutes:
             topology.node_router, return_index=True, return_inverse=True
         )
         self._node_leaf = np.array(node_leaf.ravel(), dtype=np.int64)
+        self.bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
+        self.link_src = topology.link_src.astype(np.int64)
+        self.link_dst = topology.link_dst.astype(np.int64)
         self.waits = np.ones(topology.n_links, dtype=np.bool_)
         self.most_slow = _DETOUR if routing.name.startswith("ugal") else np.inf
         ways = 1

@@ -63,7 +63,7 @@ def message_load(
     """
     topology = routes.routing.topology
     n_links, n_nodes = topology.n_links, topology.n_nodes
-    bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
+    bandwidth = routes.bandwidth_Bps
     where = nodes.astype(np.int64)
     src, dst = where[job.pair_src], where[job.pair_dst]
     link_bytes, paths = routes.of(src, dst, job.pair_bytes, job.used_pairs, seed=seed)
@@ -128,8 +128,8 @@ def _inputs(
         job.pair,
         job.step,
         where[job.pair_src[job.used_pairs]][job.pair],
-        topology.link_src.astype(np.int64),
-        topology.link_dst.astype(np.int64),
+        routes.link_src,
+        routes.link_dst,
         codes,
     )
     into = np.unique(codes[:n]) // topology.n_links

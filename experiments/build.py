@@ -10,6 +10,7 @@ import numpy as np
 from alloc.policy import Policy
 from alloc.registry import make_policy
 from experiments.config import MachineSection, WorkloadSection
+from experiments.inputs import checked_path, is_input
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
@@ -52,7 +53,11 @@ def build_machine(section: MachineSection) -> BuiltMachine:
     NetcosimError
         What the builders refuse, such as more groups than global links can join.
     """
-    topology = make_topology(section.family, section.parameters)
+    parameters = {
+        name: checked_path(value) if is_input(value) else value
+        for name, value in section.parameters.items()
+    }
+    topology = make_topology(section.family, parameters)
     routing = make_routing(topology, section.routing, ugal_bias_s=section.ugal_bias_s)
     return BuiltMachine(topology, routing, PacketConfig(**section.packet.model_dump()))
 
@@ -106,14 +111,15 @@ def _source(section: WorkloadSection, machine_nodes: int, rng: np.random.Generat
             requested_factor=given.requested_factor,
         )
     assert section.log is not None
-    if section.log.lower().endswith((".csv", ".csv.gz")):
-        return read_csv(section.log)
+    log = checked_path(section.log.model_dump())
+    if log.lower().endswith((".csv", ".csv.gz")):
+        return read_csv(log)
     known = None if section.known_log is None else known_log(section.known_log)
     processors = known.processors_per_node if known is not None else 1
     statuses = known.statuses if known is not None else None
     most = known.max_nodes if known is not None else None
     return read_swf(
-        section.log,
+        log,
         processors_per_node=section.processors_per_node or processors,
         node_field=section.node_field,
         statuses=section.statuses if section.statuses is not None else statuses,

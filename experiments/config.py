@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from experiments.fields import (
     Count,
     Flag,
+    Input,
     Number,
     Positive,
     Share,
@@ -24,6 +25,7 @@ from experiments.fields import (
     TimeS,
     Whole,
 )
+from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
 
 
@@ -58,6 +60,16 @@ class MachineSection(Section):
     ugal_bias_s: TimeS = 0.0
     packet: PacketSection = PacketSection()
 
+    @field_validator("parameters")
+    @classmethod
+    def _known_files(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        from experiments.config_machine import FILE_PARAMETERS
+
+        return {
+            name: input_file(value) if name in FILE_PARAMETERS and isinstance(value, str) else value
+            for name, value in parameters.items()
+        }
+
     @field_validator("routing")
     @classmethod
     def _known_routing(cls, name: str | None, info: Any) -> str | None:
@@ -87,7 +99,7 @@ class WorkloadSection(Section):
     and counted.
     """
 
-    log: Text | None = None
+    log: Input | None = None
     known_log: Text | None = None
     synthetic: SyntheticSection | None = None
     processors_per_node: Count | None = None
@@ -146,7 +158,7 @@ class MeasuredSection(Section):
     those that can be compared. ``bound`` takes the measured mean or an end of its interval.
     """
 
-    table: Text | None = None
+    table: Input | None = None
     bound: Literal["mean", "low", "high"] = "mean"
 
 

@@ -173,8 +173,13 @@ def _place_files(content: dict[str, Any], folder: Path) -> None:
     measured = queue.get("measured") if isinstance(queue, dict) else None
     files = ((content.get("workload"), "log"), (parameters, "file"), (measured, "table"))
     for section, key in files:
-        name = section.get(key) if isinstance(section, dict) else None
-        if isinstance(section, dict) and isinstance(name, str) and (folder / name).exists():
+        if not isinstance(section, dict):
+            continue
+        pinned = section.get(key)
+        if isinstance(pinned, dict):
+            section, key = pinned, "file"
+        name = section.get(key)
+        if isinstance(name, str) and (folder / name).exists():
             section[key] = str(folder / name)
 
 

@@ -8,8 +8,12 @@ from typing import Any
 
 from experiments.config_errors import ConfigError, near
 from experiments.fields import quantity
+from experiments.inputs import is_input
 from experiments.units import quantity_of
 from netsim.errors import NetcosimError
+
+FILE_PARAMETERS = {"file"}
+"""Parameters of families that name a file; they enter a point's key with what it holds."""
 
 
 def family_parameters(family: str) -> dict[str, inspect.Parameter]:
@@ -108,6 +112,8 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
 
 def _value(key: str, name: str, value: object, parameter: inspect.Parameter) -> object:
     """One parameter in SI; what builders check themselves (ranges of p, a, g) is left to them."""
+    if name in FILE_PARAMETERS and is_input(value):
+        return value
     unit = quantity_of(name)
     if unit is not None:
         if key != name and not isinstance(value, str):

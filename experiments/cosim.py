@@ -28,6 +28,7 @@ from experiments.build import (
 )
 from experiments.config import Config
 from experiments.config_load import config_from
+from experiments.inputs import checked_path
 from experiments.points import point_rng
 from experiments.store import Rows
 from netsim.packet.model import PS_PER_S
@@ -126,7 +127,7 @@ def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
             if config.queue.run_time_model == "assumed":
                 model = Assumed(config.queue.scenario)
             elif chosen.table is not None and config.queue.run_time_model == "measured":
-                table = read_speedups(chosen.table)
+                table = read_speedups(checked_path(chosen.table.model_dump()))
                 model = Measured(table, communication_mix(config.communication), chosen.bound)
             schedules, records = run.queues(lambda name: model, share_of_run=0.3), {}
         measured = run.campaign(schedules, share_of_run=0.7)

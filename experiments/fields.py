@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, Strict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
+from experiments.inputs import input_file
 from experiments.units import Dimension, parse_quantity
 from netsim.errors import NetcosimError
 
@@ -43,6 +44,23 @@ def _interval(value: Any) -> Any:
     return [value, value] if isinstance(value, (int, float, str)) else value
 
 
+class InputFile(BaseModel):
+    """A file that a config names, with what it held when the config was read.
+
+    See `experiments.inputs`. A file may be pinned in a config: ``{file = "...", sha256 = "..."}``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: Annotated[str, Strict()]
+    sha256: Annotated[str, Strict(), Field(pattern="^[0-9a-f]{64}$")]
+
+
+def _input_file(value: Any) -> Any:
+    """A path stands for the file with its present content."""
+    return input_file(value) if isinstance(value, str) else value
+
+
 Whole = Annotated[int, Strict()]
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Text = Annotated[str, Strict()]
@@ -55,4 +73,5 @@ SizeBytes = Annotated[int, BeforeValidator(_size)]
 SizeOrZeroBytes = Annotated[int, BeforeValidator(_size_or_zero)]
 TimeS = Annotated[float, BeforeValidator(_time)]
 TimeRangeS = Annotated[tuple[TimeS, TimeS], BeforeValidator(_interval)]
+Input = Annotated[InputFile, BeforeValidator(_input_file)]
 ShareRange = Annotated[tuple[Share, Share], BeforeValidator(_interval)]

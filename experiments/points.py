@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.inputs import identity, is_input, label
 from netsim.errors import NetcosimError
 
-MODEL_VERSION = "2"
+MODEL_VERSION = "3"
 """Raise it with any change that changes results; points of another version are not reused."""
 
 _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim")
@@ -64,8 +65,11 @@ def canonical_json(value: object) -> str:
 
 
 def point_key(config: Mapping[str, object], model_version: str = MODEL_VERSION) -> str:
-    """The name of a point: SHA-256 of its content and of the model's version, 64 hex digits."""
-    text = canonical_json({"config": config, "model_version": model_version})
+    """The name of a point: SHA-256 of its content and of the model's version, 64 hex digits.
+
+    An input file counts with what it holds, not with where it lies (`experiments.inputs`).
+    """
+    text = canonical_json({"config": identity(config), "model_version": model_version})
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -93,7 +97,7 @@ def point_rng(
     Parameters
     ----------
     config : mapping
-        The point's content; its seed is part of it.
+        The point's content; its seed is part of it. Input files count as in `point_key`.
     purpose : str
         "workload", "placement", "task mapping", ...: each purpose has a stream of its own, so
         a policy that draws more does not shift the draws of another purpose.
@@ -101,16 +105,19 @@ def point_rng(
         Dotted keys that must not matter, such as ``("queue.policies",)``: points that differ
         in nothing else then share their draws (common random numbers).
     """
-    text = canonical_json({"config": without(config, leave_out), "purpose": purpose})
+    kept = identity(without(config, leave_out))
+    text = canonical_json({"config": kept, "purpose": purpose})
     entropy = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
 
 
 def flatten(config: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested mapping to dotted keys; lists stay values."""
+    """Nested mapping to dotted keys; lists stay values, an input file is its label."""
     flat: dict[str, object] = {}
     for key, value in config.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and is_input(value):
+            flat[f"{prefix}{key}"] = label(value)
+        elif isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{key}.")
         else:
             flat[f"{prefix}{key}"] = value

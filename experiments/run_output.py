@@ -8,6 +8,7 @@ from pathlib import Path
 
 from experiments.config import Config
 from experiments.cosim import result_tables, run_cosim
+from experiments.inputs import digests
 from experiments.points import code_fingerprint, point_key
 from experiments.store import Store, encode_tables
 from netsim.errors import NetcosimError
@@ -88,6 +89,7 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         run_sections(result, tables),
         config=config_text,
         seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},
+        inputs=digests([content]),
     )
     close_figures()
     path = write_page(out / PAGE_FILE, page)

@@ -228,6 +228,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
 )
 def test_mistakes_are_one_line(tmp_path: Path, old: str, new: str, told: str) -> None:
     assert old in GOOD
+    (tmp_path / "x.swf").touch()
     path = write(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(NetcosimError) as caught:
         load_config(path)
@@ -253,7 +254,8 @@ def test_a_log_is_looked_up_beside_the_config(tmp_path: Path) -> None:
     config = load_config(
         write(tmp_path, text.replace("[workload]", '[workload]\nlog = "jobs.swf"'))
     )
-    assert config.workload.log == str(tmp_path / "jobs.swf")
+    assert config.workload.log is not None
+    assert config.workload.log.file == str(tmp_path / "jobs.swf")
 
 
 def test_families_take_their_two_forms() -> None:

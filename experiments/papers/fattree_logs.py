@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from experiments.inputs import checked_path, input_file
 from experiments.papers.paper import Options
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
@@ -65,16 +66,16 @@ class PaperLog:
 
     def config(self, folder: Path | None) -> dict[str, object] | None:
         """As it stands in a point's config; None if its file is not in the folder."""
-        path = ""
+        file: str | dict[str, str] = ""
         if self.files:
             found = [] if folder is None else [f for f in self.files if (folder / f).is_file()]
             if not found or folder is None:
                 return None
-            path = str((folder / found[0]).resolve())
+            file = input_file(folder / found[0])
         return {
             "name": self.name,
             "kind": self.kind,
-            "file": path,
+            "file": file,
             "mean_nodes": self.mean_nodes,
             "arrivals": self.arrivals,
             "sizes": self.sizes,
@@ -196,7 +197,7 @@ def read_log(config: Mapping[str, object], machine_nodes: int, seed: int) -> Wor
     workload = _read(
         str(config["kind"]),
         str(config["name"]),
-        str(config["file"]),
+        *_path_and_digest(config["file"]),
         _whole(config, "mean_nodes"),
         seed,
     )
@@ -217,8 +218,13 @@ def _whole(config: Mapping[str, object], key: str) -> int:
     return value
 
 
+def _path_and_digest(file: object) -> tuple[str, str]:
+    return (checked_path(file), str(file["sha256"])) if isinstance(file, Mapping) else ("", "")
+
+
 @lru_cache(maxsize=2)
-def _read(kind: str, name: str, path: str, mean_nodes: int, seed: int) -> Workload:
+def _read(kind: str, name: str, path: str, digest: str, mean_nodes: int, seed: int) -> Workload:
+    """Kept by the file's digest too: a file that changed is read again."""
     if kind == "synthetic":
         rng = point_rng({"log": name, "seed": seed}, "workload")
         return laas_workload(N_SYNTHETIC, mean_nodes, rng)

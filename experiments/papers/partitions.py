@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from experiments.inputs import input_file
 from experiments.papers import partitions_draw as draw
 from experiments.papers.paper import Analysis, Options, Paper, PaperFigure, Point
 from experiments.papers.partitions_multiplication import analyse_multiplication, analyse_scaling
@@ -118,11 +119,13 @@ def _queue_points(options: Options) -> list[Point]:
     Without bound jobs geometry acts on packing alone.
     """
     months = range(1 if options.quick else 5)
+    path = options.settings.get("log", "")
+    log = input_file(path) if path else ""
     return [
         {
             "what": "queue",
             "policy": policy,
-            "log": options.settings.get("log", ""),
+            "log": log,
             "month": month,
             "bound_jobs": share,
             "communication": 0.3,

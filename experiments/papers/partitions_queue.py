@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from alloc.registry import make_policy
 from alloc.torus.menus import MIRA, MIRA_CURRENT
+from experiments.inputs import checked_path
 from experiments.papers.bootstrap import bootstrap_ratio
 from experiments.papers.paper import Analysis, Claim, claims_frame
 from experiments.papers.partitions_point import Point, Rows, furthest_nodes, partition
@@ -107,7 +108,9 @@ def queue(config: Point) -> dict[str, Rows]:
     seed, made_jobs. Walltimes stay as requested. Wires outside a partition's midplanes are free.
     """
     seed, month = _int(config, "seed"), _int(config, "month")
-    workload = mira_workload(str(config["log"]), month, seed, _int(config, "made_jobs"))
+    log = config["log"]
+    path = checked_path(log) if isinstance(log, Mapping) else ""
+    workload = mira_workload(path, month, seed, _int(config, "made_jobs"))
     model = PartitionBisection(
         bound_jobs=_float(config, "bound_jobs"),
         communication=_float(config, "communication"),

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from alloc.bluegene.loops import blue_gene
 from alloc.bluegene.machine import BlueGene
+from experiments.inputs import checked_path
 from experiments.papers.fattree_logs import logs_folder
 from experiments.papers.paper import Options
 from netsim.errors import NetcosimError, unknown_name
@@ -160,7 +162,8 @@ def read_month(config: Mapping[str, object]) -> Month:
     """
     case = CASES[str(config["case"])]
     machine = blue_gene(case.machine)
-    whole, start = _read(case.log, str(config["file"]))
+    file = cast("Mapping[str, object]", config["file"])
+    whole, start = _read(case.log, checked_path(file), str(file["sha256"]))
     begin, end = month_window(str(config["month"]), start)
     inside = replace(time_window(whole, begin, end), dropped={})
     jobs = _without_whole_machine(inside, machine)
@@ -178,7 +181,8 @@ def _without_whole_machine(workload: Workload, machine: BlueGene) -> Workload:
 
 
 @lru_cache(maxsize=2)
-def _read(log: str, path: str) -> tuple[Workload, int]:
+def _read(log: str, path: str, digest: str) -> tuple[Workload, int]:
+    """Kept by the file's digest too: a file that changed is read again."""
     start = read_swf_header(path).unix_start_time
     if start is None:
         raise NetcosimError(f"{path}: no UnixStartTime in the header; months cannot be told")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
+from experiments.inputs import input_file
 from experiments.papers.paper import Point
 from experiments.papers.walltime_logs import Month, read_month
 from experiments.points import point_rng
@@ -39,11 +40,11 @@ Rows = list[dict[str, object]]
 
 
 def month_point(case: str, file: str, month: str, order: str, scheme: str, seed: int) -> Point:
-    """A point's config."""
+    """A point's config; ``file`` is the path of the log."""
     return {
         "experiment": "walltime",
         "case": case,
-        "file": file,
+        "file": input_file(file),
         "month": month,
         "order": order,
         "scheme": scheme,

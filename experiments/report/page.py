@@ -66,6 +66,7 @@ def render_page(
     *,
     config: str = "",
     seeds: Mapping[str, object] | None = None,
+    inputs: Mapping[str, str] | None = None,
     form: Literal["png", "svg"] = "png",
 ) -> str:
     """The page's HTML.
@@ -79,6 +80,8 @@ def render_page(
         Text of the config, at the end.
     seeds : mapping, optional
         Seeds by what they are for, at the end.
+    inputs : mapping, optional
+        SHA-256 of each file that was read, by its path, at the end.
     form : {"png", "svg"}
         How figures are kept: SVG stays sharp, PNG stays small with many marks.
     """
@@ -93,7 +96,8 @@ def render_page(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{html.escape(title)}</h1><div class="lead">{_paragraphs(lead)}</div>'
-        f"<nav><ul>{links}</ul></nav>{body}{_footer(config, seeds or {})}</main></body></html>\n"
+        f"<nav><ul>{links}</ul></nav>{body}{_footer(config, seeds or {}, inputs or {})}"
+        "</main></body></html>\n"
     )
 
 
@@ -132,14 +136,15 @@ def _section(anchor: str, section: Section, form: Literal["png", "svg"]) -> str:
     return "".join(parts)
 
 
-def _footer(config: str, seeds: Mapping[str, object]) -> str:
+def _footer(config: str, seeds: Mapping[str, object], inputs: Mapping[str, str]) -> str:
     parts = ["<section><h2>How to get these numbers again</h2>"]
     if config:
         parts.append(f"<details open><summary>Config</summary><pre>{html.escape(config)}</pre>")
         parts.append("</details>")
-    lines = [f"{name}: {value}" for name, value in seeds.items()]
-    if lines:
-        parts.append(f"<h3>Seeds</h3><pre>{html.escape(chr(10).join(lines))}</pre>")
+    for heading, entries in (("Seeds", seeds), ("Input files, SHA-256", inputs)):
+        lines = [f"{name}: {value}" for name, value in entries.items()]
+        if lines:
+            parts.append(f"<h3>{heading}</h3><pre>{html.escape(chr(10).join(lines))}</pre>")
     told = [f"{name}: {value}" for name, value in versions().items()]
     parts.append(f"<details><summary>Versions</summary><pre>{html.escape(chr(10).join(told))}")
     parts.append(f"</pre></details></section><footer><p>Made {now_utc()}.</p></footer>")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from experiments.inputs import digests
 from experiments.report.page import Section, render_page
 from experiments.store import Store, StoredPoint
 from experiments.units import format_quantity, time_scale
@@ -50,6 +51,7 @@ def sweep_page(store: Store) -> tuple[str, int]:
         sections,
         config=str(meta.get("config_text", "")),
         seeds={f"run.seed {seed}": f"{count:,} points" for seed, count in sorted(seeds.items())},
+        inputs=digests([point.config for point in points]),
     )
     return page, len(failed)
 

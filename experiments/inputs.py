@@ -1,0 +1,116 @@
+"""Input files of a point: named by where they lie, known by what they hold.
+
+In a point's content a file is a mapping ``{"file": path, "sha256": digest}``. The point's key
+and its draws are made of the digest alone (`identity`), so a file that changed makes another
+point, and the same file in another folder makes the same one. Whoever reads the file asks
+`checked_path` for it, which refuses a file that has changed since the content was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from netsim.errors import NetcosimError
+
+_KEYS = {"file", "sha256"}
+
+
+def file_digest(path: str | Path) -> str:
+    """SHA-256 of a file's bytes, 64 hex digits.
+
+    Raises
+    ------
+    NetcosimError
+        A file that is missing, cannot be read, or is none (a folder, a device, a pipe).
+    """
+    path = Path(path)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise NetcosimError(f"{path}: not a file")
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise NetcosimError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) else error
+        raise NetcosimError(f"{path}: cannot be read ({told})") from None
+
+
+def input_file(path: str | Path) -> dict[str, str]:
+    """A file as it stands in a point's content: its absolute path and its digest.
+
+    Raises
+    ------
+    NetcosimError
+        As `file_digest`.
+    """
+    digest = file_digest(path)
+    return {"file": str(Path(path).resolve()), "sha256": digest}
+
+
+def is_input(value: object) -> bool:
+    """Whether a value of a point's content is an input file."""
+    return isinstance(value, Mapping) and set(value) == _KEYS
+
+
+def checked_path(value: Mapping[str, object]) -> str:
+    """The path of an input file that still holds what it held when the content was made.
+
+    Raises
+    ------
+    NetcosimError
+        It has changed; and as `file_digest`.
+    """
+    path = str(value["file"])
+    found = file_digest(path)
+    if found != value["sha256"]:
+        raise NetcosimError(
+            f"{path}: the file has changed: SHA-256 {found[:12]}..., "
+            f"this run was made for {str(value['sha256'])[:12]}...; start it again"
+        )
+    return path
+
+
+def identity(value: object) -> object:
+    """A content in which each input file is its digest alone: what keys and draws are made of."""
+    if isinstance(value, Mapping):
+        if is_input(value):
+            return {"sha256": value["sha256"]}
+        return {key: identity(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [identity(item) for item in value]
+    return value
+
+
+def label(value: Mapping[str, object]) -> str:
+    """An input file in one cell of a table: its name and the start of its digest."""
+    return f"{Path(str(value['file'])).name} ({str(value['sha256'])[:12]})"
+
+
+def digests(contents: Iterable[object]) -> dict[str, str]:
+    """SHA-256 of every input file of some contents, by its path, in order of appearance.
+
+    A path that stands there with several digests (the file changed between two runs) is told
+    with all of them.
+    """
+    found: dict[str, list[str]] = {}
+    for value in (value for content in contents for value in _inputs_of(content)):
+        known = found.setdefault(str(value["file"]), [])
+        if str(value["sha256"]) not in known:
+            known.append(str(value["sha256"]))
+    return {path: ", ".join(known) for path, known in found.items()}
+
+
+def _inputs_of(content: object) -> Iterator[Mapping[str, object]]:
+    if isinstance(content, Mapping):
+        if is_input(content):
+            yield content
+        else:
+            for value in content.values():
+                yield from _inputs_of(value)
+    elif isinstance(content, (list, tuple)):
+        for value in content:
+            yield from _inputs_of(value)

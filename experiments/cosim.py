@@ -308,6 +308,8 @@ class _Run:
                 order=queue.order,
                 backfill=queue.backfill,
                 window=None if queue.window == "all" else queue.window,
+                # the pilot of "contended-baseline" has to see its jobs through
+                overrun="keep" if only is not None else queue.overrun,
                 run_time_model=model,
                 rng=self.rng("jobs", RANK_KEYS),
                 keep_placements=True,

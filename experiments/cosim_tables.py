@@ -80,6 +80,8 @@ def _queue_row(summary: QueueSummary) -> dict[str, object]:
         "steady_utilisation": summary.steady_utilisation,
         "makespan_s": summary.makespan_s,
         "jobs": summary.n_jobs,
+        "overrun": result.config.queue.overrun,
+        "overran_jobs": summary.n_overran,
     }
 
 

@@ -28,6 +28,7 @@ from experiments.build import (
 )
 from experiments.config import Config
 from experiments.config_load import config_from
+from experiments.estimate import campaign_hops, check_snapshots, estimate_line
 from experiments.inputs import checked_path
 from experiments.points import point_rng
 from experiments.store import Rows
@@ -65,6 +66,8 @@ PLACEMENT_KEYS = ("machine", "queue", "communication", *_RUN_KEYS)
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share of the whole run that is done, 0 to 1."""
+Notice = Callable[[str], None]
+"""Called with a line that the user should read before a long step begins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +106,9 @@ class CosimResult:
         return {name: summarise(result) for name, result in self.schedules.items()}
 
 
-def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
+def run_cosim(
+    config: Config, progress: Progress | None = None, notice: Notice | None = None
+) -> CosimResult:
     """Run a config.
 
     Parameters
@@ -111,13 +116,15 @@ def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
     config : Config
     progress : callable, optional
         See `Progress`.
+    notice : callable, optional
+        See `Notice`.
 
     Raises
     ------
     NetcosimError
         What a part refuses: a log that cannot be read, a job larger than the machine, ...
     """
-    run = _Run(config, progress)
+    run = _Run(config, progress, notice)
     chosen = config.queue.measured
     if config.queue.run_time_model != "measured" or chosen.table is not None:
         if config.queue.run_time_model.startswith("coupled"):
@@ -143,8 +150,11 @@ def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
 class _Run:
     """The parts that the steps of a run share."""
 
-    def __init__(self, config: Config, progress: Progress | None) -> None:
+    def __init__(
+        self, config: Config, progress: Progress | None, notice: Notice | None = None
+    ) -> None:
         self.config = config
+        self.notice = notice
         self.content = config.resolved()
         self.progress = progress
         self.done = 0.0
@@ -287,6 +297,12 @@ class _Run:
             section.task_mapping,
             seed,
         )
+        n_snapshots = self.config.run.snapshots
+        check_snapshots(n_snapshots, len(logged), self.machine.topology.n_links)
+        hops = campaign_hops(logged, share, yardsticks, n_snapshots)
+        line = estimate_line(hops, n_snapshots * len(logged))
+        if line is not None and self.notice is not None:
+            self.notice(line)
         measured = {}
         for name, result in logged.items():
             begun, part = self.done, share_of_run / len(logged)

@@ -14,11 +14,16 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, unknown_name
+from netsim.limits import MAX_INDEX
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
+
+
+MAX_RATIO = 1e6
+"""Communication a million times as long is no measurement."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,15 @@ class SpeedupTable:
         seen: dict[tuple[str, str], list[SpeedupRow]] = {}
         for row in self.rows:
             where = f"speed-up table, {row.pattern} {row.min_nodes}-{row.max_nodes} {row.policy}"
-            if not 0 < row.ratio_low <= row.ratio <= row.ratio_high < np.inf:
+            if not 0 < row.ratio_low <= row.ratio <= row.ratio_high <= MAX_RATIO:
                 raise NetcosimError(
                     f"{where}: ratio {row.ratio} in [{row.ratio_low}, {row.ratio_high}]; "
-                    "need 0 < low <= ratio <= high"
+                    f"need 0 < low <= ratio <= high <= {MAX_RATIO:g}"
                 )
-            if not 1 <= row.min_nodes <= row.max_nodes:
-                raise NetcosimError(f"{where}: a size class needs 1 <= min_nodes <= max_nodes")
+            if not 1 <= row.min_nodes <= row.max_nodes <= MAX_INDEX:
+                raise NetcosimError(
+                    f"{where}: a size class needs 1 <= min_nodes <= max_nodes <= {MAX_INDEX:,}"
+                )
             for other in seen.setdefault((row.pattern, row.policy), []):
                 if row.min_nodes <= other.max_nodes and other.min_nodes <= row.max_nodes:
                     raise NetcosimError(
@@ -125,6 +132,10 @@ class SpeedupTable:
         return np.where(n_nodes == 1, 1.0, values[np.argmin(gap, axis=1)])
 
 
+MAX_WEIGHT = 1e12
+"""Beyond, a weight of 1 beside it is no longer drawn."""
+
+
 @dataclass(frozen=True)
 class PatternShare:
     """A pattern's part of a mix.
@@ -155,9 +166,10 @@ class CommunicationMix:
         if not self.shares:
             raise NetcosimError("communication mix: it needs at least one pattern")
         for share in self.shares:
-            if not 0 < share.weight < np.inf:
+            if not 0 < share.weight <= MAX_WEIGHT:
                 raise NetcosimError(
-                    f"communication mix, {share.pattern}: weight {share.weight}; it must be > 0"
+                    f"communication mix, {share.pattern}: weight {share.weight}; it must be above "
+                    f"0 and at most {MAX_WEIGHT:g}"
                 )
             if not 0 <= share.fraction_low <= share.fraction_high <= 1:
                 raise NetcosimError(

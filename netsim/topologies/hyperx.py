@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -9,7 +10,14 @@ from itertools import product
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.limits import shown
+from netsim.topologies.checks import (
+    LINK_BANDWIDTH_BPS,
+    LINK_LATENCY_S,
+    MAX_DIMENSIONS,
+    need_int,
+    need_size,
+)
 from netsim.topologies.graph import topology_from_cables
 from netsim.topology import Topology
 
@@ -35,9 +43,19 @@ class HyperXShape:
     def __post_init__(self) -> None:
         if not self.dims:
             raise NetcosimError("hyperx: dims is empty; at least one dimension is needed")
+        if len(self.dims) > MAX_DIMENSIONS:
+            raise NetcosimError(
+                f"hyperx: dims has {len(self.dims)} dimensions; at most {MAX_DIMENSIONS} are "
+                "allowed"
+            )
         for length in self.dims:
             need_int("hyperx", "a dimension's length", length, 1)
         need_int("hyperx", "concentration", self.concentration, 1)
+        routers = math.prod(self.dims)
+        nodes = routers * self.concentration
+        links = 2 * nodes + routers * sum(length - 1 for length in self.dims)
+        given = f"dims = {' x '.join(map(shown, self.dims))} of {shown(self.concentration)}"
+        need_size("hyperx", given, nodes, links)
 
 
 def _build(
@@ -107,6 +125,10 @@ def hypercube(
         A parameter out of range.
     """
     need_int("hypercube", "dimension", dimension, 1)
+    if dimension > MAX_DIMENSIONS:
+        raise NetcosimError(
+            f"hypercube: dimension = {shown(dimension)}; at most {MAX_DIMENSIONS} are allowed"
+        )
     shape = HyperXShape((2,) * dimension, concentration)
     bandwidths = (node_bandwidth_Bps, link_bandwidth_Bps)
     latencies = (node_latency_s, link_latency_s)

@@ -410,6 +410,10 @@ class Store:
             "tmc",
             (table,),
         )
+        if not found:
+            raise NetcosimError(
+                f"{self.path}: damaged results file: table {table!r} is of no stored point"
+            )
         flat = [flatten(config) for _, config, _ in found]
         varying = _varying(flat)
         frames = []

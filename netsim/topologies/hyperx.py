@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
@@ -68,14 +67,15 @@ def _build(
     routers = np.arange(int(np.prod(shape.dims))).reshape(shape.dims)
     cables = []
     for d in range(len(shape.dims)):
-        for line in np.moveaxis(routers, d, -1).reshape(-1, shape.dims[d]):
-            cables += [(int(u), int(v)) for u, v in product(line, line) if u < v]
+        lines = np.moveaxis(routers, d, -1).reshape(-1, shape.dims[d])
+        one, other = np.triu_indices(shape.dims[d], 1)
+        cables.append(np.stack([lines[:, one], lines[:, other]], axis=-1).reshape(-1, 2))
     return topology_from_cables(
         family=family,
         name=name,
         shape=shape,
         nodes_per_router=np.full(routers.size, shape.concentration),
-        cables=cables,
+        cables=np.concatenate(cables),
         bandwidth_Bps=bandwidths[1],
         latency_s=latencies[1],
         node_bandwidth_Bps=bandwidths[0],

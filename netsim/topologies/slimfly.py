@@ -36,7 +36,7 @@ class SlimFlyShape:
         need_int("slimfly", "q", self.q, 3)
         routers = 2 * self.q * self.q
         nodes = routers * self.concentration
-        links = 2 * nodes + routers * (3 * self.q // 2)
+        links = 2 * nodes + routers * ((3 * self.q + 1) // 2)
         # before the search for divisors, which a huge q makes endless
         need_size("slimfly", f"q = {shown(self.q)}", nodes, links)
         if any(self.q % f == 0 for f in range(2, int(self.q**0.5) + 1)):

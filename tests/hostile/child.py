@@ -1,4 +1,4 @@
-"""Runs rows one after the other, each with 1 GB and 10 s, and prints what became of them.
+"""Runs rows one after the other, each with 1 GB and 10 s of computing; tells what became of them.
 
 python -m hostile.child MODULE:LIST ROW ROW ... ; one line of JSON a row on the first stdout.
 """
@@ -19,13 +19,16 @@ import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
+
+from hostile.row import Row
 
 MEMORY = 1 << 30
 SECONDS = 10.0
 
 
 class TooSlow(BaseException):
-    """Ten seconds are over."""
+    """Ten seconds of computing are over."""
 
 
 def virtual_bytes() -> int:
@@ -36,18 +39,18 @@ def virtual_bytes() -> int:
 
 @contextlib.contextmanager
 def limits() -> Iterator[None]:
-    """1 GB more than now, and an alarm."""
+    """1 GB more than now, and an alarm; its clock is the process's, as others share the machine."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (virtual_bytes() + MEMORY, hard))
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
-def run_row(row, folder: Path) -> dict[str, object]:  # type: ignore[no-untyped-def]
+def run_row(row: Row, folder: Path) -> dict[str, object]:
     """Status, output, time and files of one row."""
     from experiments.cli import main
 
@@ -77,27 +80,37 @@ def run_row(row, folder: Path) -> dict[str, object]:  # type: ignore[no-untyped-
 
 
 def alarm(number: int, frame: object) -> None:
-    """Ten seconds are over."""
+    """Ten seconds of computing are over."""
     raise TooSlow
+
+
+def run_in_folder(row: Row) -> dict[str, object]:
+    """One row in an empty folder of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="hostile-"))
+    try:
+        return run_row(row, folder)
+    finally:
+        os.chdir("/")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def set_up() -> TextIO:
+    """Load and compile what is no row's cost; gives the stream for results."""
+    signal.signal(signal.SIGPROF, alarm)
+    import experiments.run_output  # noqa: F401
+    from experiments.announce import compile_kernels
+
+    compile_kernels()
+    return os.fdopen(os.dup(1), "w")
 
 
 def main() -> None:
     """Run the rows whose numbers are given, from the list that is named."""
     module, _, name = sys.argv[1].partition(":")
     rows = getattr(importlib.import_module(module), name)
-    signal.signal(signal.SIGALRM, alarm)
-    import experiments.run_output  # noqa: F401  (its memory is no row's)
-    from experiments.announce import compile_kernels
-
-    compile_kernels()
-    results = os.fdopen(os.dup(1), "w")
+    results = set_up()
     for number in map(int, sys.argv[2:]):
-        folder = Path(tempfile.mkdtemp(prefix="hostile-"))
-        try:
-            done = run_row(rows[number], folder)
-        finally:
-            os.chdir("/")
-            shutil.rmtree(folder, ignore_errors=True)
+        done = run_in_folder(rows[number])
         print(json.dumps({"number": number, **done}), file=results, flush=True)
 
 

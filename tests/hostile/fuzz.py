@@ -1,7 +1,7 @@
 """Random changes of good files: whatever comes of them, it is a run or one line.
 
-``python -m hostile.fuzz KIND CASES SEED`` (or "all" kinds) tries for as long as one likes and prints
-what broke; a fault found becomes a row of a table.
+``python -m hostile.fuzz KIND CASES SEED`` (or "all" kinds) tries for as long as one likes and
+prints what broke; a fault found becomes a row of a table.
 """
 
 from __future__ import annotations

@@ -1,28 +1,79 @@
-"""A word to the user before a first run that compiles."""
+"""Compiles what a command needs before its clock starts, and tells the user of it."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from experiments.mpi import launched_rank
 from netsim.kernel_cache import use_kernel_cache
 
+if TYPE_CHECKING:
+    from experiments.config import Config
 
-def announce_compilation() -> bool:
-    """Say on stderr that kernels will be compiled, if none of this version are cached.
+PACKETS, FLOWS, FAT_TREES = "packets", "flows", "fat-trees"
+PARTS = (PACKETS, FLOWS, FAT_TREES)
+"""The kernels that take long to compile."""
+
+
+def parts_of(config: Config) -> tuple[str, ...]:
+    """The parts that a run of this config uses."""
+    parts = [PACKETS]
+    if config.queue.run_time_model.startswith("coupled"):
+        parts.append(FLOWS)
+    if config.machine.family == "fattree":
+        parts.append(FAT_TREES)
+    return tuple(parts)
+
+
+def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
+    """Compile what the cache of this version does not hold, and say so on stderr.
+
+    Must come before the bar of a run, whose estimate would count the compilation. Under MPI
+    rank 0 compiles; the others get their first point after it has.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        Of `PARTS`.
 
     Returns
     -------
-    bool
-        Whether it was said.
+    list of str
+        The parts that were compiled now.
     """
     folder = use_kernel_cache()
-    if folder.is_dir() and any(folder.rglob("*.nbi")):
-        return False
-    if launched_rank() == 0:
-        print(
-            "netcosim: first use of this version: compiling kernels, under a minute, once "
-            f"(netcosim warmup does it ahead); kept in {folder}",
-            file=sys.stderr,
-        )
-    return True
+    missing = [part for part in parts if not _mark(folder, part).exists()]
+    if not missing or launched_rank() != 0:
+        return []
+    print(
+        f"netcosim: compiling kernels ({', '.join(missing)}) on the first use of this version, "
+        f"about a minute, once; kept in {folder}",
+        file=sys.stderr,
+        flush=True,
+    )
+    # imports numba and much else, so the user has been told before
+    from experiments.warmup import warm_up
+
+    for _ in warm_up(missing):
+        pass
+    return missing
+
+
+def mark_compiled(part: str) -> None:
+    """Note that the cache holds all kernels of a part; a cache that cannot be written holds none.
+
+    Files of Numba's do not tell: a few are there as soon as a module is imported.
+    """
+    mark = _mark(use_kernel_cache(), part)
+    try:
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    except OSError:
+        pass
+
+
+def _mark(folder: Path, part: str) -> Path:
+    return folder / f"compiled-{part}"

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from experiments.mpi import launched_rank
+from experiments.streams import Stopped, close_pipes, open_streams, stoppable
 from netsim.errors import NetcosimError
+from netsim.limits import memory_bytes, shown_bytes
 
 PROGRAM = "netcosim"
+_LONGEST = 1000
+_LONG_WORD = re.compile(r"\S{200,}")
+_KEEPS_POINTS = ("sweep", "reproduce")
 _COMMANDS = Path(__file__).resolve().parent / "commands"
 
 # Shown first in the help, in this order; others follow by name.
@@ -36,6 +42,14 @@ def command_names() -> list[str]:
     return [n for n in _FIRST if n in found] + sorted(found - set(_FIRST))
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are one line like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise NetcosimError instead of printing the usage."""
+        raise NetcosimError(f"{message} (see {self.prog} --help)")
+
+
 class _Version(argparse.Action):
     """Reads the version only when it is asked for."""
 
@@ -52,7 +66,7 @@ class _Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all subcommands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=PROGRAM,
         description="Job logs, placement policies and packet-level network contention in one loop.",
     )
@@ -74,23 +88,40 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status.
 
-    0 for success, 1 for a run that found failures, 2 for a user's mistake, 130 for Ctrl-C.
-    Under MPI only rank 0 prints.
+    0 for success, 1 for a run that found failures, 2 for a user's mistake, 130 for Ctrl-C, 143
+    for a polite kill, 141 for a closed pipe. Under MPI only rank 0 prints.
     """
-    args = build_parser().parse_args(arguments)
+    open_streams()
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        with stoppable():
+            return _run(given)
+    except Stopped as stop:
+        _say(f"{stop}{_how_to_go_on(given)}")
+        return stop.status
+    except BrokenPipeError:
+        close_pipes()
+        return 141
+
+
+def _run(given: Sequence[str]) -> int:
+    try:
+        args = build_parser().parse_args(given)
         status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.
         sys.stdout.flush()
     except NetcosimError as error:
         return _fail(str(error))
-    except KeyboardInterrupt:
-        _say("interrupted")
-        return 130
-    except BrokenPipeError:
-        # The reader (head, less) has gone; the interpreter must not try to flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    except MemoryError as error:
+        told = f" ({error})" if str(error) else ""
+        return _fail(
+            f"out of memory{told}: this needs more than the {shown_bytes(memory_bytes())} that "
+            "are here; a smaller machine, fewer jobs, ranks or bytes help"
+        )
+    except RecursionError:
+        return _fail("the input is nested too deeply")
+    except (BrokenPipeError, Stopped):
+        raise
     except RuntimeError as error:
         # A deadlocked network or a stuck program: the model's finding, told in one line. Known
         # by its module, which is too heavy to import for this.
@@ -104,14 +135,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _how_to_go_on(given: Sequence[str]) -> str:
+    """What the user should know who stopped a command: whether its work is kept."""
+    if given[:1] and given[0] in _KEEPS_POINTS:
+        return "; what was computed is stored, the same command goes on from there"
+    return ""
+
+
 def _fail(message: str) -> int:
-    _say("error: " + " ".join(message.split()))
+    # line breaks and escape sequences of foreign files do not reach the terminal
+    shown = "".join(c if c.isprintable() else " " for c in message)
+    text = _LONG_WORD.sub(lambda m: f"{m[0][:60]}...{m[0][-20:]}", " ".join(shown.split()))
+    _say("error: " + (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."))
     return 2
 
 
 def _say(message: str) -> None:
     if launched_rank() == 0:
-        print(f"{PROGRAM}: {message}", file=sys.stderr)
+        try:
+            print(f"{PROGRAM}: {message}", file=sys.stderr, flush=True)
+        except BrokenPipeError:
+            close_pipes()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from experiments.points import flatten
 from experiments.reference import reference_of
 from experiments.units import quantity_of
 from netsim.errors import NetcosimError
+from netsim.limits import read_limited
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -58,12 +61,18 @@ def load_config(path: str | Path) -> Config:
     NetcosimError
         One line with the file, the key, the value and what is allowed.
     """
+    return load_config_text(path)[0]
+
+
+def load_config_text(path: str | Path) -> tuple[Config, str]:
+    """As `load_config`, with the file's text: it is read once, a pipe has no second time."""
     path = Path(path)
-    raw = read_toml(path)
+    text = read_text(path)
+    raw = parse_toml(text, path)
     if "sweep" in raw:
         raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
     with _NamedFile(path):
-        return config_from(raw, path.parent)
+        return config_from(raw, path.parent), text
 
 
 def load_sweep(path: str | Path) -> SweepFile:
@@ -77,10 +86,11 @@ def load_sweep(path: str | Path) -> SweepFile:
         As `load_config`; a mistake in any of the points counts.
     """
     path = Path(path)
-    raw = read_toml(path)
+    text = read_text(path)
+    raw = parse_toml(text, path)
     with _NamedFile(path):
         points = points_of(raw, path.parent)
-    return SweepFile(path, path.read_text(encoding="utf-8"), points)
+    return SweepFile(path, text, points)
 
 
 def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Config, ...]:
@@ -170,25 +180,70 @@ def _check_model(config: Config) -> None:
         raise ConfigError("queue.run_time_model", None, str(error)) from None
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The content of a TOML file.
+MAX_FILE_BYTES = 1 << 22
+"""4 MiB of TOML are no config."""
+MAX_DEPTH = 50
+"""Tables in tables: deeper ones cost the square of their depth to read."""
+MAX_DOTS = 200
+"""In one dotted key, whose reading costs the square of them."""
+
+
+def read_text(path: Path) -> str:
+    """The text of a config; a byte-order mark at its start is dropped.
 
     Raises
     ------
     NetcosimError
-        A file that cannot be read, or a syntax error, with its line.
+        A file that cannot be read, is far too large, or is no UTF-8.
     """
+    data = read_limited(path, MAX_FILE_BYTES)
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise NetcosimError(f"{path}: not valid TOML: {error}") from None
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise NetcosimError(
             f"{path}: not valid TOML: no UTF-8 text at byte {error.start}"
         ) from None
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """The content of a TOML text.
+
+    Raises
+    ------
+    NetcosimError
+        A syntax error, with its line, or tables that are nested too deeply.
+    """
+    too_deep = NetcosimError(f"{path}: not a config: tables or lists are nested too deeply")
+    joined = text.replace(" ", "").replace("\t", "")
+    if any(token.count(".") > MAX_DOTS and ".." not in token for token in _TOKEN.split(joined)):
+        raise too_deep
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        raise too_deep from None
+    except ValueError as error:
+        # also numbers of thousands of digits, which are no TOMLDecodeError
+        raise NetcosimError(f"{path}: not valid TOML: {error}") from None
+    if _depth(content) > MAX_DEPTH:
+        raise too_deep
+    return content
+
+
+_TOKEN = re.compile(r"[=,\[\]{}\"'#\n]")
+
+
+def _depth(content: object) -> int:
+    """How deep tables and lists lie in each other; without recursion."""
+    level, depth = [content], 0
+    while level:
+        depth += 1
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return depth
 
 
 def _in_si(
@@ -226,7 +281,8 @@ def _in_si(
 
 def _place_files(content: dict[str, Any], folder: Path) -> None:
     """Files that a config names, relative to the config or else to the working directory."""
-    parameters = content.get("machine", {}).get("parameters", {})
+    machine = content.get("machine")
+    parameters = machine.get("parameters") if isinstance(machine, dict) else None
     queue = content.get("queue")
     measured = queue.get("measured") if isinstance(queue, dict) else None
     files = ((content.get("workload"), "log"), (parameters, "file"), (measured, "table"))
@@ -237,8 +293,11 @@ def _place_files(content: dict[str, Any], folder: Path) -> None:
         if isinstance(pinned, dict):
             section, key = pinned, "file"
         name = section.get(key)
-        if isinstance(name, str) and (folder / name).exists():
-            section[key] = str(folder / name)
+        if isinstance(name, str):
+            if "\0" in name:
+                raise ConfigError(key, name, "no file has a zero byte in its name")
+            if os.path.exists(folder / name):
+                section[key] = str(folder / name)
 
 
 def _zip_groups(section: object) -> list[list[str]]:

@@ -29,6 +29,7 @@ from experiments.build import (
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim_tables import result_tables
+from experiments.estimate import campaign_hops, check_snapshots, estimate_line
 from experiments.inputs import checked_path
 from experiments.points import point_rng
 from experiments.reference import Reference, reference_of
@@ -62,6 +63,8 @@ PLACEMENT_KEYS = ("machine", "queue", "communication", *_RUN_KEYS)
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share of the whole run that is done, 0 to 1."""
+Notice = Callable[[str], None]
+"""Called with a line that the user should read before a long step begins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +106,9 @@ class CosimResult:
         return {name: summarise(result) for name, result in self.schedules.items()}
 
 
-def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
+def run_cosim(
+    config: Config, progress: Progress | None = None, notice: Notice | None = None
+) -> CosimResult:
     """Run a config.
 
     Parameters
@@ -111,6 +116,8 @@ def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
     config : Config
     progress : callable, optional
         See `Progress`.
+    notice : callable, optional
+        See `Notice`.
 
     Raises
     ------
@@ -118,13 +125,12 @@ def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
         What a part refuses: a log that cannot be read, a job larger than the machine, ...
     """
     reference = reference_of(config)
-    run = _Run(config, reference, progress)
+    run = _Run(config, reference, progress, notice)
     if reference.elsewhere is not None:
         part = 1 / (1 + len(config.queue.policies))
         own = reference_of(reference.elsewhere)
-        run.other = _Run(
-            reference.elsewhere, own, _within(progress, "reference: ", 0.0, part), run.workload
-        )
+        there = _within(progress, "reference: ", 0.0, part)
+        run.other = _Run(reference.elsewhere, own, there, notice, run.workload)
         run.workload = run.other.workload
         run.progress = _within(progress, "", part, 1.0)
         run.other.simulate()
@@ -147,6 +153,7 @@ class _Run:
     config : Config
     reference : Reference
     progress : callable or None
+    notice : callable or None
     jobs : Workload, optional
         Instead of the config's own.
     """
@@ -156,10 +163,12 @@ class _Run:
         config: Config,
         reference: Reference,
         progress: Progress | None,
+        notice: Notice | None,
         jobs: Workload | None = None,
     ) -> None:
         self.config = config
         self.reference = reference
+        self.notice = notice
         # what a run is compared with changes none of its draws
         self.content = {k: v for k, v in config.resolved().items() if k != "reference"}
         self.progress = progress
@@ -338,6 +347,12 @@ class _Run:
         section = self.config.communication
         # the same draws as the measured model's, so a job has the same pattern in both
         share, _ = communication_mix(section).draw(self.workload, self.rng("jobs", RANK_KEYS))
+        n_snapshots = self.config.run.snapshots
+        check_snapshots(n_snapshots, len(schedules), self.machine.topology.n_links)
+        hops = campaign_hops(schedules, share, self.yardsticks, n_snapshots)
+        line = estimate_line(hops, n_snapshots * len(schedules))
+        if line is not None and self.notice is not None:
+            self.notice(line)
         measured = {}
         for name, result in schedules.items():
             begun, part = self.done, share_of_run / len(schedules)

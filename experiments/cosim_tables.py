@@ -65,6 +65,7 @@ def _policy_row(
     waited = reference.mean_wait_s > 0
     return row | {
         **_queue_row(summary),
+        "overrun": result.config.queue.overrun,
         "wait_ratio": summary.mean_wait_s / reference.mean_wait_s if waited else None,
         "turnaround_ratio": summary.mean_turnaround_s / reference.mean_turnaround_s,
         "makespan_ratio": summary.makespan_s / reference.makespan_s,
@@ -80,7 +81,6 @@ def _queue_row(summary: QueueSummary) -> dict[str, object]:
         "steady_utilisation": summary.steady_utilisation,
         "makespan_s": summary.makespan_s,
         "jobs": summary.n_jobs,
-        "overrun": result.config.queue.overrun,
         "overran_jobs": summary.n_overran,
     }
 

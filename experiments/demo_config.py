@@ -35,7 +35,7 @@ def demo_config_text(
     """
     if log is None:
         machine = MACHINE_GENERATED
-        workload = GENERATED.replace("n_jobs = 600", f"n_jobs = {first or 600}")
+        workload = GENERATED.replace("n_jobs = 600", f"n_jobs = {600 if first is None else first}")
         largest = 64
     else:
         known = known_name(log)

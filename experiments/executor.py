@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
 from experiments.worker import Outcome, compute, start_worker
+from netsim.errors import NetcosimError
+from netsim.limits import shown
 
 Task = tuple[str, Mapping[str, object]]
 """A point's key and config."""
@@ -21,6 +26,28 @@ Finish = Callable[[str, Outcome], None]
 _AHEAD = 3
 
 _KILLED = "the worker process was killed while it computed this point, twice (out of memory?)"
+
+
+_LEAST_LIMIT = 32
+_A_PROCESSOR = 4
+
+
+def check_jobs(jobs: int) -> None:
+    """Raise NetcosimError for a number of local processes that no machine like this one bears.
+
+    Each holds a few hundred MB, and more of them than processors only wait for each other.
+
+    Raises
+    ------
+    NetcosimError
+        Below 1, or above 32 and four times the number of processors.
+    """
+    processors = os.cpu_count() or 1
+    most = max(_LEAST_LIMIT, _A_PROCESSOR * processors)
+    if not 1 <= jobs <= most:
+        raise NetcosimError(
+            f"jobs = {shown(jobs)}; allowed on this machine of {processors} processors: 1 to {most}"
+        )
 
 
 def run_here(path: str, tasks: Iterable[Task], finish: Finish) -> None:
@@ -52,10 +79,26 @@ def run_pool(path: str, tasks: Iterable[Task], finish: Finish, jobs: int) -> Non
                 finish(key, Outcome(None, _KILLED, 0.0))
 
 
+def _start_forkserver() -> None:
+    """Start the process that forks the workers, deaf to Ctrl-C from its first moment on.
+
+    A terminal sends Ctrl-C to all processes at once. Python makes forkserver and workers deaf
+    only after their imports, each of which would end in a traceback; but a blocked signal is
+    inherited. The resource tracker comes first, because starting it unblocks.
+    """
+    resource_tracker.ensure_running()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def _pool_round(path: str, waiting: deque[Task], finish: Finish, jobs: int) -> list[Task]:
     """Run until nothing waits or the pool breaks; the points that were under way then."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["experiments.worker", path.partition(":")[0]])
+    _start_forkserver()
     pool = ProcessPoolExecutor(min(jobs, len(waiting)), context, initializer=start_worker)
     try:
         return _feed(pool, path, waiting, finish, jobs * _AHEAD)

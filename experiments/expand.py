@@ -12,7 +12,10 @@ from experiments.units import Dimension, parse_exact
 from netsim.errors import NetcosimError
 
 _RANGE_KEYS = {"from", "to", "step", "factor", "count", "scale"}
-MAX_POINTS = 10_000_000
+MAX_POINTS = 100_000
+"""A point takes a second or more: a day of computing and a gigabyte to hold their configs."""
+_MAX_FACTORS = 10_000
+"""The exact value of each is a fraction of more and more digits."""
 
 
 def expand(
@@ -96,7 +99,10 @@ def _is_range(value: Mapping[str, object]) -> bool:
 def _axis(key: str, value: object, list_keys: Collection[str]) -> list[object] | None:
     """The values that a key runs through; None where it has one value."""
     if isinstance(value, Mapping):
-        return range_values(value, key)
+        try:
+            return range_values(value, key)
+        except (OverflowError, ZeroDivisionError):
+            raise NetcosimError(f"key {key}: a range of numbers too large or too small") from None
     if not isinstance(value, list):
         return None
     if key in list_keys and not any(isinstance(entry, list) for entry in value):
@@ -186,10 +192,13 @@ def range_values(spec: Mapping[str, object], key: str) -> list[object]:
         return [_written(first + i * step, unit) for i in range(number)]
     if min(first, last, step) <= 0 or step == 1 or (last > first) != (step > 1):
         raise NetcosimError(never)
+    # counted with logarithms before anything is multiplied; half a value too many at most
+    wide, narrow = abs(_log(last) - _log(first)), abs(_log(step))
+    if wide > narrow * _MAX_FACTORS:
+        raise NetcosimError(f"{where}: the range has more than {_MAX_FACTORS:,} values")
     values, value = [], first
     while value <= last if step > 1 else value >= last:
         values.append(value)
-        _check_count(len(values), where)
         value *= step
     return [_written(value, unit) for value in values]
 
@@ -210,6 +219,11 @@ def _counted(
         inner = [Fraction(float(first) * ratio ** (i / (count - 1))) for i in range(count)]
         inner[0], inner[-1] = first, last
     return [_written(value, unit) for value in inner]
+
+
+def _log(value: Fraction) -> float:
+    """Of a positive number of any size, which need not fit into a float."""
+    return math.log(value.numerator) - math.log(value.denominator)
 
 
 def _check_count(number: int, where: str) -> None:
@@ -235,6 +249,8 @@ def _exact(value: object, where: str, unit: str) -> Fraction:
         )
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise NetcosimError(f"{where}: {value!r} in a range; it must be a number like the others")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NetcosimError(f"{where}: {value!r} in a range; it must be a finite number")
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 

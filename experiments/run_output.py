@@ -11,6 +11,7 @@ from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.inputs import digests
 from experiments.points import code_fingerprint, point_key
+from experiments.progress import progress
 from experiments.store import Store, encode_tables
 from netsim.errors import NetcosimError
 from netsim.packet.credit import buffer_warning
@@ -43,21 +44,14 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     NetcosimError
         What the run refuses, or a folder that cannot be written.
     """
-    from tqdm import tqdm
-
     if out.exists() and not out.is_dir():
         raise NetcosimError(f"{out}: a file; a folder was expected")
     results = out / RESULTS_FILE
     if results.exists():
         Store(results, "read").close()  # refuses a file that is not ours before the work is done
     started = time.perf_counter()
-    with tqdm(total=100, desc="starting", unit="%", bar_format=BAR, leave=False) as bar:
-
-        def show(what: str, share: float) -> None:
-            bar.set_description_str(what, refresh=False)
-            bar.update(max(0.0, 100 * share - bar.n))
-
-        result = run_cosim(config, show)
+    with progress(100, "%") as show:
+        result = run_cosim(config, lambda what, share: show.at(100 * share, what), show.say)
     tables = result_tables(result)
     seconds = time.perf_counter() - started
 
@@ -73,8 +67,6 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     warning = buffer_warning(result.machine.topology, result.machine.packets)
     if warning is not None:
         print(f"netcosim: warning: {warning}", file=sys.stderr)
-    print(print_table(policy_table(tables)))
-    print("\n".join(notes_of(result)))
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -101,8 +93,8 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     )
     close_figures()
     path = write_page(out / PAGE_FILE, page)
+    # last, because a reader that has gone away must not cost the results
+    print(print_table(policy_table(tables)))
+    print("\n".join(notes_of(result)))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path
-
-
-BAR = "{desc:<44} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"

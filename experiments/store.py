@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from experiments.points import canonical_json, flatten, plain
 from netsim.errors import NetcosimError
@@ -45,6 +45,13 @@ CREATE TABLE results (
     PRIMARY KEY (point_key, table_name)
 ) WITHOUT ROWID;
 """
+
+
+_COLUMNS = {
+    "meta": "key, value",
+    "points": "key, config, status, error, seconds, finished_utc, code",
+    "results": "point_key, table_name, columns",
+}
 
 
 @dataclass(frozen=True)
@@ -178,6 +185,15 @@ class Store:
                     f"{self.path}: results file of format {version}; "
                     f"this program reads format {SCHEMA_VERSION}"
                 )
+            tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
+            found = {str(name) for (name,) in db.execute(tables)}
+            for table, columns in _COLUMNS.items():
+                # a view of that name could have rows without end
+                if table not in found:
+                    raise NetcosimError(
+                        f"{self.path}: damaged results file: table {table} is missing"
+                    )
+                db.execute(f"SELECT {columns} FROM {table} LIMIT 0")
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA foreign_keys = ON")
             if self.mode == "read":
@@ -297,26 +313,44 @@ class Store:
 
     # Reading
 
+    def _read(self, query: str, kinds: str, values: tuple[object, ...] = ()) -> list[Any]:
+        """All rows of a query, each value of the kind that it must have.
+
+        Parameters
+        ----------
+        kinds : str
+            A letter a column: t(ext), o(ptional text), n(umber), j(son), m(apping as JSON),
+            c(olumns of equal length as JSON).
+
+        Raises
+        ------
+        NetcosimError
+            A damaged file: SQLite finds it so, or a value is of another kind.
+        """
+        try:
+            rows = self._db.execute(query, values).fetchall()
+            return [tuple(map(_checked, row, kinds)) for row in rows]
+        except (sqlite3.Error, ValueError, TypeError, RecursionError, MemoryError) as error:
+            told = " ".join(str(error).split())[:200] or type(error).__name__
+            raise NetcosimError(f"{self.path}: damaged results file: {told}") from None
+
     def meta(self) -> dict[str, object]:
         """Every entry of the store as a whole."""
-        return {k: json.loads(v) for k, v in self._db.execute("SELECT * FROM meta ORDER BY key")}
+        return dict(self._read("SELECT key, value FROM meta ORDER BY key", "tj"))
 
     def statuses(self) -> dict[str, str]:
         """Status of each stored point, by key."""
-        return dict(self._db.execute("SELECT key, status FROM points").fetchall())
+        return dict(self._read("SELECT key, status FROM points", "tt"))
 
     def points(self) -> list[StoredPoint]:
         """Every stored point, by key."""
-        rows = self._db.execute(
-            "SELECT key, config, status, error, seconds, finished_utc, code FROM points"
-            " ORDER BY key"
-        )
-        return [StoredPoint(row[0], json.loads(row[1]), *row[2:]) for row in rows]
+        query = f"SELECT {_COLUMNS['points']} FROM points"
+        return [StoredPoint(*row) for row in self._read(f"{query} ORDER BY key", "tmtontt")]
 
     def table_names(self) -> list[str]:
         """Names of the tables that points have stored."""
-        rows = self._db.execute("SELECT DISTINCT table_name FROM results ORDER BY table_name")
-        return [row[0] for row in rows]
+        query = "SELECT DISTINCT table_name FROM results ORDER BY table_name"
+        return [name for (name,) in self._read(query, "t")]
 
     def rows(self, key: str, table: str) -> list[dict[str, object]]:
         """One table of one point.
@@ -326,12 +360,11 @@ class Store:
         NetcosimError
             No such point or table.
         """
-        row = self._db.execute(
-            "SELECT columns FROM results WHERE point_key = ? AND table_name = ?", (key, table)
-        ).fetchone()
-        if row is None:
+        query = "SELECT columns FROM results WHERE point_key = ? AND table_name = ?"
+        found = self._read(query, "c", (key, table))
+        if not found:
             raise NetcosimError(f"{self.path}: no table {table!r} of point {key[:12]}")
-        columns = json.loads(row[0])
+        columns = found[0][0]
         return [
             dict(zip(columns, values, strict=True))
             for values in zip(*columns.values(), strict=True)
@@ -344,11 +377,14 @@ class Store:
         sweeps of the same points agree in it, however they were run.
         """
         digest = hashlib.sha256()
-        for query in (
-            "SELECT key, config, status, error FROM points ORDER BY key",
-            "SELECT point_key, table_name, columns FROM results ORDER BY point_key, table_name",
+        for kinds, query in (
+            ("ttto", "SELECT key, config, status, error FROM points ORDER BY key"),
+            (
+                "ttt",
+                "SELECT point_key, table_name, columns FROM results ORDER BY point_key, table_name",
+            ),
         ):
-            for row in self._db.execute(query):
+            for row in self._read(query, kinds):
                 digest.update(json.dumps(row).encode() + b"\n")
         return digest.hexdigest()
 
@@ -368,21 +404,50 @@ class Store:
         if table not in self.table_names():
             listed = ", ".join(self.table_names()) or "none"
             raise NetcosimError(f"{self.path}: no table {table!r}; stored tables: {listed}")
-        found = self._db.execute(
+        found = self._read(
             "SELECT key, config, columns FROM points JOIN results ON key = point_key"
             " WHERE table_name = ? ORDER BY config",
+            "tmc",
             (table,),
-        ).fetchall()
-        flat = [flatten(json.loads(config)) for _, config, _ in found]
+        )
+        if not found:
+            raise NetcosimError(
+                f"{self.path}: damaged results file: table {table!r} is of no stored point"
+            )
+        flat = [flatten(config) for _, config, _ in found]
         varying = _varying(flat)
         frames = []
-        for (key, _, text), parameters in zip(found, flat, strict=True):
-            columns = json.loads(text)
+        for (key, _, columns), parameters in zip(found, flat, strict=True):
             length = len(next(iter(columns.values()), []))
             lead = {name: [_cell(parameters.get(name))] * length for name in varying}
-            frames.append(pd.DataFrame({"point": [key] * length, **lead, **columns}))
+            cells = {name: [_cell(v) for v in values] for name, values in columns.items()}
+            frames.append(pd.DataFrame({"point": [key] * length, **lead, **cells}))
         filled = [frame for frame in frames if len(frame)]
         return pd.concat(filled, ignore_index=True) if filled else frames[0]
+
+
+def _checked(value: object, kind: str) -> object:
+    """A stored value of one of the kinds of `Store._read`, decoded."""
+    if kind == "n":
+        if isinstance(value, (int, float)):
+            return value
+        raise ValueError(f"{value!r} where a number was expected")
+    if value is None and kind == "o":
+        return None
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} where text was expected")
+    if kind in "to":
+        return value
+    content = json.loads(value)
+    if kind in "mc" and not isinstance(content, dict):
+        raise ValueError(f"{value[:40]!r} where a table was expected")
+    if kind == "c":
+        lists = list(content.values())
+        if not all(isinstance(column, list) for column in lists):
+            raise ValueError(f"{value[:40]!r} where columns were expected")
+        if len({len(column) for column in lists}) > 1:
+            raise ValueError("columns of unequal length")
+    return content
 
 
 def _varying(flat: Sequence[Mapping[str, object]]) -> list[str]:
@@ -392,10 +457,12 @@ def _varying(flat: Sequence[Mapping[str, object]]) -> list[str]:
 
 
 def _cell(value: object) -> object:
-    """A list in one table cell: its only entry, or its entries joined."""
+    """A list in one table cell: its only entry, or its entries joined; a table as JSON."""
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
     if not isinstance(value, list):
         return value
-    return value[0] if len(value) == 1 else ", ".join(str(entry) for entry in value)
+    return _cell(value[0]) if len(value) == 1 else ", ".join(str(entry) for entry in value)
 
 
 def _take_lock(path: Path) -> IO[str]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.executor import Task, run_here, run_mpi, run_pool
+from experiments.executor import Task, check_jobs, run_here, run_mpi, run_pool
 from experiments.mpi import world
 from experiments.points import code_fingerprint, point_key
+from experiments.progress import progress as show_progress
 from experiments.store import Store
 from experiments.worker import Outcome, PointFunction, compute, function_path
-from netsim.errors import NetcosimError
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,7 @@ def run_points(
         ``jobs`` below 1, a function that cannot be imported, a store that cannot be used. A
         point that fails raises nothing: it is recorded, and the others go on.
     """
-    if jobs < 1:
-        raise NetcosimError(f"jobs = {jobs}; it must be at least 1")
+    check_jobs(jobs)
     comm = world()
     if comm is None:
         path = function_path(function)
@@ -190,29 +188,19 @@ def _manage(
     other_code = sum(p.key in held and p.code != code for p in store.points()) if held else 0
     tasks: list[Task] = [(key, config) for key, config in by_key.items() if key not in held]
     failed: list[tuple[str, str]] = []
-    from tqdm import tqdm
-
-    terminal = sys.stderr.isatty()
-    with tqdm(
-        total=len(by_key),
-        initial=len(held),
-        unit="point",
-        disable=not progress,
-        file=sys.stderr,
-        mininterval=0.2 if terminal else 10.0,
-        smoothing=0.05,
-        dynamic_ncols=terminal,
-    ) as bar:
+    with show_progress(len(by_key), "points", begun=len(held), shown=progress) as show:
+        done = len(held)
 
         def finish(key: str, outcome: Outcome) -> None:
+            nonlocal done
             if outcome.tables is None:
                 error = outcome.error or "unknown error"
                 store.put_failed(key, by_key[key], error, outcome.seconds, code)
                 failed.append((key, error))
-                bar.set_postfix(failed=len(failed), refresh=False)
             else:
                 store.put_done(key, by_key[key], outcome.tables, outcome.seconds, code)
-            bar.update()
+            done += 1
+            show.at(done, f"{len(failed):,} failed" if failed else "")
 
         if executor is not None:
             run_mpi(path, tasks, finish, executor, workers)
@@ -253,8 +241,7 @@ def plan_points(
     NetcosimError
         As `run_points`.
     """
-    if jobs < 1:
-        raise NetcosimError(f"jobs = {jobs}; it must be at least 1")
+    check_jobs(jobs)
     by_key = keyed(points)
     times: list[float] = []
     held: set[str] = set()

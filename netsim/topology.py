@@ -132,6 +132,9 @@ def build_topology(
     bandwidth = np.empty(2 * n + m, dtype=np.int64)
     latency = np.empty(2 * n + m, dtype=np.float64)
     bandwidth[: 2 * n], latency[: 2 * n] = node_bandwidth_Bps, node_latency_s
+    fastest = np.max(router_bandwidth_Bps, initial=0.0)
+    if not fastest < 2**63:
+        raise NetcosimError(f"{name}: link bandwidth {fastest:g} bytes/s cannot be counted")
     bandwidth[2 * n :] = np.rint(router_bandwidth_Bps).astype(np.int64)
     latency[2 * n :] = router_latency_s
     if bandwidth.min() < 1:

@@ -8,8 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.limits import shown
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, join, make_messages, select
+from patterns.build import (
+    build_program,
+    check_common,
+    join,
+    make_messages,
+    need_messages,
+    select,
+)
 
 MODES = ("both", "ping-pong")
 
@@ -79,6 +87,9 @@ def bisection_pairing(
         )
     if mode not in MODES:
         raise unknown_name("bisection-pairing mode", mode, MODES)
+    given = f"rounds = {shown(rounds)} of chunks = {shown(chunks)} on {n_ranks} ranks"
+    in_all = n_ranks * iterations * (rounds + warmup_rounds)
+    need_messages(in_all * chunks, 2 * in_all, given)
     other = _partners(n_ranks, partner)
     src = np.arange(n_ranks, dtype=np.int64)
     if mode == "both":

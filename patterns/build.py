@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import NetcosimError
+from netsim.limits import MAX_INDEX, need_memory, shown
 from netsim.traffic import Program
 
 
@@ -67,6 +68,32 @@ def join(parts: Sequence[Messages]) -> Messages:
     )
 
 
+MESSAGE_BYTES = 200
+"""Peak for each message while a program is built and joined with others; measured."""
+STEP_BYTES = 80
+"""The same for each step of each rank."""
+
+
+def need_messages(n_messages: int, n_steps: int, given: str) -> None:
+    """Refuse a program that cannot be numbered or held, before it is made.
+
+    Parameters
+    ----------
+    n_messages, n_steps : int
+        Of all ranks and iterations; plain whole numbers, which do not overflow.
+    given : str
+        The parameters that make so many.
+
+    Raises
+    ------
+    NetcosimError
+    """
+    size = f"pattern: {given} makes {shown(n_messages)} messages in {shown(n_steps)} steps"
+    if max(n_messages, n_steps) > MAX_INDEX:
+        raise NetcosimError(f"{size}; at most {MAX_INDEX:,} can be numbered")
+    need_memory(size, n_messages * MESSAGE_BYTES + n_steps * STEP_BYTES)
+
+
 def check_common(n_ranks: int, message_bytes: int, iterations: int) -> None:
     """Raise NetcosimError unless all three are at least 1."""
     for key, value in (
@@ -107,6 +134,11 @@ def build_program(
     Program
     """
     per_rank = np.broadcast_to(np.asarray(n_steps, dtype=np.int64), (n_ranks,))
+    need_messages(
+        len(messages) * iterations,
+        int(per_rank.sum()) * iterations,
+        f"iterations = {shown(iterations)} (rounds among them) on {n_ranks} ranks",
+    )
     once_ptr = np.concatenate(([0], np.cumsum(per_rank)))
     step_ptr = once_ptr * iterations
     rounds = np.arange(iterations, dtype=np.int64)[:, None]

@@ -47,7 +47,7 @@ def shift_destinations(n_ranks: int, shift: int) -> Destinations:
     """Rank r sends to r + shift, around the end."""
 
     def move(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        return (src + shift) % n_ranks
+        return (src + shift % n_ranks) % n_ranks
 
     return move
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import unknown_name
-from patterns.build import Messages, make_messages, select
+from patterns.build import Messages, make_messages, need_messages, select
 
 ORDERS = ("ring", "pairwise", "at-once")
 
@@ -53,6 +53,7 @@ def group_all_to_all(
     """
     n_exchange_steps(1, order)
     n_groups, p = members.shape
+    need_messages(n_groups * p * (p - 1), n_groups * p, f"an all-to-all of {p} ranks")
     i = np.arange(p)[:, None]
     s = np.arange(1, p)[None, :]
     xor = order == "pairwise" and p & (p - 1) == 0

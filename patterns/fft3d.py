@@ -69,7 +69,7 @@ def fft3d(
         A number below 1, a negative compute time.
     """
     check_common(n_ranks, message_bytes, iterations)
-    if rows < 1 or cells < 1 or compute_ns_per_cell < 0:
+    if rows < 1 or cells < 1 or not 0 <= compute_ns_per_cell < np.inf:
         raise NetcosimError(
             f"fft3d: rows = {rows}, cells = {cells}, compute_ns_per_cell = {compute_ns_per_cell}; "
             "rows and cells must be at least 1, the compute time at least 0"

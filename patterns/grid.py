@@ -68,7 +68,7 @@ def check_grid(grid: Sequence[int], n_ranks: int, n_dims: int) -> tuple[int, ...
     product = 1
     for v in sides:
         product *= v
-    if len(sides) != n_dims or min(sides) < 1 or product != n_ranks:
+    if len(sides) != n_dims or min(sides, default=0) < 1 or product != n_ranks:
         shape = " x ".join(map(str, sides))
         raise NetcosimError(
             f"process grid {shape} does not fit: {n_dims} sides with product {n_ranks} are needed"

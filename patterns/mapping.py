@@ -9,11 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.limits import shown
+
+MAX_RANKS_PER_NODE = 65_536
+"""No node has so many processors."""
 
 
 def _nodes(nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int) -> NDArray[np.int32]:
-    if ranks_per_node < 1:
-        raise NetcosimError(f"ranks_per_node = {ranks_per_node}; it must be at least 1")
+    if not 1 <= ranks_per_node <= MAX_RANKS_PER_NODE:
+        raise NetcosimError(
+            f"ranks_per_node = {shown(ranks_per_node)}; allowed: 1 to {MAX_RANKS_PER_NODE:,}"
+        )
     return np.array(nodes, dtype=np.int32)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.limits import shown
 from netsim.traffic import Program
 from patterns.all_to_all import all_to_all
 from patterns.allreduce_recursive_doubling import allreduce_recursive_doubling
@@ -278,6 +279,13 @@ def make_pattern(
     if missing:
         raise NetcosimError(f"pattern {name}: {missing[0]} is missing")
     extra = {key: _checked(name, known[key], value) for key, value in given.items()}
-    if pattern.takes_rng:
-        return pattern.function(n_ranks, message_bytes, iterations, rng, **extra)
-    return pattern.function(n_ranks, message_bytes, iterations, **extra)
+    try:
+        if pattern.takes_rng:
+            return pattern.function(n_ranks, message_bytes, iterations, rng, **extra)
+        return pattern.function(n_ranks, message_bytes, iterations, **extra)
+    except (OverflowError, MemoryError) as error:
+        told = ", ".join(f"{key} = {value}" for key, value in extra.items()) or "none"
+        raise NetcosimError(
+            f"pattern {name} on {n_ranks} ranks: message_bytes = {shown(message_bytes)}, "
+            f"iterations = {shown(iterations)}, parameters {told[:200]}: too large ({error})"
+        ) from None

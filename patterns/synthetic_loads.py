@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.limits import shown
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, join, make_messages
+from patterns.build import build_program, check_common, join, make_messages, need_messages
 from patterns.destinations import (
     Destinations,
     adversarial_destinations,
@@ -35,6 +36,9 @@ def _one_step_each(
     check_common(n_ranks, message_bytes, iterations)
     if messages < 1:
         raise NetcosimError(f"synthetic load: messages = {messages}; it must be at least 1")
+    sent = n_ranks * iterations * messages
+    given = f"iterations = {shown(iterations)} of messages = {shown(messages)} on {n_ranks} ranks"
+    need_messages(sent, n_ranks * iterations, given)
     if destinations is None:
         return build_program(n_ranks, iterations, join([]))
     src = np.repeat(np.arange(n_ranks, dtype=np.int64), iterations * messages)

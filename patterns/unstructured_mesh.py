@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.limits import shown
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, make_messages
+from patterns.build import build_program, check_common, make_messages, need_messages
 from patterns.grid import check_grid, coordinates, cubic_grid, ranks_at
 
 
@@ -50,6 +51,8 @@ def unstructured_mesh(
             f"unstructured-mesh: min_degree = {min_degree}, max_degree = {max_degree}, "
             f"neighborhood = {neighborhood}; 0 <= min <= max and neighborhood >= 1 are needed"
         )
+    given = f"max_degree = {shown(max_degree)} on {n_ranks} ranks"
+    need_messages(n_ranks * max_degree * iterations, n_ranks * iterations, given)
     sides = cubic_grid(n_ranks, 3) if grid is None else check_grid(grid, n_ranks, 3)
     degree = rng.integers(min_degree, max(max_degree, min_degree + 1), n_ranks)
     src = np.repeat(np.arange(n_ranks), degree)

@@ -67,8 +67,9 @@ class Measurements:
 
     @property
     def stretch(self) -> FloatArray:
-        """(k,) float64: time over yardstick."""
-        return self.time_s / self.yardstick_s
+        """(k,) float64: time over yardstick; 1 where nothing is sent and both are 0."""
+        moved = self.yardstick_s > 0
+        return np.divide(self.time_s, self.yardstick_s, out=np.ones_like(self.time_s), where=moved)
 
     @property
     def packet_hops(self) -> int:

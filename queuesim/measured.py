@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, unknown_name
+from netsim.limits import MAX_INDEX
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from queuesim.model_context import ModelContext, ModelSettings
 
 FloatArray = NDArray[np.float64]
+
+
+MAX_RATIO = 1e6
+"""Communication a million times as long is no measurement."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +56,17 @@ class SpeedupRow:
     def check(self, where: str) -> None:
         """`NetcosimError` for numbers that make no sense; ``where`` begins the message."""
         low, high = self.ratio_low, self.ratio_high
-        if low is None and high is None and 0 < self.ratio < np.inf:
+        if low is None and high is None and 0 < self.ratio <= MAX_RATIO:
             pass
-        elif low is None or high is None or not 0 < low <= self.ratio <= high < np.inf:
+        elif low is None or high is None or not 0 < low <= self.ratio <= high <= MAX_RATIO:
             raise NetcosimError(
-                f"{where}: ratio {self.ratio} in [{low}, {high}]; need 0 < low <= ratio <= high, "
-                "or no interval at all"
+                f"{where}: ratio {self.ratio} in [{low}, {high}]; need 0 < low <= ratio <= high "
+                f"<= {MAX_RATIO:g}, or no interval at all"
             )
-        if not 1 <= self.min_nodes <= self.max_nodes:
-            raise NetcosimError(f"{where}: a size class needs 1 <= min_nodes <= max_nodes")
+        if not 1 <= self.min_nodes <= self.max_nodes <= MAX_INDEX:
+            raise NetcosimError(
+                f"{where}: a size class needs 1 <= min_nodes <= max_nodes <= {MAX_INDEX:,}"
+            )
 
 
 @dataclass(frozen=True)
@@ -144,6 +151,10 @@ class SpeedupTable:
         return np.where(n_nodes == 1, 1.0, values[np.argmin(gap, axis=1)])
 
 
+MAX_WEIGHT = 1e12
+"""Beyond, a weight of 1 beside it is no longer drawn."""
+
+
 @dataclass(frozen=True)
 class PatternShare:
     """A pattern's part of a mix.
@@ -174,9 +185,10 @@ class CommunicationMix:
         if not self.shares:
             raise NetcosimError("communication mix: it needs at least one pattern")
         for share in self.shares:
-            if not 0 < share.weight < np.inf:
+            if not 0 < share.weight <= MAX_WEIGHT:
                 raise NetcosimError(
-                    f"communication mix, {share.pattern}: weight {share.weight}; it must be > 0"
+                    f"communication mix, {share.pattern}: weight {share.weight}; it must be above "
+                    f"0 and at most {MAX_WEIGHT:g}"
                 )
             if not 0 <= share.fraction_low <= share.fraction_high <= 1:
                 raise NetcosimError(

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 from netsim.errors import NetcosimError
+from netsim.limits import read_limited
 from queuesim.measured import SpeedupRow, SpeedupTable
+
+MAX_FILE_BYTES = 1 << 26
+"""64 MiB: a table has some hundred lines."""
+
+MAX_ROWS = 10_000
+"""Rows are compared with each other, so time grows with their square."""
 
 COLUMNS = (
     "reference_policy",
@@ -45,17 +53,23 @@ def read_speedups(path: str | Path) -> SpeedupTable:
         than one reference policy, rows of several cases, what `SpeedupTable` refuses.
     """
     try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as error:
-        raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
+        text = read_limited(Path(path), MAX_FILE_BYTES).decode("utf-8-sig")
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
     except (UnicodeDecodeError, csv.Error):
         raise NetcosimError(f"{path}: no CSV text") from None
     if not rows:
         raise NetcosimError(f"{path}: a speed-up table needs a line of column names and rows")
+    if len(rows) > MAX_ROWS:
+        raise NetcosimError(f"{path}: {len(rows):,} rows; at most {MAX_ROWS:,} are allowed")
     missing = [column for column in COLUMNS if column not in rows[0]]
     if missing:
         raise NetcosimError(f"{path}: column {missing[0]} is missing; needed: {', '.join(COLUMNS)}")
+    for line, row in enumerate(rows, start=2):
+        # a DictReader keeps what has no column under None, and fills up with None
+        if None in row or None in row.values():
+            raise NetcosimError(
+                f"{path}, line {line}: {len(rows[0])} columns are named; the line has others"
+            )
     numbers = {"jobs", *COLUMNS[1:]}
     for column in sorted(rows[0], key=lambda name: name == "point"):  # a point's key says least
         values = list(dict.fromkeys(row[column] for row in rows))
@@ -77,7 +91,7 @@ def read_speedups(path: str | Path) -> SpeedupTable:
                     float(row["ratio_high"]) if row["ratio_high"] != "" else None,
                 )
             )
-        except (TypeError, ValueError):
+        except ValueError:
             raise NetcosimError(f"{path}, line {line}: a number is missing or is none") from None
     try:
         return SpeedupTable(rows[0]["reference_policy"], tuple(found))

@@ -5,7 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.limits import MAX_INDEX, need_memory, shown
 from workloads.job import Workload
+from workloads.transform import MAX_TIME_S
+
+MAX_MEAN_NODES = 10**7
+"""Draws are exponential: a mean 200 times below what 32 bits hold is safe."""
+MAX_RUN_S = 1e9
+"""30 years."""
+MAX_LOAD = 1e6
+"""Beyond, all come at once."""
+MAX_FACTOR = 1e6
+"""Of requested times."""
+_JOB_BYTES = 200
+"""Peak for each job while a workload is made; measured."""
 
 
 def laas_workload(
@@ -59,6 +72,12 @@ def laas_workload(
             f"synthetic workload: n_jobs = {n_jobs}, mean_nodes = {mean_nodes}, run times "
             f"{low} to {high} s; all must be at least 1, and the run times in order"
         )
+    if not (mean_nodes <= MAX_MEAN_NODES and high <= MAX_RUN_S):
+        raise NetcosimError(
+            f"synthetic workload: mean_nodes = {mean_nodes:g}, run times to {high:g} s; at most "
+            f"{MAX_MEAN_NODES:,} nodes and {MAX_RUN_S:g} s are allowed"
+        )
+    need_memory(f"synthetic workload: n_jobs = {shown(n_jobs)}", n_jobs * _JOB_BYTES)
     if (load is None) != (machine_nodes is None):
         raise NetcosimError("synthetic workload: load and machine_nodes must be given together")
     draw = rng.exponential(1.0, n_jobs) * mean_nodes
@@ -66,19 +85,24 @@ def laas_workload(
     run_s = np.floor(rng.uniform(low, high, n_jobs))
     submit_s = np.zeros(n_jobs)
     if load is not None and machine_nodes is not None:
-        if not load > 0 or machine_nodes < 1:
+        if not 0 < load <= MAX_LOAD or not 1 <= machine_nodes <= MAX_INDEX:
             raise NetcosimError(
-                f"synthetic workload: load = {load}, machine_nodes = {machine_nodes}; "
-                "load must be above 0, the machine have 1 node"
+                f"synthetic workload: load = {load}, machine_nodes = {shown(machine_nodes)}; load "
+                f"must be above 0 and at most {MAX_LOAD:g}, the machine have at least 1 node"
             )
         gap_s = float(np.mean(nodes * run_s)) / (load * machine_nodes)
         submit_s = np.cumsum(rng.exponential(gap_s, n_jobs))
+        if not submit_s[-1] < MAX_TIME_S:
+            raise NetcosimError(
+                f"synthetic workload: load = {load:g} spreads the jobs over {submit_s[-1]:g} s"
+            )
     requested_s = run_s.copy()
     if requested_factor is not None:
         least, most = requested_factor
-        if not 1 <= least <= most:
+        if not 1 <= least <= most <= MAX_FACTOR:
             raise NetcosimError(
-                f"synthetic workload: requested_factor = {requested_factor}; 1 <= low <= high"
+                f"synthetic workload: requested_factor = {requested_factor}; "
+                f"1 <= low <= high <= {MAX_FACTOR:g}"
             )
         requested_s = run_s * rng.uniform(least, most, n_jobs)
     unknown = np.full(n_jobs, -1, dtype=np.int32)

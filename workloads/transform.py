@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from workloads.job import Workload
 
+MAX_TIME_S = 1e11
+"""3,000 years; beyond, seconds and their fractions are no longer told apart."""
+
 
 def select(workload: Workload, keep: NDArray[np.bool_] | NDArray[np.integer]) -> Workload:
     """The jobs of a mask or of a list of positions; nothing is counted as dropped."""
@@ -45,7 +48,11 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
     """
     if not (np.isfinite(factor) and factor > 0):
         raise NetcosimError(f"arrival factor = {factor}; it must be above 0")
-    return replace(workload, submit_s=workload.submit_s * factor)
+    with np.errstate(over="ignore"):
+        scaled = workload.submit_s * factor
+    if len(scaled) and not scaled.max() < MAX_TIME_S:
+        raise NetcosimError(f"arrival factor = {factor}: a job comes at {scaled.max():g} s")
+    return replace(workload, submit_s=scaled)
 
 
 def all_at_zero(workload: Workload) -> Workload:
@@ -71,9 +78,10 @@ def scale_sizes(workload: Workload, factor: float) -> Workload:
     if not (np.isfinite(factor) and factor > 0):
         raise NetcosimError(f"size factor = {factor}; it must be above 0")
     # 10 * 0.1 is a little above 1 in floating point: whole results must not be rounded up.
-    scaled = np.ceil(np.round(workload.n_nodes * factor, 9))
+    with np.errstate(over="ignore"):
+        scaled = np.ceil(np.round(workload.n_nodes * factor, 9))
     if len(scaled) and scaled.max() > np.iinfo(np.int32).max:
-        raise NetcosimError(f"size factor = {factor}: a job has {scaled.max():.0f} nodes")
+        raise NetcosimError(f"size factor = {factor}: a job has {scaled.max():g} nodes")
     return replace(workload, n_nodes=np.maximum(scaled, 1).astype(np.int32))
 
 

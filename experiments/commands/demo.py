@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from experiments.folders import need_folder
+
 HELP = "the whole loop in a minute or two, with a report"
 
 
@@ -30,25 +32,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the config, run it, report."""
-    from experiments.announce import announce_compilation
+    from experiments.announce import compile_kernels, parts_of
     from experiments.config_load import load_config
     from experiments.demo_config import demo_config_text
-    from experiments.run_output import run_and_report
     from netsim.errors import NetcosimError
 
-    announce_compilation()
     log = None if args.log is None else Path(args.log)
     policies = [name.strip() for name in args.policies.split(",") if name.strip()]
     text = demo_config_text(log, args.first, policies, args.seed)
     out = Path(args.out)
-    if out.exists() and not out.is_dir():
-        raise NetcosimError(f"{out}: a file; a folder was expected")
+    need_folder(out)
     made = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     path = out / "demo.toml"
     path.write_text(text, encoding="utf-8")
     try:
         config = load_config(path)
+        compile_kernels(parts_of(config))
+        # what it imports takes a while and must not come before a word on compiling
+        from experiments.run_output import run_and_report
+
         page = run_and_report(config, text, out, title="netcosim demo")
     except NetcosimError:
         path.unlink()

@@ -22,15 +22,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page; 1 if points of the store have failed."""
-    from experiments.export import export_tables
+    from experiments.export import check_file_names, export_tables
     from experiments.report import write_page
     from experiments.report.sweep_page import sweep_page
     from experiments.store import Store
+    from netsim.errors import NetcosimError
 
     path = Path(args.store)
     with Store(path, "read") as store:
+        html = Path(args.html or path.with_suffix(".html"))
+        if html.exists() and html.samefile(path):
+            raise NetcosimError(f"{html}: the results file itself; it would be lost")
+        if args.export:
+            check_file_names(store.table_names())
         page, failed = sweep_page(store)
-        print(write_page(args.html or path.with_suffix(".html"), page))
+        print(write_page(html, page))
         if args.export:
             folder = Path(args.folder or path.with_name(f"{path.stem}-{args.export}"))
             for written in export_tables(store, folder, args.export):

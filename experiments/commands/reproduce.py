@@ -13,7 +13,10 @@ Results stay in OUT/PAPER.sqlite: what is there is not computed again.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from experiments.folders import need_folder
 
 if TYPE_CHECKING:
     from experiments.papers.paper import Reproduction
@@ -64,12 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, compare, write; status 1 if points failed (not if a verdict is "differs")."""
-    from experiments.announce import announce_compilation
+    from experiments.announce import compile_kernels
+    from experiments.executor import check_jobs
     from experiments.papers.paper import Options
     from experiments.papers.registry import load_paper
-    from experiments.papers.reproduce import reproduce
     from netsim.errors import NetcosimError
 
+    check_jobs(args.jobs)
     paper = load_paper(args.paper)
     wanted = args.figure or paper.default
     if not wanted:
@@ -94,7 +98,11 @@ def run(args: argparse.Namespace) -> int:
     )
     names = list(paper.figures) if wanted == "all" else [paper.figure(wanted).name]
     paper.check(options)
-    announce_compilation()
+    need_folder(Path(args.out))
+    compile_kernels()
+    # what it imports takes a while and must not come before a word on compiling
+    from experiments.papers.reproduce import reproduce
+
     failed = False
     for name in names:
         done = reproduce(args.paper, name, out_dir=args.out, jobs=args.jobs, options=options)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from experiments.folders import need_folder
+
 HELP = "run one config and write its report"
 
 
@@ -21,15 +23,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run and report."""
-    from experiments.announce import announce_compilation
-    from experiments.config_load import load_config
+    from experiments.announce import compile_kernels, parts_of
+    from experiments.config_load import load_config_text
+
+    path = Path(args.config)
+    config, text = load_config_text(path)
+    out = Path(args.out or f"netcosim-{path.stem}")
+    need_folder(out)
+    compile_kernels(parts_of(config))
+    # what it imports takes a while and must not come before a word on compiling
     from experiments.run_output import run_and_report
 
-    announce_compilation()
-    path = Path(args.config)
-    config = load_config(path)
-    out = Path(args.out or f"netcosim-{path.stem}")
-    run_and_report(
-        config, path.read_text(encoding="utf-8"), out, title=config.run.name or path.stem
-    )
+    run_and_report(config, text, out, title=config.run.name or path.stem)
     return 0

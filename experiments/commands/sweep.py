@@ -34,16 +34,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Expand the config and compute what is not stored; 1 if a point failed."""
-    from experiments.announce import announce_compilation
+    from experiments.announce import compile_kernels, parts_of
     from experiments.config_load import load_sweep
+    from experiments.executor import check_jobs
     from experiments.mpi import launched_rank
-    from experiments.sweep import plan_points, run_points
     from experiments.units import format_quantity
 
+    check_jobs(args.jobs)
     sweep = load_sweep(args.config)
     points = [point.resolved() for point in sweep.points]
     store = Path(args.store or f"{sweep.path.stem}.db")
-    announce_compilation()
+    compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
+    # what it imports takes a while and must not come before a word on compiling
+    from experiments.sweep import plan_points, run_points
+
     if args.dry_run:
         if launched_rank() == 0:
             plan = plan_points(POINT_FUNCTION, points, store, jobs=args.jobs)

@@ -18,13 +18,12 @@ def run(args: argparse.Namespace) -> int:
     """Run every kernel once on a tiny case."""
     import time
 
-    from experiments.announce import announce_compilation
     from experiments.warmup import warm_up
     from netsim.kernel_cache import use_kernel_cache
 
-    announce_compilation()
+    print("compiling, about a minute where nothing is cached", flush=True)
     started = time.perf_counter()
     for what, seconds in warm_up():
-        print(f"{what}: {seconds:.1f} s")
+        print(f"{what}: {seconds:.1f} s", flush=True)
     print(f"ready in {time.perf_counter() - started:.1f} s; kept in {use_kernel_cache()}")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import html
 import io
 import os
@@ -110,12 +111,15 @@ def write_page(path: str | os.PathLike[str], page: str) -> Path:
         A path that cannot be written.
     """
     path = Path(path)
+    if path.name in ("", "..") or path.is_dir():
+        raise NetcosimError(f"{path}: a folder; the name of a page was expected")
     part = path.with_name(f"{path.name}.part")
     try:
-        part.write_text(page, encoding="utf-8")
+        part.write_text(page, encoding="utf-8", errors="backslashreplace")
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
         raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
     return path
 

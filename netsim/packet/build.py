@@ -12,7 +12,13 @@ from netsim.errors import NetcosimError
 from netsim.packet import tables as t
 from netsim.packet.kernels_ranks import START
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps, to_ps
+from netsim.packet.model import (
+    MAX_DURATION_PS,
+    PS_PER_S,
+    PacketConfig,
+    serialisation_ps,
+    to_ps,
+)
 from netsim.packet.tables import CR_WIDTH, Arrays
 from netsim.routing.base import Routing
 from netsim.routing.tables import RouteTables
@@ -21,7 +27,6 @@ from netsim.traffic import Program, Traffic
 
 UNBOUNDED = 1 << 30
 MAX_WHEEL = 1 << 22
-MAX_DURATION_PS = 1 << 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +63,13 @@ class Clock:
     longest_ps: int
 
 
-def ps_array(seconds: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
+def ps_array(seconds: NDArray[np.floating[Any]], what: str = "a time") -> NDArray[np.int64]:
     """Whole picoseconds, half to even; NetcosimError beyond what the clock can count."""
-    ps = np.rint(np.asarray(seconds, dtype=np.float64) * PS_PER_S)
-    if len(ps) and ps.max() > MAX_DURATION_PS:
-        raise NetcosimError(f"a time of {ps.max() / PS_PER_S:g} s is beyond the clock (13 days)")
-    return ps.astype(np.int64)
+    values = np.asarray(seconds, dtype=np.float64)
+    # not "any above": a nan is no time either
+    if len(values) and not values.max() <= MAX_DURATION_PS / PS_PER_S:
+        raise NetcosimError(f"{what} of {values.max():g} s is beyond the clock (13 days)")
+    return np.rint(values * PS_PER_S).astype(np.int64)
 
 
 def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -93,10 +99,16 @@ def choose_clock(
         )
     bandwidths = np.unique(topology.link_bandwidth_Bps)
     sizes_used = wire if np.any(packets > 1) or np.any(last == size) else wire[1:]
+    slowest = serialisation_ps(int(wire.max()), int(bandwidths[0]))
+    if slowest > MAX_DURATION_PS:
+        raise NetcosimError(
+            f"a packet of {wire.max()} bytes takes {slowest / PS_PER_S:g} s on a link of "
+            f"{bandwidths[0]} bytes/s, beyond the clock (13 days)"
+        )
     ser = np.array([[serialisation_ps(int(w), int(b)) for w in wire] for b in bandwidths])
     used = ser[:, len(wire) - len(sizes_used) :]
-    latency = ps_array(topology.link_latency_s)
-    compute = ps_array(program.compute_s)
+    latency = ps_array(topology.link_latency_s, "a link latency")
+    compute = ps_array(program.compute_s, "a compute time")
     recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * program.send_bytes)
     starts = ps_array(traffic.start_s)
     router = to_ps(config.router_latency_s)

@@ -7,8 +7,53 @@ import math
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.limits import shown
+from netsim.packet.model import MAX_DURATION_PS, PS_PER_S, PacketConfig
 from netsim.topology import Topology
-from netsim.traffic import Traffic
+from netsim.traffic import Program, Traffic
+
+MAX_PACKET_HOPS = 10**13
+"""About 12 days at the engine's 10 million a second; what asks for more is a slip of the pen."""
+
+_LEAST_HOPS = 2
+"""Links that every packet takes: into the network and out of it."""
+
+
+def packets_of(program: Program, packet_bytes: int) -> float:
+    """Packets that a program sends; a float, which cannot overflow."""
+    return float(np.sum(-(-program.send_bytes // packet_bytes), dtype=np.float64))
+
+
+def check_size(
+    topology: Topology, traffic: Traffic, config: PacketConfig, until_s: float | None
+) -> None:
+    """Refuse what would never end, or end beyond the clock.
+
+    Raises
+    ------
+    NetcosimError
+        More than `MAX_PACKET_HOPS`, or a node that needs more than a day and a half to send its
+        bytes alone.
+    """
+    program = traffic.program
+    hops = _LEAST_HOPS * packets_of(program, config.packet_bytes)
+    if hops > MAX_PACKET_HOPS:
+        raise NetcosimError(
+            f"{program.n_messages:,} messages of up to {shown(int(program.send_bytes.max()))} "
+            f"bytes in packets of {config.packet_bytes} bytes take at least {shown(int(hops))} "
+            f"packet hops; at most {MAX_PACKET_HOPS:,} are simulated (message_bytes, iterations)"
+        )
+    if program.n_messages == 0 or until_s is not None:
+        return
+    source = np.asarray(traffic.rank_node)[program.send_src()]
+    sent = np.bincount(source, weights=program.send_bytes.astype(np.float64))
+    needed_s = float(np.max(sent / topology.link_bandwidth_Bps[: len(sent)]))
+    # an eighth leaves room for waiting before the clock's whole numbers overflow
+    if needed_s * PS_PER_S > MAX_DURATION_PS / 8:
+        raise NetcosimError(
+            f"a node needs {needed_s:g} s to send its {sent.max():g} bytes; the clock counts "
+            f"{MAX_DURATION_PS // 8 // PS_PER_S:,} s of packets (message_bytes, bandwidth)"
+        )
 
 
 def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from netsim.packet import tables as t
 from netsim.packet.build import build_arrays, choose_clock, grown, kernel_tables
-from netsim.packet.checks import check_run
+from netsim.packet.checks import check_run, check_size
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.stuck import raise_stuck
 from netsim.routing.base import Routing
@@ -62,6 +62,7 @@ def simulate_packets(
     from netsim.packet import kernels_engine
 
     check_run(routing.topology, traffic, until_s)
+    check_size(routing.topology, traffic, config, until_s)
     program = traffic.program
     seed = int(rng.integers(0, 2**63))
     clock = choose_clock(routing.topology, traffic, config, until_s)

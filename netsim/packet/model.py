@@ -8,9 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.limits import shown
 
 PS_PER_S = 10**12
 MAX_PACKET_BYTES = 1 << 20
+MAX_BUFFER_BYTES = 1 << 30
+"""Credits are counted with 32 bits."""
+MAX_DURATION_PS = 1 << 60
+"""What the clock can count: 13 days."""
 
 
 class NetworkDeadlockError(RuntimeError):
@@ -50,10 +55,16 @@ class PacketConfig:
     def __post_init__(self) -> None:
         if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
             raise NetcosimError(
-                f"packet_bytes = {self.packet_bytes}; allowed: 1 to {MAX_PACKET_BYTES}"
+                f"packet_bytes = {shown(self.packet_bytes)}; allowed: 1 to {MAX_PACKET_BYTES}"
             )
-        if self.header_bytes < 0:
-            raise NetcosimError(f"header_bytes = {self.header_bytes}; it must be >= 0")
+        if not 0 <= self.header_bytes <= MAX_PACKET_BYTES:
+            raise NetcosimError(
+                f"header_bytes = {shown(self.header_bytes)}; allowed: 0 to {MAX_PACKET_BYTES}"
+            )
+        if self.buffer_bytes > MAX_BUFFER_BYTES:
+            raise NetcosimError(
+                f"buffer_bytes = {shown(self.buffer_bytes)}; at most {MAX_BUFFER_BYTES:,} (1 GiB)"
+            )
         if self.buffer_bytes < self.packet_bytes + self.header_bytes:
             raise NetcosimError(
                 f"buffer_bytes = {self.buffer_bytes} cannot hold one packet of "
@@ -63,6 +74,8 @@ class PacketConfig:
             value = getattr(self, key)
             if not (np.isfinite(value) and value >= 0):
                 raise NetcosimError(f"{key} = {value}; it must be >= 0")
+            if value > MAX_DURATION_PS / PS_PER_S:
+                raise NetcosimError(f"{key} = {value:g} s is beyond the clock (13 days)")
 
 
 @dataclass(frozen=True, eq=False)

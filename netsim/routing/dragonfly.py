@@ -34,6 +34,7 @@ from itertools import product
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.limits import need_memory
 from netsim.routing import kernels_dragonfly as kernels
 from netsim.routing.base import Hop, Routing, View
 from netsim.routing.kernels_common import draw
@@ -50,6 +51,10 @@ CODES = {
 }
 
 
+_TABLE_BYTES = 40
+"""Peak while the tables are built, for each way from a router to a group."""
+
+
 def _bits(copies: int) -> int:
     """Bits that a number in 0..copies-1 takes."""
     return max(copies - 1, 0).bit_length()
@@ -60,6 +65,10 @@ def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: 
     bits = _bits(k)
     if g << (2 * bits + 2) >= 2**31:
         raise NetcosimError(f"{topology.name}: {k} links a pair of groups are too many to route")
+    need_memory(
+        f"{topology.name}: routing tables of {s.n_routers:,} routers and {g:,} groups",
+        s.n_routers * g * max(k, 1) * _TABLE_BYTES,
+    )
     places = [{t: i for i, t in enumerate(s.local_neighbours(r))} for r in range(a)]
     link, hops = np.zeros((a, a), dtype=np.int64), np.zeros((a, a), dtype=np.int64)
     for r, t in product(range(a), range(a)):

@@ -3,12 +3,44 @@
 from __future__ import annotations
 
 from netsim.errors import NetcosimError
+from netsim.limits import MAX_INDEX, need_memory, shown
 
 LINK_BANDWIDTH_BPS = 10**9
 """Default of every link: 8 Gbit/s."""
 
 LINK_LATENCY_S = 40e-9
 """Default wire latency."""
+
+
+MAX_DIMENSIONS = 32
+"""More sides than NumPy's arrays can have."""
+
+_LINK_BYTES = 250
+"""Measured while a torus, a dragonfly and a fat-tree are built, each link counted once."""
+
+
+def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
+    """Refuse a network that cannot be numbered or held, before anything of it is made.
+
+    Parameters
+    ----------
+    where : str
+        The family.
+    given : str
+        The parameters that make it so large, as text.
+    n_nodes, n_links : int
+        Plain whole numbers, which do not overflow; directed links, those of the nodes among
+        them.
+
+    Raises
+    ------
+    NetcosimError
+        More than 2^31 - 1 links, or more memory than the machine has.
+    """
+    size = f"{where}: {given} makes {shown(n_nodes)} nodes and {shown(n_links)} links"
+    if n_links > MAX_INDEX:
+        raise NetcosimError(f"{size}; at most {MAX_INDEX:,} links can be numbered")
+    need_memory(size, n_links * _LINK_BYTES)
 
 
 def need_int(where: str, what: str, value: object, low: int) -> int:
@@ -23,7 +55,7 @@ def need_int(where: str, what: str, value: object, low: int) -> int:
         raise NetcosimError(f"{where}: {what} = {value!r}; it must be a whole number")
     number = int(value.__index__())
     if number < low:
-        raise NetcosimError(f"{where}: {what} = {number}; it must be at least {low}")
+        raise NetcosimError(f"{where}: {what} = {shown(number)}; it must be at least {low}")
     return number
 
 

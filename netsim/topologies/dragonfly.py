@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_one_of
+from netsim.limits import shown
+from netsim.topologies.checks import (
+    LINK_BANDWIDTH_BPS,
+    LINK_LATENCY_S,
+    need_int,
+    need_one_of,
+    need_size,
+)
 from netsim.topology import Topology, build_topology
 
 ARRANGEMENTS = ("absolute", "relative", "circulant")
@@ -53,13 +60,16 @@ class DragonflyShape:
         need_one_of("dragonfly", "group", self.group, GROUPS)
         if self.g > self.a * self.h + 1:
             raise NetcosimError(
-                f"dragonfly: g = {self.g} groups; a*h = {self.a}*{self.h} global ports a group "
-                f"allow at most a*h+1 = {self.a * self.h + 1}"
+                f"dragonfly: g = {shown(self.g)} groups; a*h = {shown(self.a)}*{shown(self.h)} "
+                f"global ports a group allow at most a*h+1 = {shown(self.a * self.h + 1)}"
             )
         if self.group == "aries" and self.a != ARIES_SLOTS * ARIES_CHASSIS:
             raise NetcosimError(
-                f"dragonfly: a = {self.a}; an aries group has {ARIES_SLOTS * ARIES_CHASSIS} routers"
+                f"dragonfly: a = {shown(self.a)}; an aries group has "
+                f"{ARIES_SLOTS * ARIES_CHASSIS} routers"
             )
+        given = ", ".join(f"{k} = {shown(getattr(self, k))}" for k in ("p", "a", "h", "g"))
+        need_size("dragonfly", given, self.n_nodes, self.n_links)
 
     @property
     def n_nodes(self) -> int:
@@ -87,6 +97,11 @@ class DragonflyShape:
         if self.group == "aries":
             return ARIES_SLOTS - 1 + ARIES_CHASSIS - 1
         return self.a - 1
+
+    @property
+    def n_links(self) -> int:
+        """Directed links in all."""
+        return self.first_global_link + self.g * self.global_links_per_group
 
     @property
     def first_local_link(self) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.limits import shown
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topology import Topology, build_topology
 
 
@@ -44,7 +45,7 @@ class FatTreeShape:
 
     def __post_init__(self) -> None:
         if self.levels not in (2, 3):
-            raise NetcosimError(f"fattree: levels = {self.levels}; it must be 2 or 3")
+            raise NetcosimError(f"fattree: levels = {shown(self.levels)}; it must be 2 or 3")
         for what in ("m1", "m2", "m3", "w2"):
             need_int("fattree", what, getattr(self, what), 1)
         need_int("fattree", "w3", self.w3, 0 if self.levels == 2 else 1)
@@ -52,6 +53,10 @@ class FatTreeShape:
             raise NetcosimError(
                 f"fattree: m3 = {self.m3}, w3 = {self.w3}; two levels need m3 = 1 and w3 = 0"
             )
+        given = ", ".join(
+            f"{k} = {shown(getattr(self, k))}" for k in ("m1", "m2", "m3", "w2", "w3")
+        )
+        need_size("fattree", given, self.n_nodes, self.n_links)
 
     @property
     def n_nodes(self) -> int:
@@ -77,6 +82,11 @@ class FatTreeShape:
     def n_routers(self) -> int:
         """Switches in all."""
         return self.n_leaves + self.n_l2 + self.n_spines
+
+    @property
+    def n_links(self) -> int:
+        """Directed links in all."""
+        return 2 * (self.n_nodes + self.n_leaves * self.w2 + self.n_l2 * self.w3)
 
     @property
     def first_up1(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +13,12 @@ import networkx as nx
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.limits import read_limited
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topology import Topology, build_topology
+
+MAX_FILE_BYTES = 1 << 26
+"""A graph file of more is none: 64 MiB hold a million cables."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +76,12 @@ def topology_from_cables(
 
 def _number(where: str, data: Mapping[str, Any], key: str, default: float) -> float:
     try:
-        return float(data.get(key, default))
-    except (TypeError, ValueError):
-        raise NetcosimError(f"{where}: {key} = {data[key]!r}; it must be a number") from None
+        number = float(data.get(key, default))
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise NetcosimError(f"{where}: {key} = {data[key]!r}; it must be a number")
+    return number
 
 
 def graph(
@@ -121,6 +130,8 @@ def graph(
         for label, data in network.nodes(data=True)
     ]
     cables, bandwidth, latency = [], [], []
+    links = 2 * (sum(counts) + network.number_of_edges())
+    need_size(name, "the nodes of its routers", sum(counts), links)
     for u, v, data in network.edges(data=True):
         if u == v:
             raise NetcosimError(f"{name}: router {u!r} has a cable to itself")
@@ -152,22 +163,28 @@ def graph_file(
 ) -> Topology:
     """Build a topology from a ``.graphml`` or ``.gml`` file, or else an edge list.
 
+    A file may be gzipped (``.gz`` at the end of its name).
+
     Raises
     ------
     NetcosimError
         A file that cannot be read, and see `graph`.
     """
     path = Path(file)
+    data = io.BytesIO(read_limited(path, MAX_FILE_BYTES))
+    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     try:
-        if path.suffix == ".graphml":
-            network = nx.read_graphml(path)
-        elif path.suffix == ".gml":
-            network = nx.read_gml(path)
+        if kind == ".graphml":
+            network = nx.read_graphml(data)
+        elif kind == ".gml":
+            network = nx.read_gml(data)
         else:
-            network = nx.read_edgelist(path)
+            network = nx.read_edgelist(data)
     except Exception as error:
         # The readers raise whatever their parsers raise.
-        raise NetcosimError(f"graph file {file}: cannot be read ({error})") from error
+        raise NetcosimError(
+            f"graph file {file}: cannot be read ({error or type(error).__name__})"
+        ) from error
     return graph(
         network,
         node_bandwidth_Bps=node_bandwidth_Bps,

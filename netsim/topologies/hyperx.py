@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.limits import shown
+from netsim.topologies.checks import (
+    LINK_BANDWIDTH_BPS,
+    LINK_LATENCY_S,
+    MAX_DIMENSIONS,
+    need_int,
+    need_size,
+)
 from netsim.topologies.graph import topology_from_cables
 from netsim.topology import Topology
 
@@ -35,9 +42,19 @@ class HyperXShape:
     def __post_init__(self) -> None:
         if not self.dims:
             raise NetcosimError("hyperx: dims is empty; at least one dimension is needed")
+        if len(self.dims) > MAX_DIMENSIONS:
+            raise NetcosimError(
+                f"hyperx: dims has {len(self.dims)} dimensions; at most {MAX_DIMENSIONS} are "
+                "allowed"
+            )
         for length in self.dims:
             need_int("hyperx", "a dimension's length", length, 1)
         need_int("hyperx", "concentration", self.concentration, 1)
+        routers = math.prod(self.dims)
+        nodes = routers * self.concentration
+        links = 2 * nodes + routers * sum(length - 1 for length in self.dims)
+        given = f"dims = {' x '.join(map(shown, self.dims))} of {shown(self.concentration)}"
+        need_size("hyperx", given, nodes, links)
 
 
 def _build(
@@ -50,14 +67,15 @@ def _build(
     routers = np.arange(int(np.prod(shape.dims))).reshape(shape.dims)
     cables = []
     for d in range(len(shape.dims)):
-        for line in np.moveaxis(routers, d, -1).reshape(-1, shape.dims[d]):
-            cables += [(int(u), int(v)) for u, v in product(line, line) if u < v]
+        lines = np.moveaxis(routers, d, -1).reshape(-1, shape.dims[d])
+        one, other = np.triu_indices(shape.dims[d], 1)
+        cables.append(np.stack([lines[:, one], lines[:, other]], axis=-1).reshape(-1, 2))
     return topology_from_cables(
         family=family,
         name=name,
         shape=shape,
         nodes_per_router=np.full(routers.size, shape.concentration),
-        cables=cables,
+        cables=np.concatenate(cables),
         bandwidth_Bps=bandwidths[1],
         latency_s=latencies[1],
         node_bandwidth_Bps=bandwidths[0],
@@ -107,6 +125,10 @@ def hypercube(
         A parameter out of range.
     """
     need_int("hypercube", "dimension", dimension, 1)
+    if dimension > MAX_DIMENSIONS:
+        raise NetcosimError(
+            f"hypercube: dimension = {shown(dimension)}; at most {MAX_DIMENSIONS} are allowed"
+        )
     shape = HyperXShape((2,) * dimension, concentration)
     bandwidths = (node_bandwidth_Bps, link_bandwidth_Bps)
     latencies = (node_latency_s, link_latency_s)

@@ -198,7 +198,7 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
         return builder(**values)
     except NetcosimError:
         raise
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise NetcosimError(f"topology {family}: a parameter does not fit ({error})") from None
 
 

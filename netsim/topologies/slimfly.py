@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.limits import shown
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topologies.graph import topology_from_cables
 from netsim.topology import Topology
 
@@ -33,6 +34,11 @@ class SlimFlyShape:
     def __post_init__(self) -> None:
         need_int("slimfly", "concentration", self.concentration, 1)
         need_int("slimfly", "q", self.q, 3)
+        routers = 2 * self.q * self.q
+        nodes = routers * self.concentration
+        links = 2 * nodes + routers * ((3 * self.q + 1) // 2)
+        # before the search for divisors, which a huge q makes endless
+        need_size("slimfly", f"q = {shown(self.q)}", nodes, links)
         if any(self.q % f == 0 for f in range(2, int(self.q**0.5) + 1)):
             raise NetcosimError(f"slimfly: q = {self.q}; it must be an odd prime")
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
+from netsim.limits import shown
+from netsim.topologies.checks import (
+    LINK_BANDWIDTH_BPS,
+    LINK_LATENCY_S,
+    MAX_DIMENSIONS,
+    need_int,
+    need_size,
+)
 from netsim.topology import Topology, build_topology
 
 
@@ -45,6 +53,10 @@ class TorusShape:
     def __post_init__(self) -> None:
         if not self.dims:
             raise NetcosimError("torus: dims is empty; at least one dimension is needed")
+        if len(self.dims) > MAX_DIMENSIONS:
+            raise NetcosimError(
+                f"torus: dims has {len(self.dims)} dimensions; at most {MAX_DIMENSIONS} are allowed"
+            )
         for length in self.dims:
             need_int("torus", "a dimension's length", length, 1)
         need_int("torus", "concentration", self.concentration, 1)
@@ -54,15 +66,19 @@ class TorusShape:
                     f"torus: {what} has {len(getattr(self, what))} values for "
                     f"{len(self.dims)} dimensions"
                 )
-        if min(self.bandwidth_factor) <= 0:
-            raise NetcosimError(
-                f"torus: bandwidth_factor {min(self.bandwidth_factor)}; it must be above 0"
-            )
+        for factor in self.bandwidth_factor:
+            if not 0 < factor < math.inf:
+                raise NetcosimError(
+                    f"torus: bandwidth_factor {factor}; it must be above 0 and finite"
+                )
+        given = f"dims = {' x '.join(map(shown, self.dims))} of {shown(self.concentration)}"
+        links = 2 * self.n_nodes + 2 * len(self.dims) * self.n_routers
+        need_size("torus", given, self.n_nodes, links)
 
     @property
     def n_routers(self) -> int:
         """Routers in all."""
-        return int(np.prod(self.dims))
+        return math.prod(self.dims)
 
     @property
     def n_nodes(self) -> int:

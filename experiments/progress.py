@@ -1,0 +1,131 @@
+"""How far a run is, on stderr: a bar on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TextIO
+
+
+@dataclass(frozen=True)
+class Show:
+    """What a run calls to tell of itself.
+
+    Attributes
+    ----------
+    at : callable (done, what)
+        What is done, in the unit of the total (it must not decrease), and what is being done.
+    say : callable (line)
+        A line of its own.
+    """
+
+    at: Callable[[float, str], None]
+    say: Callable[[str], None]
+
+
+_FIRST_LINE_S = 10.0
+_GROWTH = 0.1
+
+
+@contextmanager
+def progress(
+    total: float, unit: str, *, begun: float = 0, shown: bool = True, file: TextIO | None = None
+) -> Iterator[Show]:
+    """Show progress with time left while the block runs.
+
+    The clock starts with the block, so whatever is compiled must be compiled before.
+
+    Parameters
+    ----------
+    total : float
+    unit : str
+        "%" or a plural, "points".
+    begun : float
+        Of the total, done before; it says nothing about speed.
+    shown : bool
+        False: nothing is printed.
+    file : text file, optional
+        Standard error by default.
+
+    Yields
+    ------
+    Show
+    """
+    file = sys.stderr if file is None else file
+    if not shown:
+        yield Show(lambda done, what: None, lambda line: None)
+    elif file.isatty():
+        with _bar(total, unit, begun, file) as show:
+            yield show
+    else:
+        yield _lines(total, unit, begun, file)
+
+
+@contextmanager
+def _bar(total: float, unit: str, begun: float, file: TextIO) -> Iterator[Show]:
+    from tqdm import tqdm
+
+    form = "{desc:<44} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
+    with tqdm(
+        total=total,
+        initial=begun,
+        desc="starting",
+        bar_format=form if unit == "%" else None,
+        unit=unit.removesuffix("s"),
+        file=file,
+        leave=unit != "%",
+        smoothing=0.05,
+        mininterval=0.2,
+        dynamic_ncols=True,
+    ) as bar:
+
+        def show(done: float, what: str) -> None:
+            bar.set_description_str(what, refresh=False)
+            bar.update(max(0.0, done - bar.n))
+
+        yield Show(show, lambda line: bar.write(f"netcosim: {line}", file=file))
+
+
+def _lines(total: float, unit: str, begun: float, file: TextIO) -> Show:
+    started = time.monotonic()
+    last = started
+
+    def show(done: float, what: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < line_gap_s(now - started):
+            return
+        last = now
+        print(progress_line(done, total, unit, begun, now - started, what), file=file, flush=True)
+
+    return Show(show, lambda line: print(f"netcosim: {line}", file=file, flush=True))
+
+
+def line_gap_s(elapsed_s: float) -> float:
+    """Time from one line to the next: 10 s at first, then a tenth of what has passed.
+
+    Ten minutes are 30 lines, a day is 80: a log stays readable however long a run takes.
+    """
+    return max(_FIRST_LINE_S, _GROWTH * elapsed_s)
+
+
+def progress_line(
+    done: float, total: float, unit: str, begun: float, elapsed_s: float, what: str
+) -> str:
+    """One line: how much is done, what is being done, time gone and time left."""
+    amount = f"{done:.0f} %" if unit == "%" else f"{done:,.0f} of {total:,.0f} {unit}"
+    told = f", {what}" if what else ""
+    left = ""
+    if begun < done < total:
+        left = f", about {clock(elapsed_s * (total - done) / (done - begun))} left"
+    return f"netcosim: {amount}{told}; {clock(elapsed_s)} gone{left}"
+
+
+def clock(seconds: float) -> str:
+    """Hours, minutes and seconds: 2:05, 1:00:00."""
+    minutes, s = divmod(round(seconds), 60)
+    hours, m = divmod(minutes, 60)
+    return f"{hours}:{m:02}:{s:02}" if hours else f"{m}:{s:02}"

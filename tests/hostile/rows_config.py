@@ -1,0 +1,90 @@
+"""Configs: every key with values that it must not take, and TOML that is none."""
+
+from __future__ import annotations
+
+from hostile.row import Row, config_row
+
+HUGE = "1" + "0" * 30
+
+TEXT, LIST, TABLE, DATE = '"ten"', "[1]", "{ x = 1 }", "1979-05-27"
+BAD: dict[str, tuple[str, ...]] = {
+    "count": ("0", "-1", "1.5", "true", TEXT, TABLE, "nan"),
+    "whole": ("-1", "1.5", "true", TEXT, DATE),
+    "number": ("nan", "inf", "-1.0", TEXT, "true", LIST),
+    "share": ("-0.1", "1.1", "nan", TEXT),
+    "time": ('"-1 us"', '"1 GB"', '"us"', "nan", "-1", "true", '"1e400 us"'),
+    "bytes": ('"0 B"', '"1.5 B"', '"-1 KiB"', '"1 s"', "nan", HUGE, "true"),
+    "bandwidth": ('"0 GB/s"', '"-1 GB/s"', '"1 GB"', '"fast"', "1000", '"1e30 GB/s"'),
+    "name": ('"no-such"', '""', "1", LIST, DATE),
+    "flag": ("1", '"yes"', TABLE),
+    "table": ("3", '"text"', LIST, "true"),
+}
+KEYS: dict[str, str] = {
+    "machine.p": "count",
+    "machine.a": "count",
+    "machine.g": "count",
+    "machine.h": "count",
+    "machine.arrangement": "name",
+    "machine.group": "name",
+    "machine.node_bandwidth": "bandwidth",
+    "machine.global_bandwidth": "bandwidth",
+    "machine.local_latency": "time-unit",
+    "machine.routing": "name",
+    "machine.family": "name",
+    "machine.preset": "name",
+    "machine.ugal_bias": "time",
+    "machine.packet.packet_bytes": "bytes",
+    "machine.packet.buffer_bytes": "bytes",
+    "machine.packet.router_latency": "time",
+    "machine.packet.send_overhead": "time",
+    "machine.packet.copy_s_per_byte": "number",
+    "workload.known_log": "name",
+    "workload.processors_per_node": "count",
+    "workload.node_field": "name",
+    "workload.max_nodes": "count",
+    "workload.min_run_time": "time",
+    "workload.start": "time",
+    "workload.first_jobs": "count",
+    "workload.arrival_factor": "number",
+    "workload.size_factor": "number",
+    "workload.all_at_zero": "flag",
+    "workload.larger_jobs": "name",
+    "workload.synthetic.n_jobs": "count",
+    "workload.synthetic.mean_nodes": "number",
+    "workload.synthetic.load": "number",
+    "queue.order": "name",
+    "queue.backfill": "name",
+    "queue.run_time_model": "name",
+    "queue.scenario": "name",
+    "queue.window": "whole",
+    "queue.coupled.runtime_reference": "name",
+    "queue.coupled.iterations": "count",
+    "queue.coupled.max_repeats": "count",
+    "queue.coupled.message_scale": "number",
+    "queue.coupled.tolerance": "number",
+    "queue.coupled.max_simulations": "whole",
+    "queue.measured.bound": "name",
+    "communication.ranks_per_node": "count",
+    "communication.task_mapping": "name",
+    "mix.pattern": "name",
+    "mix.weight": "number",
+    "mix.message_bytes": "bytes",
+    "mix.iterations": "count",
+    "mix.parameters": "table",
+    "run.seed": "whole",
+    "run.repetition": "whole",
+    "run.snapshots": "count",
+    "run.confidence": "share",
+}
+
+
+def _systematic() -> list[Row]:
+    rows = []
+    for dotted, kind in KEYS.items():
+        for text in BAD["time" if kind == "time-unit" else kind]:
+            key = dotted.rpartition(".")[2]
+            rows.append(config_row(f"{dotted} = {text}", {dotted: text}, key))
+    return rows
+
+
+ROWS = _systematic()

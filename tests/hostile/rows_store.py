@@ -1,0 +1,224 @@
+"""Results files that are damaged, foreign, or none; and what a report may be asked to overwrite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from experiments.store import APPLICATION_ID, Store, encode_tables
+from hostile.row import Make, Row, all_of, config_text, nothing, written
+
+REPORT = ("report", "r.db")
+EXPORT = ("report", "r.db", "--export", "csv")
+SWEEP = ("sweep", "c.toml", "--store", "r.db", "--quiet")
+CONFIG = written("c.toml", config_text({}))
+
+
+def store(folder: Path) -> None:
+    """A good one of two points."""
+    tables = {"jobs": [{"job": i, "x": i / 3, "name": "a" * 50} for i in range(200)]}
+    with Store(folder / "r.db", "write") as made:
+        for number in range(2):
+            config = {"run": {"seed": number}, "machine": {"p": number}}
+            made.put_done(f"{number:064x}", config, encode_tables(tables), 1.0, "code")
+        made.put_meta({"config_text": "x = 1"})
+
+
+def sql(*statements: str) -> Make:
+    """A good store after these statements."""
+
+    def make(folder: Path) -> None:
+        store(folder)
+        db = sqlite3.connect(folder / "r.db")
+        for statement in statements:
+            db.execute(statement)
+        db.commit()
+        db.close()
+
+    return make
+
+
+def bytes_changed(change: Callable[[bytearray], bytes | bytearray]) -> Make:
+    """A good store, its bytes changed."""
+
+    def make(folder: Path) -> None:
+        store(folder)
+        path = folder / "r.db"
+        path.write_bytes(change(bytearray(path.read_bytes())))
+
+    return make
+
+
+def noise(begin: int, length: int) -> Make:
+    """Random bytes in one place."""
+
+    def change(data: bytearray) -> bytearray:
+        data[begin : begin + length] = np.random.default_rng(begin).bytes(length)
+        return data
+
+    return bytes_changed(change)
+
+
+def columns(text: str) -> Make:
+    """The columns of one table are this text."""
+    quoted = text.replace("'", "''")
+    return sql(f"UPDATE results SET columns = '{quoted}'")
+
+
+def other_database(folder: Path) -> None:
+    db = sqlite3.connect(folder / "r.db")
+    db.execute("CREATE TABLE t (x)")
+    db.commit()
+    db.close()
+
+
+def claims_to_be_ours(folder: Path) -> None:
+    db = sqlite3.connect(folder / "r.db")
+    db.executescript(
+        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1; CREATE TABLE t (x);"
+    )
+    db.close()
+
+
+def table_called(*names: str) -> Make:
+    """A store with tables of these names."""
+
+    def make(folder: Path) -> None:
+        tables = {name: [{"x": 1}] for name in names}
+        with Store(folder / "r.db", "write") as made:
+            made.put_done("0" * 64, {"a": 1}, encode_tables(tables), 1.0)
+
+    return make
+
+
+def endless(folder: Path) -> None:
+    """Points as a view that never ends."""
+    store(folder)
+    db = sqlite3.connect(folder / "r.db")
+    db.executescript(
+        "DROP TABLE points; CREATE VIEW points AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
+        "SELECT i + 1 FROM n) SELECT i AS key, '{}' AS config, 'done' AS status, NULL AS error,"
+        " 1.0 AS seconds, '' AS finished_utc, '' AS code FROM n;"
+    )
+    db.close()
+
+
+def to_zeros(folder: Path) -> None:
+    (folder / "r.db").symlink_to("/dev/zero")
+
+
+def folder(path: Path) -> None:
+    (path / "r.db").mkdir()
+
+
+def html_folder(path: Path) -> None:
+    (path / "page").mkdir()
+
+
+def same_file(path: Path) -> None:
+    store(path)
+    (path / "link.html").hardlink_to(path / "r.db")
+
+
+DAMAGED: dict[str, Make] = {
+    "noise in the header": noise(20, 60),
+    "noise in the schema": noise(100, 400),
+    "noise in the schema's end": noise(3000, 1000),
+    "noise in the second page": noise(4096, 4096),
+    "noise in the third page": noise(8192, 200),
+    "noise in the middle": noise(12288, 4096),
+    "noise in most of it": noise(200, 20000),
+    "cut off in the first page": bytes_changed(lambda data: data[:2000]),
+    "cut off after the first page": bytes_changed(lambda data: data[:4096]),
+    "cut off in the middle": bytes_changed(lambda data: data[:9000]),
+    "header alone": bytes_changed(lambda data: data[:100]),
+    "half a header": bytes_changed(lambda data: data[:50]),
+    "zeros after the header": bytes_changed(lambda data: data[:100] + bytes(len(data) - 100)),
+    "no points": sql("DROP TABLE points"),
+    "no results": sql("DROP TABLE results"),
+    "no meta": sql("DROP TABLE meta"),
+    "points without a column": sql("ALTER TABLE points DROP COLUMN seconds"),
+    "results without a column": sql("ALTER TABLE results RENAME COLUMN columns TO rows"),
+    "a newer format": sql("PRAGMA user_version = 99"),
+    "format zero": sql("PRAGMA user_version = 0"),
+    "another application": sql("PRAGMA application_id = 1"),
+    "another database": other_database,
+    "another database that claims to be ours": claims_to_be_ours,
+    "points without end": endless,
+    "zero-length": written("r.db", b""),
+    "text": written("r.db", "not a results file " * 20),
+    "random bytes": written("r.db", np.random.default_rng(1).bytes(50_000)),
+    "a folder": folder,
+    "/dev/zero": to_zeros,
+}
+ROWS_DAMAGED: dict[str, Make] = {
+    "broken JSON in a table": columns('{"x": [1, 2'),
+    "no JSON in a table": columns("hello"),
+    "a list for a table": columns("[1, 2]"),
+    "a number for a table": columns("3"),
+    "null for a table": columns("null"),
+    "numbers for columns": columns('{"x": 3, "y": 4}'),
+    "columns of unequal length": columns('{"x": [1, 2], "y": [1]}'),
+    "JSON nested without end": columns("[" * 100_000),
+    "JSON with a number of 5000 digits": columns('{"x": [' + "9" * 5000 + "]}"),
+    "bytes for a table": sql("UPDATE results SET columns = x'ff00ff'"),
+    "text that is no UTF-8": sql("UPDATE results SET columns = CAST(x'7bff' AS TEXT)"),
+    "broken JSON in a config": sql("UPDATE points SET config = '{'"),
+    "a list for a config": sql("UPDATE points SET config = '[]'"),
+    "text for seconds": sql("UPDATE points SET seconds = 'long'"),
+    "bytes for a status": sql(
+        "PRAGMA ignore_check_constraints = 1", "UPDATE points SET status = x'00'"
+    ),
+    "a number for an error": sql("UPDATE points SET error = x'00'"),
+    "broken JSON in meta": sql("UPDATE meta SET value = '{'"),
+}
+NAMES = {
+    "outside its folder": ("../../evil",),
+    "from the root": ("/tmp/evil",),
+    "empty": ("",),
+    "a dot": (".",),
+    "two dots": ("..",),
+    "hidden": (".bashrc",),
+    "with a zero byte": ("a\0b",),
+    "with a line break": ("a\nb",),
+    "with a backslash": ("..\\evil",),
+    "very long": ("x" * 300,),
+    "in another script": ("\u202egnp",),
+    "the same in capitals": ("jobs", "JOBS"),
+    "points": ("points",),
+    "Points": ("Points",),
+}
+
+ROWS = [
+    *(Row(f"report: {name}", REPORT, "r.db", make) for name, make in DAMAGED.items()),
+    *(
+        Row(f"sweep into: {name}", SWEEP, "r.db", all_of(CONFIG, make))
+        for name, make in DAMAGED.items()
+        # an empty file becomes a store; noise in rows is not looked at
+        if name not in ("zero-length",) and "noise in the" not in name
+    ),
+    *(Row(f"report: {name}", REPORT, "r.db", make) for name, make in ROWS_DAMAGED.items()),
+    *(
+        Row(f"export a table called {name}", EXPORT, "cannot be a file", table_called(*names))
+        for name, names in NAMES.items()
+    ),
+    Row("report of nothing", REPORT, "no such results file", nothing),
+    Row("report of /", ("report", "/"), "directory", nothing),
+    Row("report of .", ("report", "."), "directory", nothing),
+    Row("report of a file in a file", ("report", "r.db/x"), "r.db", store),
+    Row("page to /", (*REPORT, "--html", "/"), "/", store),
+    Row("page to .", (*REPORT, "--html", "."), ".", store),
+    Row("page to ..", (*REPORT, "--html", ".."), "..", store),
+    Row("page to a folder", (*REPORT, "--html", "page"), "page", all_of(store, html_folder)),
+    Row("page to no folder", (*REPORT, "--html", "no/such/x.html"), "no/such", store),
+    Row("page to a device's folder", (*REPORT, "--html", "/dev/null/x"), "/dev/null", store),
+    Row("page to /proc", (*REPORT, "--html", "/proc/x.html"), "/proc", store),
+    Row("page of a long name", (*REPORT, "--html", "x" * 5000), "x", store),
+    Row("page onto the store", (*REPORT, "--html", "r.db"), "itself", store),
+    Row("page onto the store by a link", (*REPORT, "--html", "link.html"), "itself", same_file),
+    Row("tables to a file", (*EXPORT, "--html", "/dev/null/x", "--folder", "r.db"), "", store),
+    Row("another format", ("report", "r.db", "--export", "xml"), "xml", store),
+]

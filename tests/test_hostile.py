@@ -1,0 +1,156 @@
+"""Malformed inputs and foreign files: each ends in one line and status 2, in 10 s and 1 GB.
+
+The rows stand in ``tests/hostile``; whoever finds a fault adds one. A row runs in a child process
+that has 1 GB beyond what the program itself takes, and 10 s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import rows_commands, rows_config, rows_sizes, rows_store, rows_toml
+from hostile.row import Row
+
+TESTS = Path(__file__).resolve().parent
+TABLES = {
+    "rows_commands": rows_commands.ROWS,
+    "rows_config": rows_config.ROWS,
+    "rows_sizes": rows_sizes.ROWS,
+    "rows_store": rows_store.ROWS,
+    "rows_toml": rows_toml.ROWS,
+}
+ROWS = [(table, number) for table, rows in TABLES.items() for number in range(len(rows))]
+
+
+def environment() -> dict[str, str]:
+    path = os.pathsep.join([str(TESTS.parent), str(TESTS)])
+    return {**os.environ, "PYTHONPATH": path}
+
+
+@cache
+def outcomes(table: str) -> dict[int, dict[str, Any]]:
+    """What became of each row of a table; a row that killed its process is left out."""
+    found: dict[int, dict[str, Any]] = {}
+    waiting = list(range(len(TABLES[table])))
+    while waiting:
+        command = [sys.executable, "-m", "hostile.child", f"hostile.{table}:ROWS"]
+        done = subprocess.run(
+            [*command, *map(str, waiting)],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lines = [json.loads(text) for text in done.stdout.splitlines()]
+        found |= {line["number"]: line for line in lines}
+        # if the process died, it was over the row after the last one told
+        waiting = waiting[len(lines) + 1 :]
+    return found
+
+
+def checked_line(row: Row, err: str) -> None:
+    """One line of ours, with what the row wants to read in it."""
+    assert err.startswith("netcosim: error: "), err
+    assert err.endswith("\n"), err
+    assert err.count("\n") == 1, err
+    assert len(err) < 1200
+    assert row.told in err
+
+
+def test_there_are_300_rows_of_different_names() -> None:
+    names = [row.name for rows in TABLES.values() for row in rows if row.status == 2]
+    assert len(names) >= 300
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("table", "number"), ROWS, ids=[TABLES[table][number].name[:60] for table, number in ROWS]
+)
+def test_one_line_and_status_2(table: str, number: int) -> None:
+    row, done = TABLES[table][number], outcomes(table).get(number)
+    assert done is not None, "the process died"
+    assert done["status"] == row.status, done["err"]
+    if row.status == 2:
+        checked_line(row, done["err"])
+        assert done["out"] == ""
+        assert done["left"] == [], "something half-written is left"
+    else:
+        assert "Traceback" not in done["err"]
+        assert "Warning" not in done["err"]
+
+
+@pytest.fixture
+def mpiexec() -> str:
+    beside = Path(sys.executable).parent / "mpiexec"
+    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if found is None:
+        pytest.skip("no mpiexec here")
+    return found
+
+
+def swept(name: str) -> tuple[Row, list[str]]:
+    """A row as a sweep, whatever command it has."""
+    [row] = [row for rows in TABLES.values() for row in rows if row.name == name]
+    arguments = [str(a) for a in row.arguments]
+    return row, arguments if arguments[0] == "sweep" else ["sweep", "c.toml", "--quiet"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["machine = 3", "nested arrays", "sweep into: no points", "sweep into: text"],
+)
+def test_the_same_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mpiexec: str) -> None:
+    row, arguments = swept(name)
+    row.make(tmp_path)
+    for start in ([], [mpiexec, "-n", "2"]):
+        jobs = [] if start else ["--jobs", "2"]
+        done = subprocess.run(
+            [*start, sys.executable, "-m", "experiments.cli", *arguments, *jobs],
+            env=environment(),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 2, (start, done.stderr)
+        checked_line(row, done.stderr)
+        assert done.stdout == ""
+
+
+TOO_LARGE = ["torus 40000 x 40000", "iterations 10^9", "jobs 10^12", "pattern fft3d { rows = 0 }"]
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_points_too_large_are_recorded_as_failed(name: str, tmp_path: Path, mpiexec: str) -> None:
+    """In a sweep a point that cannot be computed is told on one line; the others go on."""
+    row, arguments = swept(name)
+    row.make(tmp_path)
+    text = (tmp_path / "c.toml").read_text()
+    # two points, so that two processes have something to do
+    (tmp_path / "c.toml").write_text(text.replace("snapshots = 1", "snapshots = 1\nseed = [1, 2]"))
+    for start in ([], [mpiexec, "-n", "2"]):
+        (tmp_path / "c.db").unlink(missing_ok=True)
+        jobs = [] if start else ["--jobs", "2"]
+        done = subprocess.run(
+            [*start, sys.executable, "-m", "experiments.cli", *arguments, *jobs],
+            env=environment(),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 1, (start, done.stderr)
+        assert done.stderr == ""
+        failed = [line for line in done.stdout.splitlines() if line.startswith("failed: point")]
+        assert len(failed) == 2, done.stdout
+        assert all(row.told in line for line in failed)

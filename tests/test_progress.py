@@ -1,0 +1,139 @@
+"""Progress: a bar on a terminal, a few lines elsewhere, and a clock that counts no compilation."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import announce, progress
+from experiments.config_load import config_from
+from experiments.progress import clock, line_gap_s, progress_line
+
+
+class FakeTime:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def lines_of(
+    seconds: float, step_s: float, monkeypatch: pytest.MonkeyPatch, unit: str = "%"
+) -> list[str]:
+    """What a run of so many seconds prints that tells of itself every so often."""
+    time, file = FakeTime(), io.StringIO()
+    monkeypatch.setattr(progress, "time", time)
+    with progress.progress(100, unit, file=file) as show:
+        for now in np.arange(0.0, seconds, step_s):
+            time.now = float(now)
+            show.at(100 * time.now / seconds, "packets")
+    return file.getvalue().splitlines()
+
+
+def test_a_log_stays_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 KB in ten minutes before; now ten lines, then one each tenth of what has passed."""
+    assert lines_of(9.9, 0.01, monkeypatch) == []
+    minutes = lines_of(600.0, 0.1, monkeypatch)
+    # 10, 20, ... 100 s, then each when a tenth of all that has passed is new: 100 / 0.9^17 = 600
+    assert 10 + 15 <= len(minutes) <= 10 + 17
+    assert len("\n".join(minutes)) < 3000
+    assert len(lines_of(86_400.0, 5.0, monkeypatch)) < 100
+
+
+def test_lines_tell_what_where_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = lines_of(100.0, 1.0, monkeypatch)[0]
+    assert first == "netcosim: 10 %, packets; 0:10 gone, about 1:30 left"
+    # points that were stored before say nothing about speed: 2 of 10 in 20 s, 6 to go
+    assert progress_line(4, 10, "points", 2, 20.0, "1 failed") == (
+        "netcosim: 4 of 10 points, 1 failed; 0:20 gone, about 1:00 left"
+    )
+    assert progress_line(2, 10, "points", 2, 20.0, "") == "netcosim: 2 of 10 points; 0:20 gone"
+    assert [clock(s) for s in (5, 65, 3600, 36_125)] == ["0:05", "1:05", "1:00:00", "10:02:05"]
+    assert [line_gap_s(s) for s in (0, 99, 200, 6000)] == [10, 10, 20, 600]
+
+
+def test_quiet_prints_nothing() -> None:
+    file = io.StringIO()
+    with progress.progress(10, "points", shown=False, file=file) as show:
+        show.at(5, "")
+        show.say("a word")
+    assert file.getvalue() == ""
+
+
+CONTENT = {
+    "machine": {"family": "fattree", "radix": 4},
+    "workload": {"synthetic": {"n_jobs": 5, "mean_nodes": 2}},
+    "queue": {"policies": ["baseline"]},
+}
+
+
+def test_parts_that_a_config_uses() -> None:
+    assert announce.parts_of(config_from(CONTENT)) == ("packets", "fat-trees")
+    coupled = {
+        "machine": {"family": "torus", "dims": [4]},
+        "workload": CONTENT["workload"],
+        "queue": {"policies": ["baseline"], "run_time_model": "coupled-flow"},
+    }
+    assert announce.parts_of(config_from(coupled)) == ("packets", "flows")
+
+
+def test_compilation_is_told_before_it_begins_and_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from experiments import warmup
+
+    told: list[str] = []
+
+    def warm_up(parts: list[str]) -> list[tuple[str, float]]:
+        told.append(capsys.readouterr().err)
+        for part in parts:
+            announce.mark_compiled(part)
+        return [(part, 1.0) for part in parts]
+
+    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path)
+    monkeypatch.setattr(warmup, "warm_up", warm_up)
+    # a module that compiles one function at its import leaves a file, and had been the end of it
+    (tmp_path / "mix64.nbi").touch()
+    assert announce.compile_kernels(["packets"]) == ["packets"]
+    assert "compiling kernels (packets)" in told[0]
+    assert announce.compile_kernels(["packets"]) == []
+    assert announce.compile_kernels(["packets", "flows"]) == ["flows"]
+    assert "(flows)" in told[1]
+    assert capsys.readouterr().err == ""
+
+
+def test_the_clock_of_a_run_starts_after_compilation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order of events: told, compiled, then the bar."""
+    from hostile.row import config_text
+
+    from experiments import run_output, warmup
+    from experiments.cli import main
+
+    events: list[str] = []
+
+    def warm_up(parts: list[str]) -> list[tuple[str, float]]:
+        events.append(f"compiled {', '.join(parts)}")
+        return []
+
+    class BarError(Exception):
+        pass
+
+    def bar(total: float, unit: str) -> None:
+        events.append("bar")
+        raise BarError
+
+    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(warmup, "warm_up", warm_up)
+    monkeypatch.setattr(run_output, "progress", bar)
+    (tmp_path / "c.toml").write_text(config_text({}))
+    with pytest.raises(BarError):
+        main(["run", str(tmp_path / "c.toml"), "--out", str(tmp_path / "out")])
+    assert events == ["compiled packets", "bar"]

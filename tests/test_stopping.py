@@ -1,0 +1,215 @@
+"""How a command ends when it is stopped: Ctrl-C, a polite kill, a pipe that nobody reads."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hostile.row import config_text
+
+from experiments.cli import main
+from experiments.store import Store
+from experiments.streams import Stopped, stoppable
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAM = [sys.executable, "-m", "experiments.cli"]
+GOES_ON = "; what was computed is stored, the same command goes on from there\n"
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def sweep_file(folder: Path, points: int) -> None:
+    """A sweep of so many points of about a tenth of a second."""
+    seeds = str(list(range(1, points + 1)))
+    text = config_text({"run.seed": seeds, "workload.synthetic.n_jobs": "60"})
+    (folder / "c.toml").write_text(text)
+
+
+def stopped(
+    folder: Path, number: signal.Signals, after_s: float, *arguments: str
+) -> tuple[int, str]:
+    """Status and all output of a command that is told to stop."""
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments],
+        env=environment(),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(after_s)
+    # a terminal tells the whole group, a batch system this one process
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    return process.returncode, out
+
+
+# The moments fall into the parent's imports, the start of the workers and the computing; where
+# exactly differs from machine to machine, and none of them may be seen.
+@pytest.mark.parametrize("after_s", [0.5, 1.4, 2.2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_sweep_over_two_processes_stops_in_one_line(
+    tmp_path: Path, number: signal.Signals, after_s: float
+) -> None:
+    sweep_file(tmp_path, 400)
+    status, out = stopped(tmp_path, number, after_s, "sweep", "c.toml", "--jobs", "2", "--quiet")
+    word = "interrupted" if number == signal.SIGINT else "terminated"
+    assert (status, out) == (128 + number, f"netcosim: {word}{GOES_ON}")
+
+
+def test_a_stopped_sweep_goes_on(tmp_path: Path) -> None:
+    sweep_file(tmp_path, 60)
+    command = ("sweep", "c.toml", "--quiet")
+    process = subprocess.Popen([*PROGRAM, *command], env=environment(), cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    stored = 0
+    while not stored and time.monotonic() < deadline:
+        time.sleep(0.05)
+        if (tmp_path / "c.db").exists() and (tmp_path / "c.db").stat().st_size:
+            with Store(tmp_path / "c.db", "read") as store:
+                stored = len(store.statuses())
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 143
+    with Store(tmp_path / "c.db", "read") as store:
+        stored = len(store.statuses())
+    assert 0 < stored < 60
+    done = subprocess.run(
+        [*PROGRAM, *command], env=environment(), cwd=tmp_path, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert f"60 points; {stored} were stored, {60 - stored} computed" in done.stdout
+
+
+@pytest.mark.parametrize("after_s", [0.6, 1.5, 2.5])
+def test_a_run_stops_in_one_line_and_leaves_nothing(tmp_path: Path, after_s: float) -> None:
+    (tmp_path / "c.toml").write_text(config_text({"mix.message_bytes": '"100 MB"'}))
+    status, out = stopped(tmp_path, signal.SIGINT, after_s, "run", "c.toml", "--out", "out")
+    lines = [line for line in out.splitlines() if "packet simulation ahead" not in line]
+    assert (status, lines) == (130, ["netcosim: interrupted"])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after_s", [2.0, 4.0, 6.0, 8.0])
+def test_compiling_stops_in_one_line(
+    tmp_path: Path, after_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NETCOSIM_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "c.toml").write_text(config_text({}))
+    status, out = stopped(tmp_path, signal.SIGINT, after_s, "run", "c.toml", "--out", "out")
+    lines = [line for line in out.splitlines() if "compiling kernels" not in line]
+    assert (status, lines) == (130, ["netcosim: interrupted"])
+
+
+def test_a_signal_that_a_library_drops_or_renames_still_stops(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Compiled code that calls back drops what is raised there; others raise their own error."""
+
+    @ctypes.CFUNCTYPE(None)
+    def callback() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def dropped() -> None:
+        with stoppable():
+            callback()
+            time.sleep(20)
+
+    def renamed() -> None:
+        with stoppable():
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise ImportError("half imported") from None
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for stopped_by in (dropped, renamed):
+        try:
+            with pytest.raises(Stopped, match="interrupted"):
+                stopped_by()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    assert capsys.readouterr().err == ""
+
+
+# Closed streams: 0, 2 or 141, and never a word from the interpreter
+@pytest.mark.parametrize(
+    ("command", "status", "out", "err"),
+    [
+        ("list | head -1", 141, "netcosim list topologies", ""),
+        ("list 2>&- | head -1", 141, "netcosim list topologies", ""),
+        ("describe dragonfly-1056 | true", 141, "", ""),
+        ("list policies >&-", 0, "", ""),
+        ("list policies <&- >&- 2>&-", 0, "", ""),
+        ("list nothing 2>&-", 2, "", ""),
+        ("list nothing >&-", 2, "", "netcosim: error: unknown kind 'nothing'"),
+        ("list nothing 2>&1 >/dev/null | true", 2, "", ""),
+    ],
+)
+def test_closed_streams(command: str, status: int, out: str, err: str) -> None:
+    # a reader that ends before we write must be surely gone: hence the wait on our side
+    script = f"(sleep 0.5; exec {sys.executable} -m experiments.cli {command.split('|')[0]})"
+    pipe = f"| {command.split('|')[1]}" if "|" in command else ""
+    done = subprocess.run(
+        ["bash", "-c", f"{script} {pipe}; exit ${{PIPESTATUS[0]}}"],
+        env=environment(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "head" in command:
+        # head reads before it goes, so the writer may be done by then
+        assert done.returncode in (status, 0)
+    else:
+        assert done.returncode == status
+    assert done.stdout.startswith(out)
+    assert done.stderr.startswith(err)
+    assert done.stderr.count("\n") == (1 if err else 0)
+
+
+def test_closed_streams_do_not_end_up_in_results(tmp_path: Path) -> None:
+    """With standard error closed the results file must not get its number, and our messages."""
+    (tmp_path / "c.toml").write_text(config_text({"run.seed": "[1, 2]"}))
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m experiments.cli sweep c.toml <&- >&- 2>&-"],
+        env=environment(),
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0
+    with Store(tmp_path / "c.db", "read") as store:
+        assert list(store.statuses().values()) == ["done", "done"]
+
+
+def test_out_of_memory_and_deep_nesting_are_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from experiments import catalogue
+
+    for error, told in (
+        (MemoryError("Unable to allocate 7 TiB"), "out of memory (Unable to allocate 7 TiB)"),
+        (RecursionError("too deep"), "the input is nested too deeply"),
+    ):
+
+        def failing(kind: str, error: Exception = error) -> dict[str, str]:
+            raise error
+
+        monkeypatch.setattr(catalogue, "entries", failing)
+        assert main(["list", "policies"]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith(f"netcosim: error: {told}")
+        assert err.count("\n") == 1

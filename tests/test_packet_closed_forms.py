@@ -8,6 +8,7 @@ that of a router, D = L + R the way of a packet's head from one router to the ne
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -123,6 +124,14 @@ def test_the_slowest_link_sets_the_pace_of_a_message(
     sizes = [min(1000, size - i) for i in range(0, size, 1000)]
     paces = [(w * 10**12 + bandwidth // 2) // bandwidth for w in sizes]
     assert got.message_finish_ps[0] == 3 * L + 2 * R + sum(paces)
+
+
+def test_the_run_ends_with_the_last_arrival_and_not_with_the_last_credit(
+    simulate: Simulate,
+) -> None:
+    """A cable of 2 us: its credit comes back 2 us after the tail has left, and changes nothing."""
+    got = simulate(line([0, 1], [1000], [2_000_000]), flows([(0, 1)], 1000, 2), config())
+    assert got.end_ps == got.message_finish_ps[0] == 2 * L + 2_000_000 + 2 * R + S
 
 
 def test_without_latencies_a_packet_takes_its_serialisation_alone(simulate: Simulate) -> None:
@@ -246,6 +255,29 @@ def test_space_comes_back_over_the_link_that_feeds_the_buffer(simulate: Simulate
 
 
 # What routings see
+
+
+def test_a_stall_that_begins_and_ends_in_one_tick_is_none(simulate: Simulate) -> None:
+    """Routers 0 to 3 without any latency, room for one packet; the last cable is 10 times slower.
+
+    Rank 1 sends 2 packets from router 1 to router 3: the first waits 10 S for the slow cable to
+    take it, and its space behind the middle cable (channel 0) is free at 10 S. At S the second
+    comes to the middle cable, which is free, and cannot start; but in the same tick the packet
+    of rank 0 comes, on channel 1, and can. So the one stall is that from 2 S to 10 S.
+    """
+    routing = line([0, 1, 2, 3], [1000, 1000, 10_000], [0, 0, 0], node_latency_ps=0)
+    sent = traffic(
+        [Step([Send(2, 1000)], compute_ps=S)],
+        [Step([Send(3, 2000)])],
+        [Step(need=1)],
+        [Step(need=1)],
+    )
+    got = simulate(routing, sent, config(buffer=1000, router_ps=0))
+    middle = 2 * 4 + 1
+    assert got.link_packets[middle] == 3
+    assert got.link_stalls.tolist() == [int(link == middle) for link in range(14)]
+    assert got.link_stall_ps.sum() == got.link_stall_ps[middle] == 8 * S
+    assert got.message_finish_ps.tolist() == [2 * S, 20 * S]
 
 
 @pytest.mark.parametrize("name", ["adaptive", "d-mod-k"])
@@ -391,6 +423,13 @@ def test_receives_queue_at_the_processor(simulate: Simulate) -> None:
     way = 2 * L + R
     assert got.message_finish_ps.tolist() == [way + S, way + 2 * S]
     assert got.rank_finish_ps[1] == way + S + 2 * (3 * S + 5000)
+
+
+def test_the_cost_of_a_receive_is_rounded_as_one_duration(simulate: Simulate) -> None:
+    """0.3 ps and 1000 x 0.0003 ps are 0.6 ps, so 1 ps; apart they would be 0."""
+    costs = replace(config(), recv_overhead_s=0.3e-12, copy_s_per_byte=0.0003e-12)
+    got = simulate(line([0, 0]), flows([(0, 1)], 1000, 2), costs)
+    assert got.rank_finish_ps[1] == got.message_finish_ps[0] + 1
 
 
 def test_a_free_processor_takes_a_queued_arrival_before_it_begins_a_step(

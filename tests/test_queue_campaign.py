@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
@@ -108,6 +109,56 @@ def test_interval_covers_the_truth_about_as_often_as_it_says():
     assert 172 <= hits <= 198
 
 
+@pytest.mark.parametrize(("options", "confidence"), [({}, 0.95), ({"confidence": 0.8}, 0.8)])
+def test_interval_is_that_of_the_binomial_over_snapshots(options, confidence):
+    """Snapshots of four equal jobs, in k of n stretched to 3 and else 1, against a reference
+    without stretch: the ratio drawn again is 1 + 2 binomial(n, k / n) / n. Its quantiles, to 1.3
+    counts of 400; those of 95 and 90 % are 3.1 apart, and jobs drawn one by one give half the
+    width."""
+    n, k = 400, 200
+    stretched = np.repeat(np.repeat([3.0, 1.0], [k, n - k]), 4)
+    mine = measured("b", np.repeat(np.arange(n), 4), stretched)
+    other = measured("a", np.arange(n), np.ones(n))
+    rng = np.random.default_rng(6)
+    found = ratio_of_stretches(mine, other, rng, resamples=4000, **options)
+    low, high = stats.binom.ppf([(1 - confidence) / 2, (1 + confidence) / 2], n, k / n)
+    assert found.ratio == pytest.approx(2.0)
+    assert found.low == pytest.approx(1 + 2 * low / n, abs=2.6 / n)
+    assert found.high == pytest.approx(1 + 2 * high / n, abs=2.6 / n)
+    assert found.n_jobs == n
+
+
+def test_snapshots_weigh_as_many_jobs_as_they_have():
+    """One job of stretch 1 in a snapshot, three of 3 in the other: mean 1 or 3 if one is drawn
+    twice, else 10 / 4. Each has chance 1/4, 1/4, 1/2, so the middle 20 % are 10 / 4."""
+    mine = measured("b", [0, 1, 1, 1], [1.0, 3.0, 3.0, 3.0])
+    other = measured("a", [0, 1], [1.0, 1.0])
+    found = ratio_of_stretches(mine, other, np.random.default_rng(1), confidence=0.2)
+    assert (found.ratio, found.low, found.high) == pytest.approx((2.5, 2.5, 2.5))
+
+
+def test_table_has_the_intervals_of_its_confidence_and_classes_with_both_ends():
+    """Jobs of 2, 8, 9 and 32 nodes: two in 2-8, two in 9-32; each row is the ratio of the rows
+    of its class, at 95 % if nothing is said."""
+    rng = np.random.default_rng(3)
+    snapshot, sizes = np.repeat(np.arange(30), 4), np.tile([2, 8, 9, 32], 30)
+    mine = measured("b", snapshot, 1 + rng.exponential(1, 120), n_nodes=sizes)
+    other = measured("a", snapshot, 1 + rng.exponential(1, 120), n_nodes=sizes)
+    for options, confidence in (({}, 0.95), ({"confidence": 0.5}, 0.5)):
+        table = speedup_table(
+            {"a": other, "b": mine}, "a", ["pairs"], np.random.default_rng(1), **options
+        )
+        draws = np.random.default_rng(1)
+        for row, (low, high) in zip(table.rows, [(2, 8), (9, 32)], strict=True):
+            rows = (sizes >= low) & (sizes <= high)
+            want = ratio_of_stretches(
+                mine, other, draws, of_mine=rows, of_reference=rows, confidence=confidence
+            )
+            assert (row.min_nodes, row.max_nodes) == (low, high)
+            assert (row.ratio, row.ratio_low, row.ratio_high) == (want.ratio, want.low, want.high)
+            assert want.n_jobs == 60
+
+
 def test_table_by_pattern_and_class():
     """Two patterns, two classes; a class without jobs on one side is left out; a pattern that
     was never seen is marked as not known."""
@@ -209,6 +260,19 @@ def hops_between(shape, r, t):
     return (r != leave) + 1 + (enter != t)
 
 
+def test_each_snapshot_has_draws_of_its_own_and_the_same_ones_again():
+    """One job all the time, partners and task mapping random: three snapshots, three times."""
+    said = Yardsticks(ROUTING, [Communication("pairs", 50_000)], CONFIG, 1, "random", 7)
+    result = schedule([30], [100.0])
+    share = np.zeros(1, dtype=np.int64)
+    found, again, other = (
+        measure(result, share, said, n_snapshots=3, seed=seed) for seed in (1, 1, 2)
+    )
+    assert len(set(found.time_s.tolist())) == 3
+    assert again.time_s.tolist() == found.time_s.tolist()
+    assert not set(other.time_s.tolist()) & set(found.time_s.tolist())
+
+
 def test_single_node_jobs_send_nothing_and_are_left_out():
     result = schedule([1, 1, 6], [100.0, 100.0, 100.0])
     found = measure(result, np.zeros(3, dtype=np.int64), yardsticks(), n_snapshots=2, seed=1)
@@ -252,14 +316,16 @@ def test_rank0_of_a_broadcast_is_its_last_rank():
     np.testing.assert_array_equal(result.time_s, [ends[:6].max(), ends[6:].max()])
 
 
-def test_isolated_jobs_are_measured_on_their_own_links():
-    """Under Jigsaw every job of a snapshot takes as long as alone in its partition."""
+@pytest.mark.parametrize(("policy", "rounds_up"), [("jigsaw", False), ("laas", True)])
+def test_isolated_jobs_are_measured_on_their_own_links(policy, rounds_up):
+    """Every job of a snapshot takes as long as alone in its partition, on the nodes that it asked
+    for: those that LaaS adds stay silent."""
     topology = fat_tree(8)
     sizes = [37, 22, 13, 9, 5]
     rng = np.random.default_rng(1)
     result = simulate_queue(
         jobs_of(sizes, [100.0] * len(sizes), None),
-        make_policy(topology, "jigsaw", rng),
+        make_policy(topology, policy, rng),
         rng=rng,
         keep_placements=True,
     )
@@ -275,6 +341,7 @@ def test_isolated_jobs_are_measured_on_their_own_links():
     )
     (snapshot,) = result.snapshots(snapshot_times(result, 1))
     assert sum(len(place.links) > 0 for place in snapshot.placements) >= 3
+    assert bool(np.any(result.allocated_nodes > sizes)) == rounds_up
     for job, place in zip(snapshot.jobs.tolist(), snapshot.placements, strict=True):
         own = [(place.nodes, place.links)] if len(place.links) else []
         alone = run_jobs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,26 @@ def test_transforms_equal_their_definitions(n: int, factor: float, seed: int) ->
     assert transform.head(jobs, 5).job_id.tolist() == jobs.job_id[:5].tolist()
     assert np.array_equal(jobs.n_nodes, before)
     assert jobs.dropped == {}
+
+
+def test_a_time_window_has_its_start_and_not_its_end() -> None:
+    jobs = laas_workload(4, 16, np.random.default_rng(0))
+    jobs = replace(jobs, submit_s=np.array([10.0, 20.0, 20.0, 30.0]))
+    window = transform.time_window(jobs, 10, 20)
+    assert window.submit_s.tolist() == [10]
+    assert sum(window.dropped.values()) == 3
+    assert transform.time_window(jobs, 20, 30.5).submit_s.tolist() == [20, 20, 30]
+
+
+@pytest.mark.parametrize("hundredths", [7, 14, 28, 55, 56, 110])
+def test_whole_sizes_are_not_rounded_up(hundredths: int) -> None:
+    """100 * 0.07 is 7.000000000000001 in floating point, and 7 nodes: ceil(n p / 100) in whole
+    numbers, for every size up to 5000."""
+    n = np.arange(1, 5001)
+    jobs = laas_workload(len(n), 16, np.random.default_rng(0))
+    scaled = transform.scale_sizes(replace(jobs, n_nodes=n.astype(np.int32)), hundredths / 100)
+    assert np.any(np.ceil(n * (hundredths / 100)) != -(-n * hundredths // 100))
+    assert np.array_equal(scaled.n_nodes, -(-n * hundredths // 100))
 
 
 def test_refusing_names_the_first_job() -> None:

@@ -48,7 +48,7 @@ def _patterns() -> dict[str, str]:
 def _mappings() -> dict[str, str]:
     from patterns.mapping import MAPPINGS
 
-    return dict(MAPPINGS)
+    return {name: entry.description for name, entry in MAPPINGS.items()}
 
 
 def _orders() -> dict[str, str]:

@@ -6,7 +6,7 @@ the ending out and give a quantity with its unit: ``latency = "40 ns"`` is ``lat
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -27,6 +27,9 @@ from experiments.fields import (
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
+
+if TYPE_CHECKING:
+    from queuesim.model_context import ModelSettings
 
 
 class Section(BaseModel):
@@ -280,24 +283,37 @@ class RunSection(Section):
     """``[run]``: the seed, the repetition, how much is sampled.
 
     ``snapshots`` is the number of instants of the schedule whose running jobs are sent
-    through the packet engine; ``repetition`` changes nothing but the draws.
+    through the packet engine, 0 for the queue alone; ``repetition`` changes nothing but the
+    draws.
     """
 
     name: Text = ""
     seed: Annotated[Whole, Field(ge=0)] = 1
     repetition: Annotated[Whole, Field(ge=0)] = 0
-    snapshots: Count = 10
+    snapshots: Annotated[Whole, Field(ge=0)] = 10
     confidence: Share = 0.95
 
 
 class Config(Section):
-    """A whole config; see `experiments.config_load` for reading one."""
+    """A whole config; see `experiments.config_load` for reading one.
+
+    ``reference`` has dotted keys of what the numbers are relative to; see
+    `experiments.reference`.
+    """
 
     machine: MachineSection
     workload: WorkloadSection
     queue: QueueSection
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
+    reference: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _model_can_run(self) -> Config:
+        from queuesim.registry import RUNTIME_MODELS
+
+        RUNTIME_MODELS[self.queue.run_time_model].check(self.model_settings())
+        return self
 
     @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:
@@ -308,6 +324,22 @@ class Config(Section):
             if name not in valid:
                 raise unknown_name(f"allocation policy for a {self.machine.family}", name, valid)
         return self
+
+    def model_settings(self) -> ModelSettings:
+        """What run-time models read of this config."""
+        from queuesim.coupled_packets import PacketBudget
+        from queuesim.model_context import ModelSettings
+
+        queue = self.queue
+        budget = queue.coupled.model_dump(exclude={"runtime_reference"})
+        return ModelSettings(
+            scenario=queue.scenario,
+            speedup_file=None if queue.measured.table is None else queue.measured.table.file,
+            bound=queue.measured.bound,
+            runtime_reference=queue.coupled.runtime_reference,
+            budget=PacketBudget(**budget),
+            snapshots=self.run.snapshots,
+        )
 
     def resolved(self) -> dict[str, Any]:
         """The content of the config in plain types and SI units, defaults filled in.

@@ -14,6 +14,8 @@ from experiments.config import Config, MachineSection, WorkloadSection
 from experiments.config_errors import ConfigError, config_error, model_inside
 from experiments.config_machine import list_parameters, machine_section, short_name
 from experiments.expand import expand
+from experiments.points import flatten
+from experiments.reference import reference_of
 from experiments.units import quantity_of
 from netsim.errors import NetcosimError
 
@@ -78,9 +80,37 @@ def load_sweep(path: str | Path) -> SweepFile:
     raw = read_toml(path)
     with _NamedFile(path):
         groups = _zip_groups(raw.pop("sweep", {}))
-        contents = expand(raw, list_keys=_LIST_KEYS | list_parameters(), zip_groups=groups)
+        contents = expand(raw, list_keys=_list_keys(raw), zip_groups=groups)
         points = tuple(config_from(content, path.parent) for content in contents)
     return SweepFile(path, path.read_text(encoding="utf-8"), points)
+
+
+def _list_keys(raw: Mapping[str, Any]) -> set[str]:
+    """Dotted keys whose value is a list by nature."""
+    keys = _LIST_KEYS | list_parameters()
+    keys |= {key.replace("machine.", "machine.parameters.") for key in list_parameters()}
+    keys |= {f"reference.{key}" for key in keys}
+    communication = raw.get("communication")
+    mix = communication.get("mix") if isinstance(communication, Mapping) else None
+    entries = mix if isinstance(mix, list) else []
+    # a mix, or whole mixes as an axis
+    for one in [[e for e in entries if isinstance(e, Mapping)], *entries]:
+        if isinstance(one, list):
+            keys |= {key for i, entry in enumerate(one) for key in _list_keys_of_entry(i, entry)}
+    return keys
+
+
+def _list_keys_of_entry(number: int, entry: object) -> set[str]:
+    from patterns.registry import PATTERNS
+
+    if not isinstance(entry, Mapping):
+        return set()
+    named = entry.get("pattern")
+    patterns = named if isinstance(named, list) else [named]
+    found = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
+    where = f"communication.mix.{number}"
+    lists = {p.name for pattern in found for p in pattern.parameters if p.kind == "ints"}
+    return {f"{where}.communication_fraction", *(f"{where}.parameters.{name}" for name in lists)}
 
 
 def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
@@ -102,14 +132,19 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
         own = set(MachineSection.model_fields) - {"family", "parameters"}
         keys = own | {short_name(name) for name in own}
         content["machine"] = machine_section(machine, keys)
+    if isinstance(content.get("reference"), Mapping):
+        content["reference"] = flatten(content["reference"])
     spelled: dict[str, str] = {}
     content = _in_si(content, Config, "", spelled)
     if folder is not None:
         _place_files(content, folder)
     try:
-        return Config.model_validate(content)
+        config = Config.model_validate(content)
     except ValidationError as error:
         raise config_error(error, content, Config, spelled) from None
+    if config.reference:
+        reference_of(config)  # a mistake in it is told now
+    return config
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -188,7 +223,9 @@ def _zip_groups(section: object) -> list[list[str]]:
         raise ConfigError("sweep", section, "must be a table")
     for key in section:
         if key != "zip":
-            raise ConfigError(f"sweep.{key}", None, "unknown key; valid: zip")
+            more = " (a reference has a section of its own: [reference])"
+            told = f"unknown key; valid: zip{more if key == 'reference' else ''}"
+            raise ConfigError(f"sweep.{key}", None, told)
     groups = section.get("zip", [])
     if not isinstance(groups, list) or not all(
         isinstance(group, list) and group and all(isinstance(key, str) for key in group)

@@ -2,22 +2,22 @@
 
 1. The queue runs under each policy with logged run times.
 2. Snapshots of each schedule go through the packet engine (`queuesim.campaign`).
-3. The measured communication times, against the first policy's, change the jobs' run times,
-   and the queue runs again under each policy.
+3. The measured communication times, against the reference's, change the jobs' run times, and
+   the queue runs again under each policy.
 
-With another run-time model than "measured", or with speed-ups from a file, the queue runs once
-with that model, and step 2 measures its schedules. The coupled models take their contention from
-the same routing, task mapping and communication; how far flows were from packets is in
-``judgements``.
+That is what the run-time model "measured" asks for; the registry's other models ask for less
+(`queuesim.model_context`), and step 2 then measures the schedules that they gave. With
+``snapshots = 0`` no packets are sent. The reference is a policy of the run, or one elsewhere
+(`experiments.reference`), which then is run beforehand with the same jobs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.build import (
     BuiltMachine,
@@ -28,11 +28,11 @@ from experiments.build import (
 )
 from experiments.config import Config
 from experiments.config_load import config_from
+from experiments.cosim_tables import result_tables
 from experiments.inputs import checked_path
 from experiments.points import point_rng
+from experiments.reference import Reference, reference_of
 from experiments.store import Rows
-from netsim.packet.model import PS_PER_S
-from queuesim.assumed import Assumed
 from queuesim.campaign import (
     Measurements,
     Ratio,
@@ -41,19 +41,16 @@ from queuesim.campaign import (
     ratio_of_stretches,
     speedup_table,
 )
-from queuesim.coupled import CoupledFlow, mean_stretches
-from queuesim.coupled_packets import CoupledPackets, PacketBudget, PacketRecord
 from queuesim.job_network import JobNetwork
-from queuesim.measured import Measured, SpeedupTable
+from queuesim.measured import SpeedupTable
 from queuesim.metrics import QueueSummary, summarise
+from queuesim.model_context import ModelContext, Pilot
 from queuesim.multijob import Communication
 from queuesim.queue import simulate_queue
+from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
-from queuesim.speedup_file import read_speedups
 from workloads.job import Workload
-
-FloatArray = NDArray[np.float64]
 
 _RUN_KEYS = ("run.name", "run.snapshots", "run.confidence")
 JOB_KEYS = ("machine", "queue", "communication", *_RUN_KEYS)
@@ -77,15 +74,17 @@ class CosimResult:
     machine : BuiltMachine
     workload : Workload
     logged : dict of str to QueueResult
-        Schedules with logged run times; empty unless the model is "measured".
+        Schedules with logged run times; empty unless the model has them measured.
     schedules : dict of str to QueueResult
         Schedules with the config's run-time model.
     measured : dict of str to Measurements
+        Empty with ``snapshots = 0``.
     ratios : dict of str to Ratio
-        Mean communication time over the first policy's, all jobs together.
+        Mean communication time over the reference's, all jobs together.
     table : SpeedupTable
-    judgements : dict of str to PacketRecord
-        Flow against packet stretches; empty unless the model is "coupled-packets".
+    reference : Reference
+    reference_schedule : QueueResult
+        With the config's run-time model.
     """
 
     config: Config
@@ -96,7 +95,8 @@ class CosimResult:
     measured: dict[str, Measurements]
     ratios: dict[str, Ratio]
     table: SpeedupTable
-    judgements: dict[str, PacketRecord] = field(default_factory=dict)
+    reference: Reference
+    reference_schedule: QueueResult
 
     def summaries(self) -> dict[str, QueueSummary]:
         """Queue metrics of the final schedules."""
@@ -117,40 +117,63 @@ def run_cosim(config: Config, progress: Progress | None = None) -> CosimResult:
     NetcosimError
         What a part refuses: a log that cannot be read, a job larger than the machine, ...
     """
-    run = _Run(config, progress)
-    chosen = config.queue.measured
-    if config.queue.run_time_model != "measured" or chosen.table is not None:
-        if config.queue.run_time_model.startswith("coupled"):
-            schedules, records = run.coupled_queues(share_of_run=0.3)
-        else:
-            model: RunTimeModel = AsLogged()
-            if config.queue.run_time_model == "assumed":
-                model = Assumed(config.queue.scenario)
-            elif chosen.table is not None and config.queue.run_time_model == "measured":
-                table = read_speedups(checked_path(chosen.table.model_dump()))
-                model = Measured(table, communication_mix(config.communication), chosen.bound)
-            schedules, records = run.queues(lambda name: model, share_of_run=0.3), {}
-        measured = run.campaign(schedules, share_of_run=0.7)
-        return run.result({}, schedules, measured, run.speedups(measured), records)
-    logged = run.queues(lambda name: AsLogged(), share_of_run=0.15)
-    measured = run.campaign(logged, share_of_run=0.7)
-    table = run.speedups(measured)
-    final = Measured(table, communication_mix(config.communication), chosen.bound)
-    schedules = run.queues(lambda name: final, share_of_run=0.15)
-    return run.result(logged, schedules, measured, table, {})
+    reference = reference_of(config)
+    run = _Run(config, reference, progress)
+    if reference.elsewhere is not None:
+        part = 1 / (1 + len(config.queue.policies))
+        own = reference_of(reference.elsewhere)
+        run.other = _Run(
+            reference.elsewhere, own, _within(progress, "reference: ", 0.0, part), run.workload
+        )
+        run.workload = run.other.workload
+        run.progress = _within(progress, "", part, 1.0)
+        run.other.simulate()
+    run.simulate()
+    return run.result()
+
+
+def _within(progress: Progress | None, what: str, low: float, high: float) -> Progress | None:
+    """Progress of a part of a run, which goes from one share of the whole to another."""
+    if progress is None:
+        return None
+    return lambda part, share: progress(what + part, low + share * (high - low))
 
 
 class _Run:
-    """The parts that the steps of a run share."""
+    """The steps of a run and what they leave for each other.
 
-    def __init__(self, config: Config, progress: Progress | None) -> None:
+    Parameters
+    ----------
+    config : Config
+    reference : Reference
+    progress : callable or None
+    jobs : Workload, optional
+        Instead of the config's own.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        reference: Reference,
+        progress: Progress | None,
+        jobs: Workload | None = None,
+    ) -> None:
         self.config = config
-        self.content = config.resolved()
+        self.reference = reference
+        # what a run is compared with changes none of its draws
+        self.content = {k: v for k, v in config.resolved().items() if k != "reference"}
         self.progress = progress
         self.done = 0.0
+        self.other: _Run | None = None
+        self.piloted: Pilot | None = None
+        self.logged: dict[str, QueueResult] = {}
+        self.measured: dict[str, Measurements] = {}
+        self.schedules: dict[str, QueueResult] = {}
         self.machine = build_machine(config.machine)
-        nodes = self.machine.topology.n_nodes
-        self.workload = build_workload(config.workload, nodes, self.rng("workload", JOB_KEYS))
+        if jobs is None:
+            nodes = self.machine.topology.n_nodes
+            jobs = build_workload(config.workload, nodes, self.rng("workload", JOB_KEYS))
+        self.workload = jobs
         drop = config.workload.larger_jobs == "drop"
         for name in config.queue.policies:
             # every policy gets the same jobs: those that all of them can place
@@ -162,34 +185,37 @@ class _Run:
         """The generator of one purpose, which the keys left out do not change."""
         return point_rng(self.content, purpose, leave_out)
 
-    def speedups(self, measured: Mapping[str, Measurements]) -> SpeedupTable:
-        """The speed-up table against the config's first policy."""
-        return speedup_table(
-            measured,
-            self.config.queue.policies[0],
-            [entry.pattern for entry in self.config.communication.mix],
-            self.rng("bootstrap"),
-            confidence=self.config.run.confidence,
-        )
-
     def tell(self, what: str, share: float) -> None:
-        """Report progress: ``share`` is the part of the present step that is done."""
+        """Report progress: ``share`` is the part of the run that is done."""
         if self.progress is not None:
             self.progress(what, share)
 
-    def communications(self) -> list[Communication]:
-        """What the jobs of each entry of the mix send."""
-        return [
-            Communication(e.pattern, e.message_bytes, e.iterations, e.parameters)
-            for e in self.config.communication.mix
-        ]
+    def simulate(self) -> None:
+        """The queue under each policy, and packets measured, before or after as the model asks."""
+        table = self.config.queue.measured.table
+        if table is not None:
+            checked_path(table.model_dump())
+        context = ModelContext(
+            settings=self.config.model_settings(),
+            mix=communication_mix(self.config.communication),
+            network=self.network,
+            measured_speedups=self.measured_speedups,
+            pilot=self.pilot,
+        )
+        model = RUNTIME_MODELS[self.config.queue.run_time_model].from_config(context)
+        snapshots_follow = bool(self.config.run.snapshots) and not self.measured
+        self.schedules = self.queues(
+            model, share_of_run=(0.3 if snapshots_follow else 1.0) - self.done
+        )
+        if snapshots_follow:
+            self.measured = self.campaign(self.schedules, share_of_run=1.0 - self.done)
 
-    def coupled_queues(
-        self, *, share_of_run: float
-    ) -> tuple[dict[str, QueueResult], dict[str, PacketRecord]]:
-        """One schedule a policy with live contention, and the packet level's records."""
-        section, chosen = self.config.communication, self.config.queue.coupled
-        network = JobNetwork(
+    # What a run-time model may ask for
+
+    def network(self) -> JobNetwork:
+        """The network that coupled run times take their contention from."""
+        section = self.config.communication
+        return JobNetwork(
             self.machine.routing,
             communication_mix(section),
             self.communications(),
@@ -198,50 +224,69 @@ class _Run:
             section.task_mapping,
             int(self.rng("packets", RANK_KEYS).integers(0, 2**32)),
         )
-        budget = chosen.model_dump()
-        reference = budget.pop("runtime_reference")
-        records: dict[str, PacketRecord] = {}
 
-        def model(
-            name: str, reference: str = reference, stretch: FloatArray | None = None
-        ) -> RunTimeModel:
-            if self.config.queue.run_time_model == "coupled-flow":
-                return CoupledFlow(network, reference, stretch)
-            records[name] = PacketRecord()
-            return CoupledPackets(
-                network,
-                PacketBudget(**budget),
-                reference,
-                stretch,
-                records[name],
+    def measured_speedups(self) -> SpeedupTable:
+        """Snapshots of schedules with logged run times, against the reference's."""
+        self.logged = self.queues(AsLogged(), share_of_run=0.15)
+        self.measured = self.campaign(self.logged, share_of_run=0.7)
+        return self.speedups()
+
+    def pilot(self, build: Callable[[JobNetwork], RunTimeModel]) -> Pilot:
+        """The reference policy's run, where the reference is."""
+        if self.other is not None:
+            return self.other.pilot(build)
+        if self.piloted is None:
+            name = self.reference.policy
+            part = 0.3 / (1 + len(self.config.queue.policies))
+            found = self.queues(build(self.network()), share_of_run=part, only=name)
+            _, fraction = communication_mix(self.config.communication).draw(
+                self.workload, self.rng("jobs", RANK_KEYS)
             )
+            self.piloted = Pilot(found[name], fraction)
+        return self.piloted
 
-        if reference == "isolated":
-            return self.queues(model, share_of_run=share_of_run), records
-        # the first policy's run with times alone says how contended the log's jobs were
-        first = self.config.queue.policies[0]
-        part = share_of_run / (1 + len(self.config.queue.policies))
-        pilot = self.queues(lambda name: model(name, "isolated"), share_of_run=part, only=first)
-        _, fraction = network.mix.draw(self.workload, self.rng("jobs", RANK_KEYS))
-        stretch = mean_stretches(pilot[first], fraction)
-        schedules = self.queues(
-            lambda name: model(name, reference, stretch), share_of_run=share_of_run - part
+    # Steps
+
+    def communications(self) -> list[Communication]:
+        """What the jobs of each entry of the mix send."""
+        return [
+            Communication(e.pattern, e.message_bytes, e.iterations, e.parameters)
+            for e in self.config.communication.mix
+        ]
+
+    def speedups(self) -> SpeedupTable:
+        """The speed-up table of what was measured; without rows if nothing was."""
+        if not self.measured:
+            return SpeedupTable(self.reference.column, ())
+        return speedup_table(
+            self.with_reference(),
+            self.reference.column,
+            [entry.pattern for entry in self.config.communication.mix],
+            self.rng("bootstrap"),
+            confidence=self.config.run.confidence,
         )
-        return schedules, records
+
+    def with_reference(self) -> dict[str, Measurements]:
+        """What was measured, the reference's too."""
+        if self.other is None:
+            return self.measured
+        return {
+            self.reference.column: self.other.measured[self.reference.policy],
+            **self.measured,
+        }
 
     def queues(
         self,
-        model_of: Callable[[str], RunTimeModel],
+        model: RunTimeModel,
         *,
         share_of_run: float,
         only: str | None = None,
     ) -> dict[str, QueueResult]:
-        """One schedule a policy, with the run-time model that it is given."""
+        """One schedule a policy, with a run-time model."""
         queue = self.config.queue
         policies = queue.policies if only is None else (only,)
         results = {}
         for name in policies:
-            model = model_of(name)
             policy, _ = build_policy(
                 self.machine.topology,
                 name,
@@ -271,25 +316,29 @@ class _Run:
             self.done = begun + part
         return results
 
-    def campaign(
-        self, logged: Mapping[str, QueueResult], *, share_of_run: float
-    ) -> dict[str, Measurements]:
-        """Measurements of every policy's snapshots."""
+    @cached_property
+    def yardsticks(self) -> Yardsticks:
+        """Times of jobs alone on the machine's first nodes."""
         section = self.config.communication
-        # the same draws as the measured model's, so a job has the same pattern in both
-        share, _ = communication_mix(section).draw(self.workload, self.rng("jobs", RANK_KEYS))
-        seed = int(self.rng("packets", RANK_KEYS).integers(0, 2**32))
-        yardsticks = Yardsticks(
+        return Yardsticks(
             self.machine.routing,
             self.communications(),
             self.machine.packets,
             section.ranks_per_node,
             section.task_mapping,
-            seed,
+            int(self.rng("packets", RANK_KEYS).integers(0, 2**32)),
         )
+
+    def campaign(
+        self, schedules: Mapping[str, QueueResult], *, share_of_run: float
+    ) -> dict[str, Measurements]:
+        """Measurements of every policy's snapshots, with the reference's yardsticks."""
+        section = self.config.communication
+        # the same draws as the measured model's, so a job has the same pattern in both
+        share, _ = communication_mix(section).draw(self.workload, self.rng("jobs", RANK_KEYS))
         measured = {}
-        for name, result in logged.items():
-            begun, part = self.done, share_of_run / len(logged)
+        for name, result in schedules.items():
+            begun, part = self.done, share_of_run / len(schedules)
 
             def count(
                 done: int, total: int, name: str = name, begun: float = begun, part: float = part
@@ -299,134 +348,39 @@ class _Run:
             measured[name] = measure(
                 result,
                 share,
-                yardsticks,
+                self.yardsticks,
                 n_snapshots=self.config.run.snapshots,
-                seed=seed,
+                seed=self.yardsticks.seed,
+                alone=None if self.other is None else self.other.yardsticks,
                 progress=count,
             )
             self.done = begun + part
         return measured
 
-    def result(
-        self,
-        logged: dict[str, QueueResult],
-        schedules: dict[str, QueueResult],
-        measured: dict[str, Measurements],
-        table: SpeedupTable,
-        judgements: dict[str, PacketRecord],
-    ) -> CosimResult:
+    def result(self) -> CosimResult:
         """Everything together, with the overall ratios."""
         ratios = {}
-        first = self.config.queue.policies[0]
-        for name, mine in measured.items():
+        column = self.reference.column
+        everyone = self.with_reference() if self.measured else {}
+        for name, mine in self.measured.items():
             ratio = ratio_of_stretches(
-                mine, measured[first], self.rng("bootstrap"), confidence=self.config.run.confidence
+                mine, everyone[column], self.rng("bootstrap"), confidence=self.config.run.confidence
             )
             if ratio is not None:
-                ratios[name] = Ratio(1.0, 1.0, 1.0, ratio.n_jobs) if name == first else ratio
+                ratios[name] = Ratio(1.0, 1.0, 1.0, ratio.n_jobs) if name == column else ratio
+        home = self if self.other is None else self.other
         return CosimResult(
             self.config,
             self.machine,
             self.workload,
-            logged,
-            schedules,
-            measured,
+            self.logged,
+            self.schedules,
+            self.measured,
             ratios,
-            table,
-            judgements,
+            self.speedups(),
+            self.reference,
+            home.schedules[self.reference.policy],
         )
-
-
-def result_tables(result: CosimResult) -> dict[str, Rows]:
-    """Tables of a run, for the store: policies, speed-ups, measured jobs, links."""
-    summaries = result.summaries()
-    first = summaries[result.config.queue.policies[0]]
-    policies: list[dict[str, object]] = []
-    for name, summary in summaries.items():
-        ratio = result.ratios.get(name)
-        policies.append(
-            {
-                "policy": name,
-                "communication_ratio": None if ratio is None else ratio.ratio,
-                "communication_ratio_low": None if ratio is None else ratio.low,
-                "communication_ratio_high": None if ratio is None else ratio.high,
-                "measured_jobs": 0 if ratio is None else ratio.n_jobs,
-                "mean_wait_s": summary.mean_wait_s,
-                "mean_turnaround_s": summary.mean_turnaround_s,
-                "turnaround_ratio": summary.mean_turnaround_s / first.mean_turnaround_s,
-                "mean_bounded_slowdown": summary.mean_bounded_slowdown,
-                "utilisation": summary.utilisation,
-                "steady_utilisation": summary.steady_utilisation,
-                "makespan_s": summary.makespan_s,
-                "makespan_ratio": summary.makespan_s / first.makespan_s,
-                "jobs": summary.n_jobs,
-            }
-        )
-    speedups: list[dict[str, object]] = [
-        {
-            "pattern": row.pattern,
-            "min_nodes": row.min_nodes,
-            "max_nodes": row.max_nodes,
-            "policy": row.policy,
-            "ratio": row.ratio,
-            "ratio_low": row.ratio_low,
-            "ratio_high": row.ratio_high,
-        }
-        for row in result.table.rows
-    ]
-    mix = result.config.communication.mix
-    measured: list[dict[str, object]] = [
-        {
-            "policy": name,
-            "snapshot": int(m.snapshot[i]),
-            "job_id": int(result.workload.job_id[m.job[i]]),
-            "n_nodes": int(m.n_nodes[i]),
-            "pattern": mix[int(m.share[i])].pattern,
-            "time_s": float(m.time_s[i]),
-            "yardstick_s": float(m.yardstick_s[i]),
-        }
-        for name, m in result.measured.items()
-        for i in range(len(m.job))
-    ]
-    tables: dict[str, Rows] = {
-        "policies": policies,
-        "speedups": speedups,
-        "measured_jobs": measured,
-        "links": _link_rows(result),
-    }
-    if result.judgements:
-        tables["flow_vs_packets"] = [
-            {"policy": name, **record.summary()} for name, record in result.judgements.items()
-        ]
-    return tables
-
-
-def _link_rows(result: CosimResult) -> list[dict[str, object]]:
-    """Sums over all snapshots, and quantiles over links, by policy and kind of link."""
-    rows: list[dict[str, object]] = []
-    topology = result.machine.topology
-    quantiles = (0, 25, 50, 75, 100)
-    for name, m in result.measured.items():
-        if not m.packets:
-            continue
-        columns = {
-            "packets": np.sum([p.link_packets for p in m.packets], axis=0),
-            "bytes": np.sum([p.link_bytes for p in m.packets], axis=0),
-            "busy_s": np.sum([p.link_busy_ps for p in m.packets], axis=0) / PS_PER_S,
-            "stall_s": np.sum([p.link_stall_ps for p in m.packets], axis=0) / PS_PER_S,
-        }
-        for kind in topology.kinds:
-            mask = topology.kind_mask(kind)
-            row: dict[str, object] = {"policy": name, "kind": kind, "links": int(mask.sum())}
-            for column, values in columns.items():
-                row[column] = values[mask].sum().item()
-                if mask.any() and column in ("packets", "stall_s"):
-                    found = np.percentile(values[mask], quantiles)
-                    row |= {
-                        f"{column}_p{q}": float(v) for q, v in zip(quantiles, found, strict=True)
-                    }
-            rows.append(row)
-    return rows
 
 
 def cosim_point(content: Mapping[str, object]) -> dict[str, Rows]:

@@ -26,7 +26,7 @@ def expand(
     A list gives one point for each entry; a range is a table ``{from, to}`` with ``step``,
     ``factor`` or ``count`` (and ``scale = "log"``), bounds included. Several of them give the
     cartesian product, the last key running fastest, except that the keys of a zip group run
-    together.
+    together. Tables in a list are numbered from 0: ``communication.mix.0.message_bytes``.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def expand(
         As read from TOML.
     list_keys : collection of str
         Dotted keys whose value is a list by nature (the dimensions of a torus): there only a
-        list of lists is an axis.
+        list with lists in it is an axis.
     zip_groups : sequence of sequence of str
         Dotted keys that run together.
 
@@ -72,11 +72,21 @@ def _leaves(config: Mapping[str, object], prefix: str = "") -> dict[str, object]
     leaves: dict[str, object] = {}
     for key, value in config.items():
         dotted = f"{prefix}{key}"
-        if isinstance(value, Mapping) and not _is_range(value):
-            leaves |= _leaves(value, f"{dotted}.")
+        if (inner := _tables(value)) is not None:
+            leaves |= _leaves(inner, f"{dotted}.")
         else:
             leaves[dotted] = value
     return leaves
+
+
+def _tables(value: object) -> Mapping[str, object] | None:
+    """What has keys of its own: a table that is no range, a list of tables by their numbers."""
+    if isinstance(value, Mapping):
+        return None if _is_range(value) else value
+    if isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
+        inner = {str(i): entry for i, entry in enumerate(value)}
+        return None if any(_is_range(entry) for entry in value) else inner
+    return None
 
 
 def _is_range(value: Mapping[str, object]) -> bool:
@@ -89,11 +99,18 @@ def _axis(key: str, value: object, list_keys: Collection[str]) -> list[object] |
         return range_values(value, key)
     if not isinstance(value, list):
         return None
-    if key in list_keys and not (value and isinstance(value[0], list)):
+    if key in list_keys and not any(isinstance(entry, list) for entry in value):
         return None
     if not value:
         raise NetcosimError(f"key {key}: the list is empty, so the sweep has no points")
-    return list(value)
+    return [inner for entry in value for inner in _inner_points(key, entry, list_keys)]
+
+
+def _inner_points(key: str, value: object, list_keys: Collection[str]) -> list[object]:
+    """A value of an axis; several if it is a list of tables that has axes of its own."""
+    if _tables(value) is None:
+        return [value]
+    return [point[key] for point in expand({key: value}, list_keys=list_keys)]
 
 
 def _groups(
@@ -124,8 +141,9 @@ def _replaced(
         dotted = f"{prefix}{key}"
         if dotted in chosen:
             point[key] = chosen[dotted]
-        elif isinstance(value, Mapping):
-            point[key] = _replaced(value, chosen, f"{dotted}.")
+        elif (inner := _tables(value)) is not None:
+            replaced = _replaced(inner, chosen, f"{dotted}.")
+            point[key] = list(replaced.values()) if isinstance(value, list) else replaced
         else:
             point[key] = value
     return point

@@ -41,6 +41,11 @@ def _time(value: Any) -> int | float:
 
 def _interval(value: Any) -> Any:
     """One number stands for an interval without width."""
+    if isinstance(value, (list, tuple)) and len(value) != 2:
+        raise NetcosimError(
+            f"{list(value)}; must be one value or [low, high] (to sweep over it: a range, or a "
+            "list of such pairs)"
+        )
     return [value, value] if isinstance(value, (int, float, str)) else value
 
 

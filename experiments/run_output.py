@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from experiments.config import Config
-from experiments.cosim import result_tables, run_cosim
+from experiments.cosim import run_cosim
+from experiments.cosim_tables import result_tables
 from experiments.inputs import digests
 from experiments.points import code_fingerprint, point_key
 from experiments.store import Store, encode_tables

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
-
-MAPPINGS: dict[str, str] = {
-    "in-order": "ranks fill the job's nodes in the order of the placement",
-    "random": "ranks fill the job's nodes in a random order",
-}
 
 
 def _nodes(nodes: Sequence[int] | NDArray[np.integer], ranks_per_node: int) -> NDArray[np.int32]:
@@ -47,6 +43,33 @@ def random(
     return np.repeat(rng.permutation(_nodes(nodes, ranks_per_node)), ranks_per_node)
 
 
+@dataclass(frozen=True)
+class Mapping:
+    """An entry of `MAPPINGS`.
+
+    Attributes
+    ----------
+    description : str
+        One line.
+    function : callable
+        ``(nodes, ranks_per_node, rng)`` -> (n_nodes * ranks_per_node,) int32.
+    """
+
+    description: str
+    function: Callable[
+        [Sequence[int] | NDArray[np.integer], int, np.random.Generator], NDArray[np.int32]
+    ]
+
+
+MAPPINGS: dict[str, Mapping] = {
+    "in-order": Mapping(
+        "ranks fill the job's nodes in the order of the placement",
+        lambda nodes, ranks_per_node, rng: in_order(nodes, ranks_per_node),
+    ),
+    "random": Mapping("ranks fill the job's nodes in a random order", random),
+}
+
+
 def map_ranks(
     name: str,
     nodes: Sequence[int] | NDArray[np.integer],
@@ -60,8 +83,6 @@ def map_ranks(
     NetcosimError
         A name that is not in `MAPPINGS`, ranks_per_node below 1.
     """
-    if name == "in-order":
-        return in_order(nodes, ranks_per_node)
-    if name == "random":
-        return random(nodes, ranks_per_node, rng)
-    raise unknown_name("task mapping", name, MAPPINGS)
+    if name not in MAPPINGS:
+        raise unknown_name("task mapping", name, MAPPINGS)
+    return MAPPINGS[name].function(nodes, ranks_per_node, rng)

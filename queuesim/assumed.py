@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from netsim.errors import unknown_name
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from queuesim.model_context import ModelContext
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
@@ -121,6 +125,11 @@ class Assumed(RunTimeModel):
     def __post_init__(self) -> None:
         if self.scenario not in SCENARIOS:
             raise unknown_name("speed-up scenario", self.scenario, SCENARIOS)
+
+    @classmethod
+    def from_config(cls, context: ModelContext) -> Assumed:
+        """The config's scenario."""
+        return cls(context.settings.scenario)
 
     @property
     def label(self) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig, PacketResult
@@ -144,6 +144,7 @@ def measure(
     *,
     n_snapshots: int,
     seed: int,
+    alone: Yardsticks | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measurements:
     """Send the snapshots of a schedule through the packet engine.
@@ -162,8 +163,12 @@ def measure(
     n_snapshots : int
     seed : int
         Snapshot i of every policy gets the same streams.
+    alone : Yardsticks, optional
+        Where jobs alone are timed, if it is not that network: times under two routings can be
+        compared if both are divided by the same yardstick.
     progress : callable (snapshots done, snapshots), optional
     """
+    alone = yardsticks if alone is None else alone
     columns: dict[str, list[np.ndarray]] = {k: [] for k in ("snapshot", "job", "time", "yard")}
     packets = []
     requested = result.workload.n_nodes.astype(np.int64)
@@ -192,7 +197,7 @@ def measure(
             columns["job"].append(jobs)
             columns["time"].append(run.time_s)
             columns["yard"].append(
-                np.array([yardsticks.time_s(int(share[j]), int(requested[j])) for j in jobs])
+                np.array([alone.time_s(int(share[j]), int(requested[j])) for j in jobs])
             )
             packets.append(run.packets)
         if progress is not None:
@@ -212,12 +217,24 @@ def measure(
 
 @dataclass(frozen=True)
 class Ratio:
-    """Mean stretch of one policy over that of the reference, with a bootstrap interval."""
+    """Mean stretch of one policy over that of the reference, with a bootstrap interval.
+
+    ``low`` and ``high`` are None where the interval is not known (`in_several`).
+    """
 
     ratio: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     n_jobs: int
+
+
+def in_several(*snapshots: ArrayLike) -> bool:
+    """Whether each of these lists of jobs comes from two snapshots or more.
+
+    An interval comes from drawing whole snapshots again; of one snapshot there is nothing to
+    draw, and every draw would be the same.
+    """
+    return all(len(np.unique(np.asarray(snapshot))) > 1 for snapshot in snapshots)
 
 
 def ratio_of_stretches(
@@ -247,13 +264,14 @@ def ratio_of_stretches(
     Returns
     -------
     Ratio or None
-        None if one side has no rows.
+        None if one side has no rows; without an interval if one side has one snapshot alone.
     """
-    sides = []
+    sides, seen_in = [], []
     for side, rows in ((mine, of_mine), (reference, of_reference)):
         use = np.ones(len(side.job), dtype=bool) if rows is None else rows
         if not use.any():
             return None
+        seen_in.append(side.snapshot[use])
         _, unit = np.unique(side.snapshot[use], return_inverse=True)
         sides.append((np.bincount(unit, weights=side.stretch[use]), np.bincount(unit)))
     means = []
@@ -264,6 +282,8 @@ def ratio_of_stretches(
     ratio = float(sides[0][0].sum() / sides[0][1].sum() / (sides[1][0].sum() / sides[1][1].sum()))
     low, high = np.quantile(means[0] / means[1], [tail, 1 - tail])
     n_jobs = min(int(sides[0][1].sum()), int(sides[1][1].sum()))
+    if not in_several(*seen_in):
+        return Ratio(ratio, None, None, n_jobs)
     return Ratio(ratio, min(float(low), ratio), max(float(high), ratio), n_jobs)
 
 
@@ -278,8 +298,10 @@ def speedup_table(
 ) -> SpeedupTable:
     """The speed-up table of a campaign.
 
-    A size class that lacks jobs on either side is left out: its jobs take the nearest class.
-    A pattern that no snapshot has on both sides gets ratio 1 in [1/2, 2], "not known".
+    A size class that lacks jobs on either side, or that one snapshot alone has, is left out: its
+    jobs take the nearest class. A pattern without any class that is left has one row for all
+    sizes, without an interval if it comes from one snapshot; one that no snapshot has on both
+    sides gets ratio 1 in [1/2, 2], "not known".
 
     Parameters
     ----------
@@ -299,13 +321,15 @@ def speedup_table(
         if policy == reference_policy:
             continue
         for pattern in dict.fromkeys(patterns):
-            found = []
-            for low, high in size_classes:
+
+            def ratio_of(
+                low: int, high: int, pattern: str = pattern, mine: Measurements = mine
+            ) -> Ratio | None:
                 masks = [
                     (names[side.share] == pattern) & (side.n_nodes >= low) & (side.n_nodes <= high)
                     for side in (mine, reference)
                 ]
-                one = ratio_of_stretches(
+                return ratio_of_stretches(
                     mine,
                     reference,
                     rng,
@@ -313,9 +337,13 @@ def speedup_table(
                     of_reference=masks[1],
                     confidence=confidence,
                 )
-                if one is not None:
-                    found.append(
-                        SpeedupRow(pattern, low, high, policy, one.ratio, one.low, one.high)
-                    )
-            rows += found or [SpeedupRow(pattern, *ALL_SIZES, policy, *NOT_KNOWN)]
+
+            found = {sizes: ratio_of(*sizes) for sizes in size_classes}
+            kept = {s: one for s, one in found.items() if one is not None and one.low is not None}
+            if not kept:
+                kept = {ALL_SIZES: ratio_of(*ALL_SIZES) or Ratio(*NOT_KNOWN, 0)}
+            rows += [
+                SpeedupRow(pattern, *sizes, policy, one.ratio, one.low, one.high)
+                for sizes, one in kept.items()
+            ]
     return SpeedupTable(reference_policy, tuple(rows))

@@ -8,8 +8,9 @@ finish changes the stretch of the jobs that it touches, and only theirs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.result import QueueResult
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from queuesim.model_context import ModelContext
 
 FloatArray = NDArray[np.float64]
 
@@ -100,6 +104,25 @@ def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
     return np.maximum(stretch, 1.0)
 
 
+def stretch_of_reference(
+    context: ModelContext, alone: Callable[[JobNetwork], RunTimeModel]
+) -> FloatArray | None:
+    """Stretches for the config's ``runtime_reference``; None where none are needed.
+
+    With "contended-baseline" the reference policy's queue runs first, with a model whose run
+    times are "isolated": it says how contended the log's jobs were.
+
+    Parameters
+    ----------
+    context : ModelContext
+    alone : callable
+        Makes that model of the reference policy's network.
+    """
+    if context.settings.runtime_reference == "isolated":
+        return None
+    return mean_stretches(*context.pilot(alone))
+
+
 @dataclass(frozen=True, eq=False)
 class CoupledFlow(RunTimeModel):
     """Run times from live contention at flow level.
@@ -127,6 +150,12 @@ class CoupledFlow(RunTimeModel):
     network: JobNetwork = field()
     runtime_reference: str = "isolated"
     reference_stretch: FloatArray | None = None
+
+    @classmethod
+    def from_config(cls, context: ModelContext) -> CoupledFlow:
+        """On the run's network, against the config's ``runtime_reference``."""
+        stretch = stretch_of_reference(context, cls)
+        return cls(context.network(), context.settings.runtime_reference, stretch)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         share, fraction = self.network.mix.draw(workload, rng)

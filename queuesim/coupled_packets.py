@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,13 @@ from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S
 from netsim.traffic import Program, combine
-from queuesim.coupled import FlowRunTimes, isolated_work
+from queuesim.coupled import FlowRunTimes, isolated_work, stretch_of_reference
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from queuesim.model_context import ModelContext
 
 FloatArray = NDArray[np.float64]
 
@@ -244,7 +248,7 @@ class CoupledPackets(RunTimeModel):
     runtime_reference, reference_stretch
         As in `queuesim.coupled.CoupledFlow`.
     record : PacketRecord or None
-        Filled while the queue runs; one a run.
+        Filled while the queue runs; one a run. None: a new one each run.
     """
 
     name = "coupled-packets"
@@ -254,6 +258,13 @@ class CoupledPackets(RunTimeModel):
     runtime_reference: str = "isolated"
     reference_stretch: FloatArray | None = None
     record: PacketRecord | None = None
+
+    @classmethod
+    def from_config(cls, context: ModelContext) -> CoupledPackets:
+        """On the run's network, within the config's budget."""
+        settings = context.settings
+        stretch = stretch_of_reference(context, lambda network: cls(network, settings.budget))
+        return cls(context.network(), settings.budget, settings.runtime_reference, stretch)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         share, fraction = self.network.mix.draw(workload, rng)
@@ -296,6 +307,9 @@ class PacketRunTimes(FlowRunTimes):
     def stretch(self, job: int) -> float:
         """Packet stretch of a running job's communication; 1 for one that loads no link."""
         return self._stretch.get(job, 1.0)
+
+    def report(self) -> Mapping[str, Mapping[str, float]]:
+        return {"flow_vs_packets": self.judge.record.summary()}
 
     def settle(self, now_s: float) -> Mapping[int, float]:
         if not (self._coming or self._leaving):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from netsim.errors import NetcosimError, unknown_name
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from queuesim.model_context import ModelContext, ModelSettings
 
 FloatArray = NDArray[np.float64]
 
@@ -32,8 +36,8 @@ class SpeedupRow:
         The size class, both ends included.
     ratio : float
         Below 1: faster than under the reference policy.
-    ratio_low, ratio_high : float
-        Confidence interval.
+    ratio_low, ratio_high : float or None
+        Confidence interval; both None where it is not known (one snapshot alone).
     """
 
     pattern: str
@@ -41,8 +45,21 @@ class SpeedupRow:
     max_nodes: int
     policy: str
     ratio: float
-    ratio_low: float
-    ratio_high: float
+    ratio_low: float | None
+    ratio_high: float | None
+
+    def check(self, where: str) -> None:
+        """`NetcosimError` for numbers that make no sense; ``where`` begins the message."""
+        low, high = self.ratio_low, self.ratio_high
+        if low is None and high is None and 0 < self.ratio < np.inf:
+            pass
+        elif low is None or high is None or not 0 < low <= self.ratio <= high < np.inf:
+            raise NetcosimError(
+                f"{where}: ratio {self.ratio} in [{low}, {high}]; need 0 < low <= ratio <= high, "
+                "or no interval at all"
+            )
+        if not 1 <= self.min_nodes <= self.max_nodes:
+            raise NetcosimError(f"{where}: a size class needs 1 <= min_nodes <= max_nodes")
 
 
 @dataclass(frozen=True)
@@ -63,13 +80,7 @@ class SpeedupTable:
         seen: dict[tuple[str, str], list[SpeedupRow]] = {}
         for row in self.rows:
             where = f"speed-up table, {row.pattern} {row.min_nodes}-{row.max_nodes} {row.policy}"
-            if not 0 < row.ratio_low <= row.ratio <= row.ratio_high < np.inf:
-                raise NetcosimError(
-                    f"{where}: ratio {row.ratio} in [{row.ratio_low}, {row.ratio_high}]; "
-                    "need 0 < low <= ratio <= high"
-                )
-            if not 1 <= row.min_nodes <= row.max_nodes:
-                raise NetcosimError(f"{where}: a size class needs 1 <= min_nodes <= max_nodes")
+            row.check(where)
             for other in seen.setdefault((row.pattern, row.policy), []):
                 if row.min_nodes <= other.max_nodes and other.min_nodes <= row.max_nodes:
                     raise NetcosimError(
@@ -95,7 +106,8 @@ class SpeedupTable:
         pattern, policy : str
         n_nodes : (n,) int32
         bound : str
-            "mean", or an end of the confidence interval: "low", "high".
+            "mean", or an end of the confidence interval: "low", "high"; classes without an
+            interval are not looked at then.
 
         Returns
         -------
@@ -104,7 +116,7 @@ class SpeedupTable:
         Raises
         ------
         NetcosimError
-            No measurement of this pattern under this policy.
+            No measurement of this pattern under this policy, or none with an interval.
         """
         column = {"mean": "ratio", "low": "ratio_low", "high": "ratio_high"}
         if bound not in column:
@@ -117,6 +129,13 @@ class SpeedupTable:
         if not rows:
             known = sorted({row.pattern for row in self.rows if row.policy == policy})
             raise unknown_name(f"pattern measured under {policy!r}", pattern, known)
+        if bound != "mean":
+            rows = [row for row in rows if row.ratio_low is not None]
+            if not rows:
+                raise NetcosimError(
+                    f"bound {bound!r}: the ratio of {pattern} under {policy!r} has no interval (it "
+                    'was seen in one snapshot); take bound "mean", or more snapshots'
+                )
         low = np.array([row.min_nodes for row in rows])
         high = np.array([row.max_nodes for row in rows])
         sizes = n_nodes[:, None].astype(np.int64)
@@ -202,6 +221,28 @@ class Measured(RunTimeModel):
     table: SpeedupTable = field()
     mix: CommunicationMix = field()
     bound: str = "mean"
+
+    @classmethod
+    def check(cls, settings: ModelSettings) -> None:
+        if settings.speedup_file is None and settings.snapshots == 0:
+            raise NetcosimError(
+                f'run.snapshots = 0, but run_time_model "{cls.name}" needs at least 1 snapshot, or '
+                "speed-ups from a file (queue.measured.table)"
+            )
+        if settings.speedup_file is None and settings.bound != "mean" and settings.snapshots < 2:
+            raise NetcosimError(
+                f"run.snapshots = {settings.snapshots}, but queue.measured.bound = "
+                f'"{settings.bound}" needs at least 2: one snapshot has no interval'
+            )
+
+    @classmethod
+    def from_config(cls, context: ModelContext) -> Measured:
+        """With the speed-ups of the config's file, or those that a campaign measures first."""
+        from queuesim.speedup_file import read_speedups
+
+        file = context.settings.speedup_file
+        table = context.measured_speedups() if file is None else read_speedups(file)
+        return cls(table, context.mix, context.settings.bound)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         which, fraction = self.mix.draw(workload, rng)

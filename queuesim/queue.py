@@ -330,6 +330,7 @@ class _Run:
             event_is_start=np.asarray(self.event_is_start, dtype=bool),
             first_blocked_s=nan if blocked is None else blocked,
             placements=kept,
+            reports=self.run_times.report(),
         )
         for column in (result.start_s, result.end_s, result.allocated_nodes):
             column.flags.writeable = False

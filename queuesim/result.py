@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,8 @@ class QueueResult:
         there is none.
     placements : KeptPlacements or None
         If they were asked for.
+    reports : mapping
+        What the run-time model has to tell (`queuesim.runtime.RunTimes.report`).
     """
 
     workload: Workload
@@ -117,6 +119,7 @@ class QueueResult:
     event_is_start: NDArray[np.bool_]
     first_blocked_s: float
     placements: KeptPlacements | None = None
+    reports: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.start_s)

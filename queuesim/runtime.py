@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
 from workloads.job import Workload
+
+if TYPE_CHECKING:
+    from queuesim.model_context import ModelContext, ModelSettings
 
 NO_CHANGE: Mapping[int, float] = {}
 
@@ -47,6 +51,10 @@ class RunTimes(ABC):
     def settle(self, now_s: float) -> Mapping[int, float]:
         """All starts and finishes of this instant are told: rates that change."""
         return NO_CHANGE
+
+    def report(self) -> Mapping[str, Mapping[str, float]]:
+        """What the model has to tell of a run when it is over: one row a table, by table."""
+        return {}
 
 
 class FixedRunTimes(RunTimes):
@@ -81,6 +89,25 @@ class RunTimeModel(ABC):
         """The model with its parameters, for tables and legends."""
         return self.name
 
+    @classmethod
+    def check(cls, settings: ModelSettings) -> None:
+        """`NetcosimError` for values of a config that this model cannot run with."""
+        return
+
+    @classmethod
+    def from_config(cls, context: ModelContext) -> RunTimeModel:
+        """The model that a config asks for by name; every registered model has one.
+
+        Raises
+        ------
+        NetcosimError
+            A model that has no such method of its own, what it refuses.
+        """
+        raise NetcosimError(
+            f"run-time model {cls.name!r} cannot be built from a config: {cls.__name__} has no "
+            "from_config"
+        )
+
     @abstractmethod
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         """Bind to a workload and a policy.
@@ -96,6 +123,11 @@ class AsLogged(RunTimeModel):
 
     name = "as-logged"
     description = "the log's run times, whatever the placement"
+
+    @classmethod
+    def from_config(cls, context: ModelContext) -> AsLogged:
+        """Nothing is needed."""
+        return cls()
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         return FixedRunTimes(np.asarray(workload.run_time_s, dtype=np.float64))

@@ -21,7 +21,7 @@ COLUMNS = (
 
 
 def write_speedups(table: SpeedupTable, path: str | Path) -> None:
-    """Write a table with the columns `COLUMNS`, numbers exact."""
+    """Write a table with the columns `COLUMNS`, numbers exact; no interval leaves its two empty."""
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
         out.writerow(COLUMNS)
@@ -35,7 +35,8 @@ def read_speedups(path: str | Path) -> SpeedupTable:
     """Read a table.
 
     Further columns are allowed if they have one value in the whole file (the network, the log,
-    ...): rows of two cases must not be mixed up.
+    the point of a sweep): rows of two cases must not be mixed up. Two empty ends of an interval
+    say that it is not known.
 
     Raises
     ------
@@ -56,7 +57,7 @@ def read_speedups(path: str | Path) -> SpeedupTable:
     if missing:
         raise NetcosimError(f"{path}: column {missing[0]} is missing; needed: {', '.join(COLUMNS)}")
     numbers = {"jobs", *COLUMNS[1:]}
-    for column in rows[0]:
+    for column in sorted(rows[0], key=lambda name: name == "point"):  # a point's key says least
         values = list(dict.fromkeys(row[column] for row in rows))
         if column not in numbers and len(values) > 1:
             raise NetcosimError(
@@ -72,8 +73,8 @@ def read_speedups(path: str | Path) -> SpeedupTable:
                     int(row["max_nodes"]),
                     row["policy"],
                     float(row["ratio"]),
-                    float(row["ratio_low"]),
-                    float(row["ratio_high"]),
+                    float(row["ratio_low"]) if row["ratio_low"] != "" else None,
+                    float(row["ratio_high"]) if row["ratio_high"] != "" else None,
                 )
             )
         except (TypeError, ValueError):

@@ -24,7 +24,7 @@ from experiments.papers.isolation_shares import (
     weighted_quantiles,
 )
 from experiments.points import point_rng
-from queuesim.campaign import ALL_SIZES, SIZE_CLASSES
+from queuesim.campaign import ALL_SIZES, SIZE_CLASSES, in_several
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.speedup_file import COLUMNS
 
@@ -117,7 +117,7 @@ def speedups(pairs: pd.DataFrame, network: str, log: str, case: str, seed: int) 
         for (pattern, index), piece in _groups(
             part.sort_values(["pattern", "size_class"]), "pattern", "size_class"
         ):
-            if piece["snapshot"].nunique() > 1:
+            if in_several(piece["snapshot"]):
                 known.add(pattern)
                 low, high = SIZE_CLASSES[index]
                 rows.append(SpeedupRow(pattern, low, high, policy, *mean(piece)))

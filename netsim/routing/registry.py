@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from netsim.errors import NetcosimError, unknown_name
@@ -18,28 +19,75 @@ ANY = "any"
 
 @dataclass(frozen=True)
 class RoutingEntry:
-    """A routing's one line of description and the families that it serves ("any": all)."""
+    """A registered routing.
+
+    Attributes
+    ----------
+    description : str
+        One line.
+    families : tuple of str
+        The families that it serves ("any": all).
+    build : callable
+        ``build(topology)``, or ``build(topology, bias_ps=...)`` where it has a bias.
+    has_bias : bool
+        Whether ``ugal_bias_s`` applies.
+    """
 
     description: str
     families: tuple[str, ...]
+    build: Callable[..., Routing]
+    has_bias: bool = False
+
+
+def _named(build: Callable[..., Routing], name: str) -> Callable[..., Routing]:
+    """A builder of several routings, bound to the one of this name."""
+
+    def built(topology: Topology, **parameters: int) -> Routing:
+        return build(topology, name, **parameters)
+
+    return built
 
 
 ROUTINGS: dict[str, RoutingEntry] = {
-    "d-mod-k": RoutingEntry("static up port by destination digit", ("fattree",)),
-    "adaptive": RoutingEntry("least loaded up port", ("fattree",)),
-    "minimal": RoutingEntry("at most one global link", ("dragonfly",)),
-    "valiant": RoutingEntry("by way of a random intermediate group", ("dragonfly",)),
+    "d-mod-k": RoutingEntry(
+        "static up port by destination digit", ("fattree",), _named(fattree_routing, "d-mod-k")
+    ),
+    "adaptive": RoutingEntry(
+        "least loaded up port", ("fattree",), _named(fattree_routing, "adaptive")
+    ),
+    "minimal": RoutingEntry(
+        "at most one global link", ("dragonfly",), _named(dragonfly_routing, "minimal")
+    ),
+    "valiant": RoutingEntry(
+        "by way of a random intermediate group",
+        ("dragonfly",),
+        _named(dragonfly_routing, "valiant"),
+    ),
     "ugal-l": RoutingEntry(
-        "minimal or Valiant, by the loads of the source router's links", ("dragonfly",)
+        "minimal or Valiant, by the loads of the source router's links",
+        ("dragonfly",),
+        _named(dragonfly_routing, "ugal-l"),
+        has_bias=True,
     ),
     "ugal-g": RoutingEntry(
-        "minimal or Valiant, by the loads of the source group's global links", ("dragonfly",)
+        "minimal or Valiant, by the loads of the source group's global links",
+        ("dragonfly",),
+        _named(dragonfly_routing, "ugal-g"),
+        has_bias=True,
     ),
-    "dimension-order": RoutingEntry("one dimension after the other, shorter way", ("torus",)),
+    "dimension-order": RoutingEntry(
+        "one dimension after the other, shorter way",
+        ("torus",),
+        _named(torus_routing, "dimension-order"),
+    ),
     "minimal-adaptive": RoutingEntry(
-        "least loaded productive link, dimension order as escape", ("torus",)
+        "least loaded productive link, dimension order as escape",
+        ("torus",),
+        _named(torus_routing, "minimal-adaptive"),
     ),
-    "shortest-path": RoutingEntry("next-hop table, one channel a hop", (ANY,)),
+    "shortest-path": RoutingEntry(
+        "next-hop table, one channel a hop", (ANY,), shortest_path_routing
+    ),
 }
 
 _DEFAULTS = {"fattree": "d-mod-k", "dragonfly": "minimal", "torus": "dimension-order"}
@@ -81,14 +129,11 @@ def make_routing(
     valid = routings_for(topology.family)
     if name not in valid:
         raise unknown_name(f"routing for {topology.family}", name, valid)
-    if ugal_bias_s and not name.startswith("ugal"):
+    entry = ROUTINGS[name]
+    if ugal_bias_s and not entry.has_bias:
         raise NetcosimError(f"ugal_bias_s = {ugal_bias_s}: routing {name!r} has no bias")
     if not math.isfinite(ugal_bias_s):
         raise NetcosimError(f"ugal_bias_s = {ugal_bias_s}; it must be finite")
-    if name == "shortest-path":
-        return shortest_path_routing(topology)
-    if topology.family == "fattree":
-        return fattree_routing(topology, name)
-    if topology.family == "torus":
-        return torus_routing(topology, name)
-    return dragonfly_routing(topology, name, bias_ps=round(ugal_bias_s * 1e12))
+    if entry.has_bias:
+        return entry.build(topology, bias_ps=round(ugal_bias_s * 1e12))
+    return entry.build(topology)

@@ -1,0 +1,128 @@
+"""Tables of a co-simulation run, for the store, the page and the screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experiments.store import Rows
+from netsim.packet.model import PS_PER_S
+from queuesim.metrics import QueueSummary, summarise
+from queuesim.speedup_file import COLUMNS
+
+if TYPE_CHECKING:
+    from experiments.cosim import CosimResult
+
+
+def result_tables(result: CosimResult) -> dict[str, Rows]:
+    """Tables of a run, for the store.
+
+    "policies" has one row a policy; ratios there are relative to what ``relative_to`` says, which
+    has a table "reference" of its own where it is not one of the policies. If packets were sent,
+    "speedups" (columns of `queuesim.speedup_file`), "measured_jobs" and "links" follow, and
+    whatever the run-time model reports.
+    """
+    reference = summarise(result.reference_schedule)
+    tables: dict[str, Rows] = {
+        "policies": [
+            _policy_row(result, name, summary, reference)
+            for name, summary in result.summaries().items()
+        ]
+    }
+    if result.reference.elsewhere is not None:
+        tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
+    if result.measured:
+        table = result.table
+        tables["speedups"] = [
+            {
+                "reference_policy": table.reference_policy,
+                **{column: getattr(row, column) for column in COLUMNS[1:]},
+            }
+            for row in table.rows
+        ]
+        tables["measured_jobs"] = _measured_rows(result)
+        tables["links"] = _link_rows(result)
+    reports: dict[str, list[dict[str, object]]] = {}
+    for name, schedule in result.schedules.items():
+        for table_name, row in schedule.reports.items():
+            reports.setdefault(table_name, []).append({"policy": name, **row})
+    return tables | reports
+
+
+def _policy_row(
+    result: CosimResult, name: str, summary: QueueSummary, reference: QueueSummary
+) -> dict[str, object]:
+    row: dict[str, object] = {"policy": name, "relative_to": result.reference.told}
+    if result.measured:
+        ratio = result.ratios.get(name)
+        row |= {
+            "communication_ratio": None if ratio is None else ratio.ratio,
+            "communication_ratio_low": None if ratio is None else ratio.low,
+            "communication_ratio_high": None if ratio is None else ratio.high,
+            "measured_jobs": 0 if ratio is None else ratio.n_jobs,
+        }
+    waited = reference.mean_wait_s > 0
+    return row | {
+        **_queue_row(summary),
+        "wait_ratio": summary.mean_wait_s / reference.mean_wait_s if waited else None,
+        "turnaround_ratio": summary.mean_turnaround_s / reference.mean_turnaround_s,
+        "makespan_ratio": summary.makespan_s / reference.makespan_s,
+    }
+
+
+def _queue_row(summary: QueueSummary) -> dict[str, object]:
+    return {
+        "mean_wait_s": summary.mean_wait_s,
+        "mean_turnaround_s": summary.mean_turnaround_s,
+        "mean_bounded_slowdown": summary.mean_bounded_slowdown,
+        "utilisation": summary.utilisation,
+        "steady_utilisation": summary.steady_utilisation,
+        "makespan_s": summary.makespan_s,
+        "jobs": summary.n_jobs,
+    }
+
+
+def _measured_rows(result: CosimResult) -> Rows:
+    mix = result.config.communication.mix
+    return [
+        {
+            "policy": name,
+            "snapshot": int(m.snapshot[i]),
+            "job_id": int(result.workload.job_id[m.job[i]]),
+            "n_nodes": int(m.n_nodes[i]),
+            "pattern": mix[int(m.share[i])].pattern,
+            "time_s": float(m.time_s[i]),
+            "yardstick_s": float(m.yardstick_s[i]),
+        }
+        for name, m in result.measured.items()
+        for i in range(len(m.job))
+    ]
+
+
+def _link_rows(result: CosimResult) -> list[dict[str, object]]:
+    """Sums over all snapshots, and quantiles over links, by policy and kind of link."""
+    rows: list[dict[str, object]] = []
+    topology = result.machine.topology
+    quantiles = (0, 25, 50, 75, 100)
+    for name, m in result.measured.items():
+        if not m.packets:
+            continue
+        columns = {
+            "packets": np.sum([p.link_packets for p in m.packets], axis=0),
+            "bytes": np.sum([p.link_bytes for p in m.packets], axis=0),
+            "busy_s": np.sum([p.link_busy_ps for p in m.packets], axis=0) / PS_PER_S,
+            "stall_s": np.sum([p.link_stall_ps for p in m.packets], axis=0) / PS_PER_S,
+        }
+        for kind in topology.kinds:
+            mask = topology.kind_mask(kind)
+            row: dict[str, object] = {"policy": name, "kind": kind, "links": int(mask.sum())}
+            for column, values in columns.items():
+                row[column] = values[mask].sum().item()
+                if mask.any() and column in ("packets", "stall_s"):
+                    found = np.percentile(values[mask], quantiles)
+                    row |= {
+                        f"{column}_p{q}": float(v) for q, v in zip(quantiles, found, strict=True)
+                    }
+            rows.append(row)
+    return rows

@@ -20,6 +20,15 @@ from experiments.store import Rows
 from netsim.packet.credit import buffer_warning
 from queuesim.metrics import bounded_slowdown
 
+REPORTS = {
+    "flow_vs_packets": (
+        "Flow against packets on this run",
+        "Stretch of communication of every job in every group sent through the packet engine: "
+        "the flow level's against the packets'. Errors are |flow / packets - 1|.",
+    )
+}
+"""Title and text of the tables that run-time models report."""
+
 GANTT_JOBS = 400
 """Most jobs a Gantt chart shows: the busiest stretch of that many starts."""
 
@@ -34,14 +43,13 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     """
     rows = []
     for row in tables["policies"]:
-        low, high = row["communication_ratio_low"], row["communication_ratio_high"]
-        ratio = row["communication_ratio"]
+        measured = {}
+        if "communication_ratio" in row:
+            measured = {"communication_time": _ratio(row)}
         rows.append(
             {
                 "policy": row["policy"],
-                "communication_time": "-"
-                if ratio is None
-                else f"{ratio:.2f} ({low:.2f} to {high:.2f})",
+                **measured,
                 "wait_s": row["mean_wait_s"],
                 "turnaround_s": row["mean_turnaround_s"],
                 "slowdown": row["mean_bounded_slowdown"],
@@ -50,6 +58,25 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _ratio(row: Mapping[str, object]) -> str:
+    ratio, low, high = (row[f"communication_ratio{end}"] for end in ("", "_low", "_high"))
+    if ratio is None:
+        return "-"
+    interval = "one snapshot: no interval" if low is None else f"{low:.2f} to {high:.2f}"
+    return f"{ratio:.2f} ({interval})"
+
+
+def notes_of(result: CosimResult) -> list[str]:
+    """What a reader of the table of policies has to know, a line each."""
+    jobs, lines = result.workload, []
+    if result.measured:
+        lines.append(f"communication_time is relative to {result.reference.label}")
+    else:
+        lines.append("no packets were sent (run.snapshots = 0): nothing is said of communication")
+    lines += [f"left out: {count:,} ({why})" for why, count in jobs.dropped.items() if count]
+    return lines + [f"note: {note}" for note in jobs.notes]
 
 
 def print_table(frame: pd.DataFrame) -> str:
@@ -84,27 +111,13 @@ def run_sections(result: CosimResult, tables: Mapping[str, Rows]) -> list[Sectio
     first = result.config.queue.policies[0]
     topology = result.machine.topology
     sections = [
-        Section(
-            "Policies",
-            f"Communication time is the mean over measured jobs, relative to {first}: each job's "
-            "time with all others on the network over its time alone on the machine's first "
-            "nodes; in brackets its confidence interval. Waits, turnarounds and bounded "
-            "slowdowns are means over all jobs of the queue with run-time model "
-            f"{result.config.queue.run_time_model}.",
-            policy_table(tables),
-        ),
+        Section("Policies", _about_policies(result), policy_table(tables)),
+        *_reference_sections(result, tables),
         Section("Machine and jobs", _what_ran(result)),
     ]
-    if result.judgements:
-        judged = pd.DataFrame(tables["flow_vs_packets"])
-        sections.append(
-            Section(
-                "Flow against packets on this run",
-                "Stretch of communication of every job in every group sent through the packet "
-                "engine: the flow level's against the packets'. Errors are |flow / packets - 1|.",
-                judged,
-            )
-        )
+    for name in dict.fromkeys(key for s in result.schedules.values() for key in s.reports):
+        title, told = REPORTS.get(name, (name.replace("_", " "), ""))
+        sections.append(Section(title, told, pd.DataFrame(tables[name])))
     sections += _measured_sections(result, tables)
     sections.append(
         Section(
@@ -142,6 +155,29 @@ def close_figures() -> None:
     close("all")
 
 
+def _about_policies(result: CosimResult) -> str:
+    queue = (
+        "Waits, turnarounds and bounded slowdowns are means over all jobs of the queue with "
+        f"run-time model {result.config.queue.run_time_model}."
+    )
+    if not result.measured:
+        return f"No packets were sent (run.snapshots = 0): no communication times. {queue}"
+    return (
+        "Communication time is the mean over measured jobs, relative to "
+        f"{result.reference.label}: each job's time with all others on the network over its time "
+        "alone on the first nodes of the reference's machine; in brackets its confidence "
+        f"interval. {queue}"
+    )
+
+
+def _reference_sections(result: CosimResult, tables: Mapping[str, Rows]) -> list[Section]:
+    """The reference's own numbers, where it is none of the policies above."""
+    if "reference" not in tables:
+        return []
+    told = "What the ratios are relative to: run with the same jobs and otherwise the same config."
+    return [Section("Reference", told, pd.DataFrame(tables["reference"]))]
+
+
 def _what_ran(result: CosimResult) -> str:
     topology, jobs = result.machine.topology, result.workload
     dropped = ", ".join(f"{count:,} {why}" for why, count in jobs.dropped.items() if count)
@@ -168,6 +204,8 @@ def _what_ran(result: CosimResult) -> str:
 
 
 def _measured_sections(result: CosimResult, tables: Mapping[str, Rows]) -> list[Section]:
+    if not result.measured:
+        return []
     first = result.config.queue.policies[0]
     speedups = pd.DataFrame(tables["speedups"])
     sections = []
@@ -183,20 +221,21 @@ def _measured_sections(result: CosimResult, tables: Mapping[str, Rows]) -> list[
                 ],
                 "policy": speedups["policy"],
                 "ratio": speedups["ratio"],
-                "low": speedups["ratio_low"],
-                "high": speedups["ratio_high"],
+                "low": speedups["ratio_low"].astype(float),
+                "high": speedups["ratio_high"].astype(float),
             }
         )
         sections.append(
             Section(
                 "Communication time by pattern and size",
-                f"Relative to {first}; below 1 is faster. Bars: confidence interval from "
-                'resampling whole snapshots. With run-time model "measured" they change the '
-                "jobs' run times in the queue.",
+                f"Relative to {result.reference.label}; below 1 is faster. Bars: confidence "
+                "interval from resampling whole snapshots; none for what one snapshot alone has "
+                'seen. With run-time model "measured" they change the jobs\' run times in the '
+                "queue.",
                 speedups.assign(nodes=sizes)[
                     ["pattern", "nodes", "policy", "ratio", "ratio_low", "ratio_high"]
                 ],
-                bars_against_baseline(frame, baseline=first),
+                bars_against_baseline(frame, baseline=_short_name(result)),
             )
         )
     links = _link_frame(result)
@@ -221,6 +260,11 @@ def _measured_sections(result: CosimResult, tables: Mapping[str, Rows]) -> list[
             )
         )
     return sections
+
+
+def _short_name(result: CosimResult) -> str:
+    """The reference's name where there is little room."""
+    return result.reference.policy if result.reference.elsewhere is None else "reference"
 
 
 def _link_frame(result: CosimResult) -> pd.DataFrame | None:

@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 from typing import Literal, get_args
 
+from experiments.report.axes import table_frame
 from experiments.store import Store
 from netsim.errors import NetcosimError, unknown_name
 
@@ -14,6 +15,10 @@ Format = Literal["csv", "parquet"]
 
 def export_tables(store: Store, folder: Path, file_format: Format) -> list[Path]:
     """Write every table of a store to ``folder/TABLE.csv`` (or ``.parquet``).
+
+    ``speedups`` of one point is a file that ``[queue.measured] table`` takes as it is; with
+    several points it has a column for each parameter that varies, and `read_speedups` asks for
+    the rows of one.
 
     Parameters
     ----------
@@ -57,7 +62,7 @@ def export_tables(store: Store, folder: Path, file_format: Format) -> list[Path]
         ],
         columns=["point", "status", "error", "seconds", "finished_utc", "code"],
     )
-    frames = {"points": points} | {name: store.frame(name) for name in store.table_names()}
+    frames = {"points": points} | {name: table_frame(store, name) for name in store.table_names()}
     written = []
     for name, frame in frames.items():
         path = folder / f"{name}.{file_format}"

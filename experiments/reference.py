@@ -10,10 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from alloc.registry import policies_for
 from experiments.config import Config, MachineSection
 from experiments.config_errors import ConfigError, show
 from experiments.config_machine import short_name
+from netsim.errors import unknown_name
 
+_FILES = ("machine.file", "queue.measured.table")
 _NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
 
 
@@ -60,6 +63,10 @@ def reference_of(config: Config) -> Reference:
     """
     keys = dict(config.reference)
     policy = keys.pop("policy", config.queue.policies[0])
+    valid = policies_for(config.machine.family)
+    if policy not in valid:
+        error = unknown_name(f"allocation policy for a {config.machine.family}", policy, valid)
+        raise ConfigError("reference.policy", None, str(error))
     differs = tuple(f"{key} = {show(value)}" for key, value in keys.items())
     content = config.resolved()
     del content["reference"]
@@ -73,7 +80,7 @@ def reference_of(config: Config) -> Reference:
         and elsewhere.queue.model_copy(update=same) == config.queue
         and policy in config.queue.policies
     )
-    return Reference(elsewhere.queue.policies[0], differs, None if here else elsewhere)
+    return Reference(policy, differs, None if here else elsewhere)
 
 
 def _config_of(content: dict[str, Any]) -> Config:
@@ -82,9 +89,8 @@ def _config_of(content: dict[str, Any]) -> Config:
     try:
         return config_from(content)
     except ConfigError as error:
-        key = "policy" if error.key.startswith("queue.policies") else error.key
         told = str(error).removeprefix(f"key {error.key}: ")
-        raise ConfigError(f"reference.{key}", None, told) from None
+        raise ConfigError(f"reference.{error.key}", None, told) from None
 
 
 def _replace(content: dict[str, Any], key: str, value: object) -> None:
@@ -93,6 +99,8 @@ def _replace(content: dict[str, Any], key: str, value: object) -> None:
     if section not in ("machine", "queue") or not path or key == "queue.policies":
         valid = "policy, machine.KEY (of the same family) and queue.KEY"
         raise ConfigError(f"reference.{key}", None, f"the reference takes {valid}")
+    if key.startswith(_FILES):
+        raise ConfigError(f"reference.{key}", None, "the reference reads the run's files")
     if key.startswith(_NEW_MACHINE):
         raise ConfigError(f"reference.{key}", None, "the reference has the run's network family")
     level = content[section]

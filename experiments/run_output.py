@@ -61,13 +61,20 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     tables = result_tables(result)
     seconds = time.perf_counter() - started
 
-    from experiments.cosim_report import close_figures, policy_table, print_table, run_sections
+    from experiments.cosim_report import (
+        close_figures,
+        notes_of,
+        policy_table,
+        print_table,
+        run_sections,
+    )
     from experiments.report.page import render_page, write_page
 
     warning = buffer_warning(result.machine.topology, result.machine.packets)
     if warning is not None:
         print(f"netcosim: warning: {warning}", file=sys.stderr)
     print(print_table(policy_table(tables)))
+    print("\n".join(notes_of(result)))
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -82,11 +89,11 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
             code_fingerprint(),
         )
         store.put_meta({"config_text": config_text, "title": title})
-    first = config.queue.policies[0]
     page = render_page(
         title,
         f"{len(result.workload):,} jobs on {result.machine.topology.n_nodes:,} nodes under "
-        f"{len(config.queue.policies)} placement policies; {first} is the reference.",
+        f"{len(config.queue.policies)} placement policies; the reference is "
+        f"{result.reference.label}.",
         run_sections(result, tables),
         config=config_text,
         seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},

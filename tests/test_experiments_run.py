@@ -12,8 +12,8 @@ import pytest
 from experiments.cli import main
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
 from experiments.cosim_report import run_sections
+from experiments.cosim_tables import result_tables
 from experiments.demo_config import demo_config_text
 from experiments.store import Store
 

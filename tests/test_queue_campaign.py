@@ -15,12 +15,14 @@ from netsim.topologies.fattree import fat_tree
 from queuesim.campaign import (
     NOT_KNOWN,
     Measurements,
+    Ratio,
     Yardsticks,
     measure,
     ratio_of_stretches,
     snapshot_times,
     speedup_table,
 )
+from queuesim.measured import SpeedupRow
 from queuesim.multijob import Communication, run_jobs
 from queuesim.queue import simulate_queue
 from workloads.job import Workload
@@ -121,6 +123,53 @@ def test_table_by_pattern_and_class():
     assert (pairs.ratio, pairs.ratio_low, pairs.ratio_high) == NOT_KNOWN
     with pytest.raises(NetcosimError, match="reference policy 'c' was not measured"):
         speedup_table({"a": reference}, "c", ["halo3d"], np.random.default_rng(1))
+
+
+def test_what_one_snapshot_alone_has_seen_has_no_interval():
+    """Its class is left to the nearest one; a pattern of one snapshot has a ratio alone. Drawing
+    one snapshot again and again gave 0.88 (0.88 to 0.88)."""
+    reference = measured("a", [0, 1, 1], [2.0, 2.0, 4.0], [0, 0, 1], [4, 4, 20])
+    mine = measured("b", [0, 1, 1, 1], [1.0, 1.0, 3.0, 1.0], [0, 0, 1, 1], [4, 4, 20, 40])
+    alone = ratio_of_stretches(
+        mine,
+        reference,
+        np.random.default_rng(1),
+        of_mine=mine.share == 1,
+        of_reference=reference.share == 1,
+    )
+    assert alone == Ratio(0.5, None, None, 1)
+    table = speedup_table(
+        {"a": reference, "b": mine}, "a", ["halo3d", "pairs"], np.random.default_rng(1)
+    )
+    assert table.rows == (
+        SpeedupRow("halo3d", 2, 8, "b", 0.5, 0.5, 0.5),
+        SpeedupRow("pairs", 2, 1 << 30, "b", 0.5, None, None),
+    )
+    sizes = np.array([1, 4, 40], dtype=np.int32)
+    np.testing.assert_array_equal(table.ratios("pairs", "b", sizes), [1, 0.5, 0.5])
+    with pytest.raises(NetcosimError, match="'low': the ratio of pairs under 'b' has no interval"):
+        table.ratios("pairs", "b", sizes, "low")
+
+
+def test_a_class_of_one_snapshot_takes_the_nearest_one():
+    """Large jobs were seen in one snapshot alone: they get the small ones' ratio."""
+    reference = measured("a", [0, 1, 1], [2.0, 2.0, 4.0], None, [4, 4, 20])
+    mine = measured("b", [0, 1, 1], [1.0, 1.0, 4.0], None, [4, 4, 20])
+    table = speedup_table({"a": reference, "b": mine}, "a", ["pairs"], np.random.default_rng(1))
+    assert [(row.min_nodes, row.ratio) for row in table.rows] == [(2, 0.5)]
+
+
+def test_yardsticks_of_another_network_are_the_measure_there():
+    """Times are those of the machine; what they are divided by is told."""
+    result = schedule([12, 9], [100.0, 100.0])
+    other = make_routing(TOPOLOGY, "valiant")
+    there = Yardsticks(other, [Communication("all-to-all", 2000)], CONFIG, 1, "in-order", 7)
+    share = np.zeros(2, dtype=np.int64)
+    plain = measure(result, share, yardsticks(), n_snapshots=1, seed=1)
+    told = measure(result, share, yardsticks(), n_snapshots=1, seed=1, alone=there)
+    np.testing.assert_array_equal(told.time_s, plain.time_s)
+    assert told.yardstick_s.tolist() == [there.time_s(0, n) for n in told.n_nodes.tolist()]
+    assert (told.yardstick_s != plain.yardstick_s).all()
 
 
 def yardsticks():

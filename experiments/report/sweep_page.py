@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from experiments.inputs import digests
+from experiments.report.axes import table_frame
 from experiments.report.page import Section, render_page
 from experiments.store import Store, StoredPoint
 from experiments.units import format_quantity, time_scale
@@ -40,7 +41,9 @@ def sweep_page(store: Store) -> tuple[str, int]:
         lead += f" Careful: they were computed by {len(codes)} different versions of the sources."
     sections = []
     for name in store.table_names():
-        frame, told = _means(store.frame(name))
+        frame, relative = _relative_to(table_frame(store, name))
+        frame, told = _means(frame)
+        told = f"{told} {relative}".strip()
         sections.append(Section(name.replace("_", " "), told, frame))
     if failed:
         sections.append(Section("Failed points", "", _failures(failed)))
@@ -54,6 +57,26 @@ def sweep_page(store: Store) -> tuple[str, int]:
         inputs=digests([point.config for point in points]),
     )
     return page, len(failed)
+
+
+def _relative_to(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """What the table's ratios are relative to, as a sentence; a column if that varies."""
+    if "relative_to" not in frame.columns:
+        return frame, ""
+    named = list(dict.fromkeys(frame["relative_to"]))
+    own = [name for name in named if str(name).endswith("at the same point")]
+    told = (
+        f"Ratios are relative to {named[0]}."
+        if len(named) == 1
+        else ("Ratios are relative to what stands in relative to.")
+    )
+    if own:
+        told += (
+            " Each point has a reference of its own then, whose ratios are 1 at every point by "
+            "construction and whose jobs run as logged if run times are measured; a section "
+            "[reference] in the config names one for all points."
+        )
+    return (frame.drop(columns="relative_to") if len(named) == 1 else frame), told
 
 
 def _means(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:

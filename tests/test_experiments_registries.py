@@ -1,0 +1,284 @@
+"""Every name that a config can choose does something of its own, and nothing falls through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from alloc.registry import POLICIES, policies_for
+from experiments.config_load import config_from
+from experiments.cosim import CosimResult, run_cosim
+from netsim.errors import NetcosimError
+from netsim.routing.dragonfly import dragonfly_routing
+from netsim.routing.registry import ROUTINGS, RoutingEntry, routings_for
+from netsim.topologies.registry import FAMILIES
+from patterns import mapping
+from patterns.registry import PATTERNS
+from queuesim.registry import BACKFILLS, ORDERS, RUNTIME_MODELS, SCENARIOS
+from queuesim.runtime import FixedRunTimes, RunTimeModel
+
+MACHINES: dict[str, dict[str, Any]] = {
+    "dragonfly": {"family": "dragonfly", "p": 2, "a": 4, "g": 5},
+    "fattree": {"family": "fattree", "radix": 6},
+    "torus": {"family": "torus", "dims": [4, 4, 2]},
+    "hypercube": {"family": "hypercube", "dimension": 5},
+    "hyperx": {"family": "hyperx", "dims": [6, 6]},
+    "slimfly": {"family": "slimfly", "q": 5},
+}
+MENU = {"preset": "intrepid-midplanes"}
+ON_A_MENU = {"menu", "menu-proposed", "contention-aware"} | {n for n in POLICIES if "cobalt" in n}
+
+
+def run(
+    machine: dict[str, Any] | None = None,
+    entry: dict[str, Any] | None = None,
+    snapshots: int = 1,
+    communication: dict[str, Any] | None = None,
+    log: Path | None = None,
+    **queue: Any,
+) -> CosimResult:
+    content = {
+        "machine": machine or MACHINES["dragonfly"],
+        "workload": {"synthetic": {"n_jobs": 25, "mean_nodes": 6, "load": 3.0}}
+        if log is None
+        else {"log": str(log)},
+        "queue": {"policies": ["baseline"], "run_time_model": "as-logged"} | queue,
+        "communication": {
+            "mix": [
+                {"pattern": "all-to-all", "message_bytes": 2000, "communication_fraction": 0.6}
+                | (entry or {})
+            ],
+            **(communication or {}),
+        },
+        "run": {"snapshots": snapshots},
+    }
+    return run_cosim(config_from(content))
+
+
+def ran(result: CosimResult, policy: str = "baseline") -> np.ndarray:
+    schedule = result.schedules[policy]
+    return np.asarray((schedule.end_s - schedule.start_s) / result.workload.run_time_s)
+
+
+@pytest.mark.parametrize("name", sorted(RUNTIME_MODELS))
+def test_every_run_time_model_runs_under_its_own_name(name: str) -> None:
+    """As logged alone leaves all run times; the others change some, each in its own way."""
+    result = run(
+        {"family": "fattree", "radix": 6},
+        policies=["random", "jigsaw"],
+        run_time_model=name,
+        scenario="20%",
+        coupled={"message_scale": 0.5},
+    )
+    assert result.schedules["random"].run_time_model.split()[0] == name
+    changed = {policy: not np.allclose(ran(result, policy), 1) for policy in ("random", "jigsaw")}
+    expected = {
+        "as-logged": {"random": False, "jigsaw": False},
+        "assumed": {"random": False, "jigsaw": True},
+        "measured": {"random": False, "jigsaw": True},
+    }
+    assert changed == expected.get(name, {"random": True, "jigsaw": False})
+
+
+@dataclass(frozen=True)
+class Halved(RunTimeModel):
+    """A model that is not ours: everything takes half as long."""
+
+    name = "halved"
+    description = "half of the logged run times"
+
+    @classmethod
+    def from_config(cls, context):
+        assert context.settings.scenario == "10%"
+        return cls()
+
+    def prepare(self, workload, policy, rng):
+        return FixedRunTimes(workload.run_time_s / 2)
+
+
+def test_a_model_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name in the registry is enough; it used to run as logged under its own name."""
+    monkeypatch.setitem(RUNTIME_MODELS, "halved", Halved)
+    result = run(run_time_model="halved", scenario="10%", snapshots=0)
+    np.testing.assert_allclose(ran(result), 0.5)
+    assert result.schedules["baseline"].run_time_model == "halved"
+
+
+def test_a_model_without_from_config_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(RunTimeModel):
+        name = "silent"
+
+        def prepare(self, workload, policy, rng):
+            raise AssertionError
+
+    monkeypatch.setitem(RUNTIME_MODELS, "silent", Silent)
+    with pytest.raises(NetcosimError, match="'silent' cannot be built from a config"):
+        run(run_time_model="silent", snapshots=0)
+
+
+@dataclass(frozen=True)
+class Asking(Halved):
+    """A model that asks for everything a run offers."""
+
+    name = "asking"
+
+    @classmethod
+    def from_config(cls, context):
+        table = context.measured_speedups()
+        pilot = context.pilot(lambda network: Halved())
+        assert table.reference_policy == pilot.result.policy == "baseline"
+        assert {row.policy for row in table.rows} == {"simple"}
+        np.testing.assert_allclose(pilot.fraction, 0.6)
+        assert context.network().mix == context.mix
+        return cls()
+
+
+def test_a_model_gets_what_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Campaign and pilot come on request, whatever the model is called, and once."""
+    monkeypatch.setitem(RUNTIME_MODELS, "asking", Asking)
+    result = run(policies=["baseline", "simple"], run_time_model="asking")
+    assert set(result.logged) == {"baseline", "simple"}
+    assert len(result.measured["simple"].packets) == 1
+    np.testing.assert_allclose(ran(result, "simple"), 0.5)
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_every_scenario_shortens_as_it_says(name: str) -> None:
+    result = run(
+        {"family": "fattree", "radix": 6},
+        policies=["jigsaw"],
+        run_time_model="assumed",
+        scenario=name,
+        snapshots=0,
+    )
+    assert result.schedules["jigsaw"].run_time_model == f"assumed {name}"
+    # no generated job has more than the 64 nodes from which "Random" counts
+    assert np.allclose(ran(result, "jigsaw"), 1) == (name in ("none", "Random"))
+
+
+def test_orders_and_backfills_each_run_and_differ() -> None:
+    """All names run and are told in the result; strict order, FCFS and shortest first differ."""
+
+    def starts(**queue: Any) -> list[float]:
+        machine = MENU if queue.get("backfill") == "cobalt" else None
+        policies = ["cobalt"] if machine else ["baseline"]
+        result = run(machine, policies=policies, snapshots=0, **queue)
+        schedule = result.schedules[policies[0]]
+        assert {key: getattr(schedule, key) for key in queue} == queue
+        return list(schedule.start_s)
+
+    by_order = {name: starts(order=name) for name in ORDERS}
+    assert len({tuple(times) for times in by_order.values()}) == len(ORDERS)
+    by_backfill = {name: starts(backfill=name) for name in BACKFILLS}
+    assert by_backfill["none"] != by_backfill["easy"]
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_every_policy_runs_under_its_own_name(name: str) -> None:
+    family = POLICIES[name].family
+    machine = MENU if name in ON_A_MENU else MACHINES["dragonfly" if family == "any" else family]
+    result = run(machine, policies=[name], snapshots=0)
+    assert result.schedules[name].policy == name
+    kept = result.schedules[name].placements
+    assert kept is not None
+    assert len(kept.nodes) >= result.workload.n_nodes.sum()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Four jobs of 14 nodes, which suits every pattern (the matrix product wants factors of 7)."""
+    line = "{} {} -1 100 14 -1 -1 14 120 -1 1 1 1 1 1 1 -1 -1\n"
+    path = tmp_path / "log.swf"
+    path.write_text("; MaxNodes: 40\n" + "".join(line.format(i, 10 * i) for i in range(4)))
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(PATTERNS))
+def test_every_pattern_sends_its_own_packets(name: str, log: Path) -> None:
+    parameters = {"group_size": 2} if name == "adversarial" else {}
+    result = run(entry={"pattern": name, "parameters": parameters}, log=log)
+    assert result.measured["baseline"].packet_hops > 0
+    if name != "all-to-all":
+        other = run(log=log)
+        assert [p.link_bytes.tolist() for p in result.measured["baseline"].packets] != [
+            p.link_bytes.tolist() for p in other.measured["baseline"].packets
+        ]
+
+
+@pytest.mark.parametrize("name", sorted(mapping.MAPPINGS))
+def test_every_task_mapping_runs(name: str) -> None:
+    halo = {"pattern": "halo3d"}
+    other = "random" if name == "in-order" else "in-order"
+    bytes_of = [
+        run(entry=halo, communication={"task_mapping": mapped}).measured["baseline"].packets[0]
+        for mapped in (name, other)
+    ]
+    assert (bytes_of[0].link_bytes != bytes_of[1].link_bytes).any()
+
+
+def test_a_task_mapping_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turned round: for a halo on a line the same bytes on the links the other way."""
+    seen = []
+
+    def turned(nodes, ranks_per_node, rng):
+        seen.append(len(nodes))
+        return mapping.in_order(nodes[::-1], ranks_per_node)
+
+    monkeypatch.setitem(mapping.MAPPINGS, "turned", mapping.Mapping("turned round", turned))
+    run(communication={"task_mapping": "turned"})
+    assert seen
+
+
+@pytest.mark.parametrize("family", sorted(MACHINES))
+def test_every_routing_of_every_family_runs(family: str) -> None:
+    assert set(MACHINES) == set(FAMILIES) - {"graph"}
+    assert policies_for(family)
+    seen = {}
+    for name in routings_for(family):
+        result = run(
+            MACHINES[family] | {"routing": name}, {"message_bytes": 20_000}, policies=["random"]
+        )
+        assert result.machine.routing.name == name
+        packets = result.measured["random"].packets[0]
+        seen[name] = (tuple(packets.link_bytes), packets.end_ps)
+    # on a small dragonfly both kinds of UGAL may see the same loads
+    assert len(set(seen.values())) >= min(len(seen), 3)
+
+
+def test_a_routing_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+
+    def mine(topology):
+        built.append(topology.family)
+        return dragonfly_routing(topology, "valiant")
+
+    monkeypatch.setitem(ROUTINGS, "mine", RoutingEntry("like Valiant", ("dragonfly",), mine))
+    result = run(MACHINES["dragonfly"] | {"routing": "mine"})
+    assert built == ["dragonfly"]
+    assert result.machine.routing.name == "valiant"
+    with pytest.raises(NetcosimError, match="'mine' has no bias"):
+        run(MACHINES["dragonfly"] | {"routing": "mine", "ugal_bias": "1 us"})
+
+
+TEXTS = [
+    (name, parameter.name)
+    for name, pattern in PATTERNS.items()
+    for parameter in pattern.parameters
+    if parameter.kind == "str"
+]
+
+
+@pytest.mark.parametrize(("pattern", "parameter"), TEXTS)
+def test_an_unknown_word_for_a_pattern_is_refused(pattern: str, parameter: str, log: Path) -> None:
+    with pytest.raises(NetcosimError, match="bogus"):
+        run(entry={"pattern": pattern, "parameters": {parameter: "bogus"}}, log=log)
+
+
+@pytest.mark.parametrize("key", ["arrangement", "group"])
+def test_an_unknown_word_for_a_machine_is_refused(key: str) -> None:
+    with pytest.raises(NetcosimError, match="bogus"):
+        run(MACHINES["dragonfly"] | {key: "bogus"})

@@ -79,10 +79,22 @@ def load_sweep(path: str | Path) -> SweepFile:
     path = Path(path)
     raw = read_toml(path)
     with _NamedFile(path):
-        groups = _zip_groups(raw.pop("sweep", {}))
-        contents = expand(raw, list_keys=_list_keys(raw), zip_groups=groups)
-        points = tuple(config_from(content, path.parent) for content in contents)
+        points = points_of(raw, path.parent)
     return SweepFile(path, path.read_text(encoding="utf-8"), points)
+
+
+def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Config, ...]:
+    """Every point of the content of a sweep's file.
+
+    Raises
+    ------
+    NetcosimError
+        As `load_sweep`, without the file's name.
+    """
+    content = {key: value for key, value in raw.items() if key != "sweep"}
+    groups = _zip_groups(raw.get("sweep", {}))
+    contents = expand(content, list_keys=_list_keys(content), zip_groups=groups)
+    return tuple(config_from(point, folder) for point in contents)
 
 
 def _list_keys(raw: Mapping[str, Any]) -> set[str]:

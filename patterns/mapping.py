@@ -44,7 +44,7 @@ def random(
 
 
 @dataclass(frozen=True)
-class Mapping:
+class TaskMapping:
     """An entry of `MAPPINGS`.
 
     Attributes
@@ -61,12 +61,12 @@ class Mapping:
     ]
 
 
-MAPPINGS: dict[str, Mapping] = {
-    "in-order": Mapping(
+MAPPINGS: dict[str, TaskMapping] = {
+    "in-order": TaskMapping(
         "ranks fill the job's nodes in the order of the placement",
         lambda nodes, ranks_per_node, rng: in_order(nodes, ranks_per_node),
     ),
-    "random": Mapping("ranks fill the job's nodes in a random order", random),
+    "random": TaskMapping("ranks fill the job's nodes in a random order", random),
 }
 
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+SWEEPS = ROOT / "docs" / "sweeps.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 
-def blocks(language: str) -> list[object]:
+def blocks(language: str, pages: Sequence[Path] = PAGES) -> list[object]:
     return [
         pytest.param(found.group(2), id=f"{page.name}-{number}")
-        for page in PAGES
+        for page in pages
         for number, found in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
         if found.group(1) == language
     ]
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
+@pytest.mark.parametrize("text", blocks("toml", [page for page in PAGES if page != SWEEPS]))
 def test_configs_run(text: str) -> None:
     from experiments.config_load import config_from
     from experiments.cosim import run_cosim
@@ -30,6 +33,34 @@ def test_configs_run(text: str) -> None:
     result = run_cosim(config_from(tomllib.loads(text)))
     assert list(result.schedules) == list(result.config.queue.policies)
     assert all(len(schedule) == len(result.workload) for schedule in result.schedules.values())
+
+
+def changed(config: Mapping[str, Any], by: Mapping[str, Any]) -> dict[str, Any]:
+    """A config with the keys of another in it; lists are replaced whole."""
+    inner = {
+        key: changed(config[key], value)
+        for key, value in by.items()
+        if isinstance(value, Mapping) and isinstance(config.get(key), Mapping)
+    }
+    return {**config, **by, **inner}
+
+
+@pytest.mark.parametrize("text", blocks("toml", [SWEEPS])[1:])
+def test_sweeps_have_the_points_that_the_page_says(text: str) -> None:
+    """Each example changes the page's first; its first and last point run."""
+    from experiments.config_load import points_of
+    from experiments.cosim import run_cosim
+
+    base = BLOCK.search(SWEEPS.read_text(encoding="utf-8"))
+    assert base is not None
+    points = points_of(changed(tomllib.loads(base.group(2)), tomllib.loads(text)))
+    told = re.match(r"# (\d+) points", text)
+    assert told is not None
+    assert len(points) == int(told.group(1))
+    assert len({repr(point) for point in points}) == len(points)
+    for point in (points[0], points[-1]):
+        result = run_cosim(point)
+        assert list(result.measured) == list(point.queue.policies)
 
 
 @pytest.mark.parametrize("text", blocks("python"))

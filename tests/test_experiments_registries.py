@@ -228,7 +228,7 @@ def test_a_task_mapping_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch
         seen.append(len(nodes))
         return mapping.in_order(nodes[::-1], ranks_per_node)
 
-    monkeypatch.setitem(mapping.MAPPINGS, "turned", mapping.Mapping("turned round", turned))
+    monkeypatch.setitem(mapping.MAPPINGS, "turned", mapping.TaskMapping("turned round", turned))
     run(communication={"task_mapping": "turned"})
     assert seen
 

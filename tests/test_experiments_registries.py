@@ -103,7 +103,7 @@ class Halved(RunTimeModel):
 def test_a_model_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its name in the registry is enough; it used to run as logged under its own name."""
     monkeypatch.setitem(RUNTIME_MODELS, "halved", Halved)
-    result = run(run_time_model="halved", scenario="10%", snapshots=0)
+    result = run(run_time_model="halved", scenario="10%")
     np.testing.assert_allclose(ran(result), 0.5)
     assert result.schedules["baseline"].run_time_model == "halved"
 

@@ -309,13 +309,6 @@ class Config(Section):
     reference: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _model_can_run(self) -> Config:
-        from queuesim.registry import RUNTIME_MODELS
-
-        RUNTIME_MODELS[self.queue.run_time_model].check(self.model_settings())
-        return self
-
-    @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:
         from alloc.registry import policies_for
 

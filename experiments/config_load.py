@@ -154,9 +154,20 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
         config = Config.model_validate(content)
     except ValidationError as error:
         raise config_error(error, content, Config, spelled) from None
+    _check_model(config)
     if config.reference:
         reference_of(config)  # a mistake in it is told now
     return config
+
+
+def _check_model(config: Config) -> None:
+    """Values that the chosen run-time model cannot run with."""
+    from queuesim.registry import RUNTIME_MODELS
+
+    try:
+        RUNTIME_MODELS[config.queue.run_time_model].check(config.model_settings())
+    except NetcosimError as error:
+        raise ConfigError("queue.run_time_model", None, str(error)) from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

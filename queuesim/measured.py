@@ -226,13 +226,13 @@ class Measured(RunTimeModel):
     def check(cls, settings: ModelSettings) -> None:
         if settings.speedup_file is None and settings.snapshots == 0:
             raise NetcosimError(
-                f'run.snapshots = 0, but run_time_model "{cls.name}" needs at least 1 snapshot, or '
-                "speed-ups from a file (queue.measured.table)"
+                f'"{cls.name}" needs speed-ups from a file (queue.measured.table), or at least 1 '
+                "snapshot to measure them; run.snapshots = 0"
             )
         if settings.speedup_file is None and settings.bound != "mean" and settings.snapshots < 2:
             raise NetcosimError(
-                f"run.snapshots = {settings.snapshots}, but queue.measured.bound = "
-                f'"{settings.bound}" needs at least 2: one snapshot has no interval'
+                f'queue.measured.bound = "{settings.bound}" needs at least 2 snapshots, since one '
+                f"has no interval; run.snapshots = {settings.snapshots}"
             )
 
     @classmethod

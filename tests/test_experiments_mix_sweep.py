@@ -229,8 +229,11 @@ def test_a_queue_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[run]\nsnapshots = 0\n", r'run.snapshots = 0, but run_time_model "measured" needs'),
-        ('measured.bound = "low"\n[run]\nsnapshots = 1\n', "needs at least 2: one snapshot"),
+        ("[run]\nsnapshots = 0\n", r'key queue\.run_time_model: "measured" needs speed-ups from a'),
+        (
+            'measured.bound = "low"\n[run]\nsnapshots = 1\n',
+            "needs at least 2 snapshots, since one has no interval; run.snapshots = 1",
+        ),
         ("[run]\nsnapshots = -1\n", "key run.snapshots: -1; must be at least 0"),
     ],
 )

@@ -165,7 +165,8 @@ class Store:
             db.execute("PRAGMA foreign_keys = ON")
             if self.mode == "read":
                 db.execute("PRAGMA query_only = ON")
-        except sqlite3.DatabaseError as error:
+        # SQLite quotes damaged names in its messages, which then are no text
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             db.close()
             raise NetcosimError(f"{self.path}: cannot be used as a results file: {error}") from None
         except BaseException:
@@ -214,7 +215,7 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
             self._db.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise NetcosimError(f"{self.path}: cannot be written: {error}") from None

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from experiments.points import canonical_json, flatten, plain
+from experiments.store_format import COLUMNS, SCHEMA, check_tables, read_rows
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
@@ -26,32 +27,6 @@ SCHEMA_VERSION = 1
 
 Rows = Sequence[Mapping[str, object]]
 """One table of a point's result: a list of rows, each a mapping of column to value."""
-
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE points (
-    key TEXT PRIMARY KEY,
-    config TEXT NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
-    error TEXT,
-    seconds REAL NOT NULL,
-    finished_utc TEXT NOT NULL,
-    code TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE results (
-    point_key TEXT NOT NULL REFERENCES points (key) ON DELETE CASCADE,
-    table_name TEXT NOT NULL,
-    columns TEXT NOT NULL,
-    PRIMARY KEY (point_key, table_name)
-) WITHOUT ROWID;
-"""
-
-
-_COLUMNS = {
-    "meta": "key, value",
-    "points": "key, config, status, error, seconds, finished_utc, code",
-    "results": "point_key, table_name, columns",
-}
 
 
 @dataclass(frozen=True)
@@ -185,20 +160,13 @@ class Store:
                     f"{self.path}: results file of format {version}; "
                     f"this program reads format {SCHEMA_VERSION}"
                 )
-            tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
-            found = {str(name) for (name,) in db.execute(tables)}
-            for table, columns in _COLUMNS.items():
-                # a view of that name could have rows without end
-                if table not in found:
-                    raise NetcosimError(
-                        f"{self.path}: damaged results file: table {table} is missing"
-                    )
-                db.execute(f"SELECT {columns} FROM {table} LIMIT 0")
+            check_tables(db, self.path)
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA foreign_keys = ON")
             if self.mode == "read":
                 db.execute("PRAGMA query_only = ON")
-        except sqlite3.DatabaseError as error:
+        # SQLite quotes damaged names in its messages, which then are no text
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             db.close()
             raise NetcosimError(f"{self.path}: cannot be used as a results file: {error}") from None
         except BaseException:
@@ -212,7 +180,7 @@ class Store:
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return
         db.executescript(
-            f"PRAGMA journal_mode = DELETE; BEGIN; {_SCHEMA}"
+            f"PRAGMA journal_mode = DELETE; BEGIN; {SCHEMA}"
             f"PRAGMA application_id = {APPLICATION_ID};"
             f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
@@ -247,7 +215,7 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
             self._db.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise NetcosimError(f"{self.path}: cannot be written: {error}") from None
@@ -314,25 +282,8 @@ class Store:
     # Reading
 
     def _read(self, query: str, kinds: str, values: tuple[object, ...] = ()) -> list[Any]:
-        """All rows of a query, each value of the kind that it must have.
-
-        Parameters
-        ----------
-        kinds : str
-            A letter a column: t(ext), o(ptional text), n(umber), j(son), m(apping as JSON),
-            c(olumns of equal length as JSON).
-
-        Raises
-        ------
-        NetcosimError
-            A damaged file: SQLite finds it so, or a value is of another kind.
-        """
-        try:
-            rows = self._db.execute(query, values).fetchall()
-            return [tuple(map(_checked, row, kinds)) for row in rows]
-        except (sqlite3.Error, ValueError, TypeError, RecursionError, MemoryError) as error:
-            told = " ".join(str(error).split())[:200] or type(error).__name__
-            raise NetcosimError(f"{self.path}: damaged results file: {told}") from None
+        """See `experiments.store_format.read_rows`."""
+        return read_rows(self._db, self.path, query, kinds, values)
 
     def meta(self) -> dict[str, object]:
         """Every entry of the store as a whole."""
@@ -344,7 +295,7 @@ class Store:
 
     def points(self) -> list[StoredPoint]:
         """Every stored point, by key."""
-        query = f"SELECT {_COLUMNS['points']} FROM points"
+        query = f"SELECT {COLUMNS['points']} FROM points"
         return [StoredPoint(*row) for row in self._read(f"{query} ORDER BY key", "tmtontt")]
 
     def table_names(self) -> list[str]:
@@ -424,30 +375,6 @@ class Store:
             frames.append(pd.DataFrame({"point": [key] * length, **lead, **cells}))
         filled = [frame for frame in frames if len(frame)]
         return pd.concat(filled, ignore_index=True) if filled else frames[0]
-
-
-def _checked(value: object, kind: str) -> object:
-    """A stored value of one of the kinds of `Store._read`, decoded."""
-    if kind == "n":
-        if isinstance(value, (int, float)):
-            return value
-        raise ValueError(f"{value!r} where a number was expected")
-    if value is None and kind == "o":
-        return None
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} where text was expected")
-    if kind in "to":
-        return value
-    content = json.loads(value)
-    if kind in "mc" and not isinstance(content, dict):
-        raise ValueError(f"{value[:40]!r} where a table was expected")
-    if kind == "c":
-        lists = list(content.values())
-        if not all(isinstance(column, list) for column in lists):
-            raise ValueError(f"{value[:40]!r} where columns were expected")
-        if len({len(column) for column in lists}) > 1:
-            raise ValueError("columns of unequal length")
-    return content
 
 
 def _varying(flat: Sequence[Mapping[str, object]]) -> list[str]:

@@ -65,10 +65,10 @@ def read_speedups(path: str | Path) -> SpeedupTable:
     if missing:
         raise NetcosimError(f"{path}: column {missing[0]} is missing; needed: {', '.join(COLUMNS)}")
     for line, row in enumerate(rows, start=2):
-        # a DictReader keeps what has no column under None, and fills up with None
-        if None in row or None in row.values():
+        # a DictReader keeps what has no column under None
+        if None in row:
             raise NetcosimError(
-                f"{path}, line {line}: {len(rows[0])} columns are named; the line has others"
+                f"{path}, line {line}: {len(rows[0])} columns are named; the line has more cells"
             )
     numbers = {"jobs", *COLUMNS[1:]}
     for column in sorted(rows[0], key=lambda name: name == "point"):  # a point's key says least
@@ -91,7 +91,7 @@ def read_speedups(path: str | Path) -> SpeedupTable:
                     float(row["ratio_high"]) if row["ratio_high"] != "" else None,
                 )
             )
-        except ValueError:
+        except (TypeError, ValueError):
             raise NetcosimError(f"{path}, line {line}: a number is missing or is none") from None
     try:
         return SpeedupTable(rows[0]["reference_policy"], tuple(found))

@@ -265,19 +265,6 @@ def test_points_share_draws_that_must_not_differ() -> None:
     assert point("rdn", "8 Gbit/s") == fast
 
 
-def test_compilation_is_announced_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from experiments import announce
-
-    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path)
-    assert announce.announce_compilation()
-    assert "compiling kernels" in capsys.readouterr().err
-    (tmp_path / "engine.nbi").touch()
-    assert not announce.announce_compilation()
-    assert capsys.readouterr().err == ""
-
-
 def test_a_deadlock_is_one_line_and_status_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

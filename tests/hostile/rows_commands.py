@@ -134,7 +134,7 @@ def graph_row(name: str, file: str, content: str | bytes) -> Row:
         }
     )
     make = all_of(written("c.toml", text), written(file, content))
-    return Row(f"graph: {name}", RUN, "g", make)
+    return Row(f"graph: {name}", RUN, "", make)
 
 
 def table_row(name: str, content: str | bytes) -> Row:

@@ -263,7 +263,7 @@ ROWS = [
         {"queue.run_time_model": '"measured"', "queue.measured.table": '"none.csv"'},
         "none.csv",
     ),
-    config_row("a log and a generator", {"workload.log": '"a.swf"'}, "either log or synthetic"),
+    config_row("a log and a generator", {"workload.log": '"a.swf"'}, "workload"),
     config_row(
         "no workload", {"workload.larger_jobs": None}, "workload", drop=("workload.synthetic",)
     ),

@@ -130,6 +130,7 @@ DAMAGED: dict[str, Make] = {
     "noise in the second page": noise(4096, 4096),
     "noise in the third page": noise(8192, 200),
     "noise in the middle": noise(12288, 4096),
+    "noise in the names of tables": noise(3757, 205),
     "noise in most of it": noise(200, 20000),
     "cut off in the first page": bytes_changed(lambda data: data[:2000]),
     "cut off after the first page": bytes_changed(lambda data: data[:4096]),

@@ -1,0 +1,97 @@
+"""What stands in a results file, and how its rows are read when it may be damaged."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from netsim.errors import NetcosimError
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE points (
+    key TEXT PRIMARY KEY,
+    config TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
+    error TEXT,
+    seconds REAL NOT NULL,
+    finished_utc TEXT NOT NULL,
+    code TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE results (
+    point_key TEXT NOT NULL REFERENCES points (key) ON DELETE CASCADE,
+    table_name TEXT NOT NULL,
+    columns TEXT NOT NULL,
+    PRIMARY KEY (point_key, table_name)
+) WITHOUT ROWID;
+"""
+
+
+COLUMNS = {
+    "meta": "key, value",
+    "points": "key, config, status, error, seconds, finished_utc, code",
+    "results": "point_key, table_name, columns",
+}
+"""The columns of each table, in the order in which they are read."""
+
+
+def check_tables(db: sqlite3.Connection, path: Path) -> None:
+    """Raise NetcosimError or a sqlite3 error unless all tables and columns are there."""
+    found = {
+        str(name) for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
+    for table, columns in COLUMNS.items():
+        # a view of that name could have rows without end
+        if table not in found:
+            raise NetcosimError(f"{path}: damaged results file: table {table} is missing")
+        db.execute(f"SELECT {columns} FROM {table} LIMIT 0")
+
+
+def read_rows(
+    db: sqlite3.Connection, path: Path, query: str, kinds: str, values: tuple[object, ...]
+) -> list[Any]:
+    """All rows of a query, each value of the kind that it must have.
+
+    Parameters
+    ----------
+    kinds : str
+        A letter a column: t(ext), o(ptional text), n(umber), j(son), m(apping as JSON),
+        c(olumns of equal length as JSON).
+
+    Raises
+    ------
+    NetcosimError
+        A damaged file: SQLite finds it so, or a value is of another kind.
+    """
+    try:
+        rows = db.execute(query, values).fetchall()
+        return [tuple(map(_checked, row, kinds)) for row in rows]
+    except (sqlite3.Error, ValueError, TypeError, RecursionError, MemoryError) as error:
+        told = " ".join(str(error).split())[:200] or type(error).__name__
+        raise NetcosimError(f"{path}: damaged results file: {told}") from None
+
+
+def _checked(value: object, kind: str) -> object:
+    """A stored value of one of the kinds of `read_rows`, decoded."""
+    if kind == "n":
+        if isinstance(value, (int, float)):
+            return value
+        raise ValueError(f"{value!r} where a number was expected")
+    if value is None and kind == "o":
+        return None
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} where text was expected")
+    if kind in "to":
+        return value
+    content = json.loads(value)
+    if kind in "mc" and not isinstance(content, dict):
+        raise ValueError(f"{value[:40]!r} where a table was expected")
+    if kind == "c":
+        lists = list(content.values())
+        if not all(isinstance(column, list) for column in lists):
+            raise ValueError(f"{value[:40]!r} where columns were expected")
+        if len({len(column) for column in lists}) > 1:
+            raise ValueError("columns of unequal length")
+    return content

@@ -145,7 +145,7 @@ def read_known_log(name: str, path: str | Path) -> Workload:
     log = known_log(name)
     return read_swf(
         path,
-        processors_per_node=log.processors_per_node,
+        known_processors_per_node=log.processors_per_node,
         statuses=log.statuses,
         max_nodes=log.max_nodes,
         name=name,

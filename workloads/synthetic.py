@@ -6,6 +6,30 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 from workloads.job import Workload
+from workloads.swf_parse import MAX_TIME_S
+
+MAX_JOBS = 10_000_000
+"""Most jobs that are generated; the longest public log has six million."""
+
+MAX_MEAN_NODES = 10_000_000
+"""Largest mean size; the largest of `MAX_JOBS` exponential draws is some 16 times the mean."""
+
+_BYTES_A_JOB = 100
+
+
+def job_count_told(n_jobs: int) -> str | None:
+    """What is wrong with a number of jobs to generate; None if nothing is.
+
+    More than `MAX_JOBS` are told with the memory that they would take.
+    """
+    if n_jobs < 1:
+        return f"{n_jobs}; it must be at least 1"
+    if n_jobs > MAX_JOBS:
+        return (
+            f"{n_jobs} jobs would take {n_jobs * _BYTES_A_JOB // 10**9:,} GB of memory; at most "
+            f"{MAX_JOBS:,} are generated"
+        )
+    return None
 
 
 def laas_workload(
@@ -54,33 +78,47 @@ def laas_workload(
         A parameter outside these bounds.
     """
     low, high = run_time_range_s
-    if n_jobs < 1 or not mean_nodes >= 1 or not 1 <= low <= high:
+    wrong = job_count_told(n_jobs)
+    if wrong is not None:
+        raise NetcosimError(f"synthetic workload: n_jobs = {wrong}")
+    if not 1 <= mean_nodes <= MAX_MEAN_NODES:
         raise NetcosimError(
-            f"synthetic workload: n_jobs = {n_jobs}, mean_nodes = {mean_nodes}, run times "
-            f"{low} to {high} s; all must be at least 1, and the run times in order"
+            f"synthetic workload: mean_nodes = {mean_nodes}; it must be 1 to {MAX_MEAN_NODES}"
+        )
+    if not 1 <= low <= high <= MAX_TIME_S:
+        raise NetcosimError(
+            f"synthetic workload: run times {low} to {high} s; they must be 1 to "
+            f"{MAX_TIME_S:g} s, and in order"
         )
     if (load is None) != (machine_nodes is None):
         raise NetcosimError("synthetic workload: load and machine_nodes must be given together")
+    if requested_factor is not None and not 1 <= requested_factor[0] <= requested_factor[1] <= (
+        MAX_TIME_S / high
+    ):
+        raise NetcosimError(
+            f"synthetic workload: requested_factor = {requested_factor}; 1 <= low <= high, and "
+            f"requested times up to {MAX_TIME_S:g} s"
+        )
     draw = rng.exponential(1.0, n_jobs) * mean_nodes
     nodes = np.where(draw <= 1, mean_nodes, draw).astype(np.int32)
     run_s = np.floor(rng.uniform(low, high, n_jobs))
     submit_s = np.zeros(n_jobs)
     if load is not None and machine_nodes is not None:
-        if not load > 0 or machine_nodes < 1:
+        if not 0 < load < np.inf or not 1 <= machine_nodes <= np.iinfo(np.int32).max:
             raise NetcosimError(
                 f"synthetic workload: load = {load}, machine_nodes = {machine_nodes}; "
-                "load must be above 0, the machine have 1 node"
+                "load must be above 0, the machine have 1 node to 2147483647"
             )
         gap_s = float(np.mean(nodes * run_s)) / (load * machine_nodes)
+        if not gap_s * n_jobs <= MAX_TIME_S:
+            raise NetcosimError(
+                f"synthetic workload: load = {load}: the jobs would come over {gap_s * n_jobs:g} s;"
+                f" times go up to {MAX_TIME_S:g} s"
+            )
         submit_s = np.cumsum(rng.exponential(gap_s, n_jobs))
     requested_s = run_s.copy()
     if requested_factor is not None:
-        least, most = requested_factor
-        if not 1 <= least <= most:
-            raise NetcosimError(
-                f"synthetic workload: requested_factor = {requested_factor}; 1 <= low <= high"
-            )
-        requested_s = run_s * rng.uniform(least, most, n_jobs)
+        requested_s = run_s * rng.uniform(*requested_factor, n_jobs)
     unknown = np.full(n_jobs, -1, dtype=np.int32)
     return Workload(
         name=f"synth-{mean_nodes:g}",

@@ -11,8 +11,12 @@ import networkx as nx
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.files import read_text
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
 from netsim.topology import Topology, build_topology
+
+MAX_GRAPH_BYTES = 64 * 2**20
+"""Most text of a graph file; an edge has 20 to 100 bytes: a million cables."""
 
 
 @dataclass(frozen=True)
@@ -157,14 +161,15 @@ def graph_file(
     NetcosimError
         A file that cannot be read, and see `graph`.
     """
-    path = Path(file)
+    text = read_text(file, limit_bytes=MAX_GRAPH_BYTES)
+    path = Path(file.removesuffix(".gz"))
     try:
         if path.suffix == ".graphml":
-            network = nx.read_graphml(path)
+            network = nx.parse_graphml(text)
         elif path.suffix == ".gml":
-            network = nx.read_gml(path)
+            network = nx.parse_gml(text)
         else:
-            network = nx.read_edgelist(path)
+            network = nx.parse_edgelist(text.splitlines())
     except Exception as error:
         # The readers raise whatever their parsers raise.
         raise NetcosimError(f"graph file {file}: cannot be read ({error})") from error

@@ -16,13 +16,9 @@ from experiments.config_machine import list_parameters, machine_section, short_n
 from experiments.expand import expand
 from experiments.units import quantity_of
 from netsim.errors import NetcosimError
-from netsim.files import read_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-MAX_CONFIG_BYTES = 2**20
-"""Most text of a config; the longest sweeps have some 10 KB."""
 
 _LIST_KEYS = {
     "workload.statuses",
@@ -84,7 +80,7 @@ def load_sweep(path: str | Path) -> SweepFile:
         groups = _zip_groups(raw.pop("sweep", {}))
         contents = expand(raw, list_keys=_LIST_KEYS | list_parameters(), zip_groups=groups)
         points = tuple(config_from(content, path.parent) for content in contents)
-    return SweepFile(path, read_config_text(path), points)
+    return SweepFile(path, path.read_text(encoding="utf-8"), points)
 
 
 def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
@@ -124,22 +120,17 @@ def read_toml(path: Path) -> dict[str, Any]:
     NetcosimError
         A file that cannot be read, or a syntax error, with its line.
     """
-    text = read_config_text(path)
     try:
-        return tomllib.loads(text)
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
         raise NetcosimError(f"{path}: not valid TOML: {error}") from None
-
-
-def read_config_text(path: Path) -> str:
-    """A config file as its writer sees it, without a byte-order mark.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read.
-    """
-    return read_text(path, limit_bytes=MAX_CONFIG_BYTES)
+    except UnicodeDecodeError as error:
+        raise NetcosimError(
+            f"{path}: not valid TOML: no UTF-8 text at byte {error.start}"
+        ) from None
 
 
 def _in_si(

@@ -18,29 +18,29 @@ from netsim.errors import NetcosimError
 MAX_TEXT_BYTES = 512 * 2**20
 """Most text that is read from one file, unzipped.
 
-A line of a job log has some 80 bytes: room for six million jobs, more than any public log has.
-A file of this size and its lines take below 2 GB of memory.
+A line of a job log has some 80 bytes: room for six million jobs, as many as the longest public
+logs have.
 """
 
 MAX_LINE = 65_536
-"""Most characters of one line of a table; a job line has some 80."""
+"""Most bytes of one line of a table; a job line has some 80."""
+
+MAX_RATIO = 200
+"""Of a gzip file from 64 MiB of text on; job logs have 4 to 15."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 2**20
+_PLAUSIBLE_BYTES = 64 * 2**20
 
 
-def read_text(
-    path: str | Path, *, encoding: str = "utf-8", limit_bytes: int = MAX_TEXT_BYTES
-) -> str:
-    """The text of a file; gzip is recognised by its first bytes, a byte-order mark is left out.
+def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
+    """The text of a file in UTF-8; gzip is recognised by its first bytes.
 
-    Only regular files are read: a pipe or a device may never end.
+    A byte-order mark is left out. Only regular files are read: a pipe or a device may never end.
 
     Parameters
     ----------
     path : str or Path
-    encoding : {"utf-8", "latin-1"}
-        Latin-1 decodes every byte: for old files with names of people in them.
     limit_bytes : int
         Most bytes of text.
 
@@ -51,18 +51,48 @@ def read_text(
         ending in .gz that is not gzip, a broken or truncated gzip file, text in another
         encoding.
     """
-    raw = _content(Path(path), limit_bytes)
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise NetcosimError(f"{path}: not a text file in UTF-8; it begins like UTF-16")
-    if raw.startswith(codecs.BOM_UTF8):
-        del raw[: len(codecs.BOM_UTF8)]
+    raw = read_bytes(path, limit_bytes=limit_bytes)
     try:
-        return raw.decode(encoding)
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise NetcosimError(f"{path}: not a text file (no UTF-8 at byte {error.start})") from None
 
 
-def _content(path: Path, limit_bytes: int) -> bytearray:
+def read_lines(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> Iterator[str]:
+    """The lines of a table one after the other, without their ends; else as `read_text`.
+
+    Text is taken for Latin-1, which decodes every byte: old logs have names of people in them.
+    Only the line at hand is decoded, so a long file takes little more memory than its bytes.
+
+    Raises
+    ------
+    NetcosimError
+        As `read_text`, before the first line; a line of more than `MAX_LINE` bytes, named
+        ``file:line``.
+    """
+    raw = read_bytes(path, limit_bytes=limit_bytes)
+    start, number = 0, 1
+    while start < len(raw):
+        end = raw.find(b"\n", start)
+        if end < 0:
+            end = len(raw)
+        if end - start > MAX_LINE:
+            raise NetcosimError(
+                f"{path}:{number}: a line of {end - start:,} bytes; at most {MAX_LINE:,} are read"
+            )
+        yield raw[start:end].decode("latin-1")
+        start, number = end + 1, number + 1
+
+
+def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytearray:
+    """What is in a text file, unzipped and without a byte-order mark.
+
+    Raises
+    ------
+    NetcosimError
+        As `read_text`, but for the encoding.
+    """
+    path = Path(path)
     if "\0" in str(path):
         raise NetcosimError(f"{str(path)!r}: not a file name")
     try:
@@ -74,59 +104,54 @@ def _content(path: Path, limit_bytes: int) -> bytearray:
                 f"{path}: cannot be read: a pipe or a device; a regular file is needed"
             )
         if found.st_size > limit_bytes:
-            raise _too_long(path, limit_bytes, "")
+            raise _too_long(path, limit_bytes)
         with path.open("rb") as file:
             zipped = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             file.seek(0)
-            if zipped:
-                with gzip.GzipFile(fileobj=file) as unzipped:
-                    return _bounded(unzipped, path, limit_bytes, " once unzipped")
-            if path.suffix == ".gz":
+            if path.suffix == ".gz" and not zipped:
                 raise NetcosimError(f"{path}: not a gzip file")
-            return _bounded(file, path, limit_bytes, "")
+            raw = _unzipped(file, path, limit_bytes) if zipped else _plain(file, path, limit_bytes)
     except EOFError:
         raise NetcosimError(f"{path}: the gzip file is truncated") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise NetcosimError(f"{path}: the gzip file is broken ({error})") from None
     except OSError as error:
         raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _bounded(file: IO[bytes] | gzip.GzipFile, path: Path, limit_bytes: int, when: str) -> bytearray:
-    """All of an open file, read piece by piece so that an endless one is noticed in time."""
-    raw = bytearray()
-    while chunk := file.read(_CHUNK):
-        if len(raw) + len(chunk) > limit_bytes:
-            raise _too_long(path, limit_bytes, when)
-        raw += chunk
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise NetcosimError(f"{path}: not a text file in UTF-8; it begins like UTF-16")
+    if raw.startswith(codecs.BOM_UTF8):
+        del raw[: len(codecs.BOM_UTF8)]
     return raw
 
 
-def _too_long(path: Path, limit_bytes: int, when: str) -> NetcosimError:
-    most = f"{limit_bytes / 2**20:g} MiB" if limit_bytes >= 2**20 else f"{limit_bytes / 1024:g} KiB"
-    return NetcosimError(f"{path}: more than {most}{when}; at most that much is read")
+def _plain(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
+    """All of a file, piece by piece: some system files say that they have no size."""
+    raw = bytearray()
+    while chunk := file.read(_CHUNK):
+        raw += chunk
+        if len(raw) > limit_bytes:
+            raise _too_long(path, limit_bytes)
+    return raw
 
 
-def lines_of(text: str, path: str | Path) -> Iterator[str]:
-    """The lines of a text, one after the other, without their ends; the text is not copied.
+def _unzipped(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
+    """All of a gzip file, piece by piece: a few MB can unzip to gigabytes."""
+    raw = bytearray()
+    with gzip.GzipFile(fileobj=file) as unzipped:
+        while chunk := unzipped.read(_CHUNK):
+            raw += chunk
+            if len(raw) > limit_bytes:
+                raise _too_long(path, limit_bytes, " once unzipped")
+            if len(raw) > _PLAUSIBLE_BYTES and len(raw) > MAX_RATIO * file.tell():
+                raise NetcosimError(
+                    f"{path}: unzips to more than {MAX_RATIO} times its size; no log or table does"
+                )
+    return raw
 
-    Raises
-    ------
-    NetcosimError
-        A line of more than `MAX_LINE` characters, named ``file:line``.
-    """
-    start, number = 0, 1
-    while start < len(text):
-        end = text.find("\n", start)
-        if end < 0:
-            end = len(text)
-        if end - start > MAX_LINE:
-            raise NetcosimError(
-                f"{path}:{number}: a line of {end - start:,} characters; at most {MAX_LINE:,} "
-                "are read"
-            )
-        yield text[start:end]
-        start, number = end + 1, number + 1
+
+def _too_long(path: Path, limit_bytes: int, when: str = "") -> NetcosimError:
+    most = f"{limit_bytes // 2**20} MiB" if limit_bytes >= 2**20 else f"{limit_bytes} bytes"
+    return NetcosimError(f"{path}: more than {most}{when}; no longer file is read")
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from log_lines import line, written
 
 from netsim.errors import NetcosimError
 from workloads.csv_jobs import read_csv
@@ -16,24 +17,6 @@ from workloads.job import Workload
 from workloads.registry import LOGS, describe, read_known_log
 from workloads.swf import read_swf, read_swf_header, write_swf
 from workloads.swf_parse import parse_header, parse_rows, parse_rows_slowly
-
-
-def line(**fields: object) -> str:
-    """A job line; f1 ... f18 replace the defaults."""
-    values: list[object] = [1, 0, 5, 100, 8, -1, -1, 8, 200, -1, 1, 3, 4, -1, -1, -1, -1, -1]
-    for key, value in fields.items():
-        values[int(key[1:]) - 1] = value
-    return " ".join(map(str, values))
-
-
-def written(folder: Path, *lines: str, name: str = "log.swf") -> Path:
-    path = folder / name
-    text = "\n".join(lines) + "\n"
-    if name.endswith(".gz"):
-        path.write_bytes(gzip.compress(text.encode()))
-    else:
-        path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize("name", ["log.swf", "log.swf.gz"])
@@ -148,12 +131,10 @@ def test_bad_options(tmp_path: Path) -> None:
 
 
 def test_header() -> None:
-    header = parse_header(
-        "; Computer: A: B\n;MaxNodes: 10 (of 12)\n\n;  UnixStartTime: 5\n; MaxProcs: many\n"
-        + line()
-        + "\n; MaxProcs: 3\n",
-        "log.swf",
-    )
+    lines = ["; Computer: A: B", ";MaxNodes: 10 (of 12)", "", ";  UnixStartTime: 5"]
+    lines += ["; MaxProcs: many", line(), "; MaxProcs: 3"]
+    header, again = parse_header(lines)
+    assert list(again) == lines
     assert header.computer == "A: B"
     assert (header.max_nodes, header.max_procs, header.unix_start_time) == (10, None, 5)
     assert len(header.lines) == 4
@@ -176,8 +157,9 @@ def test_fast_and_slow_parsers_agree(data: st.DataObject) -> None:
         gap = data.draw(st.sampled_from([" ", "  ", "\t"]))
         out.append(data.draw(st.sampled_from(["", " "])) + gap.join(map(repr, values)))
         out.append(data.draw(st.sampled_from(["", "; 1 2", "  ; x", "  "])))
-    text = data.draw(st.sampled_from(["\n", "\r\n"])).join(out)
-    assert np.array_equal(parse_rows(text, "x"), parse_rows_slowly(text, "x"))
+    end = data.draw(st.sampled_from(["", "\r"]))
+    lines = [text + end for text in out]
+    assert np.array_equal(parse_rows(lines, "x"), parse_rows_slowly(lines, "x"))
 
 
 TIMES = st.one_of(st.integers(0, 10**7).map(float), st.floats(0, 1e9, allow_subnormal=False))

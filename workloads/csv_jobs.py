@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.files import lines_of, read_text
+from netsim.files import read_lines
 from workloads.job import Workload
 from workloads.swf_parse import MAX_TIME_S, number_of, short
 
@@ -37,7 +37,7 @@ def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
         wrong number of fields, text in a number, nodes or a run time not above 0, or
         an arrival below 0, a time above `workloads.swf_parse.MAX_TIME_S`.
     """
-    rows = _cells(read_text(path, encoding="latin-1"), path)
+    rows = _cells(path)
     header = [cell.strip() for cell in next(rows, (1, []))[1]]
     missing = [c for c in NEEDED if c not in header]
     strange = [c for c in header if c not in NEEDED + OPTIONAL]
@@ -107,9 +107,9 @@ def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
     )
 
 
-def _cells(text: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
+def _cells(path: str | Path) -> Iterator[tuple[int, list[str]]]:
     """The table's lines as cells, each with its line number."""
-    reader = csv.reader(lines_of(text, path))
+    reader = csv.reader(read_lines(path))
     while True:
         try:
             cells = next(reader, None)

@@ -9,13 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
-from netsim.files import read_text, write_text
+from netsim.files import read_lines, write_text
 from workloads.job import Workload
 from workloads.node_size import node_size, size_doubts
 from workloads.swf_parse import SwfHeader, parse_header, parse_rows
-
-ENCODING = "latin-1"
-"""Headers of old logs have names in Latin-1, which decodes every byte."""
 
 NODE_FIELDS = {"allocated": 5, "requested": 8}
 """Which field gives a job's size, by name; the other one does where it is missing."""
@@ -31,7 +28,7 @@ def read_swf_header(path: str | Path) -> SwfHeader:
     NetcosimError
         A file that cannot be read.
     """
-    return parse_header(read_text(path, encoding=ENCODING), path)
+    return parse_header(read_lines(path))[0]
 
 
 def read_swf(
@@ -81,11 +78,9 @@ def read_swf(
     """
     if node_field not in NODE_FIELDS:
         raise unknown_name("node field", node_field, NODE_FIELDS)
-    text = read_text(path, encoding=ENCODING)
-    header = parse_header(text, path)
+    header, lines = parse_header(read_lines(path))
     size = node_size(header, given=processors_per_node, known=known_processors_per_node)
-    rows = parse_rows(text, path)
-    del text
+    rows = parse_rows(lines, path)
     submit_s, run_s = rows[:, 1], rows[:, 3]
     procs, from_other = _sizes(rows, node_field)
     nodes = np.ceil(procs / size.processors)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.files import lines_of
 
 FIELDS = (
     "job number",
@@ -74,23 +73,22 @@ class SwfHeader:
     lines: tuple[str, ...]
 
 
-def parse_header(text: str, path: str | Path) -> SwfHeader:
-    """The header of a log's text. A number that is none, or 0, counts as not given.
+def parse_header(lines: Iterable[str]) -> tuple[SwfHeader, Iterator[str]]:
+    """The header of a log, read from its lines up to the first job; and all the lines again.
 
-    Raises
-    ------
-    NetcosimError
-        A line of ``path`` that is too long.
+    A number that is none, or 0, counts as not given.
     """
-    lines = []
-    for line in lines_of(text, path):
+    rest = iter(lines)
+    taken, comments = [], []
+    for line in rest:
+        taken.append(line)
         stripped = line.strip()
         if stripped and not stripped.startswith(";"):
             break
         if stripped:
-            lines.append(stripped[1:].strip())
+            comments.append(stripped[1:].strip())
     found: dict[str, str] = {}
-    for line in lines:
+    for line in comments:
         key, colon, value = line.partition(":")
         if colon:
             found.setdefault(key.strip().lower(), value.strip())
@@ -100,13 +98,14 @@ def parse_header(text: str, path: str | Path) -> SwfHeader:
         digits = match.group().replace(",", "") if match else ""
         return int(digits) or None if 0 < len(digits) <= _HEADER_DIGITS else None
 
-    return SwfHeader(
+    header = SwfHeader(
         computer=found.get("computer"),
         max_nodes=number("maxnodes"),
         max_procs=number("maxprocs"),
         unix_start_time=number("unixstarttime"),
-        lines=tuple(lines),
+        lines=tuple(comments),
     )
+    return header, chain(taken, rest)
 
 
 def number_of(word: str) -> float | None:
@@ -120,22 +119,28 @@ def short(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def parse_rows_slowly(text: str, path: str | Path) -> NDArray[np.float64]:
+def parse_rows_slowly(
+    lines: Iterable[str], path: str | Path, *, first: int = 1
+) -> NDArray[np.float64]:
     """(n, 18) float64, line by line: the definition, and the one that finds the mistake.
+
+    Parameters
+    ----------
+    lines : iterable of str
+    path : str or Path
+        For errors.
+    first : int
+        Number of the first line.
 
     Raises
     ------
     NetcosimError
         ``file:line`` and what is wrong there: the number of fields, text where a number
         is needed, a fraction where a whole number is needed, a number out of bounds
-        (`MAX_TIME_S`, `MAX_WHOLE`), a line that is too long.
+        (`MAX_TIME_S`, `MAX_WHOLE`).
     """
-    return _rows_slowly(enumerate(lines_of(text, path), start=1), path)
-
-
-def _rows_slowly(lines: Iterable[tuple[int, str]], path: str | Path) -> NDArray[np.float64]:
     rows = []
-    for line_number, line in lines:
+    for line_number, line in enumerate(lines, start=first):
         words = line.partition(";")[0].split()
         if not words:
             continue
@@ -169,7 +174,7 @@ def _needed(field: int, value: float | None) -> str | None:
     return None if np.isfinite(value) else "a finite number is needed"
 
 
-def parse_rows(text: str, path: str | Path) -> NDArray[np.float64]:
+def parse_rows(lines: Iterable[str], path: str | Path) -> NDArray[np.float64]:
     """(n, 18) float64: the same as `parse_rows_slowly`, fast.
 
     Raises
@@ -177,12 +182,12 @@ def parse_rows(text: str, path: str | Path) -> NDArray[np.float64]:
     NetcosimError
         As `parse_rows_slowly`.
     """
-    lines = lines_of(text, path)
+    rest = iter(lines)
     blocks, first = [], 1
     # A block at a time: a mistake makes one block slow, not the whole log.
-    while block := list(islice(lines, _BLOCK_LINES)):
+    while block := list(islice(rest, _BLOCK_LINES)):
         rows = _rows_fast(block)
-        blocks.append(_rows_slowly(enumerate(block, first), path) if rows is None else rows)
+        blocks.append(parse_rows_slowly(block, path, first=first) if rows is None else rows)
         first += len(block)
     return np.concatenate(blocks) if blocks else np.empty((0, len(FIELDS)))
 

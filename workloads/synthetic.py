@@ -26,10 +26,15 @@ def job_count_told(n_jobs: int) -> str | None:
         return f"{n_jobs}; it must be at least 1"
     if n_jobs > MAX_JOBS:
         return (
-            f"{n_jobs} jobs would take {n_jobs * _BYTES_A_JOB // 10**9:,} GB of memory; at most "
-            f"{MAX_JOBS:,} are generated"
+            f"{_told(n_jobs)} jobs would take {_told(n_jobs * _BYTES_A_JOB // 10**9)} GB of "
+            f"memory; at most {MAX_JOBS:,} are generated"
         )
     return None
+
+
+def _told(number: int) -> str:
+    """A whole number as a user can read it."""
+    return f"{number:,}" if number < 10**15 else f"about 10^{int(number.bit_length() * 0.30103)}"
 
 
 def laas_workload(
@@ -106,7 +111,7 @@ def laas_workload(
     if load is not None and machine_nodes is not None:
         if not 0 < load < np.inf or not 1 <= machine_nodes <= np.iinfo(np.int32).max:
             raise NetcosimError(
-                f"synthetic workload: load = {load}, machine_nodes = {machine_nodes}; "
+                f"synthetic workload: load = {load}, machine_nodes = {_told(machine_nodes)}; "
                 "load must be above 0, the machine have 1 node to 2147483647"
             )
         gap_s = float(np.mean(nodes * run_s)) / (load * machine_nodes)

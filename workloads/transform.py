@@ -78,7 +78,8 @@ def scale_sizes(workload: Workload, factor: float) -> Workload:
     if not (np.isfinite(factor) and factor > 0):
         raise NetcosimError(f"size_factor = {factor}; it must be above 0")
     # 10 * 0.1 is a little above 1 in floating point: whole results must not be rounded up.
-    scaled = np.ceil(np.round(workload.n_nodes * factor, 9))
+    with np.errstate(over="ignore"):
+        scaled = np.ceil(np.round(workload.n_nodes * factor, 9))
     if len(scaled) and scaled.max() > np.iinfo(np.int32).max:
         raise NetcosimError(f"size_factor = {factor:g}: a job has {scaled.max():g} nodes")
     return replace(workload, n_nodes=np.maximum(scaled, 1).astype(np.int32))

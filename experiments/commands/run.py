@@ -22,12 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run and report."""
     from experiments.announce import announce_compilation
-    from experiments.config_load import load_config, read_config_text
+    from experiments.config_load import load_config
     from experiments.run_output import run_and_report
 
     announce_compilation()
     path = Path(args.config)
     config = load_config(path)
     out = Path(args.out or f"netcosim-{path.stem}")
-    run_and_report(config, read_config_text(path), out, title=config.run.name or path.stem)
+    run_and_report(
+        config, path.read_text(encoding="utf-8"), out, title=config.run.name or path.stem
+    )
     return 0

@@ -11,12 +11,8 @@ import networkx as nx
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.files import read_text
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int
 from netsim.topology import Topology, build_topology
-
-MAX_GRAPH_BYTES = 64 * 2**20
-"""Most text of a graph file; an edge has 20 to 100 bytes: a million cables."""
 
 
 @dataclass(frozen=True)
@@ -161,15 +157,14 @@ def graph_file(
     NetcosimError
         A file that cannot be read, and see `graph`.
     """
-    text = read_text(file, limit_bytes=MAX_GRAPH_BYTES)
-    path = Path(file.removesuffix(".gz"))
+    path = Path(file)
     try:
         if path.suffix == ".graphml":
-            network = nx.parse_graphml(text)
+            network = nx.read_graphml(path)
         elif path.suffix == ".gml":
-            network = nx.parse_gml(text)
+            network = nx.read_gml(path)
         else:
-            network = nx.parse_edgelist(text.splitlines())
+            network = nx.read_edgelist(path)
     except Exception as error:
         # The readers raise whatever their parsers raise.
         raise NetcosimError(f"graph file {file}: cannot be read ({error})") from error

@@ -249,7 +249,7 @@ def test_generated_jobs_that_cannot_be(choices: dict[str, object], told: str) ->
 
 def test_the_key_or_the_option_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     section = {"synthetic": {"n_jobs": 10**12}}
-    with pytest.raises(NetcosimError, match=r"synthetic.n_jobs: 1,000,000,000,000 .*100,000 GB"):
+    with pytest.raises(NetcosimError, match=r"synthetic\.n_jobs: .* take 100,000 GB"):
         validated_workload(section)
     with pytest.raises(NetcosimError, match=r"key workload.synthetic.n_jobs: .*100,000 GB"):
         config_from(
@@ -298,8 +298,8 @@ def test_a_log_of_which_nothing_is_left_says_why(tmp_path: Path) -> None:
     jobs = read(2000)
     torus = MachineSection(family="torus", parameters={"dims": [4]}, routing="dimension-order")
     machine = build_machine(torus).topology
-    with pytest.raises(NetcosimError, match=r"all 1,000 jobs are left out \(never fits under sl"):
-        build_policy(machine, "similar-length", np.random.default_rng(0), jobs, drop=True)
+    with pytest.raises(NetcosimError, match=r"all 1,000 jobs are left out \(never fits under f"):
+        build_policy(machine, "first-fit-cuboid", np.random.default_rng(0), jobs, drop=True)
 
 
 @pytest.mark.parametrize("name", ["fifo", "bomb.swf.gz"])

@@ -93,18 +93,8 @@ def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytear
         As `read_text`, but for the encoding.
     """
     path = Path(path)
-    if "\0" in str(path):
-        raise NetcosimError(f"{str(path)!r}: not a file name")
+    check_file(path, limit_bytes=limit_bytes)
     try:
-        found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
-            raise NetcosimError(f"{path}: cannot be read: a folder; a file is needed")
-        if not stat.S_ISREG(found.st_mode):
-            raise NetcosimError(
-                f"{path}: cannot be read: a pipe or a device; a regular file is needed"
-            )
-        if found.st_size > limit_bytes:
-            raise _too_long(path, limit_bytes)
         with path.open("rb") as file:
             zipped = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             file.seek(0)
@@ -122,6 +112,29 @@ def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytear
     if raw.startswith(codecs.BOM_UTF8):
         del raw[: len(codecs.BOM_UTF8)]
     return raw
+
+
+def check_file(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> None:
+    """See that a path is a regular file, and not too long, without opening it.
+
+    Raises
+    ------
+    NetcosimError
+        A file that is missing, a folder, a pipe or device, or longer than the limit.
+    """
+    path = Path(path)
+    if "\0" in str(path):
+        raise NetcosimError(f"{str(path)!r}: not a file name")
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise NetcosimError(f"{path}: cannot be read: a folder; a file is needed")
+    if not stat.S_ISREG(found.st_mode):
+        raise NetcosimError(f"{path}: cannot be read: a pipe or a device; a regular file is needed")
+    if found.st_size > limit_bytes:
+        raise _too_long(path, limit_bytes)
 
 
 def _plain(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:

@@ -120,7 +120,7 @@ def test_a_log_that_changes_under_a_run_stops_it(tmp_path: Path) -> None:
     with pytest.raises(NetcosimError, match=r"jobs\.swf: the file has changed"):
         run_cosim(again)
     (folder / "jobs.swf").unlink()
-    with pytest.raises(NetcosimError, match=r"jobs\.swf: no such file"):
+    with pytest.raises(NetcosimError, match=r"jobs\.swf: cannot be read: No such file"):
         run_cosim(again)
 
 
@@ -144,12 +144,12 @@ def test_a_config_may_pin_a_file(tmp_path: Path) -> None:
 def test_missing_files_and_folders_are_one_line(tmp_path: Path) -> None:
     folder = folder_with(tmp_path / "a")
     (folder / "speedups.csv").unlink()
-    with pytest.raises(NetcosimError, match=r"c\.toml: key queue\.measured\.table: .*no such file"):
+    with pytest.raises(NetcosimError, match=r"c\.toml: key queue\.measured\.table: .*No such file"):
         load_sweep(folder / "c.toml")
     (folder / "speedups.csv").mkdir()
-    with pytest.raises(NetcosimError, match="not a file"):
+    with pytest.raises(NetcosimError, match="cannot be read: a"):
         load_sweep(folder / "c.toml")
-    with pytest.raises(NetcosimError, match="not a file"):
+    with pytest.raises(NetcosimError, match="cannot be read: a"):
         input_file("/dev/zero")
 
 

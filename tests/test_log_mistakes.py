@@ -18,6 +18,7 @@ from experiments.build import build_machine, build_policy, build_workload
 from experiments.cli import main
 from experiments.config import MachineSection
 from experiments.config_load import config_from, validated_workload
+from experiments.inputs import file_digest
 from netsim.errors import NetcosimError
 from netsim.files import MAX_LINE, MAX_TEXT_BYTES, read_bytes, read_lines, read_text
 from patterns.goal import read_goal
@@ -67,11 +68,12 @@ def test_the_limit_holds_for_what_is_unzipped_and_for_what_is_not(tmp_path: Path
     sparse = tmp_path / "vast.swf"
     with sparse.open("wb") as file:
         file.truncate(MAX_TEXT_BYTES + 1)
-    with pytest.raises(NetcosimError, match=r"vast.swf: more than 512 MiB"):
-        read_swf(sparse)
+    for reader in (read_swf, file_digest):
+        with pytest.raises(NetcosimError, match=r"vast.swf: more than 512 MiB"):
+            reader(sparse)
 
 
-READERS = [read_swf, read_swf_header, read_csv, read_text, read_goal]
+READERS = [file_digest, read_swf, read_swf_header, read_csv, read_text, read_goal]
 
 
 @pytest.mark.parametrize("reader", READERS)

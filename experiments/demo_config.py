@@ -9,15 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from experiments.build import build_workload
-from experiments.config_load import validated_workload
 from netsim.errors import NetcosimError
-from workloads.csv_jobs import is_csv
+from workloads.csv_jobs import is_csv, read_csv
 from workloads.job import Workload
-from workloads.registry import LOGS
-from workloads.swf import read_swf_header
+from workloads.registry import LOGS, read_known_log
+from workloads.swf import read_swf, read_swf_header
 
 LARGE_JOB = 512
 """From this many nodes on a full all-to-all is no longer what applications do."""
@@ -61,9 +57,14 @@ def read_demo_log(path: Path, processors_per_node: int | None = None) -> DemoLog
         A log that cannot be read, a machine that is too large to build.
     """
     known = None if is_csv(path) else known_name(path)
-    given = {"log": str(path), "known_log": known, "processors_per_node": processors_per_node}
-    section = validated_workload({k: v for k, v in given.items() if v is not None})
-    jobs = build_workload(section, np.iinfo(np.int32).max, np.random.default_rng(0))
+    if is_csv(path) and processors_per_node is not None:
+        raise NetcosimError(f"{path}: a table counts nodes; --processors-per-node is for SWF alone")
+    if is_csv(path):
+        jobs = read_csv(path)
+    elif known is not None:
+        jobs = read_known_log(known, path, processors_per_node=processors_per_node)
+    else:
+        jobs = read_swf(path, processors_per_node=processors_per_node)
     largest = int(jobs.n_nodes.max())
     nodes, nodes_from = largest, "as many as the largest job wants"
     header_nodes = None if is_csv(path) else read_swf_header(path).max_nodes

@@ -224,6 +224,13 @@ def test_the_demo_says_what_it_takes(
     assert "give --log too" in capsys.readouterr().err
     assert main(["demo", "--first", "0", "--out", str(out)]) == 2
     assert "--first 0; it must be at least 1" in capsys.readouterr().err
+    table = tmp_path / "jobs.csv"
+    table.write_text("job,nodes,arrival_s,run_s\n1,40,0,9\n")
+    assert main([*arguments[:1], "--log", str(table), "--out", str(out)]) == 2
+    told = capsys.readouterr().out
+    assert "jobs.csv: 40 nodes, as many as the largest job wants\n" in told
+    assert main([*arguments[:1], "--log", str(table), *arguments[-2:]]) == 2
+    assert "--processors-per-node is for SWF alone" in capsys.readouterr().err
     path = written(tmp_path, "; MaxNodes: 99999999999", line(), name="vast.swf")
     assert main(["demo", "--log", str(path), "--out", str(out)]) == 2
     assert "99,999,999,999 nodes (MaxNodes of the log's header)" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from alloc.policy import Policy
 from alloc.registry import make_policy
 from experiments.config import MachineSection, WorkloadSection
 from experiments.inputs import checked_path, is_input
+from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
@@ -19,7 +20,7 @@ from netsim.topology import Topology
 from queuesim.measured import CommunicationMix, PatternShare
 from queuesim.queue import fitting
 from workloads import transform
-from workloads.csv_jobs import read_csv
+from workloads.csv_jobs import is_csv, read_csv
 from workloads.job import Workload
 from workloads.registry import known_log
 from workloads.swf import read_swf
@@ -84,7 +85,8 @@ def build_workload(
     jobs = _source(section, machine_nodes, rng)
     if section.start_s is not None or section.end_s is not None:
         end_s = np.inf if section.end_s is None else section.end_s
-        jobs = transform.from_zero(transform.time_window(jobs, section.start_s or 0.0, end_s))
+        inside = transform.time_window(jobs, section.start_s or 0.0, end_s)
+        jobs = transform.from_zero(transform.refuse_empty(inside, jobs))
     if section.first_jobs is not None:
         jobs = transform.head(jobs, section.first_jobs)
     if section.arrival_factor != 1:
@@ -94,33 +96,52 @@ def build_workload(
     if section.all_at_zero:
         jobs = transform.all_at_zero(jobs)
     if section.larger_jobs == "drop":
-        return transform.drop_larger(jobs, machine_nodes)
+        return transform.refuse_empty(transform.drop_larger(jobs, machine_nodes), jobs)
     return transform.refuse_larger(jobs, machine_nodes)
 
 
+_SWF_KEYS = ("known_log", "processors_per_node", "node_field", "statuses")
+"""Keys that mean something for SWF alone."""
+
+
 def _source(section: WorkloadSection, machine_nodes: int, rng: np.random.Generator) -> Workload:
-    if section.synthetic is not None:
-        given = section.synthetic
-        return laas_workload(
-            given.n_jobs,
-            given.mean_nodes,
-            rng,
-            run_time_range_s=given.run_time_range_s,
-            load=given.load,
-            machine_nodes=None if given.load is None else machine_nodes,
-            requested_factor=given.requested_factor,
-        )
-    assert section.log is not None
-    log = checked_path(section.log.model_dump())
-    if log.lower().endswith((".csv", ".csv.gz")):
-        return read_csv(log)
+    """The jobs of the log, or generated ones, without those that the section leaves out."""
+    log = None if section.log is None else checked_path(section.log.model_dump())
+    if log is not None and not is_csv(log):
+        return _swf(log, section)
+    for key in _SWF_KEYS:
+        if getattr(section, key) != WorkloadSection.model_fields[key].default:
+            raise NetcosimError(f"key workload.{key}: for logs in SWF alone; other jobs have nodes")
+    jobs = all_jobs = _generated(section, machine_nodes, rng) if log is None else read_csv(log)
+    if section.max_nodes is not None:
+        jobs = transform.drop_larger(jobs, section.max_nodes)
+    if section.min_run_time_s is not None:
+        jobs = transform.drop_shorter(jobs, section.min_run_time_s)
+    return transform.refuse_empty(jobs, all_jobs)
+
+
+def _generated(section: WorkloadSection, machine_nodes: int, rng: np.random.Generator) -> Workload:
+    given = section.synthetic
+    assert given is not None
+    return laas_workload(
+        given.n_jobs,
+        given.mean_nodes,
+        rng,
+        run_time_range_s=given.run_time_range_s,
+        load=given.load,
+        machine_nodes=None if given.load is None else machine_nodes,
+        requested_factor=given.requested_factor,
+    )
+
+
+def _swf(log: str, section: WorkloadSection) -> Workload:
     known = None if section.known_log is None else known_log(section.known_log)
-    processors = known.processors_per_node if known is not None else 1
     statuses = known.statuses if known is not None else None
     most = known.max_nodes if known is not None else None
     return read_swf(
         log,
-        processors_per_node=section.processors_per_node or processors,
+        processors_per_node=section.processors_per_node,
+        known_processors_per_node=None if known is None else known.processors_per_node,
         node_field=section.node_field,
         statuses=section.statuses if section.statuses is not None else statuses,
         max_nodes=section.max_nodes if section.max_nodes is not None else most,
@@ -136,11 +157,11 @@ def build_policy(
     Raises
     ------
     NetcosimError
-        An unknown policy. Without ``drop`` a job that never fits is left for the queue,
-        which refuses it.
+        An unknown policy; no job that it can place. Without ``drop`` a job that never fits is
+        left for the queue, which refuses it.
     """
     policy = make_policy(topology, name, rng)
-    return policy, fitting(jobs, policy) if drop else jobs
+    return policy, transform.refuse_empty(fitting(jobs, policy), jobs) if drop else jobs
 
 
 def communication_mix(section: CommunicationSection) -> CommunicationMix:

@@ -93,13 +93,24 @@ class SyntheticSection(Section):
     load: Positive | None = None
     requested_factor: tuple[Number, Number] | None = None
 
+    @field_validator("n_jobs")
+    @classmethod
+    def _few_enough(cls, n_jobs: int) -> int:
+        from workloads.synthetic import job_count_told
+
+        wrong = job_count_told(n_jobs)
+        if wrong is not None:
+            raise NetcosimError(wrong)
+        return n_jobs
+
 
 class WorkloadSection(Section):
     """``[workload]``: a log file or a generator, and what is done to the jobs, in this order.
 
     ``log`` is a file (SWF, or CSV by its ending); ``known_log`` says how to read it (`netcosim
-    list logs`). ``larger_jobs``: jobs that the machine can never hold are an error, or dropped
-    and counted.
+    list logs`). ``processors_per_node``: as the known log has it, else as the log's header says,
+    if left out (`workloads.node_size`). ``larger_jobs``: jobs that the machine can never hold are
+    an error, or dropped and counted.
     """
 
     log: Input | None = None

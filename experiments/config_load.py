@@ -20,7 +20,7 @@ from experiments.points import flatten
 from experiments.reference import reference_of
 from experiments.units import quantity_of
 from netsim.errors import NetcosimError
-from netsim.limits import read_limited
+from netsim.files import read_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -67,7 +67,7 @@ def load_config(path: str | Path) -> Config:
 def load_config_text(path: str | Path) -> tuple[Config, str]:
     """As `load_config`, with the file's text: it is read once, a pipe has no second time."""
     path = Path(path)
-    text = read_text(path)
+    text = _text(path)
     raw = parse_toml(text, path)
     if "sweep" in raw:
         raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
@@ -86,7 +86,7 @@ def load_sweep(path: str | Path) -> SweepFile:
         As `load_config`; a mistake in any of the points counts.
     """
     path = Path(path)
-    text = read_text(path)
+    text = _text(path)
     raw = parse_toml(text, path)
     with _NamedFile(path):
         points = points_of(raw, path.parent)
@@ -188,21 +188,8 @@ MAX_DOTS = 200
 """In one dotted key, whose reading costs the square of them."""
 
 
-def read_text(path: Path) -> str:
-    """The text of a config; a byte-order mark at its start is dropped.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, is far too large, or is no UTF-8.
-    """
-    data = read_limited(path, MAX_FILE_BYTES)
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise NetcosimError(
-            f"{path}: not valid TOML: no UTF-8 text at byte {error.start}"
-        ) from None
+def _text(path: Path) -> str:
+    return read_text(path, limit_bytes=MAX_FILE_BYTES).replace("\r\n", "\n")
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:

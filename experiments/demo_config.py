@@ -4,48 +4,110 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from workloads.registry import LOGS
+from netsim.errors import NetcosimError
+from workloads.csv_jobs import is_csv, read_csv
+from workloads.job import Workload
+from workloads.registry import LOGS, read_known_log
 from workloads.swf import read_swf, read_swf_header
 
 LARGE_JOB = 512
 """From this many nodes on a full all-to-all is no longer what applications do."""
 
+MAX_NODES = 1_000_000
+"""Nodes of the largest machine that is built for a log; the largest machines have 160,000."""
+
+
+@dataclass(frozen=True, eq=False)
+class DemoLog:
+    """A job log and the machine that it is of.
+
+    Attributes
+    ----------
+    path : Path
+    jobs : Workload
+    known : str or None
+        Which known log it is by its name.
+    processors_per_node : int or None
+        As the user gave it.
+    nodes : int
+        The machine's; never fewer than the largest job wants.
+    nodes_from : str
+        Where that number is from.
+    """
+
+    path: Path
+    jobs: Workload
+    known: str | None
+    processors_per_node: int | None
+    nodes: int
+    nodes_from: str
+
+
+def read_demo_log(path: Path, processors_per_node: int | None = None) -> DemoLog:
+    """Read a log, in SWF or as a table, and find its machine's size.
+
+    Raises
+    ------
+    NetcosimError
+        A log that cannot be read, a machine that is too large to build.
+    """
+    known = None if is_csv(path) else known_name(path)
+    if is_csv(path) and processors_per_node is not None:
+        raise NetcosimError(f"{path}: a table counts nodes; --processors-per-node is for SWF alone")
+    if is_csv(path):
+        jobs = read_csv(path)
+    elif known is not None:
+        jobs = read_known_log(known, path, processors_per_node=processors_per_node)
+    else:
+        jobs = read_swf(path, processors_per_node=processors_per_node)
+    largest = int(jobs.n_nodes.max())
+    nodes, nodes_from = largest, "as many as the largest job wants"
+    header_nodes = None if is_csv(path) else read_swf_header(path).max_nodes
+    if header_nodes is not None and header_nodes >= largest:
+        nodes, nodes_from = header_nodes, "MaxNodes of the log's header"
+    elif header_nodes is not None:
+        nodes_from += f"; MaxNodes of the log's header is {header_nodes}"
+    elif known is not None and LOGS[known].machine_nodes >= largest:
+        nodes, nodes_from = LOGS[known].machine_nodes, f"as the known log {known} has"
+    if nodes > MAX_NODES:
+        raise NetcosimError(
+            f"{path}: a machine of {nodes:,} nodes ({nodes_from}); the demo builds up to "
+            f"{MAX_NODES:,}"
+        )
+    return DemoLog(path, jobs, known, processors_per_node, nodes, nodes_from)
+
 
 def demo_config_text(
-    log: Path | None, first: int | None, policies: Sequence[str], seed: int
+    log: DemoLog | None, first: int | None, policies: Sequence[str], seed: int
 ) -> str:
     """The config as TOML text.
 
     Parameters
     ----------
-    log : path or None
-        A job log in SWF; None for generated jobs.
+    log : DemoLog or None
+        None for generated jobs.
     first : int or None
         Use the first so many jobs only.
     policies : sequence of str
     seed : int
-
-    Raises
-    ------
-    NetcosimError
-        A log that cannot be read.
     """
     if log is None:
         machine = MACHINE_GENERATED
         workload = GENERATED.replace("n_jobs = 600", f"n_jobs = {600 if first is None else first}")
         largest = 64
     else:
-        known = known_name(log)
-        processors = LOGS[known].processors_per_node if known else 1
-        jobs = read_swf(log, processors_per_node=processors)
-        largest = int(jobs.n_nodes.max())
-        nodes = max(largest, machine_nodes(log, processors))
-        machine = 'preset = "theta"' if known == "theta" else dragonfly_for(nodes)
-        workload = f"log = {json.dumps(str(log.resolve()))}\n"
-        workload += f'known_log = "{known}"\n' if known else ""
+        largest = int(log.jobs.n_nodes.max())
+        machine = f"# {log.nodes} nodes: {log.nodes_from}.\n"
+        machine += 'preset = "theta"' if log.known == "theta" else dragonfly_for(log.nodes)
+        workload = f"log = {json.dumps(str(log.path.resolve()))}\n"
+        workload += f'known_log = "{log.known}"\n' if log.known else ""
+        if log.processors_per_node is not None:
+            workload += f"processors_per_node = {log.processors_per_node}\n"
         workload += f"first_jobs = {first}\n" if first is not None else ""
         workload += 'larger_jobs = "drop"'
     large = largest > LARGE_JOB
@@ -62,20 +124,18 @@ def demo_config_text(
 
 
 def known_name(log: Path) -> str | None:
-    """Which known log a file is, by its name; None if it is not one."""
+    """Which known log a file is, by a word of its name; None if it is not one.
+
+    ``cab`` is a word of ``cab-2014.swf``, not of ``vocabulary.swf``.
+    """
     name = log.name.lower()
     for known, entry in LOGS.items():
-        if known in name or (entry.file_name and entry.file_name.lower().split(".")[0] in name):
+        words = [known]
+        if entry.file_name:
+            words.append(entry.file_name.lower().removesuffix(".gz").removesuffix(".swf"))
+        if any(re.search(rf"(?<![a-z0-9]){re.escape(w)}(?![a-z0-9])", name) for w in words):
             return known
     return None
-
-
-def machine_nodes(log: Path, processors_per_node: int) -> int:
-    """Nodes of the log's machine by its header; 1 if it does not say."""
-    header = read_swf_header(log)
-    if header.max_nodes:
-        return header.max_nodes
-    return max(1, (header.max_procs or 1) // processors_per_node)
 
 
 def dragonfly_for(nodes: int) -> str:

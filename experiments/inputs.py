@@ -9,11 +9,11 @@ point, and the same file in another folder makes the same one. Whoever reads the
 from __future__ import annotations
 
 import hashlib
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from netsim.errors import NetcosimError
+from netsim.files import check_file
 
 _KEYS = {"file", "sha256"}
 
@@ -24,19 +24,16 @@ def file_digest(path: str | Path) -> str:
     Raises
     ------
     NetcosimError
-        A file that is missing, cannot be read, or is none (a folder, a device, a pipe).
+        A file that is missing, cannot be read, is none (a folder, a device, a pipe), or is longer
+        than `netsim.files.MAX_TEXT_BYTES`, which no reader takes.
     """
     path = Path(path)
+    check_file(path)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise NetcosimError(f"{path}: not a file")
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise NetcosimError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) else error
-        raise NetcosimError(f"{path}: cannot be read ({told})") from None
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def input_file(path: str | Path) -> dict[str, str]:
@@ -72,6 +69,26 @@ def checked_path(value: Mapping[str, object]) -> str:
             f"this run was made for {str(value['sha256'])[:12]}...; start it again"
         )
     return path
+
+
+def refuse_bare_paths(content: object, where: str = "a point") -> None:
+    """See that no file stands in a content by its path alone, which would go stale in silence.
+
+    Raises
+    ------
+    NetcosimError
+        An absolute path of a file outside an `input_file`; a fault of whoever made the point.
+    """
+    if isinstance(content, str):
+        if content.startswith("/") and "\0" not in content and Path(content).is_file():
+            raise NetcosimError(f"{where}: the file {content} must stand there as an input file")
+    elif isinstance(content, Mapping):
+        if not is_input(content):
+            for key, value in content.items():
+                refuse_bare_paths(value, f"{where}, {key}")
+    elif isinstance(content, (list, tuple)):
+        for value in content:
+            refuse_bare_paths(value, where)
 
 
 def identity(value: object) -> object:

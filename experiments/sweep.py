@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.executor import Task, check_jobs, run_here, run_mpi, run_pool
+from experiments.inputs import refuse_bare_paths
 from experiments.mpi import world
 from experiments.points import code_fingerprint, point_key
 from experiments.progress import progress as show_progress
@@ -73,9 +74,16 @@ class SweepPlan:
 
 
 def keyed(points: Sequence[Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
-    """Points by key, in order; equal ones once."""
+    """Points by key, in order; equal ones once.
+
+    Raises
+    ------
+    NetcosimError
+        A point that holds a file by its path alone (`experiments.inputs`).
+    """
     by_key: dict[str, Mapping[str, object]] = {}
     for point in points:
+        refuse_bare_paths(point)
         by_key.setdefault(point_key(point), point)
     return by_key
 

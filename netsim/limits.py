@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
 import resource
-import zlib
 from pathlib import Path
 
 from netsim.errors import NetcosimError
@@ -65,26 +63,3 @@ def shown(number: int) -> str:
 def shown_bytes(number: int) -> str:
     """Bytes for a message, in GB from a tenth of one on."""
     return f"{shown(number // 10**9)} GB" if number >= 10**10 else f"{number / 1e9:.1f} GB"
-
-
-def read_limited(path: Path, most: int) -> bytes:
-    """A file's bytes, unpacked if its name ends in ``.gz``, but never more than ``most``.
-
-    Devices and bombs have no end or none that fits into memory, so nothing beyond the limit
-    is read or unpacked.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, or is larger.
-    """
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            data = file.read(most + 1)
-    except OSError as error:
-        raise NetcosimError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (EOFError, zlib.error, ValueError) as error:
-        raise NetcosimError(f"{path}: cannot be read: {error}") from None
-    if len(data) > most:
-        raise NetcosimError(f"{path}: more than {most >> 20} MiB, too large for such a file")
-    return data

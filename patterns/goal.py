@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.files import read_text
 from netsim.traffic import Program
 from patterns.build import build_program, make_messages
 
@@ -52,15 +53,9 @@ def read_goal(path: str | Path) -> Program:
     Raises
     ------
     NetcosimError
-        A file that cannot be read, and what `parse_goal` refuses.
+        A file that cannot be read (binary GOAL cannot), and what `parse_goal` refuses.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise NetcosimError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise NetcosimError(f"{path}: not a text file; binary GOAL is not read") from None
-    return parse_goal(text, str(path))
+    return parse_goal(read_text(path), str(path))
 
 
 def parse_goal(text: str, name: str = "goal") -> Program:

@@ -150,7 +150,7 @@ def _check_fits(workload: Workload, policy: Policy) -> None:
             f"{workload.name}: {len(jobs)} jobs can never be placed by {policy.name!r} on "
             f"{policy.topology.name} ({policy.topology.n_nodes} nodes), the first is job "
             f"{workload.job_id[jobs[0]]} with {workload.n_nodes[jobs[0]]} nodes; "
-            "drop them first"
+            'larger_jobs = "drop" leaves them out'
         )
     if len(workload) and np.any(np.diff(workload.submit_s) < 0):
         raise NetcosimError(f"{workload.name}: jobs must be sorted by submit time")

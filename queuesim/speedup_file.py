@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 from netsim.errors import NetcosimError
-from netsim.limits import read_limited
+from netsim.files import read_text
 from queuesim.measured import SpeedupRow, SpeedupTable
 
 MAX_FILE_BYTES = 1 << 26
@@ -53,9 +53,9 @@ def read_speedups(path: str | Path) -> SpeedupTable:
         than one reference policy, rows of several cases, what `SpeedupTable` refuses.
     """
     try:
-        text = read_limited(Path(path), MAX_FILE_BYTES).decode("utf-8-sig")
+        text = read_text(path, limit_bytes=MAX_FILE_BYTES)
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    except (UnicodeDecodeError, csv.Error):
+    except csv.Error:
         raise NetcosimError(f"{path}: no CSV text") from None
     if not rows:
         raise NetcosimError(f"{path}: a speed-up table needs a line of column names and rows")

@@ -16,6 +16,7 @@ from experiments.papers.fattree_logs import PaperLog, read_log
 from experiments.papers.walltime_point import month_point
 from experiments.points import flatten, point_key, point_rng
 from experiments.store import Store
+from experiments.sweep import keyed
 from netsim.errors import NetcosimError
 
 LOG = "".join(
@@ -120,7 +121,7 @@ def test_a_log_that_changes_under_a_run_stops_it(tmp_path: Path) -> None:
     with pytest.raises(NetcosimError, match=r"jobs\.swf: the file has changed"):
         run_cosim(again)
     (folder / "jobs.swf").unlink()
-    with pytest.raises(NetcosimError, match=r"jobs\.swf: no such file"):
+    with pytest.raises(NetcosimError, match=r"jobs\.swf: cannot be read: No such file"):
         run_cosim(again)
 
 
@@ -144,12 +145,12 @@ def test_a_config_may_pin_a_file(tmp_path: Path) -> None:
 def test_missing_files_and_folders_are_one_line(tmp_path: Path) -> None:
     folder = folder_with(tmp_path / "a")
     (folder / "speedups.csv").unlink()
-    with pytest.raises(NetcosimError, match=r"c\.toml: key queue\.measured\.table: .*no such file"):
+    with pytest.raises(NetcosimError, match=r"c\.toml: key queue\.measured\.table: .*No such file"):
         load_sweep(folder / "c.toml")
     (folder / "speedups.csv").mkdir()
-    with pytest.raises(NetcosimError, match="not a file"):
+    with pytest.raises(NetcosimError, match="cannot be read: a"):
         load_sweep(folder / "c.toml")
-    with pytest.raises(NetcosimError, match="not a file"):
+    with pytest.raises(NetcosimError, match="cannot be read: a"):
         input_file("/dev/zero")
 
 
@@ -187,6 +188,15 @@ def test_logs_of_papers_count_with_what_they_hold(tmp_path: Path) -> None:
     shutil.copy(*paths)
     points = [month_point("mira", path, "2018-10", "fcfs", "Base", 1) for path in paths]
     assert point_key(points[0]) == point_key(points[1])
+
+
+def test_a_point_with_a_bare_path_is_refused(tmp_path: Path) -> None:
+    """So that no new kind of point brings stale results back."""
+    path = tmp_path / "log.swf"
+    path.touch()
+    with pytest.raises(NetcosimError, match=r"a point, logs: the file .*log\.swf must stand"):
+        keyed([{"logs": [{"name": "x"}, str(path)]}])
+    assert len(keyed([{"logs": [input_file(path)], "folder": str(tmp_path)}])) == 1
 
 
 def test_checked_path_reads_the_file_again(tmp_path: Path) -> None:

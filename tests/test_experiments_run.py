@@ -14,7 +14,7 @@ from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from experiments.cosim_report import run_sections
 from experiments.cosim_tables import result_tables
-from experiments.demo_config import demo_config_text
+from experiments.demo_config import demo_config_text, read_demo_log
 from experiments.store import Store
 
 CONFIG = """
@@ -174,7 +174,7 @@ def test_demo_config_fits_the_log(tmp_path: Path) -> None:
         log = tmp_path / f"log{nodes}.swf"
         log.write_text(SWF.replace("MaxNodes: 8", f"MaxNodes: {nodes}"))
         path = tmp_path / "demo.toml"
-        path.write_text(demo_config_text(log, None, ["rdn"], 1))
+        path.write_text(demo_config_text(read_demo_log(log), None, ["rdn"], 1))
         machine = build_machine(load_config(path).machine)
         assert nodes <= machine.topology.n_nodes < max(2 * nodes, 40)
 

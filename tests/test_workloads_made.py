@@ -164,9 +164,9 @@ def test_refusing_names_the_first_job() -> None:
 
 def test_transform_mistakes() -> None:
     jobs = laas_workload(3, 16, np.random.default_rng(0))
-    with pytest.raises(NetcosimError, match="arrival factor = 0"):
+    with pytest.raises(NetcosimError, match="arrival_factor = 0"):
         transform.scale_arrivals(jobs, 0)
-    with pytest.raises(NetcosimError, match="size factor = nan"):
+    with pytest.raises(NetcosimError, match="size_factor = nan"):
         transform.scale_sizes(jobs, float("nan"))
     with pytest.raises(NetcosimError, match="the end must be after the start"):
         transform.time_window(jobs, 5, 5)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import csv
-import io
-import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.files import read_lines
 from workloads.job import Workload
-from workloads.text import read_text
+from workloads.swf_parse import MAX_TIME_S, number_of, short
 
 NEEDED = ("job", "nodes", "arrival_s", "run_s")
 OPTIONAL = ("requested_s", "user", "project", "wait_s")
 _MOST = 2**31 - 1
 _WHOLE = ("job", "nodes", "user", "project")
+
+
+def is_csv(path: str | Path) -> bool:
+    """Whether a job log is a table, by its name; it is SWF if not."""
+    return str(path).lower().endswith((".csv", ".csv.gz"))
 
 
 def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
@@ -30,42 +35,44 @@ def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
     NetcosimError
         A file that cannot be read, a wrong header, and a line (named ``file:line``) with the
         wrong number of fields, text in a number, nodes or a run time not above 0, or
-        an arrival below 0.
+        an arrival below 0, a time above `workloads.swf_parse.MAX_TIME_S`.
     """
-    reader = csv.reader(io.StringIO(read_text(path)))
-    header = [cell.strip() for cell in next(reader, [])]
+    rows = _cells(path)
+    header = [cell.strip() for cell in next(rows, (1, []))[1]]
     missing = [c for c in NEEDED if c not in header]
     strange = [c for c in header if c not in NEEDED + OPTIONAL]
     if missing or strange or len(set(header)) != len(header):
         raise NetcosimError(
-            f"{path}:1: the columns are {', '.join(header) or 'none'}; {', '.join(NEEDED)} are "
-            f"needed, {', '.join(OPTIONAL)} may follow"
+            f"{path}:1: the columns are {short(', '.join(header)) or 'none'}; "
+            f"{', '.join(NEEDED)} are needed, {', '.join(OPTIONAL)} may follow"
         )
     columns: dict[str, list[float]] = {c: [] for c in header}
-    for cells in reader:
+    for line, cells in rows:
         if not cells:
             continue
-        where = f"{path}:{reader.line_num}"
+        where = f"{path}:{line}"
         if len(cells) != len(header):
             raise NetcosimError(f"{where}: {len(cells)} fields; the header has {len(header)}")
         for field, (column, cell) in enumerate(zip(header, cells, strict=True), start=1):
-            try:
-                value = float(cell)
-            except ValueError:
-                value = math.nan
-            if not math.isfinite(value):
+            value = number_of(cell)
+            if value is None:
                 raise NetcosimError(
-                    f"{where}: field {field} ({column}) is {cell!r}; a number is needed"
+                    f"{where}: field {field} ({column}) is {short(cell)!r}; a number is needed"
                 )
-            if column in _WHOLE and (value != int(value) or abs(value) > _MOST):
+            if column in _WHOLE and (abs(value) > _MOST or value != int(value)):
                 raise NetcosimError(
-                    f"{where}: field {field} ({column}) is {cell!r}; a whole number up to {_MOST} "
-                    "is needed"
+                    f"{where}: field {field} ({column}) is {short(cell)!r}; a whole number up to "
+                    f"{_MOST} is needed"
+                )
+            if abs(value) > MAX_TIME_S:
+                raise NetcosimError(
+                    f"{where}: field {field} ({column}) is {short(cell)!r}; times go up to "
+                    f"{MAX_TIME_S:g} s"
                 )
             least = {"nodes": 1.0, "run_s": 0.0, "arrival_s": 0.0}.get(column)
             if least is not None and (value < least or (column == "run_s" and value == 0)):
                 raise NetcosimError(
-                    f"{where}: field {field} ({column}) is {cell!r}; it must be "
+                    f"{where}: field {field} ({column}) is {short(cell)!r}; it must be "
                     f"{'above 0' if column != 'arrival_s' else 'at least 0'}"
                 )
             columns[column].append(value)
@@ -98,3 +105,16 @@ def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
         wait_s=np.where(wait < 0, np.nan, wait),
         notes=notes,
     )
+
+
+def _cells(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    """The table's lines as cells, each with its line number."""
+    reader = csv.reader(read_lines(path))
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise NetcosimError(f"{path}:{reader.line_num}: not valid CSV: {error}") from None
+        if cells is None:
+            return
+        yield reader.line_num, cells

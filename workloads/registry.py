@@ -134,8 +134,17 @@ def describe(name: str) -> str:
     return "\n".join(lines)
 
 
-def read_known_log(name: str, path: str | Path) -> Workload:
+def read_known_log(
+    name: str, path: str | Path, *, processors_per_node: int | None = None
+) -> Workload:
     """Read a file as the known log of that name.
+
+    Parameters
+    ----------
+    name : str
+    path : str or Path
+    processors_per_node : int, optional
+        Instead of the entry's.
 
     Raises
     ------
@@ -145,7 +154,8 @@ def read_known_log(name: str, path: str | Path) -> Workload:
     log = known_log(name)
     return read_swf(
         path,
-        processors_per_node=log.processors_per_node,
+        processors_per_node=processors_per_node,
+        known_processors_per_node=log.processors_per_node,
         statuses=log.statuses,
         max_nodes=log.max_nodes,
         name=name,

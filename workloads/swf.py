@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.files import read_lines, write_text
 from workloads.job import Workload
+from workloads.node_size import node_size, size_doubts
 from workloads.swf_parse import SwfHeader, parse_header, parse_rows
-from workloads.text import read_text, write_text
 
 NODE_FIELDS = {"allocated": 5, "requested": 8}
-"""Which field gives a job's size, by name."""
+"""Which field gives a job's size, by name; the other one does where it is missing."""
 
 _A_YEAR_S = 365 * 86400.0
 
@@ -27,13 +28,14 @@ def read_swf_header(path: str | Path) -> SwfHeader:
     NetcosimError
         A file that cannot be read.
     """
-    return parse_header(read_text(path))
+    return parse_header(read_lines(path))[0]
 
 
 def read_swf(
     path: str | Path,
     *,
-    processors_per_node: int = 1,
+    processors_per_node: int | None = None,
+    known_processors_per_node: int | None = None,
     node_field: str = "allocated",
     statuses: Collection[int] | None = None,
     max_nodes: int | None = None,
@@ -45,15 +47,19 @@ def read_swf(
     A sound line that cannot be used is left out and counted in ``Workload.dropped`` under
     the first reason that holds, in the order: status, submit time, size, run time, too
     large, too short. Field 12 is the user, field 13 the project. Requested times are
-    kept as they are, even below the run time.
+    kept as they are, even below the run time. ``Workload.notes`` says how many processors a node
+    was taken to have, and how many jobs have their size from the other field.
 
     Parameters
     ----------
     path : str or Path
-    processors_per_node : int
-        Nodes are processors over this, rounded up. 1 where the log counts nodes.
+    processors_per_node : int, optional
+        Nodes are processors over this, rounded up; 1 where the log counts nodes. What is
+        known of the log, else what its header says, if left out: `node_size`.
+    known_processors_per_node : int, optional
+        From `workloads.registry.LOGS`.
     node_field : {"allocated", "requested"}
-        Field 5 or field 8.
+        Field 5 or field 8; a job that lacks the one (-1 or 0) takes the other.
     statuses : collection of int, optional
         Only jobs with one of these in field 11 (0 failed, 1 completed, 5 cancelled).
     max_nodes : int, optional
@@ -67,23 +73,24 @@ def read_swf(
     ------
     NetcosimError
         A file that cannot be read, a broken line (named ``file:line``), a log in which no job can
-        be used, an unknown node field, a number of processors below 1.
+        be used, an unknown node field, a number of processors below 1, a number that is too
+        large.
     """
     if node_field not in NODE_FIELDS:
         raise unknown_name("node field", node_field, NODE_FIELDS)
-    if processors_per_node < 1:
-        raise NetcosimError(f"processors_per_node = {processors_per_node}; it must be at least 1")
-    rows = parse_rows(read_text(path), path)
+    header, lines = parse_header(read_lines(path))
+    size = node_size(header, given=processors_per_node, known=known_processors_per_node)
+    rows = parse_rows(lines, path)
     submit_s, run_s = rows[:, 1], rows[:, 3]
-    size_field = NODE_FIELDS[node_field]
-    nodes = np.ceil(rows[:, size_field - 1] / processors_per_node)
+    procs, from_other = _sizes(rows, node_field)
+    nodes = np.ceil(procs / size.processors)
     reasons: list[tuple[str, NDArray[np.bool_]]] = []
     if statuses is not None:
         for value in np.unique(rows[:, 10]):
             if value not in statuses:
                 reasons.append((f"status {value:.0f} is not asked for", rows[:, 10] == value))
     reasons.append(("no submit time", submit_s < 0))
-    reasons.append((f"no size in field {size_field}", nodes < 1))
+    reasons.append(("no size in field 5 or 8", nodes < 1))
     reasons.append(("run time missing or 0", run_s <= 0))
     if max_nodes is not None:
         reasons.append((f"more than {max_nodes} nodes", nodes > max_nodes))
@@ -99,11 +106,6 @@ def read_swf(
     if not keep.any():
         why = "; ".join(f"{count} with {reason}" for reason, count in dropped.items())
         raise NetcosimError(f"{path}: no job can be used ({why or 'the log has no job lines'})")
-    for what, column in (("nodes", nodes), ("user", rows[:, 11]), ("group", rows[:, 12])):
-        if column[keep].max() > np.iinfo(np.int32).max:
-            raise NetcosimError(
-                f"{path}: a job has {what} = {column[keep].max():.0f}; at most 2147483647 is read"
-            )
     used = rows[keep]
     order = np.argsort(used[:, 1], kind="stable")
     used, nodes = used[order], nodes[keep][order]
@@ -121,7 +123,35 @@ def read_swf(
         project=np.maximum(used[:, 12], -1).astype(np.int32),
         wait_s=np.where(wait < 0, np.nan, wait),
         dropped=dropped,
-        notes=_notes(no_request, wait < 0, used[:, 1]),
+        notes=(
+            size.told,
+            *size_doubts(size, header, procs[keep]),
+            *_size_notes(from_other[keep], node_field),
+            *_notes(no_request, wait < 0, used[:, 1]),
+        ),
+    )
+
+
+def _sizes(
+    rows: NDArray[np.float64], node_field: str
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Each job's size in processors, 0 or less where it has none, and who has the other field's."""
+    other = next(name for name in NODE_FIELDS if name != node_field)
+    asked, instead = (rows[:, NODE_FIELDS[name] - 1] for name in (node_field, other))
+    from_other = (asked <= 0) & (instead > 0)
+    return np.where(from_other, instead, asked), from_other
+
+
+def _size_notes(from_other: NDArray[np.bool_], node_field: str) -> tuple[str, ...]:
+    """How many jobs have their size from the field that was not asked for."""
+    count = int(np.count_nonzero(from_other))
+    if not count:
+        return ()
+    other = next(name for name in NODE_FIELDS if name != node_field)
+    who = f"all {count:,}" if count == len(from_other) else f"{count:,}"
+    return (
+        f"{who} jobs have no {node_field} processors (field {NODE_FIELDS[node_field]}); their "
+        f"{other} ones (field {NODE_FIELDS[other]}) are taken",
     )
 
 

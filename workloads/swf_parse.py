@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,19 @@ FIELDS = (
 WHOLE_FIELDS = (1, 5, 8, 11, 12, 13)
 """Fields that are read as whole numbers."""
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+TIME_FIELDS = (2, 3, 4, 9)
+"""Fields that are read as times in seconds."""
+
+MAX_TIME_S = 1e12
+"""Largest time that is read, 30,000 years; a float still tells 0.1 ms apart there."""
+
+MAX_WHOLE = {field: 2**53 if field == 1 else 2**31 - 1 for field in WHOLE_FIELDS}
+"""Largest whole number by field: job numbers as exact as floats are, others 32 bits."""
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_HEADER_NUMBER = re.compile(r"\d{1,3}(,\d{3})+(?!\d)|\d+")
+_HEADER_DIGITS = 15
+_BLOCK_LINES = 65_536
 
 
 @dataclass(frozen=True)
@@ -60,45 +73,74 @@ class SwfHeader:
     lines: tuple[str, ...]
 
 
-def parse_header(text: str) -> SwfHeader:
-    """The header of a log's text. A number that is none counts as not given."""
-    lines = []
-    for line in io.StringIO(text):
+def parse_header(lines: Iterable[str]) -> tuple[SwfHeader, Iterator[str]]:
+    """The header of a log, read from its lines up to the first job; and all the lines again.
+
+    A number that is none, or 0, counts as not given.
+    """
+    rest = iter(lines)
+    taken, comments = [], []
+    for line in rest:
+        taken.append(line)
         stripped = line.strip()
         if stripped and not stripped.startswith(";"):
             break
         if stripped:
-            lines.append(stripped[1:].strip())
+            comments.append(stripped[1:].strip())
     found: dict[str, str] = {}
-    for line in lines:
+    for line in comments:
         key, colon, value = line.partition(":")
         if colon:
             found.setdefault(key.strip().lower(), value.strip())
 
     def number(key: str) -> int | None:
-        match = re.match(r"\d+", found.get(key, ""))
-        return int(match.group()) if match else None
+        match = _HEADER_NUMBER.match(found.get(key, ""))
+        digits = match.group().replace(",", "") if match else ""
+        return int(digits) or None if 0 < len(digits) <= _HEADER_DIGITS else None
 
-    return SwfHeader(
+    header = SwfHeader(
         computer=found.get("computer"),
         max_nodes=number("maxnodes"),
         max_procs=number("maxprocs"),
         unix_start_time=number("unixstarttime"),
-        lines=tuple(lines),
+        lines=tuple(comments),
     )
+    return header, chain(taken, rest)
 
 
-def parse_rows_slowly(text: str, path: str | Path) -> NDArray[np.float64]:
+def number_of(word: str) -> float | None:
+    """The number that a word is, as logs and tables write numbers; None if it is none."""
+    word = word.strip()
+    return float(word) if _NUMBER.fullmatch(word) else None
+
+
+def short(text: str) -> str:
+    """A text of a file as an error shows it, cut where it is long."""
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def parse_rows_slowly(
+    lines: Iterable[str], path: str | Path, *, first: int = 1
+) -> NDArray[np.float64]:
     """(n, 18) float64, line by line: the definition, and the one that finds the mistake.
+
+    Parameters
+    ----------
+    lines : iterable of str
+    path : str or Path
+        For errors.
+    first : int
+        Number of the first line.
 
     Raises
     ------
     NetcosimError
         ``file:line`` and what is wrong there: the number of fields, text where a number
-        is needed, a fraction where a whole number is needed.
+        is needed, a fraction where a whole number is needed, a number out of bounds
+        (`MAX_TIME_S`, `MAX_WHOLE`).
     """
     rows = []
-    for line_number, line in enumerate(text.split("\n"), start=1):
+    for line_number, line in enumerate(lines, start=first):
         words = line.partition(";")[0].split()
         if not words:
             continue
@@ -106,22 +148,33 @@ def parse_rows_slowly(text: str, path: str | Path) -> NDArray[np.float64]:
             raise NetcosimError(
                 f"{path}:{line_number}: {len(words)} fields; a job line has {len(FIELDS)}"
             )
+        row = []
         for field, (word, name) in enumerate(zip(words, FIELDS, strict=True), start=1):
-            if not _NUMBER.fullmatch(word):
+            value = number_of(word)
+            needed = _needed(field, value)
+            if value is None or needed is not None:
                 raise NetcosimError(
-                    f"{path}:{line_number}: field {field} ({name}) is {word!r}; a number is needed"
+                    f"{path}:{line_number}: field {field} ({name}) is {short(word)!r}; {needed}"
                 )
-            value = float(word)
-            if not np.isfinite(value) or (field in WHOLE_FIELDS and value != int(value)):
-                raise NetcosimError(
-                    f"{path}:{line_number}: field {field} ({name}) is {word!r}; "
-                    "a whole number is needed"
-                )
-        rows.append([float(word) for word in words])
+            row.append(value)
+        rows.append(row)
     return np.array(rows, dtype=np.float64).reshape(-1, len(FIELDS))
 
 
-def parse_rows(text: str, path: str | Path) -> NDArray[np.float64]:
+def _needed(field: int, value: float | None) -> str | None:
+    """What a field must be, if a value is not that."""
+    if value is None:
+        return "a number is needed"
+    if field in TIME_FIELDS and abs(value) > MAX_TIME_S:
+        return f"times go up to {MAX_TIME_S:g} s"
+    if field in WHOLE_FIELDS and not abs(value) <= MAX_WHOLE[field]:
+        return f"a whole number up to {MAX_WHOLE[field]} is needed"
+    if field in WHOLE_FIELDS and value != int(value):
+        return "a whole number is needed"
+    return None if np.isfinite(value) else "a finite number is needed"
+
+
+def parse_rows(lines: Iterable[str], path: str | Path) -> NDArray[np.float64]:
     """(n, 18) float64: the same as `parse_rows_slowly`, fast.
 
     Raises
@@ -129,18 +182,32 @@ def parse_rows(text: str, path: str | Path) -> NDArray[np.float64]:
     NetcosimError
         As `parse_rows_slowly`.
     """
-    lines = [line for line in text.split("\n") if line and not line.startswith(";")]
+    rest = iter(lines)
+    blocks, first = [], 1
+    # A block at a time: a mistake makes one block slow, not the whole log.
+    while block := list(islice(rest, _BLOCK_LINES)):
+        rows = _rows_fast(block)
+        blocks.append(parse_rows_slowly(block, path, first=first) if rows is None else rows)
+        first += len(block)
+    return np.concatenate(blocks) if blocks else np.empty((0, len(FIELDS)))
+
+
+def _rows_fast(block: list[str]) -> NDArray[np.float64] | None:
+    """The rows of some lines; None where anything is not as it must be."""
+    lines = [line for line in block if line and not line.startswith(";")]
     if not lines:
-        return parse_rows_slowly(text, path)
+        return np.empty((0, len(FIELDS)))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "input contained no data": the slow way says it
             rows = np.loadtxt(lines, dtype=np.float64, comments=";", ndmin=2)
     except ValueError:
-        return parse_rows_slowly(text, path)
+        return None
     if rows.shape[1] != len(FIELDS) or not np.isfinite(rows).all():
-        return parse_rows_slowly(text, path)
+        return None
+    if (np.abs(rows[:, [f - 1 for f in TIME_FIELDS]]) > MAX_TIME_S).any():
+        return None
     whole = rows[:, [f - 1 for f in WHOLE_FIELDS]]
-    if np.any(whole != np.trunc(whole)):
-        return parse_rows_slowly(text, path)
+    if (whole != np.trunc(whole)).any() or (np.abs(whole) > [*MAX_WHOLE.values()]).any():
+        return None
     return rows

@@ -5,20 +5,36 @@ from __future__ import annotations
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.limits import MAX_INDEX, need_memory, shown
 from workloads.job import Workload
-from workloads.transform import MAX_TIME_S
+from workloads.swf_parse import MAX_TIME_S
 
-MAX_MEAN_NODES = 10**7
-"""Draws are exponential: a mean 200 times below what 32 bits hold is safe."""
-MAX_RUN_S = 1e9
-"""30 years."""
-MAX_LOAD = 1e6
-"""Beyond, all come at once."""
-MAX_FACTOR = 1e6
-"""Of requested times."""
-_JOB_BYTES = 200
-"""Peak for each job while a workload is made; measured."""
+MAX_JOBS = 10_000_000
+"""Most jobs that are generated; the longest public log has six million."""
+
+MAX_MEAN_NODES = 10_000_000
+"""Largest mean size; the largest of `MAX_JOBS` exponential draws is some 16 times the mean."""
+
+_BYTES_A_JOB = 100
+
+
+def job_count_told(n_jobs: int) -> str | None:
+    """What is wrong with a number of jobs to generate; None if nothing is.
+
+    More than `MAX_JOBS` are told with the memory that they would take.
+    """
+    if n_jobs < 1:
+        return f"{n_jobs}; it must be at least 1"
+    if n_jobs > MAX_JOBS:
+        return (
+            f"{_told(n_jobs)} jobs would take {_told(n_jobs * _BYTES_A_JOB // 10**9)} GB of "
+            f"memory; at most {MAX_JOBS:,} are generated"
+        )
+    return None
+
+
+def _told(number: int) -> str:
+    """A whole number as a user can read it."""
+    return f"{number:,}" if number < 10**15 else f"about 10^{int(number.bit_length() * 0.30103)}"
 
 
 def laas_workload(
@@ -67,44 +83,47 @@ def laas_workload(
         A parameter outside these bounds.
     """
     low, high = run_time_range_s
-    if n_jobs < 1 or not mean_nodes >= 1 or not 1 <= low <= high:
+    wrong = job_count_told(n_jobs)
+    if wrong is not None:
+        raise NetcosimError(f"synthetic workload: n_jobs = {wrong}")
+    if not 1 <= mean_nodes <= MAX_MEAN_NODES:
         raise NetcosimError(
-            f"synthetic workload: n_jobs = {n_jobs}, mean_nodes = {mean_nodes}, run times "
-            f"{low} to {high} s; all must be at least 1, and the run times in order"
+            f"synthetic workload: mean_nodes = {mean_nodes}; it must be 1 to {MAX_MEAN_NODES}"
         )
-    if not (mean_nodes <= MAX_MEAN_NODES and high <= MAX_RUN_S):
+    if not 1 <= low <= high <= MAX_TIME_S:
         raise NetcosimError(
-            f"synthetic workload: mean_nodes = {mean_nodes:g}, run times to {high:g} s; at most "
-            f"{MAX_MEAN_NODES:,} nodes and {MAX_RUN_S:g} s are allowed"
+            f"synthetic workload: run times {low} to {high} s; they must be 1 to "
+            f"{MAX_TIME_S:g} s, and in order"
         )
-    need_memory(f"synthetic workload: n_jobs = {shown(n_jobs)}", n_jobs * _JOB_BYTES)
     if (load is None) != (machine_nodes is None):
         raise NetcosimError("synthetic workload: load and machine_nodes must be given together")
+    if requested_factor is not None and not 1 <= requested_factor[0] <= requested_factor[1] <= (
+        MAX_TIME_S / high
+    ):
+        raise NetcosimError(
+            f"synthetic workload: requested_factor = {requested_factor}; 1 <= low <= high, and "
+            f"requested times up to {MAX_TIME_S:g} s"
+        )
     draw = rng.exponential(1.0, n_jobs) * mean_nodes
     nodes = np.where(draw <= 1, mean_nodes, draw).astype(np.int32)
     run_s = np.floor(rng.uniform(low, high, n_jobs))
     submit_s = np.zeros(n_jobs)
     if load is not None and machine_nodes is not None:
-        if not 0 < load <= MAX_LOAD or not 1 <= machine_nodes <= MAX_INDEX:
+        if not 0 < load < np.inf or not 1 <= machine_nodes <= np.iinfo(np.int32).max:
             raise NetcosimError(
-                f"synthetic workload: load = {load}, machine_nodes = {shown(machine_nodes)}; load "
-                f"must be above 0 and at most {MAX_LOAD:g}, the machine have at least 1 node"
+                f"synthetic workload: load = {load}, machine_nodes = {_told(machine_nodes)}; "
+                "load must be above 0, the machine have 1 node to 2147483647"
             )
         gap_s = float(np.mean(nodes * run_s)) / (load * machine_nodes)
-        submit_s = np.cumsum(rng.exponential(gap_s, n_jobs))
-        if not submit_s[-1] < MAX_TIME_S:
+        if not gap_s * n_jobs <= MAX_TIME_S:
             raise NetcosimError(
-                f"synthetic workload: load = {load:g} spreads the jobs over {submit_s[-1]:g} s"
+                f"synthetic workload: load = {load}: the jobs would come over {gap_s * n_jobs:g} s;"
+                f" times go up to {MAX_TIME_S:g} s"
             )
+        submit_s = np.cumsum(rng.exponential(gap_s, n_jobs))
     requested_s = run_s.copy()
     if requested_factor is not None:
-        least, most = requested_factor
-        if not 1 <= least <= most <= MAX_FACTOR:
-            raise NetcosimError(
-                f"synthetic workload: requested_factor = {requested_factor}; "
-                f"1 <= low <= high <= {MAX_FACTOR:g}"
-            )
-        requested_s = run_s * rng.uniform(least, most, n_jobs)
+        requested_s = run_s * rng.uniform(*requested_factor, n_jobs)
     unknown = np.full(n_jobs, -1, dtype=np.int32)
     return Workload(
         name=f"synth-{mean_nodes:g}",

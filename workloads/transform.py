@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from workloads.job import Workload
-
-MAX_TIME_S = 1e11
-"""3,000 years; beyond, seconds and their fractions are no longer told apart."""
+from workloads.swf_parse import MAX_TIME_S
 
 
 def select(workload: Workload, keep: NDArray[np.bool_] | NDArray[np.integer]) -> Workload:
@@ -44,15 +42,17 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
     Raises
     ------
     NetcosimError
-        A factor that is not above 0.
+        A factor that is not above 0, or times beyond `workloads.swf_parse.MAX_TIME_S`.
     """
     if not (np.isfinite(factor) and factor > 0):
-        raise NetcosimError(f"arrival factor = {factor}; it must be above 0")
-    with np.errstate(over="ignore"):
-        scaled = workload.submit_s * factor
-    if len(scaled) and not scaled.max() < MAX_TIME_S:
-        raise NetcosimError(f"arrival factor = {factor}: a job comes at {scaled.max():g} s")
-    return replace(workload, submit_s=scaled)
+        raise NetcosimError(f"arrival_factor = {factor}; it must be above 0")
+    last_s = float(workload.submit_s[-1]) * factor if len(workload) else 0.0
+    if last_s > MAX_TIME_S:
+        raise NetcosimError(
+            f"arrival_factor = {factor:g}: the last job comes at {last_s:g} s; times go up to "
+            f"{MAX_TIME_S:g} s"
+        )
+    return replace(workload, submit_s=workload.submit_s * factor)
 
 
 def all_at_zero(workload: Workload) -> Workload:
@@ -76,18 +76,52 @@ def scale_sizes(workload: Workload, factor: float) -> Workload:
         A factor that is not above 0, or sizes beyond 32 bits.
     """
     if not (np.isfinite(factor) and factor > 0):
-        raise NetcosimError(f"size factor = {factor}; it must be above 0")
+        raise NetcosimError(f"size_factor = {factor}; it must be above 0")
     # 10 * 0.1 is a little above 1 in floating point: whole results must not be rounded up.
     with np.errstate(over="ignore"):
         scaled = np.ceil(np.round(workload.n_nodes * factor, 9))
     if len(scaled) and scaled.max() > np.iinfo(np.int32).max:
-        raise NetcosimError(f"size factor = {factor}: a job has {scaled.max():g} nodes")
+        raise NetcosimError(
+            f"size_factor = {factor:g}: a job has {workload.n_nodes.max() * factor:g} nodes"
+        )
     return replace(workload, n_nodes=np.maximum(scaled, 1).astype(np.int32))
 
 
 def drop_larger(workload: Workload, max_nodes: int) -> Workload:
     """Leave out jobs of more than ``max_nodes`` nodes, counted in ``dropped``."""
     return _drop(workload, workload.n_nodes > max_nodes, f"more than {max_nodes} nodes")
+
+
+def drop_shorter(workload: Workload, min_run_time_s: float) -> Workload:
+    """Leave out jobs that run for less than ``min_run_time_s``, counted in ``dropped``."""
+    return _drop(
+        workload, workload.run_time_s < min_run_time_s, f"run time below {min_run_time_s:g} s"
+    )
+
+
+def refuse_empty(workload: Workload, before: Workload) -> Workload:
+    """The workload itself, if it has jobs.
+
+    Parameters
+    ----------
+    workload : Workload
+    before : Workload
+        Before the last jobs were left out.
+
+    Raises
+    ------
+    NetcosimError
+        Says what left out all jobs, and what they were.
+    """
+    if len(workload) or not len(before):
+        return workload
+    reasons = [k for k, n in workload.dropped.items() if n != before.dropped.get(k, 0)]
+    raise NetcosimError(
+        f"workload {workload.name}: all {len(before):,} jobs are left out "
+        f"({', '.join(reasons)}): they want {before.n_nodes.min()} to {before.n_nodes.max()} "
+        f"nodes, run for {before.run_time_s.min():g} to {before.run_time_s.max():g} s and are "
+        f"submitted at {before.submit_s[0]:g} to {before.submit_s[-1]:g} s"
+    )
 
 
 def refuse_larger(workload: Workload, max_nodes: int) -> Workload:
@@ -103,7 +137,8 @@ def refuse_larger(workload: Workload, max_nodes: int) -> Workload:
         first = int(large[0])
         raise NetcosimError(
             f"workload {workload.name}: job {workload.job_id[first]} wants "
-            f"{workload.n_nodes[first]} nodes, the machine has {max_nodes} ({len(large)} such jobs)"
+            f"{workload.n_nodes[first]} nodes, the machine has {max_nodes} ({len(large):,} such "
+            'jobs); larger_jobs = "drop" leaves them out'
         )
     return workload
 

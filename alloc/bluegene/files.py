@@ -8,15 +8,19 @@ The table is CSV with the columns ``name``, ``midplanes`` (names with spaces bet
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import json
 from math import prod
 from pathlib import Path
 
 from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
 from netsim.errors import NetcosimError
+from netsim.files import read_text
 
 COLUMNS = ("name", "midplanes", "shape")
+
+MAX_MENU_BYTES = 64 * 2**20
+"""Most text of a menu or of its wires; Intrepid's wires have 170 KB."""
 
 
 def read_machine(
@@ -77,23 +81,23 @@ def read_machine(
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
+    text = read_text(path, limit_bytes=MAX_MENU_BYTES)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as error:
-        raise NetcosimError(f"partition menu {path}: {error.strerror}") from error
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise NetcosimError(f"partition menu {path}: not valid CSV: {error}") from None
     for column in COLUMNS:
         if not rows or rows[0].get(column) is None:
             raise NetcosimError(f"partition menu {path}: no column {column!r}")
+    for number, row in enumerate(rows, start=1):
+        if any(row[column] is None for column in COLUMNS):
+            raise NetcosimError(f"partition menu {path}: row {number} is too short")
     return rows
 
 
 def _wires(path: Path) -> dict[str, frozenset[str]]:
+    text = read_text(path, limit_bytes=MAX_MENU_BYTES)
     try:
-        raw = path.read_bytes()
-        text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
         return {name: frozenset(entry["wires"]) for name, entry in json.loads(text).items()}
-    except OSError as error:
-        raise NetcosimError(f"wires {path}: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NetcosimError(f'wires {path}: not JSON of name -> {{"wires": [...]}}') from error

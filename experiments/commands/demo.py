@@ -19,7 +19,13 @@ HELP = "the whole loop in a minute or two, with a report"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim demo``."""
-    parser.add_argument("--log", metavar="FILE", help="a job log (SWF, may be gzipped)")
+    parser.add_argument("--log", metavar="FILE", help="a job log (SWF or CSV, may be gzipped)")
+    parser.add_argument(
+        "--processors-per-node",
+        type=int,
+        metavar="N",
+        help="1 where the log counts nodes; by default as a known log or the log's header says",
+    )
     parser.add_argument("--first", type=int, metavar="N", help="use the log's first N jobs only")
     parser.add_argument(
         "--policies",
@@ -33,11 +39,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the config, run it, report."""
     from experiments.announce import compile_kernels, parts_of
+    from experiments.commands.trace import left_out_and_notes
     from experiments.config_load import load_config
-    from experiments.demo_config import demo_config_text
+    from experiments.demo_config import demo_config_text, read_demo_log
     from netsim.errors import NetcosimError
 
-    log = None if args.log is None else Path(args.log)
+    if args.first is not None and args.first < 1:
+        raise NetcosimError(f"--first {args.first}; it must be at least 1")
+    if args.log is None and args.processors_per_node is not None:
+        raise NetcosimError("--processors-per-node says how to read a log; give --log too")
+    log = None if args.log is None else read_demo_log(Path(args.log), args.processors_per_node)
+    if log is not None:
+        read_as = f", read as the known log {log.known}" if log.known else ""
+        print(f"{log.path.name}{read_as}: {log.nodes:,} nodes, {log.nodes_from}")
+        print("".join(f"  {line}\n" for line in left_out_and_notes(log.jobs)), end="", flush=True)
     policies = [name.strip() for name in args.policies.split(",") if name.strip()]
     text = demo_config_text(log, args.first, policies, args.seed)
     out = Path(args.out)

@@ -40,7 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", help="an SWF file, gzipped or not, or a CSV file")
     parser.add_argument("--known-log", metavar="NAME", help="read it as netcosim list logs says")
-    parser.add_argument("--processors-per-node", type=int, metavar="N")
+    parser.add_argument(
+        "--processors-per-node",
+        type=int,
+        metavar="N",
+        help="1 where the log counts nodes; by default as the known log or the header says",
+    )
     parser.add_argument("--max-nodes", type=int, metavar="N", help="leave larger jobs out")
 
 
@@ -51,11 +56,14 @@ def run(args: argparse.Namespace) -> int:
     from experiments.points import point_rng
     from netsim.errors import NetcosimError
     from workloads.swf import write_swf
-    from workloads.synthetic import laas_workload
+    from workloads.synthetic import job_count_told, laas_workload
 
     if args.action == "generate":
         if args.seed < 0:
             raise NetcosimError(f"--seed {args.seed}; it must be 0 or more")
+        wrong = job_count_told(args.jobs)
+        if wrong is not None:
+            raise NetcosimError(f"--jobs {wrong}")
         rng = point_rng({"seed": args.seed}, "workload")
         jobs = laas_workload(
             args.jobs, args.mean_nodes, rng, load=args.load, machine_nodes=args.machine_nodes
@@ -80,11 +88,11 @@ def run(args: argparse.Namespace) -> int:
         section = validated_workload({k: v for k, v in given.items() if v is not None})
         jobs = build_workload(section, np.iinfo(np.int32).max, np.random.default_rng(0))
     if args.action == "info":
-        print("\n".join(summary_lines(jobs)))
+        print("\n".join([*summary_lines(jobs), *header_lines(args.log)]))
         return 0
     write_swf(jobs, args.out)
     print(f"{args.out}: {len(jobs):,} jobs written")
-    _tell_dropped(jobs)
+    print("".join(f"  {line}\n" for line in left_out_and_notes(jobs)), end="")
     return 0
 
 
@@ -113,11 +121,23 @@ def summary_lines(jobs: Workload) -> list[str]:
     if known.any():
         wait = format_quantity(float(np.mean(jobs.wait_s[known])), "time")
         lines.append(f"  logged wait: mean {wait}, known for {100 * known.mean():.0f} % of jobs")
-    lines += [f"  left out: {count:,} ({reason})" for reason, count in jobs.dropped.items()]
-    lines += [f"  note: {note}" for note in jobs.notes]
-    return lines
+    return lines + [f"  {line}" for line in left_out_and_notes(jobs)]
 
 
-def _tell_dropped(jobs: Workload) -> None:
-    for reason, count in jobs.dropped.items():
-        print(f"  left out: {count:,} ({reason})")
+def left_out_and_notes(jobs: Workload) -> list[str]:
+    """What was done to the log's jobs in reading them."""
+    lines = [f"left out: {count:,} ({reason})" for reason, count in jobs.dropped.items()]
+    return lines + [f"note: {note}" for note in jobs.notes]
+
+
+def header_lines(log: str) -> list[str]:
+    """What the header of a log in SWF says of its machine; nothing for a table."""
+    from workloads.csv_jobs import is_csv
+    from workloads.swf import read_swf_header
+
+    if is_csv(log):
+        return []
+    header = read_swf_header(log)
+    numbers = {"MaxNodes": header.max_nodes, "MaxProcs": header.max_procs}
+    told = ", ".join(f"{k} {'not given' if v is None else v}" for k, v in numbers.items())
+    return [f"  header: {told}"]

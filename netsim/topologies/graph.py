@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 
 from netsim.errors import NetcosimError
-from netsim.limits import read_limited
+from netsim.files import read_bytes
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topology import Topology, build_topology
 
@@ -171,7 +171,7 @@ def graph_file(
         A file that cannot be read, and see `graph`.
     """
     path = Path(file)
-    data = io.BytesIO(read_limited(path, MAX_FILE_BYTES))
+    data = io.BytesIO(read_bytes(path, limit_bytes=MAX_FILE_BYTES))
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     try:
         if kind == ".graphml":

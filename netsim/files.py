@@ -1,0 +1,185 @@
+"""Text files that users bring: bounded, plain or gzipped, one clear line when one is no good.
+
+Every reader of the project comes here: job logs, configs, graphs, traces, menus, tables.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from netsim.errors import NetcosimError
+
+MAX_TEXT_BYTES = 512 * 2**20
+"""Most text that is read from one file, unzipped.
+
+A line of a job log has some 80 bytes: room for six million jobs, as many as the longest public
+logs have.
+"""
+
+MAX_LINE = 65_536
+"""Most bytes of one line of a table; a job line has some 80."""
+
+MAX_RATIO = 200
+"""Of a gzip file from 64 MiB of text on; job logs have 4 to 15."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK = 2**20
+_PLAUSIBLE_BYTES = 64 * 2**20
+
+
+def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
+    """The text of a file in UTF-8; gzip is recognised by its first bytes.
+
+    A byte-order mark is left out. Only regular files are read: a pipe or a device may never end.
+
+    Parameters
+    ----------
+    path : str or Path
+    limit_bytes : int
+        Most bytes of text.
+
+    Raises
+    ------
+    NetcosimError
+        A file that is missing, unreadable, no regular file or longer than the limit, a name
+        ending in .gz that is not gzip, a broken or truncated gzip file, text in another
+        encoding.
+    """
+    raw = read_bytes(path, limit_bytes=limit_bytes)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NetcosimError(f"{path}: not a text file (no UTF-8 at byte {error.start})") from None
+
+
+def read_lines(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> Iterator[str]:
+    """The lines of a table one after the other, without their ends; else as `read_text`.
+
+    Text is taken for Latin-1, which decodes every byte: old logs have names of people in them.
+    Only the line at hand is decoded, so a long file takes little more memory than its bytes.
+
+    Raises
+    ------
+    NetcosimError
+        As `read_text`, before the first line; a line of more than `MAX_LINE` bytes, named
+        ``file:line``.
+    """
+    raw = read_bytes(path, limit_bytes=limit_bytes)
+    start, number = 0, 1
+    while start < len(raw):
+        end = raw.find(b"\n", start)
+        if end < 0:
+            end = len(raw)
+        if end - start > MAX_LINE:
+            raise NetcosimError(
+                f"{path}:{number}: a line of {end - start:,} bytes; at most {MAX_LINE:,} are read"
+            )
+        yield raw[start:end].decode("latin-1")
+        start, number = end + 1, number + 1
+
+
+def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytearray:
+    """What is in a text file, unzipped and without a byte-order mark.
+
+    Raises
+    ------
+    NetcosimError
+        As `read_text`, but for the encoding.
+    """
+    path = Path(path)
+    check_file(path, limit_bytes=limit_bytes)
+    try:
+        with path.open("rb") as file:
+            zipped = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+            file.seek(0)
+            if path.suffix == ".gz" and not zipped:
+                raise NetcosimError(f"{path}: not a gzip file")
+            raw = _unzipped(file, path, limit_bytes) if zipped else _plain(file, path, limit_bytes)
+    except EOFError:
+        raise NetcosimError(f"{path}: the gzip file is truncated") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise NetcosimError(f"{path}: the gzip file is broken ({error})") from None
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise NetcosimError(f"{path}: not a text file in UTF-8; it begins like UTF-16")
+    if raw.startswith(codecs.BOM_UTF8):
+        del raw[: len(codecs.BOM_UTF8)]
+    return raw
+
+
+def check_file(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> None:
+    """See that a path is a regular file, and not too long, without opening it.
+
+    Raises
+    ------
+    NetcosimError
+        A file that is missing, a folder, a pipe or device, or longer than the limit.
+    """
+    path = Path(path)
+    if "\0" in str(path):
+        raise NetcosimError(f"{str(path)!r}: not a file name")
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise NetcosimError(f"{path}: cannot be read: a folder; a file is needed")
+    if not stat.S_ISREG(found.st_mode):
+        raise NetcosimError(f"{path}: cannot be read: a pipe or a device; a regular file is needed")
+    if found.st_size > limit_bytes:
+        raise _too_long(path, limit_bytes)
+
+
+def _plain(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
+    """All of a file, piece by piece: some system files say that they have no size."""
+    raw = bytearray()
+    while chunk := file.read(_CHUNK):
+        raw += chunk
+        if len(raw) > limit_bytes:
+            raise _too_long(path, limit_bytes)
+    return raw
+
+
+def _unzipped(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
+    """All of a gzip file, piece by piece: a few MB can unzip to gigabytes."""
+    raw = bytearray()
+    with gzip.GzipFile(fileobj=file) as unzipped:
+        while chunk := unzipped.read(_CHUNK):
+            raw += chunk
+            if len(raw) > limit_bytes:
+                raise _too_long(path, limit_bytes, " once unzipped")
+            if len(raw) > _PLAUSIBLE_BYTES and len(raw) > MAX_RATIO * file.tell():
+                raise NetcosimError(
+                    f"{path}: unzips to more than {MAX_RATIO} times its size; no log or table does"
+                )
+    return raw
+
+
+def _too_long(path: Path, limit_bytes: int, when: str = "") -> NetcosimError:
+    most = f"{limit_bytes // 2**20} MiB" if limit_bytes >= 2**20 else f"{limit_bytes} bytes"
+    return NetcosimError(f"{path}: more than {most}{when}; no longer file is read")
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write text in Latin-1, gzipped if the name ends in .gz (same text, same bytes).
+
+    Raises
+    ------
+    NetcosimError
+        The file cannot be written.
+    """
+    path = Path(path)
+    raw = text.encode("latin-1", errors="replace")
+    if path.suffix == ".gz":
+        raw = gzip.compress(raw, mtime=0)
+    try:
+        path.write_bytes(raw)
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be written ({error.strerror})") from None

@@ -1,0 +1,121 @@
+"""How many processors a node of a log's machine has: the log counts one, the network the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from workloads.swf_parse import SwfHeader
+
+MOST_PROCESSORS = 1024
+"""A header that says more of them a node is not believed; the largest known has 128 (LANL O2K)."""
+
+_MOST_GIVEN = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class NodeSize:
+    """What is taken, and from where.
+
+    Attributes
+    ----------
+    processors : int
+        A node's; job sizes in nodes are processors over this, rounded up.
+    by_header : bool
+        Whether the header alone said so.
+    told : str
+        One line for the user.
+    """
+
+    processors: int
+    by_header: bool
+    told: str
+
+
+def node_size(header: SwfHeader, *, given: int | None = None, known: int | None = None) -> NodeSize:
+    """Processors of a node: as given, or as a known log has them, or as the header says, or 1.
+
+    Parameters
+    ----------
+    header : SwfHeader
+    given : int, optional
+        What the user says.
+    known : int, optional
+        What is known of a log of that name.
+
+    Raises
+    ------
+    NetcosimError
+        A given number that is not 1 to 2147483647.
+    """
+    said, why = header_processors(header)
+    if given is not None and not 1 <= given <= _MOST_GIVEN:
+        raise NetcosimError(f"processors_per_node = {given}; it must be 1 to {_MOST_GIVEN}")
+    taken = given if given is not None else known
+    if taken is not None:
+        source = "as given" if given is not None else "as the known log says"
+        against = "" if said in (None, taken) else f"; the header says {said}: {why}"
+        return NodeSize(taken, False, f"{_count(taken)}, {source}{against}")
+    if said is None:
+        return NodeSize(1, False, f"{_count(1)} is assumed: {why}")
+    return NodeSize(said, True, f"{_count(said)}, from the header: {why}")
+
+
+def header_processors(header: SwfHeader) -> tuple[int | None, str]:
+    """What a header says, None if nothing that can be used; and why.
+
+    A ratio that is not whole belongs to a machine with nodes of several sizes. It is rounded
+    down, since such machines are mostly one kind of node and a few larger ones: CEA-Curie has
+    93312 / 5544 = 16.83, from 5040 nodes of 16 processors, 360 of 32 and 144 of 8.
+    """
+    nodes, procs = header.max_nodes, header.max_procs
+    if nodes is None or procs is None:
+        missing = [n for n, v in (("MaxNodes", nodes), ("MaxProcs", procs)) if v is None]
+        return None, f"the header has no {' and no '.join(missing)}"
+    ratio = f"MaxProcs {procs} / MaxNodes {nodes}"
+    if procs < nodes or procs > MOST_PROCESSORS * nodes:
+        return None, f"the header's {ratio} is not between 1 and {MOST_PROCESSORS}"
+    if procs % nodes:
+        return procs // nodes, (
+            f"{ratio} = {procs / nodes:.2f}, rounded down; the nodes are not all alike"
+        )
+    return procs // nodes, ratio
+
+
+def size_doubts(size: NodeSize, header: SwfHeader, procs: NDArray[np.float64]) -> tuple[str, ...]:
+    """Signs in the jobs' sizes that the number of processors of a node is not right.
+
+    Parameters
+    ----------
+    size : NodeSize
+    header : SwfHeader
+    procs : (n,) float64
+        Sizes of the jobs as the log counts them.
+
+    Returns
+    -------
+    tuple of str
+        Lines for the user; none where nothing speaks against it.
+    """
+    if header.max_nodes is None or not len(procs):
+        return ()
+    most = int(procs.max())
+    nodes = -(-most // size.processors)
+    if nodes > header.max_nodes:
+        return (
+            f"the largest job has {most} processors, that is {nodes} nodes, but the header's "
+            f"MaxNodes is {header.max_nodes}; is processors_per_node right?",
+        )
+    if size.by_header and size.processors > 1 and most <= header.max_nodes:
+        return (
+            f"no job is larger than {most}, and MaxNodes is {header.max_nodes}: should this log "
+            "count nodes, set processors_per_node = 1",
+        )
+    return ()
+
+
+def _count(processors: int) -> str:
+    return f"{processors} processor{'' if processors == 1 else 's'} a node"

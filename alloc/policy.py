@@ -73,6 +73,9 @@ class Policy(ABC):
     """Whether any free nodes will do: `allocate` succeeds if and only if n_nodes <= n_free,
     and takes exactly n_nodes. A queue then finds reservations by counting."""
 
+    walltime_aware: bool = False
+    """Whether `Request.end_s` has a say in which nodes a job gets."""
+
     pairs: bool = False
     """Whether `fill_partner` may start a second job beside one that has just been placed."""
 

@@ -165,13 +165,13 @@ class MeasuredSection(Section):
 class QueueSection(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
 
-    ``window`` is the number of jobs that backfilling looks at, "all" for no bound.
+    ``window`` is the number of jobs behind the head that backfilling looks at, "all" for no bound.
     """
 
     policies: tuple[Text, ...] = Field(min_length=1)
     order: Text = "fcfs"
     backfill: Text = "easy"
-    window: Whole | Literal["all"] = 50
+    window: Whole | Literal["all"] = "all"
     run_time_model: Text = "measured"
     scenario: Text = "none"
     coupled: CoupledSection = CoupledSection()

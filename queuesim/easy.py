@@ -28,7 +28,8 @@ class Reservation:
     job : int
     shadow_s : float
     extra : int
-        Free nodes that the head leaves at the shadow time (``counts_only`` policies).
+        Nodes that jobs which run past the shadow time may take: what the head leaves free
+        then (``counts_only`` policies), or all (the others; what is held limits them).
     """
 
     job: int
@@ -65,16 +66,17 @@ class EasyBackfill(Backfill):
         machine.released = False
         queue.changed = False
         self._reservation = kept
-        for job in queue.front(now_s)[1:]:
-            if machine.n_nodes[job] > machine.n_free:
-                continue
-            if self._reservation is None:
-                self._reservation = self._reserve(head, now_s)
-            if self._may_start(job, now_s, self._reservation):
+        if self._reservation is None:
+            if next(queue.worth_a_try(now_s, machine.small_enough()), None) is None:
+                return
+            self._reservation = self._reserve(head, now_s)
+        reservation = self._reservation
+        latest_end_s = machine.latest_end_s(reservation.shadow_s, reservation.extra)
+        for job in queue.worth_a_try(now_s, latest_end_s):
+            if self._may_start(job, now_s, reservation):
                 queue.remove(job)
                 self.start(job)
-                if machine.n_free == 0:
-                    break
+            latest_end_s[:] = machine.latest_end_s(reservation.shadow_s, reservation.extra)
 
     def _kept(self, head: int, now_s: float) -> Reservation | None:
         """The present reservation if nothing relevant has changed."""
@@ -98,7 +100,7 @@ class EasyBackfill(Backfill):
             machine.hold(None)
             shadow, placement = machine.shadow_placement(head, now_s)
             machine.hold(placement)
-            extra = 0
+            extra = machine.policy.topology.n_nodes
         machine.shadow_s = shadow
         self.promised_s.setdefault(head, shadow)
         return Reservation(head, shadow, extra)

@@ -26,9 +26,11 @@ class EasyRetest(EasyBackfill):
         ends = now_s + machine.requested_s[job] <= reservation.shadow_s
         if ends or machine.policy.counts_only:
             return super()._may_start(job, now_s, reservation)
-        if machine.known_to_delay(job) or machine.allocate(job, now_s) is None:
+        if machine.allocate(job, now_s) is None:
             return False
         if machine.fits_at(reservation.job, reservation.shadow_s, now_s):
+            # Those that failed before it might do now, beside it.
+            self.queue.changed = True
             return True
         machine.withdraw(job)
         return False

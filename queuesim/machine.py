@@ -20,7 +20,7 @@ from netsim.errors import NetcosimError
 from queuesim.estimates import Estimates, Requested
 from workloads.job import Workload
 
-Key = tuple[int, float | None]
+FloatArray = NDArray[np.float64]
 
 
 class Machine:
@@ -51,6 +51,9 @@ class Machine:
         self.requested_s: list[float] = workload.requested_s.tolist()
         self._job_id: list[int] = workload.job_id.tolist()
         self._bandwidth = None if bandwidth_Bps is None else bandwidth_Bps.tolist()
+        self.kind, self._kind_nodes = _kinds(workload, bandwidth_Bps)
+        """(n,) int64: jobs of one kind are alike to the policy."""
+        self._kind_of: list[int] = self.kind.tolist()
         self.n_free = policy.n_free
         """Nodes that no job has, held or not."""
         self.by_end: list[tuple[float, int]] = []
@@ -58,8 +61,11 @@ class Machine:
         self.placements: dict[int, Placement] = {}
         self.promised_end: dict[int, float] = {}
         self.scheduling_s = [0.0] * len(workload)
-        self._failed: set[Key] = set()
-        self._failed_held: set[Key] = set()
+        self._failed = np.zeros(len(self._kind_nodes), dtype=bool)
+        self._failed_held = np.zeros(len(self._kind_nodes), dtype=bool)
+        self._state = 0
+        # The state on which a kind was last withdrawn.
+        self._delays_at = np.full(len(self._kind_nodes), -1)
         self._hold: Placement | None = None
         self._held_now = False
         self.shadow_s = inf
@@ -74,9 +80,6 @@ class Machine:
     def n_running(self) -> int:
         """Jobs that run now."""
         return len(self.by_end)
-
-    def _key(self, job: int) -> Key:
-        return self.n_nodes[job], None if self._bandwidth is None else self._bandwidth[job]
 
     def request(self, job: int, now_s: float) -> Request:
         """The job as the policy sees it, started now."""
@@ -95,21 +98,22 @@ class Machine:
         if self.n_nodes[job] > self.n_free:
             return None
         held = respect_hold and self._hold is not None
-        key = self._key(job)
-        if key in self._failed or (held and key in self._failed_held):
+        kind = self._kind_of[job]
+        if self._failed[kind] or (held and self._failed_held[kind]):
             return None
         began = perf_counter()
         self._set_hold(held)
         placement = self.policy.allocate(self.request(job, now_s))
         self.scheduling_s[job] += perf_counter() - began
         if placement is None:
-            (self._failed_held if held else self._failed).add(key)
+            (self._failed_held if held else self._failed)[kind] = True
             return None
         self._take(job, placement, now_s)
         return placement
 
     def _take(self, job: int, placement: Placement, now_s: float) -> None:
         """Note what a job has been given."""
+        self._state += 1
         self.n_free -= len(placement.nodes)
         self.placements[job] = placement
         self._started_s[job] = now_s
@@ -144,8 +148,9 @@ class Machine:
         end = self.promised_end.pop(job)
         del self.by_end[bisect_left(self.by_end, (end, job))]
         self.n_free += len(placement.nodes)
-        self._failed.clear()
-        self._failed_held.clear()
+        self._state += 1
+        self._failed[:] = False
+        self._failed_held[:] = False
         self.released = True
         if end > now_s or now_s > self.shadow_s:
             self.forecast_broken = True
@@ -159,12 +164,34 @@ class Machine:
         end = self.promised_end.pop(job)
         del self.by_end[bisect_left(self.by_end, (end, job))]
         self.n_free += len(placement.nodes)
-        # Not until something ends: fewer nodes are free then, never more.
-        self._failed_held.add(self._key(job))
+        self._state -= 1
+        if not self.policy.walltime_aware:
+            # Its like would get the same nodes, until a job starts or ends.
+            self._delays_at[self._kind_of[job]] = self._state
 
-    def known_to_delay(self, job: int) -> bool:
-        """Whether a job of this size was withdrawn since the last release or reservation."""
-        return self._key(job) in self._failed_held
+    def small_enough(self) -> FloatArray:
+        """As `latest_end_s`, by the number of free nodes alone."""
+        return np.where(self._kind_nodes <= self.n_free, inf, -inf)
+
+    def latest_end_s(self, shadow_s: float, extra: int) -> FloatArray:
+        """By when a job of each kind must end by its request, if it is to start now.
+
+        Parameters
+        ----------
+        shadow_s : float
+            Jobs that end by then may use any free nodes, held or not.
+        extra : int
+            Jobs that end later may have at most so many nodes (``counts_only`` policies).
+
+        Returns
+        -------
+        (kinds,) float64
+            inf, shadow_s, or -inf for a kind that cannot start at all.
+        """
+        delays = self._failed_held | (self._delays_at == self._state) | (self._kind_nodes > extra)
+        latest = np.where(delays, shadow_s, inf)
+        latest[self._failed | (self._kind_nodes > self.n_free)] = -inf
+        return latest
 
     def fits_at(self, job: int, time_s: float, now_s: float) -> bool:
         """Whether a job could be placed at a time if running jobs keep their promised ends."""
@@ -186,11 +213,12 @@ class Machine:
 
     def hold(self, placement: Placement | None) -> None:
         """Keep these nodes and links for the head job; None lifts the hold."""
+        self._delays_at[:] = -1
         if placement is None and self._hold is None:
             return
         self._set_hold(False)
         self._hold = placement
-        self._failed_held.clear()
+        self._failed_held[:] = False
 
     def _set_hold(self, wanted: bool) -> None:
         """Apply or lift the hold in the policy, only when it has to change."""
@@ -256,3 +284,14 @@ class Machine:
                 "even with every running job released"
             )
         return shadow, placement
+
+
+def _kinds(
+    workload: Workload, bandwidth_Bps: FloatArray | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Index of every job's kind (size and bandwidth), and the size of each kind."""
+    columns = [np.asarray(workload.n_nodes, dtype=np.float64)]
+    if bandwidth_Bps is not None:
+        columns.append(np.asarray(bandwidth_Bps, dtype=np.float64))
+    kinds, kind = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return kind.reshape(-1), kinds[:, 0].astype(np.int64)

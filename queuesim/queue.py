@@ -37,7 +37,7 @@ def simulate_queue(
     *,
     order: str | Order = "fcfs",
     backfill: str = "easy",
-    window: int | None = 50,
+    window: int | None = None,
     run_time_model: RunTimeModel | None = None,
     rng: np.random.Generator,
     bandwidth_Bps: NDArray[np.float64] | None = None,
@@ -59,7 +59,7 @@ def simulate_queue(
     backfill : str
         A name in `queuesim.registry.BACKFILLS`.
     window : int or None
-        How many jobs behind the head a pass looks at; None for all of them.
+        How many jobs behind the head a pass looks at; None, the textbooks' rule, for all.
     run_time_model : RunTimeModel or None
         None: as logged.
     rng : numpy.random.Generator
@@ -164,7 +164,8 @@ class _Run:
         self.machine = machine
         self.run_times = run_times
         self.progress = progress
-        self.queue = make_queue(order, workload, n if window is None else window + 1)
+        depth = max(n, 1) if window is None else window + 1
+        self.queue = make_queue(order, workload, depth, machine.kind)
         self.scheduler = find_backfill(backfill)(machine, self.queue, window, self._started)
         begin = float(workload.submit_s[0]) if n else 0.0
         self.env = simpy.Environment(initial_time=min(0.0, begin))

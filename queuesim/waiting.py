@@ -1,27 +1,49 @@
-"""The waiting queue: its first few jobs at hand, the rest kept cheaply.
+"""The waiting queue: who is first, who is in the window, who behind the head may be worth a try.
 
-A scheduling pass looks at the head and a window behind it. With all jobs of a log
-waiting at once, nothing here may cost time in proportion to the queue at each event;
-only a dynamic order has to score every waiting job, once per pass that looks.
+A scheduling pass looks at the head and a window behind it, by default at all who wait. With
+all jobs of a log waiting at once, nothing here may cost a Python step for each of them at each
+event: `WaitingQueue.worth_a_try` sorts out by arrays who cannot start.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left, insort
-from heapq import heappop, heappush
+from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from queuesim.orders import Order
 from workloads.job import Workload
 
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+FIRST_CHUNK, LARGEST_CHUNK = 64, 8192
+"""Jobs looked at together: few at first, since a search mostly ends early."""
+
 
 class WaitingQueue(ABC):
-    """Waiting job indices in order, of which the first ``depth`` can be read."""
+    """Waiting job indices in order, of which the first ``depth`` can be read.
+
+    Parameters
+    ----------
+    workload : Workload
+    depth : int
+        >= 1.
+    kind : (n,) int64 or None
+        Jobs of one kind are alike to the machine: an index into ``latest_end_s`` of
+        `worth_a_try`. None: all are.
+    """
 
     changed: bool
     """Whether a job entered the readable front since this was last set to False."""
+
+    def __init__(self, workload: Workload, depth: int, kind: IndexArray | None) -> None:
+        self._depth = depth
+        self._kind = np.zeros(len(workload), dtype=np.int64) if kind is None else kind
+        self._requested = np.asarray(workload.requested_s, dtype=np.float64)
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -42,55 +64,111 @@ class WaitingQueue(ABC):
     def remove(self, job: int) -> None:
         """Take out a job of the front."""
 
+    @abstractmethod
+    def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
+        """Jobs behind the head within the front, in order, that would end early enough.
+
+        Parameters
+        ----------
+        now_s : float
+        latest_end_s : (kinds,) float64
+            By this time a job of a kind must end by its requested walltime, if it started
+            now. The caller may lower it, and `remove` the job it was just given, between two
+            jobs.
+        """
+
 
 class StaticQueue(WaitingQueue):
-    """Fixed keys: a short sorted front, a heap behind it; O(log n) an operation."""
+    """Fixed keys: the rank of every job of the log is known beforehand."""
 
-    def __init__(self, keys: list[float], depth: int) -> None:
-        self._keys = keys
-        self._depth = depth
-        self._front: list[tuple[float, int]] = []
-        self._rest: list[tuple[float, int]] = []
+    def __init__(
+        self, keys: FloatArray, workload: Workload, depth: int, kind: IndexArray | None = None
+    ) -> None:
+        super().__init__(workload, depth, kind)
+        by_rank = np.argsort(keys, kind="stable")
+        rank = np.empty(len(by_rank), dtype=np.int64)
+        rank[by_rank] = np.arange(len(by_rank))
+        self._job: list[int] = by_rank.tolist()
+        self._rank: list[int] = rank.tolist()
+        self._kind = self._kind[by_rank]
+        self._asked_by_rank = self._requested[by_rank]
+        # nan where nobody waits: no comparison with it holds
+        self._asked = np.full(len(by_rank), np.nan)
+        self._waits = bytearray(len(by_rank))
+        self._n = 0
+        self._first = 0
+        self._end = 0
+        self._last: int | None = None
         self.changed = False
 
     def __len__(self) -> int:
-        return len(self._front) + len(self._rest)
+        return self._n
 
     def push(self, job: int) -> None:
-        entry = (self._keys[job], job)
-        front = self._front
-        if len(front) < self._depth:
-            insort(front, entry)
+        rank = self._rank[job]
+        full = self._n >= self._depth
+        if not full or rank < self._last_rank():
             self.changed = True
-        elif entry < front[-1]:
-            heappush(self._rest, front.pop())
-            insort(front, entry)
-            self.changed = True
-        else:
-            heappush(self._rest, entry)
-
-    def front(self, now_s: float) -> list[int]:
-        return [job for _, job in self._front]
-
-    def head(self, now_s: float) -> int:
-        return self._front[0][1]
+            self._last = None
+        self._waits[rank] = 1
+        self._asked[rank] = self._asked_by_rank[rank]
+        self._first = min(self._first, rank) if self._n else rank
+        self._end = max(self._end, rank + 1) if self._n else rank + 1
+        self._n += 1
 
     def remove(self, job: int) -> None:
-        front = self._front
-        del front[bisect_left(front, (self._keys[job], job))]
-        if self._rest:
-            front.append(heappop(self._rest))
+        rank = self._rank[job]
+        self._waits[rank] = 0
+        self._asked[rank] = np.nan
+        self._n -= 1
+        self._last = None
+        if rank == self._first and self._n:
+            self._first = self._waits.find(1, rank)
+        if self._n >= self._depth:
             self.changed = True
+
+    def front(self, now_s: float) -> list[int]:
+        return [self._job[rank] for rank in islice(self._ranks(), self._depth)]
+
+    def head(self, now_s: float) -> int:
+        return self._job[self._first]
+
+    def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
+        asked, kind, job = self._asked, self._kind, self._job
+        begin = self._first + 1
+        stop = self._end if self._n <= self._depth else self._last_rank() + 1
+        chunk = FIRST_CHUNK
+        while begin < stop:
+            end = min(begin + chunk, stop)
+            early = now_s + asked[begin:end] <= latest_end_s[kind[begin:end]]
+            for k in (np.flatnonzero(early) + begin).tolist():
+                if now_s + asked[k] <= latest_end_s[kind[k]]:
+                    yield job[k]
+            begin, chunk = end, min(2 * chunk, LARGEST_CHUNK)
+
+    def _last_rank(self) -> int:
+        """Rank of the last job of a full front."""
+        if self._last is None:
+            self._last = next(islice(self._ranks(), self._depth - 1, None))
+        return self._last
+
+    def _ranks(self) -> Iterator[int]:
+        waits, rank = self._waits, self._first
+        for _ in range(self._n):
+            yield rank
+            rank = waits.find(1, rank + 1)
 
 
 class ScoredQueue(WaitingQueue):
     """Scores that change with time: partial sort of all waiting jobs, when read."""
 
-    def __init__(self, order: Order, workload: Workload, depth: int) -> None:
+    def __init__(
+        self, order: Order, workload: Workload, depth: int, kind: IndexArray | None = None
+    ) -> None:
+        super().__init__(workload, depth, kind)
         assert order.score is not None
         self._score = order.score
         self._workload = workload
-        self._depth = depth
         self._jobs = np.empty(len(workload), dtype=np.int64)
         self._slot: dict[int, int] = {}
         self._sorted: list[int] = []
@@ -122,10 +200,22 @@ class ScoredQueue(WaitingQueue):
         if moved != job:
             self._jobs[slot] = moved
             self._slot[moved] = slot
-        if self._sorted_at is not None:
+        if self._sorted_at is not None and job in self._sorted:
             self._sorted.remove(job)
         # The order moves with time, so a queue that scores is always worth another look.
         self.changed = True
+
+    def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
+        head = self.head(now_s)
+        jobs = self._jobs[: len(self)].copy()
+        if len(jobs) > self._depth:
+            jobs = np.asarray(self.front(now_s), dtype=np.int64)
+        asked, kind = self._requested, self._kind
+        jobs = jobs[(now_s + asked[jobs] <= latest_end_s[kind[jobs]]) & (jobs != head)]
+        score = self._score(self._workload, jobs, now_s)
+        for job in jobs[np.lexsort((jobs, -score))].tolist():
+            if now_s + asked[job] <= latest_end_s[kind[job]]:
+                yield job
 
     def _refresh(self, now_s: float, needed: int) -> None:
         if self._sorted_at == now_s and len(self._sorted) >= needed:
@@ -133,8 +223,8 @@ class ScoredQueue(WaitingQueue):
         n = len(self)
         jobs = self._jobs[:n]
         score = self._score(self._workload, jobs, now_s)
-        # Twice the depth, so that a pass which starts many heads seldom sorts again.
-        k = min(n, 2 * self._depth)
+        # More than needed, so that a pass which starts many heads seldom sorts again.
+        k = min(n, max(2 * needed, FIRST_CHUNK))
         if k < n:
             threshold = np.partition(score, n - k)[n - k]
             above = np.flatnonzero(score > threshold)
@@ -148,8 +238,10 @@ class ScoredQueue(WaitingQueue):
         self._sorted_at = now_s
 
 
-def make_queue(order: Order, workload: Workload, depth: int) -> WaitingQueue:
+def make_queue(
+    order: Order, workload: Workload, depth: int, kind: IndexArray | None = None
+) -> WaitingQueue:
     """An empty waiting queue for this order whose first ``depth`` jobs can be read."""
     if order.static_key is not None:
-        return StaticQueue(order.static_key(workload).tolist(), depth)
-    return ScoredQueue(order, workload, depth)
+        return StaticQueue(order.static_key(workload), workload, depth, kind)
+    return ScoredQueue(order, workload, depth, kind)

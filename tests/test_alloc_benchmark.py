@@ -68,6 +68,7 @@ def test_placement_over_a_whole_run(benchmark, shared_dir, case, name):
         (workload, policy),
         {
             "rng": np.random.default_rng(0),
+            "window": 50,
             "bandwidth_Bps": np.random.default_rng(1).choice(NEED_BPS, len(workload))
             if shares
             else None,

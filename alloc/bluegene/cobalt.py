@@ -247,6 +247,7 @@ class CobaltSimilar(Cobalt):
 
     name = "cobalt-sl"
     description = "as cobalt, ties to the partition beside the job that ends nearest in time (SL)"
+    walltime_aware = True
 
     def _break_tie(self, best: IntArray, request: Request) -> int:
         if request.end_s is None or len(best) == 1:

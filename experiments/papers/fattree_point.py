@@ -33,6 +33,8 @@ LINK_BPS = 5 * 10**9
 """Jigsaw, 5.4.2: peak bandwidth of a link."""
 NEEDS_BPS = (0.5e9, 1.0e9, 1.5e9, 2.0e9)
 """Four classes from 0.5 to 2 GB/s; even steps are our reading."""
+WINDOW = 50
+"""Jigsaw, 5.4.3: how many jobs behind the head backfilling looks at."""
 SHARED_DRAWS = ("policy", "scenario", "window", "backfill", "hops", "machine", "walltimes")
 """What must not change the draws of a point."""
 BIN_EDGES = (1, 2, 5, 19, 65, 129, 257, 325)
@@ -49,7 +51,7 @@ def queue_point(
     policy: str,
     *,
     scenario: str = "none",
-    window: int = 50,
+    window: int = WINDOW,
     backfill: str = "easy",
     cut_at_walltime: bool = False,
     hops: bool = False,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from alloc.policy import Placement
 from alloc.registry import make_policy
 from experiments.papers.fattree_logs import read_log
+from experiments.papers.fattree_point import WINDOW
 from experiments.papers.isolation_cases import (
     LARGE_NODES,
     LOADS,
@@ -124,6 +125,7 @@ def _schedule(text: str) -> QueueResult:
     return simulate_queue(
         jobs_of(config, topology),
         make_policy(topology, name, point_rng({"seed": config["seed"]}, f"placement {name}")),
+        window=WINDOW,
         rng=np.random.default_rng(0),
         keep_placements=True,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from alloc.registry import make_policy
+from experiments.papers.fattree_point import WINDOW
 from experiments.papers.isolation_cases import PATTERNS, POLICIES, REFERENCES, Machine
 from experiments.papers.isolation_point import jobs_of
 from experiments.papers.isolation_shares import SHARES
@@ -96,6 +97,7 @@ def run_queue(config: Mapping[str, Any]) -> dict[str, Rows]:
     result = simulate_queue(
         jobs_of(config, topology),
         make_policy(topology, name, point_rng(seed, f"placement {name}")),
+        window=WINDOW,
         run_time_model=_model(config),
         rng=point_rng(seed, "isolation queue"),
     )

@@ -32,6 +32,8 @@ MODULE = "experiments.papers.partitions_queue"
 POLICIES = ("menu", "menu-proposed", "cuboid-best", "contention-aware")
 BASELINE = "menu"
 MIDPLANE_NODES = 512
+WINDOW = 50
+"""How many jobs behind the head backfilling looks at; docs/partitions.md has results with it."""
 MONTH_S = 30.5 * 86400
 METRICS = ("mean_turnaround_s", "bound_turnaround_s", "mean_wait_s", "bound_run_s")
 
@@ -125,6 +127,7 @@ def queue(config: Point) -> dict[str, Rows]:
         workload,
         policy,
         order=str(config["order"]),
+        window=WINDOW,
         run_time_model=model,
         rng=np.random.default_rng(seed),
         # The hint: a bound job asks for all it can get, another for nothing.

@@ -166,12 +166,14 @@ class QueueSection(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
 
     ``window`` is the number of jobs behind the head that backfilling looks at, "all" for no bound.
+    ``overrun`` says what happens to a job past its walltime.
     """
 
     policies: tuple[Text, ...] = Field(min_length=1)
     order: Text = "fcfs"
     backfill: Text = "easy"
     window: Whole | Literal["all"] = "all"
+    overrun: Literal["keep", "cut"] = "keep"
     run_time_model: Text = "measured"
     scenario: Text = "none"
     coupled: CoupledSection = CoupledSection()

@@ -263,6 +263,8 @@ class _Run:
                 order=queue.order,
                 backfill=queue.backfill,
                 window=None if queue.window == "all" else queue.window,
+                # the pilot of "contended-baseline" has to see its jobs through
+                overrun="keep" if only is not None else queue.overrun,
                 run_time_model=model,
                 rng=self.rng("jobs", RANK_KEYS),
                 keep_placements=True,
@@ -360,6 +362,8 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
                 "makespan_s": summary.makespan_s,
                 "makespan_ratio": summary.makespan_s / first.makespan_s,
                 "jobs": summary.n_jobs,
+                "overrun": result.config.queue.overrun,
+                "overran_jobs": summary.n_overran,
             }
         )
     speedups: list[dict[str, object]] = [

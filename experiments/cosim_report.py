@@ -48,6 +48,7 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
                 "utilisation_percent": 100 * float(str(row["utilisation"])),
                 "makespan_h": float(str(row["makespan_s"])) / 3600,
             }
+            | ({"cut_jobs": row["overran_jobs"]} if row.get("overrun") == "cut" else {})
         )
     return pd.DataFrame(rows)
 
@@ -153,6 +154,13 @@ def _what_ran(result: CosimResult) -> str:
         + (f"; left out: {dropped}." if dropped else "."),
         *jobs.notes,
     ]
+    overran = {name: int(r.overran.sum()) for name, r in result.schedules.items()}
+    if any(overran.values()):
+        cut = result.config.queue.overrun == "cut"
+        counts = ", ".join(f"{count:,} under {name}" for name, count in overran.items())
+        parts.append(
+            f"Jobs {'cut at' if cut else 'that ran on past'} their requested walltime: {counts}."
+        )
     warning = buffer_warning(topology, result.machine.packets)
     if warning is not None:
         parts.append(f"Warning: {warning}")

@@ -92,7 +92,17 @@ def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
     -------
     (n,) float64
         >= 1; 1 for jobs that do not communicate.
+
+    Raises
+    ------
+    NetcosimError
+        Jobs were cut at their walltimes: what they would have taken is not known.
     """
+    if result.overrun == "cut" and result.overran.any():
+        raise NetcosimError(
+            f"{int(result.overran.sum())} jobs were cut at their walltime, which hides their "
+            'stretch: run with overrun = "keep" for mean_stretches'
+        )
     factor = (result.end_s - result.start_s) / result.workload.run_time_s
     talks = fraction > 0
     stretch = np.ones(len(factor))

@@ -60,6 +60,7 @@ def job_table(result: QueueResult) -> pd.DataFrame:
             "wait_s": wait_s(result),
             "run_s": result.end_s - result.start_s,
             "turnaround_s": turnaround_s(result),
+            "overran": result.overran,
             "bounded_slowdown": bounded_slowdown(result),
             "promised_s": result.promised_s,
             "scheduling_s": result.scheduling_s,
@@ -74,6 +75,8 @@ class QueueSummary:
     Attributes
     ----------
     n_jobs : int
+    n_overran : int
+        Jobs that had work left at their walltime (cut there, or kept).
     makespan_s : float
     mean_wait_s, mean_turnaround_s, mean_bounded_slowdown : float
     mean_turnaround_large_s : float
@@ -88,6 +91,7 @@ class QueueSummary:
     """
 
     n_jobs: int
+    n_overran: int
     makespan_s: float
     mean_wait_s: float
     mean_turnaround_s: float
@@ -104,11 +108,12 @@ def summarise(result: QueueResult) -> QueueSummary:
     """All of a schedule's metrics."""
     nan = float("nan")
     if len(result) == 0:
-        return QueueSummary(0, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan)
+        return QueueSummary(0, 0, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan)
     turnaround = turnaround_s(result)
     large = result.workload.n_nodes > LARGE_NODES
     return QueueSummary(
         n_jobs=len(result),
+        n_overran=int(result.overran.sum()),
         makespan_s=makespan_s(result),
         mean_wait_s=float(wait_s(result).mean()),
         mean_turnaround_s=float(turnaround.mean()),

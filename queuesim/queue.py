@@ -17,7 +17,7 @@ import simpy
 from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
 from queuesim.backfill import check_window
 from queuesim.estimates import EstimateModel
 from queuesim.machine import Machine
@@ -30,6 +30,12 @@ from workloads.job import Workload
 
 SimProcess = Generator[Any, Any, None]
 
+OVERRUNS: dict[str, str] = {
+    "keep": "a job past its walltime runs on until its work is done",
+    "cut": "a job ends at its walltime, done or not, as real schedulers have it",
+}
+"""What happens to a job that still has work at its requested walltime."""
+
 
 def simulate_queue(
     workload: Workload,
@@ -38,6 +44,7 @@ def simulate_queue(
     order: str | Order = "fcfs",
     backfill: str = "easy",
     window: int | None = None,
+    overrun: str = "keep",
     run_time_model: RunTimeModel | None = None,
     rng: np.random.Generator,
     bandwidth_Bps: NDArray[np.float64] | None = None,
@@ -50,8 +57,8 @@ def simulate_queue(
     Parameters
     ----------
     workload : Workload
-        Walltimes (``requested_s``) steer reservations only: a job that runs past its
-        walltime is not killed.
+        Walltimes (``requested_s``) steer reservations, and with ``overrun = "cut"`` they
+        end jobs.
     policy : Policy
         Empty; it is used up.
     order : str or Order
@@ -60,6 +67,9 @@ def simulate_queue(
         A name in `queuesim.registry.BACKFILLS`.
     window : int or None
         How many jobs behind the head a pass looks at; None, the textbooks' rule, for all.
+    overrun : str
+        A key of `OVERRUNS`: what happens to a job past its walltime, under any run-time
+        model. `QueueResult.overran` has the jobs either way.
     run_time_model : RunTimeModel or None
         None: as logged.
     rng : numpy.random.Generator
@@ -84,6 +94,8 @@ def simulate_queue(
         submit time, a run time or rate that makes no sense.
     """
     check_window(window)
+    if overrun not in OVERRUNS:
+        raise unknown_name("overrun", overrun, OVERRUNS)
     _check_fits(workload, policy)
     chosen = find_order(order) if isinstance(order, str) else order
     model = AsLogged() if run_time_model is None else run_time_model
@@ -102,12 +114,13 @@ def simulate_queue(
         chosen,
         backfill,
         window,
+        overrun,
         model.prepare(workload, policy, rng),
         keep_placements,
         progress,
     )
     run.run()
-    return run.result(chosen.name, backfill, window, model.label)
+    return run.result(chosen.name, backfill, window, overrun, model.label)
 
 
 def fitting(workload: Workload, policy: Policy) -> Workload:
@@ -155,6 +168,7 @@ class _Run:
         order: Order,
         backfill: str,
         window: int | None,
+        overrun: str,
         run_times: RunTimes,
         keep_placements: bool,
         progress: Callable[[int, int], None] | None,
@@ -177,6 +191,8 @@ class _Run:
         self.n_done = 0
         self.start_s = np.full(n, nan)
         self.end_s = np.full(n, nan)
+        self.cuts = overrun == "cut"
+        self.overran = np.zeros(n, dtype=bool)
         self.allocated = np.zeros(n, dtype=np.int32)
         self.event_job: list[int] = []
         self.event_is_start: list[bool] = []
@@ -273,10 +289,16 @@ class _Run:
     def _job(self, job: int, work_s: float, rate: float) -> SimProcess:
         """Work off a job at the present rate; an interrupt brings a new one."""
         env, remaining = self.env, work_s
+        limit = env.now + self.machine.requested_s[job]
         while True:
             began = env.now
+            needed = remaining / rate if rate > 0 else inf
+            late = began + needed > limit
+            if late and self.cuts:
+                needed = _delay(began, limit)
             try:
-                yield env.timeout(remaining / rate) if rate > 0 else env.event()
+                yield env.timeout(needed) if needed < inf else env.event()
+                self.overran[job] = late
                 break
             except simpy.Interrupt as change:
                 remaining = max(0.0, remaining - rate * (env.now - began))
@@ -304,7 +326,7 @@ class _Run:
         return int(self.workload.job_id[job]) if 0 <= job < len(self.workload) else job
 
     def result(
-        self, order: str, backfill: str, window: int | None, run_time_model: str
+        self, order: str, backfill: str, window: int | None, overrun: str, run_time_model: str
     ) -> QueueResult:
         """The columns, frozen."""
         promised = np.full(len(self.workload), nan)
@@ -321,9 +343,11 @@ class _Run:
             backfill=backfill,
             run_time_model=run_time_model,
             window=window,
+            overrun=overrun,
             machine_nodes=self.machine.policy.topology.n_nodes,
             start_s=self.start_s,
             end_s=self.end_s,
+            overran=self.overran,
             allocated_nodes=self.allocated,
             promised_s=promised,
             scheduling_s=np.asarray(self.machine.scheduling_s, dtype=np.float64),
@@ -332,7 +356,7 @@ class _Run:
             first_blocked_s=nan if blocked is None else blocked,
             placements=kept,
         )
-        for column in (result.start_s, result.end_s, result.allocated_nodes):
+        for column in (result.start_s, result.end_s, result.overran, result.allocated_nodes):
             column.flags.writeable = False
         return result
 

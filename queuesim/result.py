@@ -83,8 +83,12 @@ class QueueResult:
     policy, order, backfill, run_time_model : str
         Names.
     window : int or None
+    overrun : str
+        A key of `queuesim.queue.OVERRUNS`.
     machine_nodes : int
     start_s, end_s : (n,) float64
+    overran : (n,) bool
+        Jobs that had work left at their walltime: cut there, or kept, as ``overrun`` says.
     allocated_nodes : (n,) int32
         >= requested where the policy rounds up.
     promised_s : (n,) float64
@@ -107,9 +111,11 @@ class QueueResult:
     backfill: str
     run_time_model: str
     window: int | None
+    overrun: str
     machine_nodes: int
     start_s: FloatArray
     end_s: FloatArray
+    overran: NDArray[np.bool_]
     allocated_nodes: IntArray
     promised_s: FloatArray
     scheduling_s: FloatArray

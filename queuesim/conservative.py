@@ -49,8 +49,9 @@ class ConservativeBackfill(Backfill):
                 profile.take(-n_nodes, self._reserved.pop(job), requested)
             start = profile.earliest(n_nodes, requested, now_s)
             if start <= now_s:
-                if machine.allocate(job, now_s) is not None:
-                    profile.take(n_nodes, now_s, requested)
+                placement = machine.allocate(job, now_s)
+                if placement is not None:
+                    profile.take(len(placement.nodes), now_s, requested)
                     queue.remove(job)
                     self.start(job)
                     continue

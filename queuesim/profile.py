@@ -56,9 +56,12 @@ class Profile:
             self.free[k] -= n_nodes
 
     def next_change(self, after_s: float) -> float:
-        """The first step after this time; inf if there is none."""
-        k = bisect_right(self.times, after_s)
-        return self.times[k] if k < len(self.times) else float("inf")
+        """The first later time at which another number of nodes is free; inf if there is none."""
+        times, free = self.times, self.free
+        k = bisect_right(times, after_s)
+        while k < len(times) and free[k] == free[k - 1]:
+            k += 1
+        return times[k] if k < len(times) else float("inf")
 
     def _split(self, time_s: float) -> int:
         """Index of the step that begins at time_s, made if it is not there."""

@@ -97,6 +97,19 @@ class Contiguous(Mask):
         return np.arange(starts[0], starts[0] + n_nodes) if len(starts) else None
 
 
+class Pairs(Mask):
+    """Whole pairs of nodes (0-1, 2-3, ...): a placement that rounds up and fails by shape."""
+
+    name = "pairs"
+    description = "free pairs of nodes"
+    counts_only = False
+
+    def find(self, usable: np.ndarray, n_nodes: int) -> np.ndarray | None:
+        pairs = np.flatnonzero(usable.reshape(-1, 2).all(axis=1))[: -(-n_nodes // 2)]
+        nodes = (2 * pairs[:, None] + np.arange(2)).reshape(-1)
+        return nodes if len(nodes) >= n_nodes else None
+
+
 def make_workload(
     submit: Sequence[float],
     run: Sequence[float],

@@ -1,0 +1,88 @@
+"""Conservative backfilling against a plain second implementation, and what it promises."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conservative_reference import PlainConservative
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from queue_helpers import Contiguous, Mask, Pairs, make_workload
+
+from queuesim.queue import simulate_queue
+from queuesim.result import QueueResult
+from workloads.job import Workload
+from workloads.swf import read_swf
+from workloads.transform import from_zero, head
+
+NODES = 8
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    """Whole seconds, many ties; walltimes may be too short or much too long."""
+    n = draw(st.integers(1, 25))
+    times = st.lists(st.integers(1, 12), min_size=n, max_size=n)
+    submit = sorted(draw(st.lists(st.integers(0, 20), min_size=n, max_size=n)))
+    if draw(st.booleans()):
+        submit = [0] * n
+    run, more = draw(times), draw(times)
+    asked = draw(st.sampled_from([run, more, [r + m for r, m in zip(run, more, strict=True)]]))
+    nodes = draw(st.lists(st.integers(1, NODES), min_size=n, max_size=n))
+    return make_workload(submit, run, nodes, asked)
+
+
+def schedule(
+    workload: Workload, policy: Mask, order: str = "fcfs", window: int | None = None
+) -> QueueResult:
+    return simulate_queue(
+        workload,
+        policy,
+        backfill="conservative",
+        order=order,
+        window=window,
+        rng=np.random.default_rng(1),
+    )
+
+
+@pytest.mark.parametrize("kind", [Mask, Contiguous, Pairs])
+@settings(max_examples=150, deadline=None)
+@given(
+    workload=workloads(),
+    order=st.sampled_from(["fcfs", "shortest", "wfp"]),
+    window=st.sampled_from([0, 1, 3, None]),
+)
+def test_same_schedule_as_the_plain_queue(
+    kind: type[Mask], workload: Workload, order: str, window: int | None
+) -> None:
+    fast = schedule(workload, kind(NODES), order, window)
+    plain = PlainConservative(workload, kind(NODES), order, window)
+    assert np.array_equal(fast.start_s, plain.run())
+    assert np.array_equal(fast.promised_s, plain.promised, equal_nan=True)
+
+
+@pytest.mark.shared
+def test_same_schedule_as_the_plain_queue_on_a_real_log(shared_dir: Path) -> None:
+    log = from_zero(read_swf(shared_dir / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"))
+    some = head(log, 400)
+    # twice the load, so that some 20 jobs wait at a time
+    busy = replace(some, submit_s=np.floor(some.submit_s / 2))
+    fast = schedule(busy, Mask(100))
+    plain = PlainConservative(busy, Mask(100), "fcfs", None)
+    assert np.array_equal(fast.start_s, plain.run())
+    assert np.nanmax(fast.start_s - busy.submit_s) > 3600
+
+
+def test_a_shape_can_break_a_reservation() -> None:
+    # 4 nodes in a row: A takes node 0 until 10, B nodes 1-2 until 4, C node 3 until 10. D asks for
+    # 2 nodes and has them by count at 4. E (1 node, 1 s) comes at 4, behind D: D gets 1-2.
+    workload = make_workload([0, 0, 0, 1, 4], [10, 4, 10, 5, 1], [1, 2, 1, 2, 1])
+    assert schedule(workload, Contiguous(4)).start_s[3] == 4
+    # With B on one node between two that end at 4, two nodes are free then, but not in a row.
+    workload = make_workload([0, 0, 0, 0, 1], [4, 10, 4, 10, 5], [1, 1, 1, 1, 2])
+    result = schedule(workload, Contiguous(4))
+    assert result.promised_s[4] == 4
+    assert result.start_s[4] == 10

@@ -23,13 +23,13 @@ class EasyRetest(EasyBackfill):
 
     def _may_start(self, job: int, now_s: float, reservation: Reservation) -> bool:
         machine = self.machine
-        ends = now_s + machine.requested_s[job] <= reservation.shadow_s
-        if ends or machine.policy.counts_only:
+        if machine.policy.counts_only:
             return super()._may_start(job, now_s, reservation)
         if machine.allocate(job, now_s) is None:
             return False
-        if machine.fits_at(reservation.job, reservation.shadow_s, now_s):
-            # Those that failed before it might do now, beside it.
+        ends = now_s + machine.requested_s[job] <= reservation.shadow_s
+        if ends or machine.fits_at(reservation.job, reservation.shadow_s, now_s):
+            # Those that would have delayed the head may not do so beside this one: look again.
             self.queue.changed = True
             return True
         machine.withdraw(job)

@@ -73,7 +73,7 @@ class WaitingQueue(ABC):
         now_s : float
         latest_end_s : (kinds,) float64
             By this time a job of a kind must end by its requested walltime, if it started
-            now. The caller may lower it, and `remove` the job it was just given, between two
+            now. The caller may change it, and `remove` the job it was just given, between two
             jobs.
         """
 
@@ -141,10 +141,12 @@ class StaticQueue(WaitingQueue):
         while begin < stop:
             end = min(begin + chunk, stop)
             early = now_s + asked[begin:end] <= latest_end_s[kind[begin:end]]
-            for k in (np.flatnonzero(early) + begin).tolist():
-                if now_s + asked[k] <= latest_end_s[kind[k]]:
-                    yield job[k]
-            begin, chunk = end, min(2 * chunk, LARGEST_CHUNK)
+            k = int(early.argmax())
+            if early[k]:
+                yield job[begin + k]
+                begin, chunk = begin + k + 1, FIRST_CHUNK
+            else:
+                begin, chunk = end, min(2 * chunk, LARGEST_CHUNK)
 
     def _last_rank(self) -> int:
         """Rank of the last job of a full front."""
@@ -206,16 +208,21 @@ class ScoredQueue(WaitingQueue):
         self.changed = True
 
     def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
-        head = self.head(now_s)
-        jobs = self._jobs[: len(self)].copy()
-        if len(jobs) > self._depth:
-            jobs = np.asarray(self.front(now_s), dtype=np.int64)
-        asked, kind = self._requested, self._kind
-        jobs = jobs[(now_s + asked[jobs] <= latest_end_s[kind[jobs]]) & (jobs != head)]
+        last = self.head(now_s)
+        if len(self) > self._depth:
+            jobs = np.sort(self.front(now_s))
+        else:
+            jobs = np.sort(self._jobs[: len(self)])
         score = self._score(self._workload, jobs, now_s)
-        for job in jobs[np.lexsort((jobs, -score))].tolist():
-            if now_s + asked[job] <= latest_end_s[kind[job]]:
-                yield job
+        ends, kind = now_s + self._requested[jobs], self._kind[jobs]
+        k = int(np.flatnonzero(jobs == last)[0])
+        while True:
+            behind = (score < score[k]) | ((score == score[k]) & (jobs > last))
+            k = int(np.where(behind & (ends <= latest_end_s[kind]), score, -np.inf).argmax())
+            if not behind[k] or ends[k] > latest_end_s[kind[k]]:
+                return
+            last = int(jobs[k])
+            yield last
 
     def _refresh(self, now_s: float, needed: int) -> None:
         if self._sorted_at == now_s and len(self._sorted) >= needed:

@@ -139,7 +139,7 @@ class PlainEasy:
     otherwise it is kept as the documentation of `EasyBackfill` says.
     """
 
-    def __init__(self, workload: Workload, policy: Mask, order: str, window: int) -> None:
+    def __init__(self, workload: Workload, policy: Policy, order: str, window: int) -> None:
         self.w, self.policy, self.order, self.window = workload, policy, order, window
         n = len(workload)
         self.start, self.end = np.full(n, np.nan), np.full(n, np.nan)
@@ -205,9 +205,12 @@ class PlainEasy:
             self.reservation = None
         if self.policy.counts_only:
             self.by_count(head, rest, now)
-            return
+        else:
+            self.by_shape(head, rest, now)
+
+    def by_shape(self, head: int, rest: list[int], now: float) -> None:
         for j in rest:
-            if self.w.n_nodes[j] > np.count_nonzero(self.policy.free):
+            if self.w.n_nodes[j] > self.policy.n_free:
                 continue
             if self.reservation is None:
                 self.reservation = self.reserve(head, now)
@@ -241,3 +244,26 @@ class PlainEasy:
             if placement is not None:
                 return head, shadow, placement
         raise AssertionError("the head never fits")
+
+
+class PlainRetest(PlainEasy):
+    """EASY without a hold, from its definition: every job is tried, and the head after it."""
+
+    def by_shape(self, head: int, rest: list[int], now: float) -> None:
+        for j in rest:
+            if self.w.n_nodes[j] > self.policy.n_free:
+                continue
+            if self.reservation is None:
+                self.reservation = self.reserve(head, now)
+            shadow = self.reservation[1]
+            if not self.place(j, now) or now + self.w.requested_s[j] <= shadow:
+                continue
+            trial = self.policy.clone()
+            # once the shadow time has passed, "then" is now: who is late counts as ending
+            for k in self.free_at(max(shadow, now), now):
+                trial.release(self.running[k])
+            if trial.allocate(Request(head, int(self.w.n_nodes[head]))) is None:
+                self.policy.release(self.running.pop(j))
+                self.start[j] = np.nan
+                self.waiting.append(j)
+                self.sort(now)

@@ -1,0 +1,109 @@
+"""What the queue remembers of failed attempts changes no schedule: plain queues try every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from alloc_helpers import MACHINES
+from queue_helpers import Contiguous, Pairs, PlainEasy, PlainRetest, make_workload
+
+from alloc.policy import Policy, Request
+from alloc.registry import POLICIES, make_policy, policies_for
+from netsim.topologies.fattree import fat_tree
+from netsim.topologies.torus import torus
+from queuesim.queue import simulate_queue
+from workloads.job import Workload
+
+SCHEDULES = 450
+"""Random schedules of each kind of machine; without the rule on what to forget 1 % differ."""
+
+FAT_TREE = fat_tree(4)
+TORUS = torus((4, 2, 2))
+
+
+def registered(name: str) -> Callable[[], Policy]:
+    topology = FAT_TREE if POLICIES[name].family == "fattree" else TORUS
+    return lambda: make_policy(topology, name, np.random.default_rng(0))
+
+
+MADE: dict[str, Callable[[], Policy]] = {
+    "contiguous": lambda: Contiguous(16),
+    "pairs": lambda: Pairs(16),
+    **{
+        name: registered(name)
+        for name in ("ta", "laas", "jigsaw", "lc", "first-fit-cuboid", "cuboid-best", "menu")
+    },
+}
+
+
+def random_workload(rng: np.random.Generator, policy: Policy) -> Workload:
+    """Many short and some long jobs at once; walltimes that hold, or that do not."""
+    n = int(rng.integers(8, 26))
+    run = rng.integers(1, 15, n)
+    asked = np.maximum(run + rng.integers(-2, 12, n), 1)
+    sizes = [k for k in range(1, 13) if policy.fits_empty(k)]
+    submit = np.sort(rng.integers(0, 25, n)) if rng.random() < 0.7 else np.zeros(n)
+    return make_workload(submit, run, rng.choice(sizes, n), asked)
+
+
+@pytest.mark.parametrize("name", list(MADE))
+@pytest.mark.parametrize(("backfill", "plain"), [("easy", PlainEasy), ("easy-retest", PlainRetest)])
+def test_same_schedule_as_a_queue_that_remembers_nothing(
+    name: str, backfill: str, plain: type[PlainEasy]
+) -> None:
+    rng = np.random.default_rng(7)
+    make = MADE[name]
+    schedules = SCHEDULES if name in ("contiguous", "pairs") else SCHEDULES // 5
+    differ = []
+    for k in range(schedules):
+        workload = random_workload(rng, make())
+        window = [None, 5, 50][k % 3]
+        fast = simulate_queue(
+            workload, make(), backfill=backfill, window=window, rng=np.random.default_rng(1)
+        )
+        slow = plain(workload, make(), "fcfs", len(workload) if window is None else window).run()
+        if not np.array_equal(fast.start_s, slow):
+            differ.append(k)
+    assert differ == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "name"),
+    [
+        (machine, name)
+        for machine, topology in MACHINES.items()
+        for name in policies_for(topology.family)
+        if not POLICIES[name].policy.counts_only
+    ],
+)
+def test_what_fails_goes_on_failing_until_something_is_released(machine: str, name: str) -> None:
+    """`Policy.allocate`'s promise, on which the queue does not ask again."""
+    rng = np.random.default_rng(3)
+    topology = MACHINES[machine]
+    bandwidth = 5e8 if name == "lc-s" else None
+    checked = 0
+    for seed in range(12):
+        policy = make_policy(topology, name, np.random.default_rng(seed))
+        sizes = [n for n in range(1, topology.n_nodes + 1) if policy.fits_empty(n)]
+        running, failing = [], set()
+        for job in range(60):
+            if running and rng.random() < 0.45:
+                policy.release(running.pop(rng.integers(len(running))))
+                failing = None
+                continue
+            if not failing:
+                failing = {n for n in sizes if not fits(policy, n, bandwidth)}
+            size = int(rng.choice(sizes[: max(1, len(sizes) // 3)]))
+            placement = policy.allocate(Request(job, size, 100.0, bandwidth))
+            if placement is not None:
+                running.append(placement)
+                checked += len(failing)
+                assert not {n for n in failing if fits(policy, n, bandwidth)}
+    assert checked > 100
+
+
+def fits(policy: Policy, n_nodes: int, bandwidth_Bps: float | None) -> bool:
+    request = Request(10**6, n_nodes, 100.0, bandwidth_Bps)
+    return policy.clone().allocate(request) is not None

@@ -2,6 +2,7 @@
 
   netcosim reproduce level-spread                     list the paper's figures
   netcosim reproduce calibration                      all that it has
+  netcosim reproduce calibration easy --logs ~/joblogs
   netcosim reproduce level-spread fig2
   netcosim reproduce level-spread fig10 --jobs 8 --routing minimal
   netcosim reproduce level-spread fig4 --scale quick --set endpoint=firefly

@@ -20,7 +20,9 @@ from experiments.papers.calibration_cases import (
     loads_of,
 )
 from experiments.papers.calibration_draw import draw_buffers, draw_curves
+from experiments.papers.calibration_easy import EASY_FIGURE
 from experiments.papers.calibration_point import FUNCTION, load_point, lone_point
+from experiments.papers.fattree_logs import logs_folder
 from experiments.papers.flow_levels import FLOW_FIGURE
 from experiments.papers.paper import (
     Analysis,
@@ -53,7 +55,9 @@ def check(options: Options) -> None:
     if options.measure:
         raise NetcosimError(f"measure = {options.measure!r}; the calibration has none to choose")
     for key in options.settings:
-        raise NetcosimError(f"setting {key!r}; the calibration has none")
+        if key != "logs":
+            raise NetcosimError(f"setting {key!r}; the calibration has none")
+    logs_folder(options)
 
 
 def _routings(network: str, options: Options) -> tuple[str, ...]:
@@ -231,8 +235,10 @@ BUFFERS_FIGURE = PaperFigure(
 )
 PAPER = Paper(
     name="calibration",
-    title="Calibration: saturation, zero-load latency, buffers; flow level against packets",
-    figures={figure.name: figure for figure in (CURVES_FIGURE, BUFFERS_FIGURE, FLOW_FIGURE)},
+    title="Calibration: saturation, zero-load latency, buffers; flow level; EASY as published",
+    figures={
+        figure.name: figure for figure in (CURVES_FIGURE, BUFFERS_FIGURE, FLOW_FIGURE, EASY_FIGURE)
+    },
     check=check,
     default="all",
 )

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from alloc.registry import make_policy
+from experiments.inputs import checked_path, input_file
 from experiments.papers.fattree_logs import logs_folder
 from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
 from netsim.topology import Topology, build_topology
@@ -82,9 +84,9 @@ def points(options: Options) -> list[Point]:
             continue
         names = [f"{stem}.swf{zipped}" for stem in log.files for zipped in (".gz", "")]
         there = [] if folder is None else [n for n in names if (folder / n).is_file()]
-        path = str((folder / there[0]).resolve()) if folder is not None and there else ""
+        file = input_file(folder / there[0]) if folder is not None and there else ""
         found += [
-            {"experiment": "published-easy", "log": name, "file": path, "walltimes": walltimes}
+            {"experiment": "published-easy", "log": name, "file": file, "walltimes": walltimes}
             for walltimes in WALLTIMES
         ]
     return found
@@ -167,10 +169,10 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     row: dict[str, object] = {key: config[key] for key in ("log", "walltimes")}
     if not config["file"]:
         return {"easy": [row | {"jobs": None, "ours": None, "file": ""}]}
-    jobs, processors = read_study_log(config["file"])
+    path = checked_path(config["file"])
+    jobs, processors = read_study_log(path)
     ours = study_slowdown(jobs, processors, config["walltimes"])
-    name = str(config["file"]).replace("\\", "/").rsplit("/", 1)[-1]
-    return {"easy": [row | {"jobs": len(jobs), "ours": ours, "file": name}]}
+    return {"easy": [row | {"jobs": len(jobs), "ours": ours, "file": Path(path).name}]}
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:

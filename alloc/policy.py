@@ -94,7 +94,11 @@ class Policy(ABC):
 
     @abstractmethod
     def allocate(self, request: Request) -> Placement | None:
-        """Place a job and take its resources; None (and nothing changed) if it cannot be placed."""
+        """Place a job and take its resources; None (and nothing changed) if it cannot be placed.
+
+        A size (and bandwidth) that cannot be placed must go on failing until something is
+        released, whatever else is placed or held: queues do not ask again.
+        """
 
     def fill_partner(
         self, lead: Request, waiting: Iterable[Request]

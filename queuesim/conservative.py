@@ -2,13 +2,15 @@
 
 Every job among the first ``window`` + 1 of the queue has a reservation: a start time
 at which enough nodes are free by count for its whole requested walltime, given the
-promised ends of the running jobs and the reservations of the others. When a job ends
-early, reservations move forward one by one in queue order (the others standing), so by
-count no reservation is ever delayed (Mu'alem and Feitelson 2001, section 2).
+promised ends of the running jobs and the reservations of the others. In each pass,
+at an arrival as at an end, reservations move forward one by one in queue order (the
+others standing). Mu'alem and Feitelson (2001, section 2) do so when a job ends early;
+more often is as legal, since by count no reservation is ever delayed by another job.
 
-Where a policy cares for topology, counts are a guess: a job whose time has come but
-that cannot be placed is moved to the next change of the profile. No nodes or links are
-held. A job that others overtake out of the window loses its reservation.
+Where a policy cares for topology or rounds up, counts are a guess and a reservation can
+be broken: a job whose time has come but that cannot be placed is moved to the next
+change of the count. No nodes or links are held. Jobs that outlive their walltimes push
+reservations back. A job that others overtake out of the window loses its reservation.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class ConservativeBackfill(Backfill):
     """Conservative backfilling; see the module's text."""
 
     name = "conservative"
-    description = "every job in the window has a reservation, by node count; none is delayed"
+    description = "every job in the window has a reservation, by node count; none delays another's"
 
     def __init__(
         self, machine: Machine, queue: WaitingQueue, window: int | None, start: Start

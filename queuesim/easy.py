@@ -1,6 +1,6 @@
 """EASY backfilling with a reservation of nodes and links.
 
-Skovira et al. 1996; look-ahead window as in Jigsaw (HPDC'21, section 5.4.3: 50).
+Skovira et al. 1996; a look-ahead window may bound it (Jigsaw, HPDC'21, section 5.4.3: 50).
 The head job, when it cannot be placed, gets one reservation: its *shadow time*, the
 earliest time at which it could be placed if all running jobs ended as promised, and the
 placement found for it there, which is held. A job behind the head may start now if it

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from easy_events_reference import easy_by_events
+from queue_helpers import Mask
 
 from experiments.papers.calibration import PAPER
 from experiments.papers.calibration_easy import (
@@ -23,6 +24,7 @@ from experiments.papers.fattree_logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from netsim.errors import NetcosimError
+from queuesim.queue import simulate_queue
 from workloads.job import Workload
 
 # From the results beside the paper, all digits.
@@ -79,8 +81,11 @@ def test_both_passes_agree_where_walltimes_are_exact(shared_dir: Path) -> None:
     jobs, processors = read_study_log(str(path))
     assert (len(jobs), processors) == (28_467, 100)
     exact = replace(cut(jobs), requested_s=cut(jobs).run_time_s)
-    plain = mean_slowdown(exact, easy_by_events(exact, processors))
-    assert study_slowdown(jobs, processors, "exact") == pytest.approx(plain, rel=1e-12)
+    plain = easy_by_events(exact, processors)
+    result = simulate_queue(exact, Mask(processors), rng=np.random.default_rng(0))
+    assert np.array_equal(result.start_s, plain)
+    ours = study_slowdown(jobs, processors, "exact")
+    assert ours == pytest.approx(mean_slowdown(exact, plain), rel=1e-12)
     # with the users' walltimes they do not
     short = cut(jobs)
     plain = mean_slowdown(short, easy_by_events(short, processors))

@@ -267,12 +267,15 @@ def test_the_key_or_the_option_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     assert not out.exists()
 
 
+@pytest.mark.filterwarnings("error")
 def test_factors_that_lead_out_of_bounds(tmp_path: Path) -> None:
     log = read_swf(written(tmp_path, line(), line(f2=1000)))
     with pytest.raises(NetcosimError, match=r"arrival_factor = 1e\+300: the last job comes at 1e"):
         scale_arrivals(log, 1e300)
     with pytest.raises(NetcosimError, match=r"size_factor = 1e\+300: a job has 8e\+300 nodes"):
         scale_sizes(log, 1e300)
+    with pytest.raises(NetcosimError, match=r"size_factor = 1e\+308: a job has inf nodes"):
+        scale_sizes(log, 1e308)
 
 
 def test_what_to_do_with_larger_jobs_is_said(tmp_path: Path) -> None:

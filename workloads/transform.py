@@ -82,7 +82,7 @@ def scale_sizes(workload: Workload, factor: float) -> Workload:
         scaled = np.ceil(np.round(workload.n_nodes * factor, 9))
     if len(scaled) and scaled.max() > np.iinfo(np.int32).max:
         raise NetcosimError(
-            f"size_factor = {factor:g}: a job has {workload.n_nodes.max() * factor:g} nodes"
+            f"size_factor = {factor:g}: a job has {float(workload.n_nodes.max()) * factor:g} nodes"
         )
     return replace(workload, n_nodes=np.maximum(scaled, 1).astype(np.int32))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from experiments.fields import (
+    BandwidthsBps,
     Count,
     Flag,
     Input,
@@ -181,6 +182,9 @@ class QueueSection(Section):
 
     ``window`` is the number of jobs behind the head that backfilling looks at, "all" for no bound.
     ``overrun`` says what happens to a job past its walltime.
+    ``bandwidth_need`` is what a job needs, for policies that place by it (lc-s: of each of its
+    links; contention-aware: of each of its nodes): one value, or several of which each job draws
+    one, all equally likely and the same under every policy.
     """
 
     policies: tuple[Text, ...] = Field(min_length=1)
@@ -190,6 +194,7 @@ class QueueSection(Section):
     overrun: Literal["keep", "cut"] = "keep"
     run_time_model: Text = "measured"
     scenario: Text = "none"
+    bandwidth_need_Bps: BandwidthsBps = ()
     coupled: CoupledSection = CoupledSection()
     measured: MeasuredSection = MeasuredSection()
 

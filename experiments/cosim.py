@@ -18,13 +18,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from alloc.policy import Policy
 from experiments.build import (
     BuiltMachine,
     build_machine,
     build_policy,
     build_workload,
     communication_mix,
+    with_notes_on_needs,
 )
 from experiments.config import Config
 from experiments.config_load import config_from
@@ -34,6 +37,7 @@ from experiments.inputs import checked_path
 from experiments.points import point_rng
 from experiments.reference import Reference, reference_of
 from experiments.store import Rows
+from queuesim.bandwidth import bandwidth_by_class
 from queuesim.campaign import (
     Measurements,
     Ratio,
@@ -189,10 +193,18 @@ class _Run:
             _, self.workload = build_policy(
                 self.machine.topology, name, np.random.default_rng(0), self.workload, drop=drop
             )
+        self.workload = with_notes_on_needs(config.queue, self.workload)
 
     def rng(self, purpose: str, leave_out: tuple[str, ...] = ()) -> np.random.Generator:
         """The generator of one purpose, which the keys left out do not change."""
         return point_rng(self.content, purpose, leave_out)
+
+    def needs(self, policy: Policy) -> NDArray[np.float64] | None:
+        """Bandwidth that each job needs, for a policy that reads it; the same for all of them."""
+        classes = self.config.queue.bandwidth_need_Bps
+        if not classes or not policy.without_need:
+            return None
+        return bandwidth_by_class(self.workload, classes, self.rng("bandwidth", JOB_KEYS))
 
     def tell(self, what: str, share: float) -> None:
         """Report progress: ``share`` is the part of the run that is done."""
@@ -321,6 +333,7 @@ class _Run:
                 overrun="keep" if only is not None else queue.overrun,
                 run_time_model=model,
                 rng=self.rng("jobs", RANK_KEYS),
+                bandwidth_Bps=self.needs(policy),
                 keep_placements=True,
                 progress=count,
             )

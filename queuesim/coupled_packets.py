@@ -182,8 +182,16 @@ class PacketJudge:
         return tuple(result)
 
     def judge(self, group: tuple[Situation, ...]) -> tuple[float, ...]:
-        """Simulate a group, whatever the budget of simulations; stretches of its jobs."""
+        """Simulate a group, whatever the budget of simulations; stretches of its jobs.
+
+        A job that sends nothing (a tornado of two ranks, say) has a stretch of 1.
+        """
         budget = self.budget
+        sends = [self.alone_s(job, budget.iterations) > 0 for job in group]
+        if not all(sends):
+            talking = tuple(job for job, sending in zip(group, sends, strict=True) if sending)
+            found = iter(self.judge(talking) if talking else ())
+            return tuple(next(found) if sending else 1.0 for sending in sends)
         once = [self.alone_s(job, budget.iterations) for job in group]
         longest = max(once)
         iterations = [

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy, Request
-from netsim.flow.message_network import MessageNetwork
 from queuesim.coupled_packets import PacketBudget, PacketJudge, PacketRecord, level_errors
 from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.running_jobs import RunningJobs
 
 FloatArray = NDArray[np.float64]
 
@@ -95,8 +95,9 @@ def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget
         Its ``max_simulations`` and ``tolerance`` do not count; messages are not scaled.
     """
     loads = JobLoads(network)
-    flows: MessageNetwork[int] = MessageNetwork(network.routing.topology.n_links)
-    flows.change([(k, loads.load(job)) for k, job in enumerate(jobs)], [])
+    flows = RunningJobs(loads)
+    placed = {k: (job, loads.load(job)) for k, job in enumerate(jobs)}
+    flows.change(placed, [])
     judge = PacketJudge(loads, budget, PacketRecord())
     return MixComparison(
         np.array([job.share for job in jobs]),

@@ -118,7 +118,7 @@ def insert(b, job):  # type: ignore[no-untyped-def]
         b.row_job[link, at] = job
         b.row_place[link, at] = i - begin
         b.row_at[i] = at
-        b.row_values[link, at, USE] = b.busy_s[i] / b.alone_s[job]
+        b.row_values[link, at, USE] = b.busy_s[i] / (b.alone_s[job] * b.stretch[job])
         b.row_values[link, at, INPUTS] = b.inputs[i]
         b.row_values[link, at, PACKET] = b.packet_s[i]
         b.row_count[link] = at + 1
@@ -336,7 +336,8 @@ def solve(b, w, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-
             for i in range(begin, end):
                 look_at_link(b, job, i)
             old = b.stretch[job]
-            goal = job_time(b, job) / b.alone_s[job]
+            # ways among others may by luck be shorter than those alone
+            goal = max(1.0, job_time(b, job) / b.alone_s[job])
             near = abs(goal - old) <= tolerance * old
             b.stretch[job] = goal if near else old + damping * (goal - old)
             for i in range(begin, end):

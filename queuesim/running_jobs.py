@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import MessageNetwork
 from queuesim.job_network import JobLoads, Situation
@@ -59,16 +62,15 @@ class RunningJobs:
         for job in remove:
             del self._situation[job]
         self._situation |= {job: situation for job, (situation, _) in add.items()}
-        moved = dict.fromkeys(changed)
-        for job in dict.fromkeys([*add, *changed]):
-            moved |= dict.fromkeys(self._look_again(job, starts=job in add))
-        return list(moved)
+        looking = [job for job in dict.fromkeys([*add, *changed]) if job in add or self._small(job)]
+        if looking:
+            changed += self.network.reroute(looking, self._load_among)
+        return list(dict.fromkeys(changed))
 
-    def _look_again(self, job: int, *, starts: bool) -> list[int]:
-        """Let a job find its ways among the others: jobs whose stretch changed."""
+    def _small(self, job: int) -> bool:
         situation = self._situation[job]
-        pairs = len(self.loads.messages(situation.share, situation.n_nodes).pair_src)
-        if pairs > _MOST_PAIRS and not starts:
-            return []
-        others_s = self.network.others_busy_s(job)
-        return self.network.reroute(job, self.loads.load(situation, others_s))
+        pairs = self.loads.messages(situation.share, situation.n_nodes).pair_src
+        return len(pairs) <= _MOST_PAIRS
+
+    def _load_among(self, job: int, others_s: NDArray[np.float64]) -> MessageLoad:
+        return self.loads.load(self._situation[job], others_s)

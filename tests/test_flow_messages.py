@@ -130,7 +130,7 @@ def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None
         np.testing.assert_allclose(busy_s, expected, rtol=0.02, atol=1e-12)
         load, new = placed(router, PATTERNS[k], nodes[k], 20_000, background_s=expected)
         new.alone_s, plain[k] = plain[k].alone_s, new
-        net.reroute(k, load)
+        net.reroute([k], lambda _, busy_s, load=load: load)
         assert net.alone_s(k) == pytest.approx(new.alone_s, rel=1e-9)
     for k, job in enumerate(plain):
         job.stretch = net.stretch(k)

@@ -295,9 +295,8 @@ def disturb(b, w, job, part, tolerance, tail):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL)
-def leave(b, w, leaving, tolerance):  # type: ignore[no-untyped-def]
+def leave(b, w, leaving, tolerance, tail):  # type: ignore[no-untyped-def]
     """Delete jobs; neighbours that feel it are queued. Returns the tail of the queue."""
-    tail = 0
     for k in range(len(leaving)):
         tail = disturb(b, w, leaving[k], 1.0, tolerance, tail)
         delete(b, leaving[k])

@@ -16,7 +16,7 @@ all stretches hang together, and are iterated until none moves.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -126,7 +126,7 @@ class MessageNetwork(Generic[JobId]):
             raise NetcosimError("a job is removed twice")
         while len(self._free) < len(add):
             self._more_slots()
-        tail = int(kernels.leave(self._b, self._w, leaving, self.tolerance))
+        tail = int(kernels.leave(self._b, self._w, leaving, self.tolerance, 0))
         for job_id, slot in zip(remove, leaving.tolist(), strict=True):
             del self._slot[job_id], self._ids[slot], self._loads[slot]
         self._b.link_end[leaving] = self._b.link_begin[leaving]
@@ -170,14 +170,18 @@ class MessageNetwork(Generic[JobId]):
         others_s[others_s < 1e-9 * time_s] = 0.0
         return others_s
 
-    def reroute(self, job_id: JobId, load: MessageLoad) -> list[JobId]:
-        """Let a job take other ways; its time alone stays what it was when it started.
+    def reroute(
+        self, job_ids: Sequence[JobId], load_among: Callable[[JobId, FloatArray], MessageLoad]
+    ) -> list[JobId]:
+        """Let jobs take other ways, one after the other; all stretches are worked out at the end.
+
+        A job's time alone stays what it was when it started.
 
         Parameters
         ----------
-        job_id : hashable
-        load : MessageLoad
-            The same messages on other ways.
+        job_ids : sequence of job ids
+        load_among : callable (job_id, others_busy_s) -> MessageLoad
+            The job's messages on ways among the others (see `others_busy_s`).
 
         Returns
         -------
@@ -189,18 +193,21 @@ class MessageNetwork(Generic[JobId]):
         NetcosimError
             A job that is not there.
         """
-        slot = self._find(job_id)
-        alone_s, stretch, told = (x[slot] for x in (self._b.alone_s, self._b.stretch, self._b.told))
-        tail = int(kernels.leave(self._b, self._w, np.array([slot]), self.tolerance))
-        del self._loads[slot]
-        self._b.link_end[slot] = self._b.link_begin[slot]
-        self._place(slot, load)
-        b = self._b
-        b.alone_s[slot], b.stretch[slot], b.told[slot] = alone_s, stretch, told
-        mine = slice(int(b.link_begin[slot]), int(b.link_end[slot]))
-        b.slow[mine], b.wait_s[mine] = 1.0, 0.0
-        kernels.insert(b, slot)
-        return self._solve([slot], tail)
+        slots, tail = [self._find(job_id) for job_id in job_ids], 0
+        for job_id, slot in zip(job_ids, slots, strict=True):
+            load = load_among(job_id, self.others_busy_s(job_id))
+            old = self._b
+            now = old.alone_s[slot], old.stretch[slot], old.told[slot]
+            tail = int(kernels.leave(self._b, self._w, np.array([slot]), self.tolerance, tail))
+            del self._loads[slot]
+            self._b.link_end[slot] = self._b.link_begin[slot]
+            self._place(slot, load)
+            b = self._b
+            b.alone_s[slot], b.stretch[slot], b.told[slot] = now
+            mine = slice(int(b.link_begin[slot]), int(b.link_end[slot]))
+            b.slow[mine], b.wait_s[mine] = 1.0, 0.0
+            kernels.insert(b, slot)
+        return self._solve(slots, tail)
 
     def stretch(self, job_id: JobId) -> float:
         """How much longer the job's communication takes than alone (>= 1), as last reported."""

@@ -119,13 +119,16 @@ class PacketRecord:
 def level_errors(flow: FloatArray, packet: FloatArray) -> dict[str, float]:
     """How far stretches at flow level are from those at packet level; nan without any.
 
-    ``error_p50`` and ``error_p90`` are quantiles of |flow / packet - 1|,
-    ``rank_correlation`` is Spearman's.
+    ``error_p50`` and ``error_p90`` are quantiles of |flow / packet - 1|, ``one_p50`` and
+    ``one_p90`` those of who always answers 1; ``rank_correlation`` is Spearman's.
     """
     error = np.abs(flow / packet - 1) if len(flow) else np.array([np.nan])
+    one = np.abs(1 / packet - 1) if len(flow) else np.array([np.nan])
     return {
         "error_p50": float(np.quantile(error, 0.5)),
         "error_p90": float(np.quantile(error, 0.9)),
+        "one_p50": float(np.quantile(one, 0.5)),
+        "one_p90": float(np.quantile(one, 0.9)),
         "rank_correlation": rank_correlation(flow, packet),
     }
 
@@ -202,8 +205,9 @@ class PacketJudge:
         most = budget.iterations * budget.max_repeats
         for _ in range(budget.passes - 1):
             end = times.max()
+            # end is the latest of all, so nobody repeats less than before
             iterations = [
-                min(most, max(n, round(n * end / time_s)))
+                min(most, round(n * end / time_s))
                 for n, time_s in zip(iterations, times.tolist(), strict=True)
             ]
             times = self._simulate(list(zip(group, iterations, strict=True)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from message_reference import PlainJob, plain_stretches
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import job_link_load
 from netsim.flow.job_messages import MAX_RANKS, MAX_STEPS, job_messages
-from netsim.flow.loads import JobRoutes
+from netsim.flow.loads import JobRoutes, load_cost
 from netsim.flow.message_load import MessageLoad, message_load
 from netsim.flow.message_network import MessageNetwork
 from netsim.packet.engine import simulate_packets
@@ -340,6 +342,27 @@ def test_followed_messages_stand_for_all() -> None:
     assert len(job.rank_ptr) - 1 == MAX_RANKS
     assert len(job.traced) == MAX_RANKS * MAX_STEPS
     assert len(job.pair) == 300 * MAX_STEPS
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(lambda: fat_tree(8), "d-mod-k"), (lambda: torus((8, 16)), "dimension-order")],
+)
+def test_memory_of_a_job_is_near_its_estimate(make, name: str) -> None:
+    """An all-to-all of 128 nodes; what the kernels allocate themselves is not seen here."""
+    topology = make()
+    routing = make_routing(topology, name)
+    nodes = np.arange(128, dtype=np.int32)
+    program = make_pattern("all-to-all", 128, 1000, 1, np.random.default_rng(1))
+    routes = JobRoutes(routing)
+    tracemalloc.start()
+    load = message_load(routes, job_messages(program, 1, CONFIG), nodes, CONFIG)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(load.links) > 0
+    cost = load_cost(routing, 128 * 127)
+    assert 0.25 < peak / cost.memory_bytes < 4
+    assert load_cost(routing, 2 * 128 * 127).seconds == pytest.approx(2 * cost.seconds)
 
 
 def test_bad_input_says_what() -> None:

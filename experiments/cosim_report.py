@@ -18,6 +18,8 @@ from experiments.figures.heatmap import link_heat_map
 from experiments.report.page import Section
 from experiments.store import Rows
 from netsim.packet.credit import buffer_warning
+from queuesim.coupled import CoupledFlow
+from queuesim.flow_errors import flow_error_text
 from queuesim.metrics import bounded_slowdown
 
 REPORTS = {
@@ -200,6 +202,8 @@ def _what_ran(result: CosimResult) -> str:
     warning = buffer_warning(topology, result.machine.packets)
     if warning is not None:
         parts.append(f"Warning: {warning}")
+    if result.config.queue.run_time_model == CoupledFlow.name:
+        parts.append(flow_error_text(result.machine.routing))
     hops = sum(m.packet_hops for m in result.measured.values())
     if hops:
         snapshots = sum(len(m.packets) for m in result.measured.values())

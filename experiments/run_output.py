@@ -15,6 +15,8 @@ from experiments.progress import progress
 from experiments.store import Store, encode_tables
 from netsim.errors import NetcosimError
 from netsim.packet.credit import buffer_warning
+from queuesim.coupled import CoupledFlow
+from queuesim.flow_errors import flow_warning
 
 RESULTS_FILE = "results.db"
 PAGE_FILE = "report.html"
@@ -67,6 +69,10 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     warning = buffer_warning(result.machine.topology, result.machine.packets)
     if warning is not None:
         print(f"netcosim: warning: {warning}", file=sys.stderr)
+    if config.queue.run_time_model == CoupledFlow.name:
+        warning = flow_warning(result.machine.routing)
+        if warning is not None:
+            print(f"netcosim: warning: {warning}", file=sys.stderr)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

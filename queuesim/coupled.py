@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError, unknown_name
 from netsim.flow.message_load import MessageLoad
-from netsim.flow.message_network import MessageNetwork
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.result import QueueResult
+from queuesim.running_jobs import RunningJobs
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from workloads.job import Workload
 
@@ -207,7 +207,7 @@ class FlowRunTimes(RunTimes):
         if not (np.all(np.isfinite(work_s)) and np.all(work_s > 0)):
             raise NetcosimError(f"{workload.name}: a run time is not > 0")
         self.loads = JobLoads(network)
-        self.flows: MessageNetwork[int] = MessageNetwork(topology.n_links)
+        self.flows = RunningJobs(self.loads)
         self._untouched = policy.isolates and network.partition_routing
         self._n_nodes = workload.n_nodes
         self._share = share
@@ -226,7 +226,7 @@ class FlowRunTimes(RunTimes):
 
     def stretch(self, job: int) -> float:
         """Flow stretch of a running job's communication; 1 for one that loads no link."""
-        return self.flows.stretch(job) if job in self.flows else 1.0
+        return self.flows.stretch(job)
 
     def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
         n_nodes = int(self._n_nodes[job])
@@ -250,9 +250,7 @@ class FlowRunTimes(RunTimes):
         """Put the instant's starts and finishes into the network: jobs whose stretch changed."""
         if not (self._coming or self._leaving):
             return []
-        changed = self.flows.change(
-            [(job, load) for job, (_, load) in self._coming.items()], self._leaving
-        )
+        changed = self.flows.change(self._coming, self._leaving)
         self._coming.clear()
         self._leaving.clear()
         return changed

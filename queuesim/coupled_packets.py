@@ -123,13 +123,16 @@ class PacketRecord:
 def level_errors(flow: FloatArray, packet: FloatArray) -> dict[str, float]:
     """How far stretches at flow level are from those at packet level; nan without any.
 
-    ``error_p50`` and ``error_p90`` are quantiles of |flow / packet - 1|,
-    ``rank_correlation`` is Spearman's.
+    ``error_p50`` and ``error_p90`` are quantiles of |flow / packet - 1|, ``one_p50`` and
+    ``one_p90`` those of who always answers 1; ``rank_correlation`` is Spearman's.
     """
     error = np.abs(flow / packet - 1) if len(flow) else np.array([np.nan])
+    one = np.abs(1 / packet - 1) if len(flow) else np.array([np.nan])
     return {
         "error_p50": float(np.quantile(error, 0.5)),
         "error_p90": float(np.quantile(error, 0.9)),
+        "one_p50": float(np.quantile(one, 0.5)),
+        "one_p90": float(np.quantile(one, 0.9)),
         "rank_correlation": rank_correlation(flow, packet),
     }
 
@@ -186,8 +189,16 @@ class PacketJudge:
         return tuple(result)
 
     def judge(self, group: tuple[Situation, ...]) -> tuple[float, ...]:
-        """Simulate a group, whatever the budget of simulations; stretches of its jobs."""
+        """Simulate a group, whatever the budget of simulations; stretches of its jobs.
+
+        A job that sends nothing (a tornado of two ranks, say) has a stretch of 1.
+        """
         budget = self.budget
+        sends = [self.alone_s(job, budget.iterations) > 0 for job in group]
+        if not all(sends):
+            talking = tuple(job for job, sending in zip(group, sends, strict=True) if sending)
+            found = iter(self.judge(talking) if talking else ())
+            return tuple(next(found) if sending else 1.0 for sending in sends)
         once = [self.alone_s(job, budget.iterations) for job in group]
         longest = max(once)
         iterations = [
@@ -198,8 +209,9 @@ class PacketJudge:
         most = budget.iterations * budget.max_repeats
         for _ in range(budget.passes - 1):
             end = times.max()
+            # end is the latest of all, so nobody repeats less than before
             iterations = [
-                min(most, max(n, round(n * end / time_s)))
+                min(most, round(n * end / time_s))
                 for n, time_s in zip(iterations, times.tolist(), strict=True)
             ]
             times = self._simulate(list(zip(group, iterations, strict=True)))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy, Request
-from netsim.flow.message_network import MessageNetwork
 from queuesim.coupled_packets import PacketBudget, PacketJudge, PacketRecord, level_errors
 from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.running_jobs import RunningJobs
 
 FloatArray = NDArray[np.float64]
 
@@ -23,12 +23,15 @@ class MixComparison:
     ----------
     share, n_nodes : (k,) int64
         Index of the job's communication, and its nodes.
+    shares : (k,) bool
+        Whether it uses a router-to-router link that another job of the mix uses too.
     flow, packet : (k,) float64
         Stretch of the job's communication at both levels.
     """
 
     share: NDArray[np.int64]
     n_nodes: NDArray[np.int64]
+    shares: NDArray[np.bool_]
     flow: FloatArray
     packet: FloatArray
 
@@ -53,6 +56,7 @@ def joined(parts: list[MixComparison]) -> MixComparison:
     return MixComparison(
         np.concatenate([p.share for p in parts]),
         np.concatenate([p.n_nodes for p in parts]),
+        np.concatenate([p.shares for p in parts]),
         np.concatenate([p.flow for p in parts]),
         np.concatenate([p.packet for p in parts]),
     )
@@ -95,12 +99,21 @@ def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget
         Its ``max_simulations`` and ``tolerance`` do not count; messages are not scaled.
     """
     loads = JobLoads(network)
-    flows: MessageNetwork[int] = MessageNetwork(network.routing.topology.n_links)
-    flows.change([(k, loads.load(job)) for k, job in enumerate(jobs)], [])
+    flows = RunningJobs(loads)
+    placed = {k: (job, loads.load(job)) for k, job in enumerate(jobs)}
+    flows.change(placed, [])
     judge = PacketJudge(loads, budget, PacketRecord())
     return MixComparison(
         np.array([job.share for job in jobs]),
         np.array([job.n_nodes for job in jobs]),
+        _sharing([load.links for _, load in placed.values()]),
         np.array([flows.stretch(k) for k in range(len(jobs))]),
         np.array(judge.judge(tuple(jobs))),
     )
+
+
+def _sharing(links: list[NDArray[np.int32]]) -> NDArray[np.bool_]:
+    """(k,) bool: jobs with a link that is another's too."""
+    used, jobs = np.unique(np.concatenate(links), return_counts=True)
+    common = used[jobs > 1]
+    return np.array([bool(np.isin(own, common).any()) for own in links])

@@ -114,8 +114,22 @@ class JobLoads:
         rng = np.random.default_rng(situation.seeds(network.seed))
         return map_ranks(network.task_mapping, nodes, network.ranks_per_node, rng)
 
-    def load(self, situation: Situation) -> MessageLoad:
-        """What one iteration puts on router-to-router links, message by message."""
+    @property
+    def looks_at_others(self) -> bool:
+        """Whether the ways of a job depend on what others put on the links."""
+        return self._routes.looks_at_others
+
+    def load(
+        self, situation: Situation, background_s: NDArray[np.float64] | None = None
+    ) -> MessageLoad:
+        """What one iteration puts on router-to-router links, message by message.
+
+        Parameters
+        ----------
+        situation : Situation
+        background_s : (n_links,) float64, optional
+            How long others keep each link busy in an iteration: see `looks_at_others`.
+        """
         network = self.network
         return message_load(
             self._routes,
@@ -123,6 +137,7 @@ class JobLoads:
             self.rank_node(situation)[:: network.ranks_per_node],
             network.packet,
             seed=zlib.crc32(situation.nodes),
+            background_s=background_s,
         )
 
     def messages(self, share: int, n_nodes: int) -> JobMessages:

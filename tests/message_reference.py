@@ -5,16 +5,30 @@ from __future__ import annotations
 import math
 
 from netsim.flow.incidence import flow_paths
-from netsim.flow.kernels_messages import AVOID, SPARE
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.topologies.fattree import FatTreeShape
+
+# docs/flow-model.md, "Jobs": stated here once more, so that a change over there is seen
+TURNS = 0.3
+SPARE = 0.2
+SCATTERED = 0.5
+DETOUR = 2.0
+SCATTERING = ("valiant", "ugal-l", "ugal-g", "minimal-adaptive")
 
 
 class PlainJob:
     """A placed job whose steps and ranks are all followed."""
 
-    def __init__(self, routing: Routing, program, rank_node, config: PacketConfig, seed: int):
+    def __init__(
+        self,
+        routing: Routing,
+        program,
+        rank_node,
+        config: PacketConfig,
+        seed: int,
+        background_s=None,
+    ):
         topology = routing.topology
         bandwidth = topology.link_bandwidth_Bps.tolist()
         sent = []
@@ -33,7 +47,9 @@ class PlainJob:
         pairs = sorted({m[2] for m in sent}, key=lambda ends: (place[ends[0]], place[ends[1]]))
         total = {ends: sum(m[3] for m in sent if m[2] == ends) for ends in pairs}
         src, dst = [list(x) for x in zip(*pairs, strict=True)] if pairs else ([], [])
-        paths = flow_paths(routing, src, dst, [total[p] for p in pairs], seed=seed)
+        paths = flow_paths(
+            routing, src, dst, [total[p] for p in pairs], seed=seed, background_s=background_s
+        )
         way = {}
         for k, ends in enumerate(pairs):
             entries = range(paths.ptr[k], paths.ptr[k + 1])
@@ -43,7 +59,9 @@ class PlainJob:
             }
         n = topology.n_nodes
         shape = topology.shape
-        up = set()
+        up, felt = set(), 1.0
+        if not isinstance(shape, FatTreeShape) and routing.name in SCATTERING:
+            felt = SCATTERED
         if routing.adaptive and isinstance(shape, FatTreeShape):
             up = {*range(shape.first_up1, shape.first_down1)}
             up |= {*range(shape.first_up2, shape.first_down2)}
@@ -62,7 +80,7 @@ class PlainJob:
             self.busy[link] = amount / bandwidth[link]
             self.inputs[link] = sum(len(feeds[s, link]) * b for s, b in at) / amount
             self.packet[link] = 0.0 if link in up else mean_packet / bandwidth[link]
-        self.most_slow = 2.0 if routing.name.startswith("ugal") else math.inf
+        self.most_slow = DETOUR if routing.name.startswith("ugal") else math.inf
         self.ranks: dict[int, dict[int, list]] = {}
         for rank, step, ends, _, packets, compute in sent:
             alone, wait, late = {}, {}, compute
@@ -73,7 +91,7 @@ class PlainJob:
                     floor = max(floor, time_s)
                     continue
                 alone[link] = time_s
-                wait[link] = part * (1 + math.log(packets) if part < 1 else 1)
+                wait[link] = felt * part * (1 + math.log(packets) if part < 1 else 1)
                 late += part * (float(topology.link_latency_s[link]) + config.router_latency_s)
             steps = self.ranks.setdefault(rank, {})
             steps.setdefault(step, []).append((floor, alone, wait, late))
@@ -112,7 +130,7 @@ class PlainJob:
         """Stretch among the others as they are."""
         for link in self.busy:
             self.look(link, [o for o in others if link in o.busy])
-        return self.time() / self.alone_s
+        return max(1.0, self.time() / self.alone_s)
 
     def look(self, link: int, others: list[PlainJob]) -> None:
         self.slow[link], self.wait[link] = 1.0, 0.0
@@ -130,7 +148,7 @@ class PlainJob:
         for _ in range(200):
             wanted = min(1.0, self.use(link) * slow)
             meet = min(taken, max(0.0, (taken - (1 - wanted)) / wanted))
-            slow = 1 / (1 - (1 - AVOID) * taken - AVOID * meet)
+            slow = 1 / (1 - (1 - TURNS) * taken - TURNS * meet)
         self.slow[link] = min(self.most_slow, slow)
         work = sum(o.use(link) * o.packet[link] for o in others)
         spare = max(SPARE, 1 - self.use(link) - sum(o.use(link) for o in others))

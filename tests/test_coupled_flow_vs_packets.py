@@ -24,6 +24,7 @@ def test_three_jobs_on_one_cable() -> None:
     np.testing.assert_allclose(found.packet, 3.0, rtol=0.05)
     assert found.share.tolist() == [0, 1, 2]
     assert found.n_nodes.tolist() == [2, 2, 2]
+    assert found.shares.tolist() == [True] * 3
 
 
 def test_jobs_on_leaves_of_their_own_are_one_at_both_levels() -> None:
@@ -31,6 +32,7 @@ def test_jobs_on_leaves_of_their_own_are_one_at_both_levels() -> None:
     jobs = [Situation(k, np.array([2 * k, 2 * k + 1], np.int32).tobytes()) for k in range(3)]
     found = compare_mix(network, jobs, PacketBudget())
     assert found.flow.tolist() == found.packet.tolist() == [1.0, 1.0, 1.0]
+    assert found.shares.tolist() == [False] * 3
 
 
 def test_summary_numbers() -> None:

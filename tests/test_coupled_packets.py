@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 from queue_helpers import make_workload
@@ -13,6 +14,7 @@ from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
+from netsim.topologies.graph import graph
 from queuesim.coupled import CoupledFlow
 from queuesim.coupled_packets import (
     CoupledPackets,
@@ -131,6 +133,82 @@ def test_short_jobs_feel_long_ones_all_the_time() -> None:
     assert 1.6 < long <= 2.0
     assert short > 1.5
     assert short_again > 1.5
+
+
+class Counting(PacketJudge):
+    """Notes how often the jobs of each simulated group repeat their iteration."""
+
+    def __init__(self, *parts) -> None:
+        super().__init__(*parts)
+        self.repeats: list[tuple[int, ...]] = []
+
+    def _simulate(self, jobs):
+        if len(jobs) > 1:
+            self.repeats.append(tuple(n for _, n in jobs))
+        return super()._simulate(jobs)
+
+
+def a_pair_in_the_quiet() -> tuple[JobNetwork, tuple[Situation, ...]]:
+    """Two pairs that share a cable, and one at one of its ends that shares nothing."""
+    wires = nx.Graph()
+    wires.add_node("a", nodes=4)
+    wires.add_node("b", nodes=4)
+    wires.add_edge("a", "b")
+    network = long_messages(job_network(make_routing(graph(wires))))
+    places = [(0, 4), (1, 5), (2, 3)]
+    return network, tuple(Situation(0, np.array(p, np.int32).tobytes()) for p in places)
+
+
+@pytest.mark.parametrize(
+    ("budget", "repeats"),
+    [
+        (PacketBudget(passes=3), [(1, 1, 1), (1, 1, 2), (1, 1, 2)]),
+        (PacketBudget(passes=2, iterations=3), [(3, 3, 3), (3, 3, 6)]),
+        (PacketBudget(passes=1), [(1, 1, 1)]),
+        (PacketBudget(passes=2, max_repeats=1, iterations=2), [(2, 2, 2), (2, 2, 2)]),
+    ],
+)
+def test_who_is_done_early_repeats_more(budget: PacketBudget, repeats: list) -> None:
+    """All take as long alone; two are slowed to twice that, so the third repeats twice as often."""
+    network, group = a_pair_in_the_quiet()
+    judge = Counting(JobLoads(network), budget, PacketRecord())
+    found = judge.judge(group)
+    assert judge.repeats == repeats
+    assert found == pytest.approx([2, 2, 1], rel=0.03)
+
+
+def test_small_jobs_repeat_as_often_as_they_fit_into_the_longest() -> None:
+    network, group = a_pair_in_the_quiet()
+    sizes = (600_000, 200_000, 100_000)
+    network = replace(
+        network,
+        communications=[
+            replace(c, pattern="all-to-all", message_bytes=n)
+            for c, n in zip(network.communications, sizes, strict=True)
+        ],
+        mix=type(network.mix)([replace(s, pattern="all-to-all") for s in network.mix.shares]),
+    )
+    group = tuple(Situation(k, job.nodes) for k, job in enumerate(group))
+    for most, repeats in ((64, (1, 3, 6)), (4, (1, 3, 4))):
+        judge = Counting(
+            JobLoads(network), PacketBudget(passes=1, max_repeats=most), PacketRecord()
+        )
+        judge.judge(group)
+        assert judge.repeats == [repeats]
+
+
+def test_jobs_that_send_nothing_are_not_slowed() -> None:
+    """A tornado of two ranks has nowhere to go."""
+    network, group = a_pair_in_the_quiet()
+    silent = [replace(network.communications[0], pattern="tornado"), *network.communications[1:]]
+    mix = type(network.mix)(
+        [replace(network.mix.shares[0], pattern="tornado"), *network.mix.shares[1:]]
+    )
+    network = replace(network, communications=silent, mix=mix)
+    judge = PacketJudge(JobLoads(network), PacketBudget(), PacketRecord())
+    jobs = (group[0], *(Situation(2, job.nodes) for job in group[:2]))
+    assert judge.judge(jobs) == pytest.approx([1, 2, 2], rel=0.03)
+    assert judge.judge(group) == (1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from experiments.cosim_report import run_sections
 from experiments.cosim_tables import result_tables
 from experiments.demo_config import demo_config_text, read_demo_log
 from experiments.store import Store
+from queuesim.flow_errors import FLOW_ERRORS, FlowError
 
 CONFIG = """
 [machine]
@@ -218,3 +219,26 @@ def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) 
     if model == "coupled-packets":
         assert all(row["judged_jobs"] > 0 for row in tables["flow_vs_packets"])
         assert any("Flow against packets" in s.title for s in run_sections(result, tables))
+
+
+@pytest.mark.parametrize("model", ["coupled-flow", "as-logged"])
+def test_a_run_says_how_far_its_flow_level_is_from_packets(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+) -> None:
+    """On its page always; on the console, in one line, where it is no better than answering 1."""
+    text = CONFIG.replace(
+        'policies = ["rdn", "simple"]', f'policies = ["rdn", "simple"]\nrun_time_model = "{model}"'
+    )
+    for k, warns in enumerate((False, True)):
+        known = FlowError(100, 0.123, 0.45, 0.2, 0.4 if warns else 0.5)
+        monkeypatch.setitem(FLOW_ERRORS, ("dragonfly", "ugal-l"), known)
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        assert main(["run", str(config_file(folder, text)), "--out", str(folder / "out")]) == 0
+        said = [line for line in capsys.readouterr().err.splitlines() if "12.3%" in line]
+        assert len(said) == (model == "coupled-flow" and warns)
+        page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+        assert ("12.3% / 45%" in page) == (model == "coupled-flow")

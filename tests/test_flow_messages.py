@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from message_reference import PlainJob, plain_stretches
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import job_link_load
 from netsim.flow.job_messages import MAX_RANKS, MAX_STEPS, job_messages
-from netsim.flow.loads import JobRoutes
+from netsim.flow.loads import JobRoutes, load_cost
 from netsim.flow.message_load import MessageLoad, message_load
 from netsim.flow.message_network import MessageNetwork
 from netsim.packet.engine import simulate_packets
@@ -22,6 +24,7 @@ from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
+from netsim.topologies.torus import torus
 from netsim.traffic import combine
 from patterns.registry import make_pattern
 
@@ -31,20 +34,28 @@ MACHINES = [
     (lambda: fat_tree(4), "adaptive"),
     (lambda: dragonfly(2, 2, 5), "minimal"),
     (lambda: dragonfly(2, 2, 5), "ugal-l"),
+    (lambda: dragonfly(2, 2, 5), "valiant"),
+    (lambda: torus((3, 3), concentration=2), "minimal-adaptive"),
 ]
 PATTERNS = ("all-to-all", "halo2d", "pairs", "allreduce-ring", "sub-a2a")
 
 
 def placed(
-    routing: Routing, pattern: str, nodes, n_bytes: int, config=CONFIG, ranks_per_node: int = 1
+    routing: Routing,
+    pattern: str,
+    nodes,
+    n_bytes: int,
+    config=CONFIG,
+    ranks_per_node: int = 1,
+    background_s=None,
 ) -> tuple[MessageLoad, PlainJob]:
     nodes = np.asarray(nodes, np.int32)
     n_ranks = len(nodes) * ranks_per_node
     program = make_pattern(pattern, n_ranks, n_bytes, 1, np.random.default_rng(1))
     job = job_messages(program, ranks_per_node, config)
-    load = message_load(JobRoutes(routing), job, nodes, config, seed=5)
+    load = message_load(JobRoutes(routing), job, nodes, config, seed=5, background_s=background_s)
     rank_node = np.repeat(nodes, ranks_per_node)
-    return load, PlainJob(routing, program, rank_node, config, 5)
+    return load, PlainJob(routing, program, rank_node, config, 5, background_s)
 
 
 @pytest.mark.parametrize(("make", "routing"), MACHINES)
@@ -96,6 +107,147 @@ def test_started_at_once_equals_the_plain_model(make, routing: str) -> None:
     expected = plain_stretches([other for _, other in both])
     assert max(expected) > 1.05
     assert [net.stretch(k) for k in range(5)] == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(("make", "routing"), MACHINES[3:])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=6)
+def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None:
+    """Some jobs take other ways; each is still compared with its time on the ways it had alone."""
+    topology, rng = make(), np.random.default_rng(seed)
+    router = make_routing(topology, routing)
+    nodes = rng.permutation(topology.n_nodes)[:9].reshape(3, 3)
+    net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-4)
+    both = [placed(router, PATTERNS[k], own, 20_000) for k, own in enumerate(nodes)]
+    net.change([(k, load) for k, (load, _) in enumerate(both)], [])
+    plain = [other for _, other in both]
+    for k in (0, 1):
+        busy_s = net.others_busy_s(k)
+        mine = plain[k].alone_s * net.stretch(k)
+        expected = np.zeros(topology.n_links)
+        for other in (o for j, o in enumerate(plain) if j != k):
+            other.stretch = net.stretch(plain.index(other))
+            for link in other.busy:
+                expected[link] += other.use(link) * mine
+        np.testing.assert_allclose(busy_s, expected, rtol=0.02, atol=1e-12)
+        load, new = placed(router, PATTERNS[k], nodes[k], 20_000, background_s=expected)
+        new.alone_s, plain[k] = plain[k].alone_s, new
+        net.reroute([k], lambda _, busy_s, load=load: load)
+        assert net.alone_s(k) == pytest.approx(new.alone_s, rel=1e-9)
+    for k, job in enumerate(plain):
+        job.stretch = net.stretch(k)
+    for k, job in enumerate(plain):
+        others = [o for o in plain if o is not job]
+        assert net.stretch(k) == pytest.approx(job.goal(others), rel=5e-3)
+    # and after all have left, nothing of them is left
+    assert net.change([], [0, 1, 2]) == []
+    net.change([(7, both[0][0])], [])
+    assert net.stretch(7) == 1.0
+
+
+def one_message(
+    entry_s: float,
+    latency_s: float,
+    busy_s: float,
+    *,
+    floor_s: float = 0.0,
+    packet_s: float = 0.0,
+    inputs: float = 1.0,
+    most_slow: float = np.inf,
+) -> MessageLoad:
+    """A job of one rank, one step and one message over one link, number 0."""
+    return MessageLoad(
+        links=np.array([0], np.int32),
+        busy_s=np.array([busy_s]),
+        inputs=np.array([inputs]),
+        packet_s=np.array([packet_s]),
+        # counts of ranks, steps, messages, entries; where each begins and ends; the link
+        ints=np.array([1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 0], np.int32),
+        # scale, most_slow; floor, latency; time of the entry, weight of its wait
+        floats=np.array([1.0, most_slow, floor_s, latency_s, entry_s, 1.0]),
+    )
+
+
+def stretch_of_two(load: MessageLoad) -> float:
+    net: MessageNetwork[int] = MessageNetwork(1, tolerance=1e-7)
+    net.change([(0, load), (1, load)], [])
+    assert net.stretch(0) == pytest.approx(net.stretch(1), rel=1e-5)
+    return net.stretch(0)
+
+
+@pytest.mark.parametrize("idle", [2.0, 3.0, 6.0])
+def test_two_jobs_that_meet_by_chance(idle: float) -> None:
+    """Both send for 1 s and then idle: slow x solves x = 1 / (1 - 0.7 u), u = 1 / (x + idle).
+
+    So x^2 + (idle - 1.7) x - idle = 0: by chance one meets the other for a part u of the time,
+    and 0.3 of that is avoided by taking turns, as there is room for all of it.
+    """
+    x = (1.7 - idle + ((idle - 1.7) ** 2 + 4 * idle) ** 0.5) / 2
+    assert stretch_of_two(one_message(1.0, idle, 1.0)) == pytest.approx(
+        (x + idle) / (1 + idle), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("idle", [0.3, 0.5, 0.8])
+def test_two_jobs_with_little_room_for_turns(idle: float) -> None:
+    """There is room for a part of the other's use only, and 0.3 of that is avoided.
+
+    With w = x / (x + idle) = u x the part of its time for which one wants the link, it meets
+    (u - (1 - w)) / w by turns and u by chance: x = 1 / (1 - 0.7 u - 0.3 (u + w - 1) / w).
+    In y = x + idle - 1 that is y^2 - 0.7 idle y - 1 = 0.
+    """
+    y = (0.7 * idle + (0.49 * idle**2 + 4) ** 0.5) / 2
+    x = y + 1 - idle
+    u, w = 1 / (x + idle), x / (x + idle)
+    assert x == pytest.approx(1 / (1 - 0.7 * u - 0.3 * (u + w - 1) / w))
+    assert stretch_of_two(one_message(1.0, idle, 1.0)) == pytest.approx(
+        (x + idle) / (1 + idle), rel=1e-5
+    )
+
+
+def waiting(busy_s: float, packet_s: float, inputs: float) -> MessageLoad:
+    """A job that takes 1 s alone, whatever the link does, and a wait more among others."""
+    return one_message(
+        0.0, 0.0, busy_s, floor_s=1.0, packet_s=packet_s, inputs=inputs, most_slow=1.0
+    )
+
+
+@pytest.mark.parametrize("packet_s", [0.02, 0.1])
+def test_waits_at_a_calm_link(packet_s: float) -> None:
+    """M/D/1: s = 1 + p u / (2 (1 - 2 u)), u = 0.3 / s; so (s - 1) (s - 0.6) = 0.15 p."""
+    s = (1.6 + (1.6**2 - 4 * (0.6 - 0.15 * packet_s)) ** 0.5) / 2
+    assert stretch_of_two(waiting(0.3, packet_s, 1000.0)) == pytest.approx(s, rel=1e-5)
+
+
+@pytest.mark.parametrize("packet_s", [0.02, 0.1])
+def test_waits_at_a_crowded_link(packet_s: float) -> None:
+    """A fifth of the link stays spare: s = 1 + p u / (2 * 0.2), u = 0.6 / s; s^2 - s = 1.5 p."""
+    s = (1 + (1 + 6 * packet_s) ** 0.5) / 2
+    assert 1 - 2 * 0.6 / s < 0.2
+    assert stretch_of_two(waiting(0.6, packet_s, 1000.0)) == pytest.approx(s, rel=1e-5)
+
+
+def test_nobody_waits_for_more_than_a_packet_of_each_input() -> None:
+    """Without the limit it would be 1 + 0.1 u / 0.4 with u = 0.6 / s, 1.13."""
+    assert stretch_of_two(waiting(0.6, 0.1, 0.5)) == pytest.approx(1.05, rel=1e-9)
+
+
+def test_scattered_packets_feel_half_the_waits() -> None:
+    """Along a row of a torus there is one way, with the same links under both routings."""
+    topology = torus((6, 2))
+    program = make_pattern("pairs", 2, 5000, 1, np.random.default_rng(1))
+    job = job_messages(program, 1, CONFIG)
+    nodes = np.array([0, 4], np.int32)  # (0, 0) and (2, 0)
+    static, scattered = (
+        message_load(JobRoutes(make_routing(topology, name)), job, nodes, CONFIG)
+        for name in ("dimension-order", "minimal-adaptive")
+    )
+    assert static.links.tolist() == scattered.links.tolist()
+    entries = int(static.ints[3])
+    assert entries == 4
+    np.testing.assert_allclose(static.floats[:-entries], scattered.floats[:-entries])
+    assert static.floats[-entries:].tolist() == [1.0] * 4
+    assert scattered.floats[-entries:].tolist() == [0.5] * 4
 
 
 def one_cable():
@@ -190,6 +342,27 @@ def test_followed_messages_stand_for_all() -> None:
     assert len(job.rank_ptr) - 1 == MAX_RANKS
     assert len(job.traced) == MAX_RANKS * MAX_STEPS
     assert len(job.pair) == 300 * MAX_STEPS
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(lambda: fat_tree(8), "d-mod-k"), (lambda: torus((8, 16)), "dimension-order")],
+)
+def test_memory_of_a_job_is_near_its_estimate(make, name: str) -> None:
+    """An all-to-all of 128 nodes; what the kernels allocate themselves is not seen here."""
+    topology = make()
+    routing = make_routing(topology, name)
+    nodes = np.arange(128, dtype=np.int32)
+    program = make_pattern("all-to-all", 128, 1000, 1, np.random.default_rng(1))
+    routes = JobRoutes(routing)
+    tracemalloc.start()
+    load = message_load(routes, job_messages(program, 1, CONFIG), nodes, CONFIG)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(load.links) > 0
+    cost = load_cost(routing, 128 * 127)
+    assert 0.25 < peak / cost.memory_bytes < 4
+    assert load_cost(routing, 2 * 128 * 127).seconds == pytest.approx(2 * cost.seconds)
 
 
 def test_bad_input_says_what() -> None:

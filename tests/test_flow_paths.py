@@ -157,3 +157,69 @@ def test_paths_without_flows():
     paths = flow_paths(make_routing(fat_tree(4)), [], [])
     assert isinstance(paths, FlowPaths)
     assert paths.n_flows == 0
+
+
+def weights_by_link(paths: FlowPaths, flow: int) -> dict[int, float]:
+    at = slice(paths.ptr[flow], paths.ptr[flow + 1])
+    assert paths.weights is not None
+    return dict(zip(paths.links[at].tolist(), paths.weights[at].tolist(), strict=True))
+
+
+def test_pieces_go_both_ways_round_a_corner() -> None:
+    """One flow across one square of a torus: half goes along x first, half along y first."""
+    topology = torus((5, 5))
+    paths = flow_paths(make_routing(topology, "minimal-adaptive"), [0], [6], 1e6)
+    assert sorted(weights_by_link(paths, 0).values()) == [0.5] * 4 + [1.0] * 2
+
+
+def test_pieces_stay_away_from_what_others_load() -> None:
+    """1 MB takes 80 us; who keeps a link busy for as long has it alone, half of it a quarter.
+
+    With b of others and k eighths of the flow on that way, packets choose it while
+    b + k / 8 is less than 1 - k / 8: for half of the flow's time on a link, k = 2.
+    """
+    topology = torus((5, 5))
+    routing = make_routing(topology, "minimal-adaptive")
+    time_s = 1e6 / float(topology.link_bandwidth_Bps.min())
+    first = [link for link in range(2 * topology.n_nodes, topology.n_links)
+             if topology.link_src[link] == topology.n_nodes * 0 + topology.link_dst[0]]  # fmt: skip
+    free = weights_by_link(flow_paths(routing, [0], [6], 1e6), 0)
+    ways = [link for link in first if link in free]
+    assert len(ways) == 2
+    for way, other in (ways, ways[::-1]):
+        for busy, share in ((0.5, 0.25), (1.0, 0.0), (7.0, 0.0)):
+            background_s = np.zeros(topology.n_links)
+            background_s[way] = busy * time_s
+            found = weights_by_link(
+                flow_paths(routing, [0], [6], 1e6, background_s=background_s), 0
+            )
+            assert found.get(way, 0.0) == share
+            assert found[other] == 1 - share
+    both = np.zeros(topology.n_links)
+    both[ways] = 3 * time_s
+    assert weights_by_link(flow_paths(routing, [0], [6], 1e6, background_s=both), 0) == free
+
+
+def test_ugal_leaves_a_group_link_that_others_fill() -> None:
+    """The only link between two groups is busy for 20 times as long as the flow: all detour."""
+    topology = dragonfly(2, 4, 9)
+    routing = make_routing(topology, "ugal-g")
+    alone = flow_paths(routing, [0], [8], 1e6)
+    (direct,) = [
+        q for q in alone.links.tolist() if topology.kinds[topology.link_kind[q]] == "global"
+    ]
+    background_s = np.zeros(topology.n_links)
+    background_s[direct] = 20 * 1e6 / float(topology.link_bandwidth_Bps.min())
+    crowded = flow_paths(routing, [0], [8], 1e6, background_s=background_s)
+    assert direct not in crowded.links.tolist()
+    static = make_routing(topology, "minimal")
+    same = flow_paths(static, [0], [8], 1e6, background_s=background_s)
+    assert same.links.tolist() == flow_paths(static, [0], [8], 1e6).links.tolist()
+
+
+@pytest.mark.parametrize("background_s", [[0.0], [-1.0] * 4, [np.inf] * 4])
+def test_bad_background(background_s) -> None:
+    topology = torus((3, 3))
+    times = np.resize(background_s, topology.n_links if len(background_s) > 1 else 1)
+    with pytest.raises(NetcosimError, match="background_s: one time >= 0"):
+        flow_paths(make_routing(topology, "minimal-adaptive"), [0], [4], background_s=times)

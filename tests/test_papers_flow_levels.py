@@ -1,28 +1,71 @@
-"""The comparison of flow and packet level as a figure of the calibration."""
+"""The comparison of flow and packet level as a figure of the calibration, and its stored table."""
 
 from __future__ import annotations
 
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.flow_levels import CASES, analyse, draw, points, run_point
+from experiments.papers.flow_levels import (
+    CHOSEN_ON,
+    HELD_OUT,
+    MACHINES,
+    PATTERNS,
+    SHARING,
+    analyse,
+    draw,
+    machines_of,
+    points,
+    run_point,
+)
 from experiments.papers.paper import Options
+from netsim.routing.registry import make_routing, routings_for
+from netsim.topologies.fattree import fat_tree
+from netsim.topologies.graph import graph
+from netsim.topologies.torus import torus
+from queuesim.flow_errors import FLOW_ERRORS, FlowError, flow_error_text, flow_warning
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
-def made(flow: list[float], packet: list[float], study: str = "20 kB") -> pd.DataFrame:
+def made(flow: list[float], packet: list[float], shares: list[bool]) -> pd.DataFrame:
     n = len(flow)
     return pd.DataFrame({
-        "study": [study] * n, "machine": ["fat-tree"] * n, "routing": ["d-mod-k"] * n,
-        "policy": ["random"] * n, "mix": range(n), "pattern": ["pairs"] * n, "n_nodes": [2] * n,
-        "flow": flow, "packet": packet,
+        "mixes": [HELD_OUT] * n, "study": ["8 kB"] * n, "machine": ["fat-tree 6"] * n,
+        "routing": ["d-mod-k"] * n, "policy": ["random"] * n, "mix": range(n),
+        "family": ["fattree"] * n, "pattern": ["shift"] * n, "n_nodes": [2] * n,
+        "shares": shares, "flow": flow, "packet": packet,
     })  # fmt: skip
 
 
-def test_points_cover_all_cases_and_share_their_jobs() -> None:
+def test_held_out_mixes_share_neither_machine_nor_size_nor_draws() -> None:
+    """And most patterns are others; the seeds follow from the point's content."""
+    found = points(Options(scale="full"))
+    chosen, held = ([p for p in found if p["mixes"] == which] for which in (CHOSEN_ON, HELD_OUT))
+    for key in ("machine", "message_bytes"):
+        assert not {p[key] for p in chosen} & {p[key] for p in held}
+    assert len(set(PATTERNS[HELD_OUT]) - set(PATTERNS[CHOSEN_ON])) == 7
+    assert {p["machine"] for p in chosen} == set(machines_of(CHOSEN_ON))
+    assert {p["machine"] for p in held} == set(machines_of(HELD_OUT))
+    for families in (chosen, held):
+        routed = {(p["machine"], p["routing"]) for p in families}
+        tori = {routing for machine, routing in routed if str(machine).startswith("torus")}
+        assert {"dimension-order", "minimal-adaptive"} <= tori
+    # every family and routing that a queue can have, but for a user's own graph
+    assert {(MACHINES[str(p["machine"])].build().family, p["routing"]) for p in held} == {
+        (family, name)
+        for family in ("fattree", "dragonfly", "torus", "hypercube", "hyperx", "slimfly")
+        for name in routings_for(family)
+    }
+
+
+def test_routings_of_a_machine_share_their_jobs() -> None:
     """Static and adaptive routing of one machine see the same jobs on the same nodes."""
     quick = points(Options(scale="quick"))
-    assert {(p["machine"], p["routing"]) for p in quick} == {case[:2] for case in CASES}
-    assert len(points(Options(scale="full"))) == len(CASES) * 112
     static, adaptive = (
         run_point(next(p for p in quick if p["routing"] == name))["jobs"]
         for name in ("d-mod-k", "adaptive")
@@ -30,6 +73,7 @@ def test_points_cover_all_cases_and_share_their_jobs() -> None:
     for key in ("pattern", "n_nodes"):
         assert [row[key] for row in static] == [row[key] for row in adaptive]
     assert all(float(str(row[level])) >= 1 for row in static for level in ("flow", "packet"))
+    assert {type(row["shares"]) for row in static} == {bool}
 
 
 def test_only_asked_routings() -> None:
@@ -38,15 +82,108 @@ def test_only_asked_routings() -> None:
 
 
 def test_errors_by_hand() -> None:
-    flow, packet = [1.0, 1.1, 1.2, 2.6], [1.0, 1.0, 1.0, 2.0]
-    analysis = analyse({"jobs": made(flow, packet)}, Options(scale="quick"))
-    row = analysis.tables["errors"].iloc[-1]
-    # errors 0, 0.1, 0.2, 0.3
+    """Jobs that share nothing are 1 at both levels and count for nothing."""
+    flow, packet = [1.0, 1.0, 1.0, 1.1, 1.2, 2.6], [1.0, 1.0, 1.0, 1.0, 1.0, 2.0]
+    shares = [False, False, True, True, True, True]
+    analysis = analyse({"jobs": made(flow, packet, shares)}, Options(scale="quick"))
+    row, stretched = (analysis.tables["families"].iloc[k] for k in (0, 1))
+    # errors 0, 0.1, 0.2, 0.3; of always 1: 0, 0, 0, 0.5
+    assert row["jobs"] == SHARING
+    assert row["n_jobs"] == 4
     assert row["error_p50"] == pytest.approx(0.15)
     assert row["error_p90"] == pytest.approx(0.27)
+    assert (row["one_p50"], row["one_p90"]) == pytest.approx((0.0, 0.35))
     assert row["mean_flow"] == pytest.approx(1.475)
-    verdicts = dict(zip(analysis.claims["claim"], analysis.claims["verdict"], strict=True))
+    assert (stretched["n_jobs"], stretched["error_p50"]) == (1, pytest.approx(0.3))
+    claims = analysis.claims[analysis.claims["condition"] == "fattree, d-mod-k"]
+    verdicts = dict(zip(claims["claim"], claims["verdict"], strict=True))
     assert [v for k, v in verdicts.items() if "error_p50" in k] == ["differs"]
     assert [v for k, v in verdicts.items() if "error_p90" in k] == ["holds"]
+    # no paper says anything of it
+    assert analysis.claims["paper"].isna().all()
+    assert "4 jobs that share links: median error 0.150, 90th percentile 0.27" in analysis.notes[0]
+    assert "always 1: 0.000, 0.35" in analysis.notes[0]
     axes = draw(analysis, Options(scale="quick")).axes
     assert [len(ax.collections[-1].get_offsets()) for ax in axes] == [4]
+
+
+def stored() -> list[dict[str, str]]:
+    with (DOCS / "flow-errors.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_known_errors_are_those_of_the_stored_table() -> None:
+    rows = {
+        (row["family"], row["routing"]): row
+        for row in stored()
+        if row["mixes"] == HELD_OUT and row["jobs"] == SHARING and row["family"] != "all"
+    }
+    assert set(rows) == set(FLOW_ERRORS)
+    for key, known in FLOW_ERRORS.items():
+        assert known.n_jobs == int(rows[key]["n_jobs"])
+        for name in FlowError._fields[1:]:
+            assert getattr(known, name) == pytest.approx(float(rows[key][name]), abs=5e-4)
+
+
+def test_the_page_says_what_the_stored_table_says() -> None:
+    """Every line of the table of docs/flow-model.md, and the numbers of the README."""
+    text = (DOCS / "flow-model.md").read_text(encoding="utf-8")
+    found = re.findall(
+        r"^\| ([a-z ]+) \| ([a-z0-9]+), ([a-z-]+) \| ([0-9,]+) \| ([0-9.]+), ([0-9.]+) "
+        r"\| ([0-9.]+), ([0-9.]+) \| ([0-9.]+) \| ([0-9,]+) \| ([0-9.]+), ([0-9.]+) "
+        r"\| ([0-9.]+), ([0-9.]+) \|$",
+        text,
+        re.MULTILINE,
+    )
+    rows = {}
+    for row in stored():
+        rows.setdefault((row["mixes"], row["family"], row["routing"]), []).append(row)
+    assert {line[:3] for line in found} == set(rows)
+    for line in found:
+        sharing, stretched = rows[line[:3]]
+        expected = []
+        for row in (sharing, stretched):
+            expected += [f"{int(row['n_jobs']):,}"]
+            expected += [f"{float(row['error_p50']):.3f}", f"{float(row['error_p90']):.2f}"]
+            expected += [f"{float(row['one_p50']):.3f}", f"{float(row['one_p90']):.2f}"]
+            if row is sharing:
+                expected += [f"{float(row['rank_correlation']):.2f}"]
+        assert list(line[3:]) == expected
+    overall = rows[HELD_OUT, "all", "all"][0]
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    phrase = (
+        f"a median of {float(overall['error_p50']):.0%} from packets among jobs that share links "
+        f"(always answering 1: {float(overall['one_p50']):.0%})"
+    )
+    assert phrase.replace("%", " %") in " ".join(readme.split())
+
+
+def test_a_routing_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree, ring = make_routing(fat_tree(4), "d-mod-k"), make_routing(torus((3, 3)))
+    good, bad = FlowError(1234, 0.1, 0.3, 0.2, 0.5), FlowError(99, 0.1, 0.6, 0.2, 0.5)
+    monkeypatch.setitem(FLOW_ERRORS, ("fattree", "d-mod-k"), good)
+    monkeypatch.setitem(FLOW_ERRORS, ("torus", "dimension-order"), bad)
+    assert flow_error_text(tree) == (
+        "Flow level (fattree, d-mod-k): on mixes that were not used for choosing, the median / "
+        "90th percentile error of a shared job's stretch is 10.0% / 30%, always answering 1 gives "
+        "20.0% / 50% (1,234 jobs)."
+    )
+    assert flow_warning(tree) is None
+    assert flow_warning(ring) == flow_error_text(ring)
+    own = make_routing(graph(complete(3)))
+    assert "not known for graph, shortest-path" in str(flow_warning(own))
+
+
+def complete(n: int):
+    import networkx as nx
+
+    network = nx.complete_graph(n)
+    nx.set_node_attributes(network, 1, "nodes")
+    return network
+
+
+def test_medians_alone_or_tails_alone_are_no_help() -> None:
+    assert FlowError(1, 0.1, 0.2, 0.1, 0.2).helps
+    assert not FlowError(1, 0.11, 0.2, 0.1, 0.2).helps
+    assert not FlowError(1, 0.1, 0.21, 0.1, 0.2).helps
+    assert np.isfinite(list(FLOW_ERRORS.values())).all()

@@ -15,8 +15,10 @@ from netsim.routing.kernels_dragonfly import UGAL_G, UGAL_L
 from netsim.routing.kernels_fattree import D_MOD_K
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topologies.fattree import FatTreeShape
+from netsim.topologies.torus import TorusShape
 
-_PIECES = 8
+PIECES = 8
+"""Into how many pieces a flow is cut that may go several ways."""
 _SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are kept: 256 MB at most
 _ROOM_BYTES = 1 << 40
 
@@ -26,6 +28,11 @@ def _draws(routing: Routing) -> bool:
     shape = routing.topology.shape
     copies = shape.global_links_per_pair if isinstance(shape, DragonflyShape) else 1
     return routing.name == "valiant" or copies > 1
+
+
+def looks_at_others(routing: Routing) -> bool:
+    """Whether `flow_paths` chooses paths by what others put on the links."""
+    return routing.adaptive and not isinstance(routing.topology.shape, FatTreeShape)
 
 
 def takes_one_way(routing: Routing) -> bool:
@@ -90,15 +97,17 @@ def flow_paths(
     pieces: int | None = None,
     sweeps: int = 2,
     seed: int = 0,
+    background_s: ArrayLike | None = None,
 ) -> FlowPaths:
     """Paths of flows under a routing, by walking its own kernel.
 
     A static routing gives one path a flow. Under a routing with draws or loads a flow is
     cut into equal pieces, put down in rounds: each piece goes where the routing sends it
     when the other pieces wait on the links. What a link can carry while the flow's own
-    node is busy makes no queue and counts as no load. So UGAL weighs its minimal against
-    its Valiant path at the queues that the flows themselves make; each further sweep takes
-    every piece up and puts it down again.
+    node is busy makes no queue and counts as no load for UGAL, which weighs its minimal
+    against its Valiant path at the queues that the flows themselves make. Between ways of equal
+    length ("minimal-adaptive") any load counts: packets take the link that is free just now. Each
+    further sweep takes every piece up and puts it down again.
     "ugal-l" is walked as "ugal-g": the back-pressure that brings the load of a far link to
     the source router does not exist in flows. On an adaptive fat-tree the pieces of a
     flow are spread over the up ports evenly, whatever the others do.
@@ -116,6 +125,9 @@ def flow_paths(
         Of routings that look at loads.
     seed : int
         Of the routing's draws.
+    background_s : (n_links,) float, optional
+        How long others keep each link busy while the flows send: loads that the pieces see
+        beside their own. Of no matter to routings that look at no loads, and on fat-trees.
 
     Returns
     -------
@@ -125,8 +137,8 @@ def flow_paths(
     Raises
     ------
     NetcosimError
-        A node out of range, lengths that do not agree, ``pieces`` or ``sweeps`` below 1, a
-        routing that does not arrive.
+        A node out of range, lengths that do not agree, ``pieces`` or ``sweeps`` below 1,
+        ``background_s`` of another length or below 0, a routing that does not arrive.
     """
     topology = routing.topology
     n_nodes, n_links = topology.n_nodes, topology.n_links
@@ -140,9 +152,14 @@ def flow_paths(
     several = routing.adaptive or _draws(routing)
     spread = isinstance(topology.shape, FatTreeShape) and routing.adaptive
     if pieces is None:
-        pieces = (topology.shape.w2 if spread else _PIECES) if several else 1
+        pieces = (topology.shape.w2 if spread else PIECES) if several else 1
     if pieces < 1 or sweeps < 1:
         raise NetcosimError(f"pieces = {pieces}, sweeps = {sweeps}; both must be at least 1")
+    others_s = np.zeros(n_links) if background_s is None else np.asarray(background_s, np.float64)
+    if others_s.shape != (n_links,) or not np.all(np.isfinite(others_s) & (others_s >= 0)):
+        raise NetcosimError(
+            f"background_s: one time >= 0 for each of the {n_links} links is needed"
+        )
     amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
     bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
     end = topology.link_dst.astype(np.int64) - n_nodes
@@ -164,17 +181,38 @@ def flow_paths(
     if spread:
         return _spread_up(routing, src, dst, pieces, view, limit)
     ticks, calm = np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int64)
+    busy = np.zeros(n_links, dtype=np.int64)
     if routing.adaptive:
         # picoseconds, unless the sum over all flows, times a hop count, would overflow
-        scale = min(PS_PER_S, 2.0**56 * bandwidth.min() / max(1.0, float(amount.sum())))
+        scale = min(PS_PER_S, 2.0**56 / max(1.0, _seconds(amount, bandwidth, others_s)))
         ticks = amount * (scale / pieces)
-        calm = _node_ticks(src, dst, amount * scale, bandwidth[: 2 * n_nodes])
+        busy = (others_s * scale).astype(np.int64)
+        calm = np.zeros(len(src), dtype=np.int64)
+        if not isinstance(topology.shape, TorusShape):
+            calm = _node_ticks(src, dst, amount * scale, bandwidth[: 2 * n_nodes])
     begin, stop, out, lost = kernels_paths.place(
-        tables, src, dst, seed, pieces, sweeps if routing.adaptive else 1, limit, ticks, calm, view
+        tables,
+        src,
+        dst,
+        seed,
+        pieces,
+        sweeps if routing.adaptive else 1,
+        limit,
+        ticks,
+        calm,
+        busy,
+        view,
     )
     _arrived(routing, src, dst, lost)
     ptr, links, weights = kernels_paths.merge_pieces(begin, stop, out, pieces, n_links)
     return FlowPaths(ptr, links, weights if pieces > 1 else None)
+
+
+def _seconds(
+    amount: NDArray[np.float64], bandwidth: NDArray[np.float64], others_s: NDArray[np.float64]
+) -> float:
+    """The longest that a link could be busy: all flows over the slowest, and the others."""
+    return float(amount.sum() / bandwidth.min() + others_s.max(initial=0.0))
 
 
 def _node_ticks(

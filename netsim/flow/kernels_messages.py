@@ -118,7 +118,7 @@ def insert(b, job):  # type: ignore[no-untyped-def]
         b.row_job[link, at] = job
         b.row_place[link, at] = i - begin
         b.row_at[i] = at
-        b.row_values[link, at, USE] = b.busy_s[i] / b.alone_s[job]
+        b.row_values[link, at, USE] = b.busy_s[i] / (b.alone_s[job] * b.stretch[job])
         b.row_values[link, at, INPUTS] = b.inputs[i]
         b.row_values[link, at, PACKET] = b.packet_s[i]
         b.row_count[link] = at + 1
@@ -295,9 +295,8 @@ def disturb(b, w, job, part, tolerance, tail):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL)
-def leave(b, w, leaving, tolerance):  # type: ignore[no-untyped-def]
+def leave(b, w, leaving, tolerance, tail):  # type: ignore[no-untyped-def]
     """Delete jobs; neighbours that feel it are queued. Returns the tail of the queue."""
-    tail = 0
     for k in range(len(leaving)):
         tail = disturb(b, w, leaving[k], 1.0, tolerance, tail)
         delete(b, leaving[k])
@@ -336,7 +335,8 @@ def solve(b, w, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-
             for i in range(begin, end):
                 look_at_link(b, job, i)
             old = b.stretch[job]
-            goal = job_time(b, job) / b.alone_s[job]
+            # ways among others may by luck be shorter than those alone
+            goal = max(1.0, job_time(b, job) / b.alone_s[job])
             near = abs(goal - old) <= tolerance * old
             b.stretch[job] = goal if near else old + damping * (goal - old)
             for i in range(begin, end):

@@ -61,18 +61,17 @@ def grown(out, need):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, view):  # type: ignore[no-untyped-def]
+def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  # type: ignore[no-untyped-def]
     """Paths of ``pieces`` pieces of every flow: (ptr, links), piece by piece in each flow.
 
     Pieces are put down in rounds, each flow one a round; a piece sees what all other pieces
     put on the links beyond the flow's ``calm`` ticks. In later sweeps each is taken up and
-    put down again.
+    put down again. ``busy`` holds what others put there, and is overwritten.
     ``ticks`` is the load of one piece of a flow on a link of speed 1. No loads are kept
     if ``ticks`` is empty.
     """
     n = len(src)
     link_ticks = view.link_ticks
-    busy = np.zeros(len(link_ticks), np.int64)
     loaded = len(ticks) > 0
     begin = np.zeros(n * pieces, np.int64)
     end = np.zeros(n * pieces, np.int64)

@@ -47,6 +47,7 @@ def message_load(
     config: PacketConfig,
     *,
     seed: int = 0,
+    background_s: FloatArray | None = None,
 ) -> MessageLoad:
     """Place a job's messages on a network.
 
@@ -60,13 +61,17 @@ def message_load(
         Latency of routers.
     seed : int
         Of routings that draw.
+    background_s : (n_links,) float64, optional
+        How long others keep each link busy in an iteration, for routings that look at it.
     """
     topology = routes.routing.topology
     n_links, n_nodes = topology.n_links, topology.n_nodes
     bandwidth = routes.bandwidth_Bps
     where = nodes.astype(np.int64)
     src, dst = where[job.pair_src], where[job.pair_dst]
-    link_bytes, paths = routes.of(src, dst, job.pair_bytes, job.used_pairs, seed=seed)
+    link_bytes, paths = routes.of(
+        src, dst, job.pair_bytes, job.used_pairs, seed=seed, background_s=background_s
+    )
     parts = np.ones(len(paths.links)) if paths.weights is None else paths.weights
     links = np.flatnonzero(link_bytes)
     src, dst = (end[job.used_pairs][job.pair] for end in (src, dst))
@@ -98,7 +103,7 @@ def message_load(
         np.maximum(loads[step, src] / bandwidth[src], loads[step, dst] / bandwidth[dst]),
         latency,
         loads[np.repeat(step, count), entry_link] / bandwidth[entry_link],
-        parts[entry] * last,
+        parts[entry] * last * routes.felt_waits,
     ]
     return MessageLoad(
         links.astype(np.int32),

@@ -16,16 +16,18 @@ all stretches hang together, and are iterated until none moves.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.flow import kernels_messages as kernels
 from netsim.flow.message_load import MessageLoad
 
 JobId = TypeVar("JobId", bound=Hashable)
+FloatArray = NDArray[np.float64]
 
 TOLERANCE = 0.015
 """Changes of a stretch below this part are not passed on."""
@@ -124,11 +126,17 @@ class MessageNetwork(Generic[JobId]):
             raise NetcosimError("a job is removed twice")
         while len(self._free) < len(add):
             self._more_slots()
-        tail = int(kernels.leave(self._b, self._w, leaving, self.tolerance))
+        tail = int(kernels.leave(self._b, self._w, leaving, self.tolerance, 0))
         for job_id, slot in zip(remove, leaving.tolist(), strict=True):
             del self._slot[job_id], self._ids[slot], self._loads[slot]
         self._b.link_end[leaving] = self._b.link_begin[leaving]
         coming = [self._insert(job_id, load) for job_id, load in add]
+        changed = self._solve(coming, tail)
+        self._free += leaving.tolist()
+        return changed
+
+    def _solve(self, coming: list[int], tail: int) -> list[JobId]:
+        """Work out the jobs in these slots and all that feel it: jobs whose stretch changed."""
         self.n_unsettled += kernels.solve(
             self._b,
             self._w,
@@ -137,11 +145,69 @@ class MessageNetwork(Generic[JobId]):
             self.tolerance,
             _MAX_TRIES,
         )
-        self._free += leaving.tolist()
         self._w.tries[:] = 0
         moved = np.flatnonzero(self._w.touched)
         self._w.touched[moved] = False
         return [self._ids[slot] for slot in moved.tolist()]
+
+    def load(self, job_id: JobId) -> MessageLoad:
+        """What a job puts on the links, on the ways that it has now."""
+        return self._loads[self._find(job_id)]
+
+    def others_busy_s(self, job_id: JobId) -> FloatArray:
+        """How long the others keep each link busy while the job does an iteration as it is now.
+
+        Returns
+        -------
+        (n_links,) float64
+        """
+        slot, b = self._find(job_id), self._b
+        mine = slice(int(b.link_begin[slot]), int(b.link_end[slot]))
+        time_s = float(b.alone_s[slot] * b.stretch[slot])
+        others_s = b.sums[:, kernels.USED] * time_s
+        others_s[b.link[mine]] -= b.busy_s[mine]
+        # what is left of rounding is nobody's
+        others_s[others_s < 1e-9 * time_s] = 0.0
+        return others_s
+
+    def reroute(
+        self, job_ids: Sequence[JobId], load_among: Callable[[JobId, FloatArray], MessageLoad]
+    ) -> list[JobId]:
+        """Let jobs take other ways, one after the other; all stretches are worked out at the end.
+
+        A job's time alone stays what it was when it started.
+
+        Parameters
+        ----------
+        job_ids : sequence of job ids
+        load_among : callable (job_id, others_busy_s) -> MessageLoad
+            The job's messages on ways among the others (see `others_busy_s`).
+
+        Returns
+        -------
+        list of job ids
+            Jobs whose stretch changed by more than the tolerance.
+
+        Raises
+        ------
+        NetcosimError
+            A job that is not there.
+        """
+        slots, tail = [self._find(job_id) for job_id in job_ids], 0
+        for job_id, slot in zip(job_ids, slots, strict=True):
+            load = load_among(job_id, self.others_busy_s(job_id))
+            old = self._b
+            now = old.alone_s[slot], old.stretch[slot], old.told[slot]
+            tail = int(kernels.leave(self._b, self._w, np.array([slot]), self.tolerance, tail))
+            del self._loads[slot]
+            self._b.link_end[slot] = self._b.link_begin[slot]
+            self._place(slot, load)
+            b = self._b
+            b.alone_s[slot], b.stretch[slot], b.told[slot] = now
+            mine = slice(int(b.link_begin[slot]), int(b.link_end[slot]))
+            b.slow[mine], b.wait_s[mine] = 1.0, 0.0
+            kernels.insert(b, slot)
+        return self._solve(slots, tail)
 
     def stretch(self, job_id: JobId) -> float:
         """How much longer the job's communication takes than alone (>= 1), as last reported."""
@@ -159,20 +225,25 @@ class MessageNetwork(Generic[JobId]):
 
     def _insert(self, job_id: JobId, load: MessageLoad) -> int:
         slot = self._free.pop()
+        self._slot[job_id], self._ids[slot] = slot, job_id
+        self._place(slot, load)
+        kernels.settle_alone(self._b, slot)
+        kernels.insert(self._b, slot)
+        return slot
+
+    def _place(self, slot: int, load: MessageLoad) -> None:
+        """Put a job into the pools, and make room in the rows of its links."""
         need = (len(load.links), len(load.ints), len(load.floats))
         self._reserve(need)
-        self._slot[job_id], self._ids[slot], self._loads[slot] = slot, job_id, load
+        self._loads[slot] = load
         self._write(slot, load)
         b = self._b
         if need[0] and int(b.row_count[load.links].max()) == b.row_job.shape[1]:
-            self._b = b = b._replace(
+            self._b = b._replace(
                 row_job=np.concatenate([b.row_job, b.row_job], axis=1),
                 row_place=np.concatenate([b.row_place, b.row_place], axis=1),
                 row_values=np.concatenate([b.row_values, b.row_values], axis=1),
             )
-        kernels.settle_alone(b, slot)
-        kernels.insert(b, slot)
-        return slot
 
     def _write(self, slot: int, load: MessageLoad) -> None:
         """Put a job at the end of the pools."""

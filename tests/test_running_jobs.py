@@ -1,0 +1,141 @@
+"""Running jobs at flow level: ways that know of the others' load, in closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from queue_helpers import make_workload
+from test_coupled_flow import Given, run
+
+from alloc.policy import Placement, Policy
+from netsim.routing.registry import make_routing
+from netsim.topologies.torus import torus
+from netsim.topology import Topology
+from queuesim.coupled import CoupledFlow, FlowRunTimes
+from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.measured import CommunicationMix, PatternShare
+from queuesim.multijob import Communication
+from queuesim.running_jobs import RunningJobs
+
+
+def square() -> Topology:
+    """A torus of 5 x 5 routers of two nodes each; node 2 r and 2 r + 1 are router r's."""
+    return torus((5, 5), concentration=2)
+
+
+ALONG = (0, 10)
+"""Nodes of two neighbours, whose exchange fills the links between them, both ways."""
+CORNER = (1, 13)
+"""Nodes at two corners of a square; the first sends to the second, on two ways."""
+
+
+def long_jobs(routing: str) -> JobNetwork:
+    """Share 0 exchanges, share 1 sends from its first node."""
+    names = ("all-to-all", "broadcast")
+    return JobNetwork(
+        make_routing(square(), routing),
+        CommunicationMix([PatternShare(name, 1.0, 0.5, 0.5) for name in names]),
+        [Communication(name, 10**7) for name in names],
+        task_mapping="in-order",
+    )
+
+
+def situation(share: int, nodes: tuple[int, ...]) -> Situation:
+    return Situation(share, np.array(nodes, np.int32).tobytes())
+
+
+JOBS = (situation(0, ALONG), situation(1, CORNER))
+
+
+def started(loads: JobLoads) -> RunningJobs:
+    jobs = RunningJobs(loads)
+    jobs.change({k: (job, loads.load(job)) for k, job in enumerate(JOBS)}, [])
+    return jobs
+
+
+def test_by_dimension_order_both_take_twice_as_long() -> None:
+    jobs = started(JobLoads(long_jobs("dimension-order")))
+    assert [jobs.stretch(k) for k in (0, 1)] == pytest.approx([2, 2], rel=0.02)
+
+
+def test_who_can_goes_round_the_other_corner() -> None:
+    """Alone the corner sends half its bytes either way, so each would have half of the link.
+
+    With the neighbours at half speed the side looks half full: a quarter of the bytes goes there
+    and three quarters go by the free side. The neighbours have the rest, a stretch of 4 / 3.
+    """
+    loads = JobLoads(long_jobs("minimal-adaptive"))
+    side = loads.load(JOBS[0]).links
+    alone = loads.load(JOBS[1])
+    assert alone.busy_s[np.isin(alone.links, side)].tolist() == [0.005]
+    jobs = started(loads)
+    assert [jobs.stretch(k) for k in (0, 1)] == pytest.approx([4 / 3, 1], rel=0.02)
+    assert sorted(jobs.network.others_busy_s(0)[side] / jobs.network.alone_s(0)) == pytest.approx(
+        [0, 1 / 3], rel=0.02
+    )
+
+
+def test_ways_are_found_again_when_others_leave() -> None:
+    """The neighbours end: what is left has the ways and the time that it has alone."""
+    loads = JobLoads(long_jobs("minimal-adaptive"))
+    jobs = started(loads)
+    assert jobs.change({}, [1]) == [0]
+    assert jobs.stretch(0) == pytest.approx(1.0, abs=0.015)  # changes below that are not told
+    assert (jobs.stretch(1), 1 in jobs) == (1.0, False)
+
+
+def test_large_jobs_look_at_their_start_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuesim.running_jobs._MOST_PAIRS", 0)
+    loads = JobLoads(long_jobs("minimal-adaptive"))
+    jobs = started(loads)
+    assert [jobs.stretch(k) for k in (0, 1)] == pytest.approx([4 / 3, 1], rel=0.02)
+    before = loads.load(JOBS[1]).busy_s
+    jobs.change({}, [0])
+    # it keeps the quarter and three quarters that it has chosen
+    kept = jobs.network.load(1).busy_s
+    assert sorted(kept) != sorted(before)
+
+
+class Fixed(Policy):
+    """Each job on nodes of its own."""
+
+    name = "fixed"
+    description = "given nodes"
+    places = (ALONG, CORNER)
+
+    @property
+    def n_free(self) -> int:
+        return self.topology.n_nodes
+
+    def allocate(self, request):
+        return Placement(request.job_id, np.array(self.places[request.job_id - 1], np.int32))
+
+    def release(self, placement):
+        pass
+
+    def hold(self, placement):
+        pass
+
+    def unhold(self):
+        pass
+
+    def clone(self):
+        return self
+
+
+def test_a_queue_whose_jobs_can_avoid_each_other() -> None:
+    """Half of the time is communication.
+
+    By dimension order both have a stretch of 2, a rate of 2 / 3: 15 s, and then 10 + 10 s.
+    Minimal-adaptive: rates of 6 / 7 and 1, so 35 / 3 and 20 s.
+    """
+    for routing, ends in (("dimension-order", [15, 25]), ("minimal-adaptive", [35 / 3, 20])):
+        network = long_jobs(routing)
+        policy = Fixed(network.routing.topology, np.random.default_rng(0))
+        live = CoupledFlow(network).prepare(
+            make_workload([0, 0], [10, 20], [2, 2]), policy, np.random.default_rng(5)
+        )
+        assert isinstance(live, FlowRunTimes)
+        live._share[:] = [0, 1]
+        result = run(Given(live), make_workload([0, 0], [10, 20], [2, 2]), policy)
+        assert result.end_s == pytest.approx(ends, rel=0.02)

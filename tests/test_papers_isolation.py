@@ -28,8 +28,10 @@ from experiments.papers.isolation_queue_point import (
 from experiments.papers.isolation_queues import LOGGED, break_even
 from experiments.papers.isolation_shares import (
     QUANTILES,
+    SHARES,
     assumed_shares,
     class_name,
+    counting_share,
     distances,
     job_shares,
     job_speedup,
@@ -163,16 +165,36 @@ def test_ratios_come_apart_into_interference_and_locality():
     assert (row["ratio"], row["stretch"]) == pytest.approx((0.6, 2.0))
     assert row["interference_ratio"] == pytest.approx(0.5)
     assert row["locality_ratio"] == pytest.approx(1.2)
-    assert row["table_ratio"] == row["ratio"]
+    assert row["run_ratio"] == row["ratio"]
 
 
 def test_where_jobs_compute_too_run_times_are_compared():
     """Half of 50 us alone is computing: communication takes 75 of 100 us, then 35 of 60. Run
-    times fell by 40 %; a table with half the time communicating must say 0.2."""
+    times fell by 40 %, and so it is told whatever share of them was communication."""
     half = next(case for case in CASES["fattree"] if case.duty == 0.5)
     row = made_pairs([0.6], [16], duty_case=half.name).iloc[0]
     assert row["ratio"] == pytest.approx(35 / 75)
-    assert taken_off(row["table_ratio"], 0.5) == pytest.approx(0.4)
+    assert counting_share(row["duty"], "0.5") == (1.0, 1.0)
+    assert taken_off(row["run_ratio"], 1.0) == pytest.approx(0.4)
+
+
+def test_large_gains_reach_the_queue():
+    """At f = 0.3 contention makes a run of 10 into one of 20: half of it goes, more than the
+    0.3 that communicates alone. Both tables and queues must take a run ratio of 0.5 as it is."""
+    live = next(case for case in CASES["fattree"] if case.duty == 0.3)
+    pairs = made_pairs([0.5] * 6, [16] * 6, duty_case=live.name, snapshots=3)
+    verdict, scenarios, _ = verdict_tables(pairs, 1)
+    np.testing.assert_allclose(verdict["taken_off"], 50)
+    np.testing.assert_allclose(verdict["job_speedup"], 2)
+    assert scenarios["share_needed"].isna().all()
+    table = speedups(pairs, "fattree", "made", live.name, 1)
+    times = measured_times(table, "jigsaw", counting_share(live.duty, "0.3"))
+    machine = machines("fattree", QUICK)[0]
+    run = run_queue(queue_point(machine, "jigsaw", "x", times, 1))["queues"][0]
+    logged = run_queue(queue_point(machine, "jigsaw", "x", {}, 1))["queues"][0]
+    sizes = isolation_point.jobs_of(queue_point(machine, "jigsaw", "x", {}, 1), _tree(machine))
+    single = float(sizes.run_time_s[sizes.n_nodes == 1].sum()) / len(sizes)
+    assert run["mean_run_s"] == pytest.approx((logged["mean_run_s"] + single) / 2)
 
 
 def test_verdict_on_made_numbers():
@@ -190,7 +212,7 @@ def test_verdict_on_made_numbers():
     ten = scenarios[(scenarios["scenario"] == "10%")]
     np.testing.assert_allclose(ten["share_needed"], 0.3)
     assert (boxes["jobs"] == 12).all()
-    drawn = job_shares(np.arange(1000), "mix", 1)
+    drawn = job_shares(np.arange(1000), SHARES["mix"], 1)
     assert 0.1 <= drawn.min() < 0.11
     assert 0.49 < drawn.max() <= 0.5
 
@@ -285,11 +307,11 @@ def test_queues_with_run_times_by_hand():
         return SpeedupTable("baseline", rows)
 
     logged = run("jigsaw", {})
-    assert run("jigsaw", measured_times(table(1.0), "jigsaw", "0.3")) == logged
+    assert run("jigsaw", measured_times(table(1.0), "jigsaw", (0.3, 0.3))) == logged
     assert run("jigsaw", assumed_times("none")) == logged
     workload = isolation_point.jobs_of(queue_point(machine, "jigsaw", "x", {}, 1), _tree(machine))
     factor = np.where(workload.n_nodes > 1, 0.85, 1.0)
-    half = run("jigsaw", measured_times(table(0.5), "jigsaw", "0.3"))
+    half = run("jigsaw", measured_times(table(0.5), "jigsaw", (0.3, 0.3)))
     assert half["mean_run_s"] == pytest.approx(float((workload.run_time_s * factor).mean()))
 
 

@@ -148,8 +148,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
                     ours <= aim if most else ours >= aim,
                     f"at {'most' if most else 'least'} {aim:g}",
                     f"{row['machine']}, {row['routing']}",
-                    aim,
+                    None,
                     ours,
+                    expected=aim,
                 )
             )
     tables = {"errors": pd.DataFrame(rows), "patterns": pd.DataFrame(patterns), "jobs": jobs}

@@ -169,8 +169,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     table = speedup_table(against_ta(jobs), options)
     claims = []
     for row in table.to_dict("records"):
-        paper = row["paper"]
-        if paper is None or paper != paper:
+        paper = printed.SPEEDUPS[row["case"]].get(row["pattern"])
+        if paper is None:
             continue
         claims.append(
             Claim(
@@ -267,7 +267,7 @@ def fraction_claims(table: pd.DataFrame) -> list[Claim]:
         if part is None or full is None:
             continue
         fraction = CAB_PART.communication_fraction
-        follows = with_computing(theirs[CAB_SMALL.name], fraction)
+        follows = with_computing(theirs[CAB_SMALL.name], printed.COMMUNICATION_FRACTION)
         paper = (theirs[CAB_PART.name] - 1) / (follows - 1)
         ours = (part - 1) / (with_computing(full, fraction) - 1)
         claims.append(

@@ -97,9 +97,9 @@ def pattern_draws(workload: Workload, seed: int) -> NDArray[np.float64]:
     return uniform_per_job(key, 0, workload.job_id)
 
 
-def pattern_of(u: float, n_ranks: int) -> str:
-    """A job's pattern."""
-    pattern = PATTERNS[int(u * len(PATTERNS))]
+def pattern_of(u: float, n_ranks: int, patterns: Sequence[str]) -> str:
+    """A job's pattern of equally likely ones."""
+    pattern = patterns[int(u * len(patterns))]
     return "sub-a2a" if pattern == "all-to-all" and n_ranks > LARGE_RANKS else pattern
 
 
@@ -185,7 +185,8 @@ class Bench:
         """Id, nodes, pattern and run time of a job."""
         jobs = self.reference.workload
         size = int(jobs.n_nodes[index])
-        pattern = pattern_of(self.draws[index], size * self.config["ranks_per_node"])
+        ranks = size * self.config["ranks_per_node"]
+        pattern = pattern_of(self.draws[index], ranks, self.config["patterns"])
         return int(jobs.job_id[index]), size, pattern, float(jobs.run_time_s[index])
 
     def said(self, index: int, iterations: int) -> Communication:

@@ -174,7 +174,7 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
         paper = printed.TABLE2[policy]
         ours = [int(row[name]) for name in printed.RANGES]
         for name, theirs, mine in zip(printed.RANGES, paper, ours, strict=True):
-            shares = 100 * theirs / sum(paper), 100 * mine / sum(ours)
+            their_share, my_share = 100 * theirs / sum(paper), 100 * mine / sum(ours)
             rows.append(
                 {
                     "policy": policy,
@@ -182,18 +182,19 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
                     "paper": theirs,
                     "ours": mine,
                     "ratio": mine / theirs,
-                    "paper_percent": shares[0],
-                    "ours_percent": shares[1],
+                    "paper_percent": their_share,
+                    "ours_percent": my_share,
                 }
             )
             claims.append(
                 Claim(
                     f"{policy}: share of events at {name} % (%)",
                     "Table 2",
-                    abs(shares[0] - shares[1]) <= 5.0,
+                    abs(their_share - my_share) <= 5.0,
                     "within 5 percentage points",
                     "",
-                    *shares,
+                    their_share,
+                    my_share,
                 )
             )
     return Analysis(

@@ -72,6 +72,8 @@ def why_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysi
             continue
         others = part[(part["counted"] == "requested") & (part["window"] == first["window"])]
         best = others.loc[others["points_off"].abs().idxmin()]
+        said = fig6_range(str(policy), str(log))
+        assert said is not None
         claims.append(
             Claim(
                 f"{log}, {policy}: {first['steady_percent']:.1f} % becomes the paper's with",
@@ -79,9 +81,9 @@ def why_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysi
                 abs(best["points_off"]) <= TOLERANCE,
                 "within 1 percentage point of the range",
                 f"{best['reading']}, {best['walltimes']} walltimes, {best['backfill']}",
-                float(best["paper_low"]),
+                said.low,
                 float(best["steady_percent"]),
-                paper_high=None if best["paper_high"] == best["paper_low"] else best["paper_high"],
+                paper_high=said.above,
             )
         )
     claims += _makespan_claims(runs)

@@ -12,12 +12,13 @@ from experiments.papers import isolation_point
 from experiments.papers.fattree_logs import LOGS_VARIABLE
 from experiments.papers.isolation import PAPER
 from experiments.papers.isolation_cases import CASES, Case, cases, machines
+from experiments.papers.isolation_figures import fattree_points
 from experiments.papers.isolation_packing import (
     pack_snapshots,
     packing_analyse,
     packing_points,
 )
-from experiments.papers.isolation_pairs import NO_LOGS, points_of
+from experiments.papers.isolation_pairs import NO_LOGS, measured_pairs, points_of
 from experiments.papers.isolation_point import communication, measure_points, measure_snapshot
 from experiments.papers.isolation_queue_point import (
     assumed_times,
@@ -26,6 +27,7 @@ from experiments.papers.isolation_queue_point import (
     run_queue,
 )
 from experiments.papers.isolation_queues import LOGGED, break_even
+from experiments.papers.isolation_sensitivity import sensitivity_points
 from experiments.papers.isolation_shares import (
     QUANTILES,
     SHARES,
@@ -46,6 +48,7 @@ from experiments.papers.isolation_shares import (
 from experiments.papers.isolation_tables import speedups, square_law, verdict_tables
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
+from experiments.points import canonical_json
 from netsim.errors import NetcosimError
 from queuesim.measured import SpeedupRow, SpeedupTable
 
@@ -289,6 +292,35 @@ def test_the_same_rows_on_one_process_and_on_two(tmp_path):
     proof = frames[1].tables["proof"]
     assert (proof["untouched"] == proof["jobs"]).all()
     assert proof["jobs"].sum() > 20
+
+
+HEADLINES = {
+    "d-mod-k": (7.722, 6.671, 6.612),
+    "d-mod-k, communicating 30% of the time": (2.265, 1.923, 1.463),
+    "adaptive": (1.837, -9.479, -9.562),
+    "d-mod-k, reference on slurm-tree nodes, communicating 30% of the time": (1.98, 1.628, 1.224),
+    "d-mod-k, reference on random nodes, communicating 30% of the time": (3.279, 2.884, 2.6),
+    "d-mod-k, reference on random nodes, 4 ranks a node, communicating 30% of the time": (
+        1.413,
+        1.386,
+        0.759,
+    ),
+    "d-mod-k, reference on slurm-tree nodes": (8.13, 6.994, 6.934),
+    "d-mod-k, reference on random nodes": (8.953, 7.592, 7.523),
+}
+"""Percent off the run time at f = 0.3 by node-hours under TA, LaaS and Jigsaw."""
+
+
+def test_headline_numbers_are_pinned():
+    """The small machine with made jobs: any change of what is measured moves these."""
+    points = {canonical_json(p): p for p in (*fattree_points(QUICK), *sensitivity_points(QUICK))}
+    rows = [row for point in points.values() for row in measure_snapshot(point)["pairs"]]
+    verdict = verdict_tables(measured_pairs({"pairs": pd.DataFrame(rows)}), 1)[0]
+    verdict = verdict[(verdict["share"] == "0.3") & (verdict["weighting"] == "node-hours")]
+    found = verdict.set_index(["case", "policy"])["taken_off"]
+    assert set(found.index.get_level_values("case")) == set(HEADLINES)
+    for case, numbers in HEADLINES.items():
+        assert found[case][["ta", "laas", "jigsaw"]].tolist() == pytest.approx(numbers, abs=1e-3)
 
 
 def test_queues_with_run_times_by_hand():

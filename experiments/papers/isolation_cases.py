@@ -115,7 +115,6 @@ SENSITIVITY: tuple[Case, ...] = (
     Case("d-mod-k", duty=0.3, order="random", ranks_per_node=4),
     *(Case("d-mod-k", order=order) for order in ORDERS),
     *(Case("d-mod-k", duty=0.3, order=order, length=8) for order in ORDERS),
-    Case("d-mod-k", duty=0.3, order="random", ranks_per_node=4, length=8),
 )
 """What `CASES` hold fixed, varied: the reference's nodes, ranks a node, how long jobs repeat."""
 

@@ -168,3 +168,41 @@ def draw_queues(analysis: Analysis, options: Options) -> Figure:
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False, fontsize=9)
     return figure
+
+
+def draw_sensitivity(analysis: Analysis, options: Options) -> Figure:
+    """A panel a log and share of the time: bars by whose nodes the reference has, over all jobs."""
+    table = analysis.tables["off"]
+    table = table[table["nodes"] == "all"]
+    kinds = list(dict.fromkeys(zip(table["log"], table["duty"], strict=True)))
+    policies = list(dict.fromkeys(table["policy"]))
+    figure, axes = new_figure(1.0 + 4.2 * len(kinds), 3.6, 1, len(kinds))
+    for axis, (log, duty) in zip(axes, kinds, strict=True):
+        part = table[(table["log"] == log) & (table["duty"] == duty)]
+        ways = list(
+            dict.fromkeys(zip(part["order"], part["ranks_per_node"], part["length"], strict=True))
+        )
+        for k, policy in enumerate(policies):
+            mine = part[part["policy"] == policy].set_index(["order", "ranks_per_node", "length"])
+            mine = mine.loc[ways]
+            x = np.arange(len(ways)) + (k - (len(policies) - 1) / 2) * 0.27
+            off = mine["taken_off"].to_numpy(dtype=float)
+            error = np.vstack([off - mine["low"], mine["high"] - off])
+            axis.bar(x, off, 0.25, color=colour(k), label=policy, alpha=0.75)
+            axis.errorbar(x, off, error, ls="", color=INK, lw=0.9, capsize=1.5)
+        names = [
+            "\n".join(
+                [order]
+                + ([f"{ranks} ranks"] if ranks > 1 else [])
+                + ([f"{length} x as long"] if length > 1 else [])
+            )
+            for order, ranks, length in ways
+        ]
+        axis.set_xticks(range(len(ways)), names, fontsize=7)
+        often = f"{duty:.0%} of the time" if duty < 1 else ALWAYS
+        axis.set_title(f"{log}: {often}", fontsize=9)
+        grid(axis)
+    axes[0].set_ylabel(f"off the run time (%), f = {MAIN_SHARE}", fontsize=8.5)
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    return figure

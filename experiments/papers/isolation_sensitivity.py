@@ -16,6 +16,7 @@ from experiments.papers.isolation_cases import (
     Machine,
     machines,
 )
+from experiments.papers.isolation_draw import draw_sensitivity
 from experiments.papers.isolation_pairs import NO_LOGS, measured_pairs
 from experiments.papers.isolation_point import MEASURE, measure_point
 from experiments.papers.isolation_queue_point import QUEUE, measured_times, queue_point
@@ -74,7 +75,7 @@ def sensitivity_points(options: Options) -> list[Point]:
 
 
 def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[Point]:
-    """Baseline's queue as logged, and Jigsaw's with the run times of every case."""
+    """Baseline's queue as logged, and Jigsaw's with the run times of every case that timed runs."""
     pairs = measured_pairs(frames)
     points = []
     for machine in _machines(options):
@@ -82,7 +83,7 @@ def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[P
         points.append(queue_point(machine, REFERENCES[NETWORK], LOGGED, {}, options.seed))
         for case in _cases(options):
             mine = pairs[(pairs["log"] == log) & (pairs["case"] == case.name)]
-            if len(mine):
+            if len(mine) and case.duty < 1:
                 table = speedups(mine, NETWORK, log, case.name, options.seed)
                 share = counting_share(case.duty, MAIN_SHARE)
                 times = measured_times(table, POLICY, share)
@@ -163,5 +164,6 @@ SENSITIVITY_FIGURE = PaperFigure(
     MEASURE,
     sensitivity_points,
     analyse,
+    draw_sensitivity,
     then=Then(QUEUE, queue_points),
 )

@@ -133,3 +133,23 @@ def test_nothing_is_called_an_upper_estimate() -> None:
     assert "upper estimate" not in README
     for line in PAGE.splitlines():
         assert "pper estimate" not in line or "| withdrawn |" in line, line
+
+
+def test_the_blue_gene_page() -> None:
+    """Gains by scheme with their intervals, from the stored month."""
+    page = (ROOT / "docs" / "blue-gene.md").read_text(encoding="utf-8")
+    stored = pd.read_csv(ROOT / "docs" / "blue-gene" / "gains-2018-10.csv")
+    names = {"loss of capacity": "loss_of_capacity", "average wait": "wait_min"}
+    names["average bounded slowdown"] = "bounded_slowdown"
+    checked = 0
+    for line in page.splitlines():
+        told = [cell.strip() for cell in line.strip("|").split("|")]
+        if told[0] not in names:
+            continue
+        of = stored[stored["metric"].eq(names[told[0]]) & stored["order"].eq(told[1].lower())]
+        for scheme, cell in zip(("SL", "PF", "Combo", "AdjEst", "ActRun"), told[3:8], strict=True):
+            row = of.set_index("scheme").loc[scheme]
+            gain, low, high = (round(100 * row[c]) for c in ("gain", "low", "high"))
+            assert cell == f"{gain} ({low} .. {high})"
+            checked += 1
+    assert checked == 30

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.inputs import input_file
 from experiments.papers.isolation_cases import Case, Machine
 from experiments.papers.isolation_pairs import measured_pairs
 from experiments.papers.isolation_point import measure_point, measure_snapshot
@@ -38,7 +39,7 @@ def two_jobs(tmp_path, case, *, seed=1, free=SHARED, tree=FULL, policies=("ta", 
     log = {
         "name": "two",
         "kind": "csv",
-        "file": str(path),
+        "file": input_file(path),
         "mean_nodes": 0,
         "arrivals": 1.0,
         "sizes": 1,

@@ -331,9 +331,10 @@ def test_queues_with_run_times_by_hand():
     def run(policy, times):
         return run_queue(queue_point(machine, policy, "x", times, 1))["queues"][0]
 
-    def table(ratio):
+    def table(ratio, low=None, high=None):
+        low, high = low or ratio, high or ratio
         rows = tuple(
-            SpeedupRow(pattern, 2, 1 << 30, "jigsaw", ratio, ratio, ratio)
+            SpeedupRow(pattern, 2, 1 << 30, "jigsaw", ratio, low, high)
             for pattern in isolation_point.PATTERNS
         )
         return SpeedupTable("baseline", rows)
@@ -345,6 +346,11 @@ def test_queues_with_run_times_by_hand():
     factor = np.where(workload.n_nodes > 1, 0.85, 1.0)
     half = run("jigsaw", measured_times(table(0.5), "jigsaw", (0.3, 0.3)))
     assert half["mean_run_s"] == pytest.approx(float((workload.run_time_s * factor).mean()))
+    for bound, left in (("mean", 0.85), ("low", 0.76), ("high", 0.94)):
+        times = measured_times(table(0.5, 0.2, 0.8), "jigsaw", (0.3, 0.3), bound)
+        factor = np.where(workload.n_nodes > 1, left, 1.0)
+        expected = float((workload.run_time_s * factor).mean())
+        assert run("jigsaw", times)["mean_run_s"] == pytest.approx(expected)
 
 
 def _tree(machine):

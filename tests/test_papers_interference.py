@@ -241,6 +241,7 @@ def test_speed_ups_are_means_over_jobs_of_the_ratio_to_ta():
     assert table.loc["all", "packets"] == pytest.approx((1.5 + 1.5 + 0.5) / 3)
     assert table.loc["all", "flow"] == pytest.approx((1.25 + 2.0 + 1.0) / 3)
     assert table.loc["pairs", "slower_under_ta_percent"] == 50.0
+    assert table.loc["all", "slower_under_ta_percent"] == pytest.approx(100 / 3)
     assert table.loc["pairs", ["low", "high"]].tolist() == [0.5, 1.5]
     runs = pd.DataFrame([{"case": CAB.name, "workload": w, "placement": "ta"} for w in (0, 1)])
     runs = runs.assign(jobs=[18, 24], shared_links=0)

@@ -10,8 +10,15 @@ import pandas as pd
 import pytest
 
 from experiments.papers import jigsaw_printed as printed
-from experiments.papers.fattree_common import against_baseline, check, distance
-from experiments.papers.fattree_logs import ATLAS, LOGS_VARIABLE, SYNTHETIC, THUNDER, read_log
+from experiments.papers.fattree_common import against_baseline, check, distance, queue_points
+from experiments.papers.fattree_logs import (
+    ATLAS,
+    LOGS_VARIABLE,
+    SYNTHETIC,
+    THUNDER,
+    read_log,
+    skipped_notes,
+)
 from experiments.papers.fattree_point import (
     average_pairwise_hops,
     bandwidth_needs,
@@ -201,6 +208,27 @@ def test_missing_logs_are_named_with_their_source():
         JIGSAW.figures["table2"].points(options)
     points = JIGSAW.figures["fig6"].points(options)
     assert {point["log"]["name"] for point in points} == {"synth-16", "synth-22", "synth-28"}
+
+
+def test_a_quick_look_takes_the_first_days_of_thunder(tmp_path):
+    """The log is there, so it is used and what was cut is told; it is not called missing."""
+    (tmp_path / "LLNL-Thunder-2007-1.1-cln.swf").write_text("; none\n")
+    options = Options(scale="quick", settings={"logs": str(tmp_path)})
+    points = JIGSAW.figures["table2"].points(options)
+    assert {(p["log"]["name"], p["log"]["days"]) for p in points} == {("thunder", 14.0)}
+    assert skipped_notes((THUNDER,), options) == ("thunder: the first 14 days only",)
+    full = Options(settings={"logs": str(tmp_path)})
+    assert {p["log"]["days"] for p in JIGSAW.figures["table2"].points(full)} == {None}
+    assert skipped_notes((THUNDER,), full) == ()
+
+
+def test_logs_that_a_quick_look_leaves_out_are_not_called_missing(tmp_path):
+    small_log(tmp_path)
+    (tmp_path / "synth-28.csv").write_text("job,nodes,run_s,arrival_s\n")
+    large = tuple(log for log in SYNTHETIC if log.name == "synth-28-file")
+    options = Options(scale="quick", settings={"logs": str(tmp_path)})
+    with pytest.raises(NetcosimError, match=r"quick leaves out .* \(synth-28-file\).*--scale full"):
+        queue_points(large, ("baseline",), options)
 
 
 def test_settings_that_the_papers_do_not_have_are_refused(tmp_path):

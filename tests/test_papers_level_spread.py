@@ -262,3 +262,18 @@ def test_command_line_mistakes(
 def test_command_line_lists_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "level-spread"]) == 0
     assert "fig10" in capsys.readouterr().out
+
+
+def test_ugal_is_held_against_the_authors_crossbar() -> None:
+    """At alpha = 1 their crossbar has 1 GB/s: 738 us, so our 420 us are 0.57 of it and differ;
+    the 336 us of a crossbar four times as fast stand in the table alone."""
+    times = [{"workload": "4 x 68", "routing": "ugal-l", "time_us": 420.0}]
+    alone = [{"hops": 0, "bytes": 1000, "head_ns": 192.0, "time_ns": 1240.0}]
+    frames = {"times": pd.DataFrame(times), "one_way": pd.DataFrame(alone)}
+    done = PAPER.figures["sst"].analyse(frames, Options())
+    first = done.claims.iloc[0]
+    assert (first["expected"], first["ours"], first["verdict"]) == (738.0, 420.0, "differs")
+    assert pd.isna(first["paper"])
+    ratios = done.tables["times"].set_index("case")["ratio"]
+    assert ratios["4 x 68"] == pytest.approx(0.57, abs=0.005)
+    assert ratios["4 x 68, SST's crossbar 4 GB/s"] == pytest.approx(1.25)

@@ -125,13 +125,17 @@ def lines_of(paper: str, done: Reproduction) -> list[str]:
         for column in ("claim", "condition")
     )
     lines.append(
-        f"  {'':<{width}}  {'':<{wide}} {'paper':>8} {'ours':>8}  {'95 % interval':<17} verdict"
+        f"  {'':<{width}}  {'':<{wide}} {'paper':>13} {'expected':>8} {'ours':>8}  "
+        f"{'95 % interval':<17} verdict"
     )
     for row in claims.itertuples():
         ends = f"{_number(row.low)} .. {_number(row.high)}" if _known(row.low) else ""
+        paper = _number(row.paper)
+        if _known(row.paper_high):
+            paper += f" .. {_number(row.paper_high)}"
         lines.append(
-            f"  {row.claim:<{width}}  {row.condition:<{wide}} {_number(row.paper):>8} "
-            f"{_number(row.ours):>8}  {ends:<17} {row.verdict}"
+            f"  {row.claim:<{width}}  {row.condition:<{wide}} {paper:>13} "
+            f"{_number(row.expected):>8} {_number(row.ours):>8}  {ends:<17} {row.verdict}"
         )
     lines += [f"  {note}" for note in done.analysis.notes]
     lines += [f"  failed: {key[:12]}: {error}" for key, error in done.failed]

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from experiments.papers.fattree_logs import PaperLog, logs_folder, present
+from experiments.papers.fattree_logs import (
+    QUICK_THUNDER_DAYS,
+    PaperLog,
+    logs_folder,
+    present,
+)
 from experiments.papers.fattree_point import queue_point
 from experiments.papers.fattree_variants import VARIANTS
 from experiments.papers.paper import Options, Point, check_no_packets
@@ -42,15 +47,24 @@ def queue_points(
 ) -> list[Point]:
     """One point a log, policy and scenario; Baseline has one scenario, it does not speed up.
 
-    With ``--scale quick`` only logs for machines up to 1458 nodes, and not the long Thunder. Of the
-    settings, "walltimes" says what the scheduler knows, "ta" which reading of TA is taken.
+    With ``--scale quick`` only logs for machines up to 1458 nodes, and of the long Thunder the
+    first days. Of the settings, "walltimes" says what the scheduler knows, "ta" which reading of
+    TA is taken.
+
+    Raises
+    ------
+    NetcosimError
+        None of the logs is there, or all that are there are left out.
     """
     points = []
+    there = present(logs, options)
     choices = {"walltimes": options.settings.get("walltimes", "logged"), **choices}
     policies = [options.settings.get("ta", "ta") if p == "ta" else p for p in policies]
-    for log, config in present(logs, options):
-        if options.quick and (log.machine["radix"] > QUICK_RADIX or log.name == "thunder"):
+    for log, config in there:
+        if options.quick and log.machine["radix"] > QUICK_RADIX:
             continue
+        if options.quick and log.name == "thunder":
+            config = {**config, "days": QUICK_THUNDER_DAYS}
         for policy in policies:
             points += [
                 queue_point(
@@ -58,6 +72,12 @@ def queue_points(
                 )
                 for scenario in (("none",) if policy == "baseline" else scenarios)
             ]
+    if there and not points:
+        names = ", ".join(log.name for log, _ in there)
+        raise NetcosimError(
+            f"scale = quick leaves out all job logs that are there ({names}): their machines have "
+            f"a radix above {QUICK_RADIX}; --scale full takes them"
+        )
     if not points:
         wanted = "; ".join(log.where_to_get for log in logs if log.files)
         raise NetcosimError(f"none of this figure's job logs is there (give --logs DIR): {wanted}")

@@ -32,6 +32,8 @@ SPEEDUPS: dict[str, dict[str, float]] = {
 }
 """Mean speed-up of jobs, topology-oblivious time over topology-aware time. The first is
 simulated, the others were measured on the machine."""
+COMMUNICATION_FRACTION = 0.3
+"""Of the last case, share of the time under TA."""
 MAXIMA = {
     ("cab 4-512", "stencil4d"): 1.5,
     ("cab 4-512", "unstructured-mesh"): 1.4,

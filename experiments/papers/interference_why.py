@@ -195,8 +195,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
                     abs(mean[SMALL_PACKETS] / mean[BASE] - 1) <= PACKET_TOLERANCE,
                     "within 5 % of 1",
                     "",
-                    1.0,
+                    None,
                     mean[SMALL_PACKETS] / mean[BASE],
+                    expected=1.0,
                 )
             )
         for variant, value in mean.items():

@@ -13,6 +13,7 @@ from experiments.papers.isolation_cases import CASES
 from experiments.papers.isolation_figures import DRAGONFLY, FATTREE
 from experiments.papers.isolation_packing import PACKING
 from experiments.papers.isolation_queues import QUEUES
+from experiments.papers.isolation_sensitivity import SENSITIVITY_FIGURE
 from experiments.papers.paper import Options, Paper
 from netsim.errors import unknown_name
 
@@ -34,6 +35,8 @@ def check(options: Options) -> None:
 PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
-    figures={figure.name: figure for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES)},
+    figures={
+        figure.name: figure for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE)
+    },
     check=check,
 )

@@ -21,8 +21,8 @@ PATTERNS = (
 )
 """Equally likely; each job has one, drawn by its id."""
 
-LARGE_NODES = 512
-"""Above this an all-to-all of all nodes is no longer what applications do: sub-a2a instead."""
+LARGE_RANKS = 512
+"""Above this an all-to-all of all ranks is no longer what applications do: sub-a2a instead."""
 
 LOADS: dict[str, tuple[int, float]] = {"large": (256 * 1024, 5.0), "small": (16 * 1024, 12.0)}
 """Bytes that a node sends an iteration, and for about how long a job repeats it: as long as a
@@ -54,12 +54,22 @@ class Case:
         Task mapping.
     duty : float
         Share of the time alone in which a job communicates; 1: all the time.
+    order : str
+        Policy that chooses the reference's nodes; empty: the network's reference itself. One
+        that places by count alone leaves the schedule as it is and changes the nodes only.
+    ranks_per_node : int
+        The bytes that a node sends stay the same.
+    length : int
+        Every job repeats its iteration so many times as often as `LOADS` says.
     """
 
     routing: str
     load: str = "large"
     mapping: str = "in-order"
     duty: float = 1.0
+    order: str = ""
+    ranks_per_node: int = 1
+    length: int = 1
 
     @property
     def name(self) -> str:
@@ -67,6 +77,9 @@ class Case:
         words = [self.routing]
         words += ["small messages"] if self.load == "small" else []
         words += ["random mapping"] if self.mapping == "random" else []
+        words += [f"reference on {self.order} nodes"] if self.order else []
+        words += [f"{self.ranks_per_node} ranks a node"] if self.ranks_per_node > 1 else []
+        words += [f"{self.length} times as long"] if self.length > 1 else []
         words += [f"communicating {self.duty:.0%} of the time"] if self.duty < 1 else []
         return ", ".join(words)
 
@@ -92,6 +105,24 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
 }
 """By network; the first is the main one."""
+
+ORDERS = ("", "slurm-tree", "random")
+"""Whose nodes the reference of the fat-trees has: the lowest free ones, those of the tree rule,
+random ones. All place by count, so the schedule is the same job by job."""
+
+SENSITIVITY: tuple[Case, ...] = (
+    *(Case("d-mod-k", duty=0.3, order=order) for order in ORDERS),
+    Case("d-mod-k", duty=0.3, order="random", ranks_per_node=4),
+    *(Case("d-mod-k", order=order) for order in ORDERS),
+    *(Case("d-mod-k", duty=0.3, order=order, length=8) for order in ORDERS),
+)
+"""What `CASES` hold fixed, varied: the reference's nodes, ranks a node, how long jobs repeat."""
+
+
+def duties() -> dict[str, float]:
+    """Share of the time in which jobs communicate, by the name of the case."""
+    known = [case for cases in (*CASES.values(), SENSITIVITY) for case in cases]
+    return {case.name: case.duty for case in known}
 
 
 @dataclass(frozen=True)
@@ -127,6 +158,8 @@ class Machine:
 
     def n_snapshots(self, case: Case) -> int:
         """How many instants of the schedule a case measures."""
+        if case not in CASES[self.network]:
+            return self.snapshots[1]
         place = CASES[self.network].index(case)
         if place >= self.n_cases:
             return 0

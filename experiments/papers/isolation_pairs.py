@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from experiments.papers.isolation_cases import CASES, cases, machines
+from experiments.papers.isolation_cases import cases, duties, machines
 from experiments.papers.isolation_point import measure_points
 from experiments.papers.isolation_shares import with_ratios
 from experiments.papers.paper import Options, Point
@@ -50,5 +50,4 @@ def measured_pairs(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     if "pairs" not in frames or frames["pairs"].empty:
         raise NetcosimError("no job of more than one node ran at any of the snapshots")
-    duty = {case.name: case.duty for network in NETWORKS for case in CASES[network]}
-    return with_ratios(frames["pairs"], duty)
+    return with_ratios(frames["pairs"], duties())

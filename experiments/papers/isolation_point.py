@@ -16,7 +16,7 @@ from alloc.registry import make_policy
 from experiments.papers.fattree_logs import read_log
 from experiments.papers.fattree_point import WINDOW
 from experiments.papers.isolation_cases import (
-    LARGE_NODES,
+    LARGE_RANKS,
     LOADS,
     MOST_ITERATIONS,
     PATTERNS,
@@ -60,14 +60,16 @@ def measure_point(machine: Machine, case: Case, snapshot: int, seed: int) -> Poi
     return {
         "experiment": "isolation-packets",
         **machine.config(),
-        "reference": REFERENCES[machine.network],
+        "reference": case.order or REFERENCES[machine.network],
         "policies": list(POLICIES[machine.network]),
         "case": case.name,
         "patterns": list(PATTERNS),
         "routing": case.routing,
         "mapping": case.mapping,
         "node_bytes": load_bytes,
-        "repeats": repeats,
+        "ranks_per_node": case.ranks_per_node,
+        "repeats": repeats * case.length,
+        "most_iterations": MOST_ITERATIONS * case.length,
         "duty": float(case.duty),
         "snapshots": machine.n_snapshots(case),
         "snapshot": snapshot,
@@ -96,24 +98,24 @@ def pattern_draws(workload: Workload, seed: int) -> NDArray[np.float64]:
     return uniform_per_job(key, 0, workload.job_id)
 
 
-def pattern_of(u: float, n_nodes: int) -> str:
-    """A job's pattern."""
-    pattern = PATTERNS[int(u * len(PATTERNS))]
-    return "sub-a2a" if pattern == "all-to-all" and n_nodes > LARGE_NODES else pattern
+def pattern_of(u: float, n_ranks: int, patterns: Sequence[str]) -> str:
+    """A job's pattern of equally likely ones."""
+    pattern = patterns[int(u * len(patterns))]
+    return "sub-a2a" if pattern == "all-to-all" and n_ranks > LARGE_RANKS else pattern
 
 
 @lru_cache(maxsize=4096)
-def communication(pattern: str, n_ranks: int, node_bytes: int, iterations: int) -> Communication:
-    """A pattern in which a rank sends about ``node_bytes`` an iteration, in the mean over ranks."""
+def communication(pattern: str, n_ranks: int, rank_bytes: int, iterations: int) -> Communication:
+    """A pattern in which a rank sends about ``rank_bytes`` an iteration, in the mean over ranks."""
     if pattern == "fft3d":
         # Four transposes of cells^3 / 2 values of 16 bytes.
-        cells = max(2, round((node_bytes * n_ranks / 32) ** (1 / 3)))
+        cells = max(2, round((rank_bytes * n_ranks / 32) ** (1 / 3)))
         rows = max(1, round(n_ranks**0.5))
         extra = {"rows": rows, "cells": cells, "compute": False}
         return Communication(pattern, UNIT_BYTES, iterations, extra)
     extra = {"rounds": 1, "warmup_rounds": 0} if pattern == "bisection-pairing" else {}
     unit = make_pattern(pattern, n_ranks, UNIT_BYTES, 1, np.random.default_rng(0), extra)
-    scale = node_bytes * n_ranks / max(unit.total_bytes, 1)
+    scale = rank_bytes * n_ranks / max(unit.total_bytes, 1)
     return Communication(pattern, max(1, round(UNIT_BYTES * scale)), iterations, extra)
 
 
@@ -157,6 +159,7 @@ class Bench:
             routing,
             jobs,
             self.packets,
+            ranks_per_node=self.config["ranks_per_node"],
             task_mapping=self.config["mapping"],
             seed=seed,
             routing_rng=np.random.default_rng([seed, stream]),
@@ -168,29 +171,37 @@ class Bench:
         On the reference's nodes; the same under every policy.
         """
         if index not in self.repeats:
-            job_id, size, pattern, _ = self.told(index)
-            once = communication(pattern, size, self.config["node_bytes"], 1)
+            job_id, size, _, _ = self.told(index)
+            once = self.said(index, 1)
             place = placement_of(self.reference, index)
             job = PlacedJob(job_id, once, np.ascontiguousarray(place.nodes[:size], np.int32))
             one_s = self.run(self.routing, [job], index)[0] / PS_PER_S
             link_s = self.config["node_bytes"] / int(self.topology.link_bandwidth_Bps[0])
             wanted = self.config["repeats"] * link_s / one_s
             least = 1 if self.config["duty"] == 1 else LEAST_PERIODS
-            self.repeats[index] = int(np.clip(round(wanted), least, MOST_ITERATIONS)), one_s
+            often = int(np.clip(round(wanted), least, self.config["most_iterations"]))
+            self.repeats[index] = often, one_s
         return self.repeats[index]
 
     def told(self, index: int) -> tuple[int, int, str, float]:
         """Id, nodes, pattern and run time of a job."""
         jobs = self.reference.workload
         size = int(jobs.n_nodes[index])
-        pattern = pattern_of(self.draws[index], size)
+        ranks = size * self.config["ranks_per_node"]
+        pattern = pattern_of(self.draws[index], ranks, self.config["patterns"])
         return int(jobs.job_id[index]), size, pattern, float(jobs.run_time_s[index])
+
+    def said(self, index: int, iterations: int) -> Communication:
+        """What a job sends: the same bytes a node however many ranks it has."""
+        _, size, pattern, _ = self.told(index)
+        ranks = self.config["ranks_per_node"]
+        return communication(pattern, size * ranks, self.config["node_bytes"] // ranks, iterations)
 
     def job(self, result: QueueResult, index: int) -> tuple[PlacedJob, Placement]:
         """A job where a policy put it, repeated; with computing if the duty is below 1."""
-        job_id, size, pattern, _ = self.told(index)
+        job_id, size, _, _ = self.told(index)
         often, one_s = self.repeat(index)
-        said = communication(pattern, size, self.config["node_bytes"], often)
+        said = self.said(index, often)
         duty = self.config["duty"]
         compute_s = start_s = 0.0
         if duty < 1:

@@ -11,7 +11,6 @@ from alloc.registry import make_policy
 from experiments.papers.fattree_point import WINDOW
 from experiments.papers.isolation_cases import PATTERNS, POLICIES, REFERENCES, Machine
 from experiments.papers.isolation_point import jobs_of
-from experiments.papers.isolation_shares import SHARES
 from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.topologies.registry import make_topology
@@ -59,15 +58,15 @@ def assumed_times(scenario: str) -> dict[str, object]:
 
 
 def measured_times(
-    table: SpeedupTable, policy: str, share: str, bound: str = "mean"
+    table: SpeedupTable, policy: str, share: tuple[float, float], bound: str = "mean"
 ) -> dict[str, object]:
-    """Run times from a policy's part of a speed-up table and a communication share."""
+    """Run times from a policy's part of a speed-up table and the share to which it applies."""
     rows: list[Sequence[object]] = [
         [row.pattern, row.min_nodes, row.max_nodes, row.ratio, row.ratio_low, row.ratio_high]
         for row in table.rows
         if row.policy == policy
     ]
-    return {"rows": rows, "share": list(SHARES[share]), "bound": bound}
+    return {"rows": rows, "share": list(share), "bound": bound}
 
 
 def _model(config: Mapping[str, Any]) -> RunTimeModel:

@@ -60,6 +60,16 @@ def taken_off(ratio: ArrayLike, share: ArrayLike) -> FloatArray:
     return np.asarray(share, dtype=np.float64) * (1.0 - np.asarray(ratio, dtype=np.float64))
 
 
+def counting_share(duty: float, name: str) -> tuple[float, float]:
+    """Share of the run time, from and to, to which a measured `run_ratio` applies.
+
+    Where jobs communicated all the time (duty 1) what was timed is communication, the share
+    ``name`` of the run time. Where they computed too it was the run itself, so the ratio counts
+    whole, however much of a run contention had made communication.
+    """
+    return SHARES[name] if duty == 1 else (1.0, 1.0)
+
+
 def job_speedup(ratio: ArrayLike, share: ArrayLike) -> FloatArray:
     """Run time under the reference over that with the ratio: 1 / ((1 - f) + f ratio)."""
     return np.asarray(1.0 / (1.0 - taken_off(ratio, share)))
@@ -73,9 +83,9 @@ def share_needed(assumed: float, ratio: float) -> float:
     return assumed / (1.0 - ratio) if ratio < 1 else float("nan")
 
 
-def job_shares(job_id: NDArray[np.int64], name: str, seed: int) -> FloatArray:
-    """(n,) communication share of every job; see `SHARES`."""
-    low, high = SHARES[name]
+def job_shares(job_id: NDArray[np.int64], share: tuple[float, float], seed: int) -> FloatArray:
+    """(n,) share of every job, uniform between two; see `SHARES`."""
+    low, high = share
     key = draw_key(point_rng({"seed": seed}, "isolation shares"))
     return low + (high - low) * uniform_per_job(key, 0, np.asarray(job_id, dtype=np.int64))
 
@@ -191,21 +201,19 @@ def with_ratios(pairs: pd.DataFrame, duty: Mapping[str, float]) -> pd.DataFrame:
         With ``duty``; ``stretch`` (communication under the reference over that alone there);
         ``ratio`` (communication time over the reference's) and its factors,
         ``interference_ratio`` (what is left of the others' interference) and ``locality_ratio``
-        (other nodes and routes, both alone); ``table_ratio``, what a speed-up table holds: the
-        ratio that takes off the run time, at a communication share equal to the duty, what was
-        taken off; ``size_class``.
+        (other nodes and routes, both alone); ``run_ratio`` (time over the reference's, with
+        the computing; the same as ``ratio`` where nothing is computed); ``size_class``.
     """
     share = pairs["case"].map(dict(duty)).astype(float)
     computed = (1 - share) * pairs["reference_alone_us"]
     mine, mine_alone = pairs["policy_us"] - computed, pairs["policy_alone_us"] - computed
     theirs, theirs_alone = pairs["reference_us"] - computed, pairs["reference_alone_us"] - computed
-    run_ratio = pairs["policy_us"] / pairs["reference_us"]
     return pairs.assign(
         duty=share,
         ratio=mine / theirs,
         stretch=theirs / theirs_alone,
         interference_ratio=mine / mine_alone / (theirs / theirs_alone),
         locality_ratio=mine_alone / theirs_alone,
-        table_ratio=1 - (1 - run_ratio) / share,
+        run_ratio=pairs["policy_us"] / pairs["reference_us"],
         size_class=size_class(pairs["n_nodes"]),
     )

@@ -13,6 +13,7 @@ from experiments.papers.isolation_shares import (
     QUANTILES,
     assumed_shares,
     class_name,
+    counting_share,
     distances,
     job_shares,
     job_speedup,
@@ -98,9 +99,10 @@ def ratio_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
 def speedups(pairs: pd.DataFrame, network: str, log: str, case: str, seed: int) -> SpeedupTable:
     """The table of one log and case that the queue's measured run times take.
 
-    A ratio is the mean over the jobs seen of a pattern and size class: run times are linear in
-    it. What was seen in one snapshot alone has no interval; there and in classes never seen the
-    queue takes the nearest class, and a pattern never seen has the mean of all.
+    A ratio is the mean `run_ratio` over the jobs seen of a pattern and size class: run times are
+    linear in it. To which share of a run time it applies says `counting_share`. What was seen in
+    one snapshot alone has no interval; there and in classes never seen the queue takes the
+    nearest class, and a pattern never seen has the mean of all.
     """
     chosen = (pairs["network"] == network) & (pairs["log"] == log) & (pairs["case"] == case)
     rows: list[SpeedupRow] = []
@@ -109,7 +111,7 @@ def speedups(pairs: pd.DataFrame, network: str, log: str, case: str, seed: int) 
 
         def mean(piece: pd.DataFrame, rng: np.random.Generator = rng) -> tuple[float, float, float]:
             found = mean_of_snapshots(
-                piece["table_ratio"], np.ones(len(piece)), piece["snapshot"], rng
+                piece["run_ratio"], np.ones(len(piece)), piece["snapshot"], rng
             )
             return found.value, found.low, found.high
 
@@ -155,7 +157,8 @@ def verdict_tables(
         and its distance.
     scenarios : DataFrame
         The same for each scenario: its mean, its distance, by how much it is too optimistic,
-        and the communication share that would make its mean true.
+        and the communication share that would make its mean true if communication were
+        stretched alike at every share (only where jobs communicated all the time).
     boxes : DataFrame
         Quantiles by size class, unweighted, with every scenario's mean there.
     """
@@ -167,10 +170,11 @@ def verdict_tables(
         sizes, job_id = part["n_nodes"].to_numpy(), part["job_id"].to_numpy()
         assumed = assumed_shares(sizes)
         head = {"network": network, "log": log, "case": case, "policy": policy}
-        for share in shares_of(float(part["duty"].iloc[0])):
-            f = job_shares(job_id, share, seed)
-            taken = taken_off(part["table_ratio"], f)
-            speedup = job_speedup(part["table_ratio"], f)
+        duty = float(part["duty"].iloc[0])
+        for share in shares_of(duty):
+            f = job_shares(job_id, counting_share(duty, share), seed)
+            taken = taken_off(part["run_ratio"], f)
+            speedup = job_speedup(part["run_ratio"], f)
             for weighting in WEIGHTINGS:
                 w = _weights(part, weighting)
                 mean = mean_of_snapshots(100 * taken, w, part["snapshot"], rng)
@@ -191,7 +195,8 @@ def verdict_tables(
                         "distance": found[best],
                     }
                 )
-                ratio = float(np.average(part["table_ratio"], weights=w))
+                # from runs that computed too no other share follows
+                ratio = float(np.average(part["run_ratio"], weights=w)) if duty == 1 else 1.0
                 for name in assumed:
                     told = float(np.average(assumed[name].mean(axis=0), weights=w))
                     scenarios.append(

@@ -41,6 +41,11 @@ class Range(NamedTuple):
     high: float
     where: str
 
+    @property
+    def above(self) -> float | None:
+        """The upper end, for a claim; None where the paper has one number."""
+        return self.high if self.high > self.low else None
+
 
 _WORDS = "6.1 (words of Fig. 6)"
 FIG6: dict[str, Range] = {

@@ -33,12 +33,16 @@ SST_ROUTINGS = ("minimal", "valiant", "ugal-l")
 SST_TIMES_US = {
     ("4 x 68", "minimal"): 743.0,
     ("4 x 68", "valiant"): 306.0,
-    ("4 x 68", "ugal-l"): 336.0,  # with a crossbar of 4 GB/s; 738 with one of 1 GB/s
+    ("4 x 68", "ugal-l"): 738.0,
     ("17 x 16", "minimal"): 40.0,
     ("17 x 16", "valiant"): 47.1,
     ("17 x 16", "ugal-l"): 40.0,
 }
-"""Mean job time in SST: all-to-all of 1000 bytes, consecutive nodes, one rank a node."""
+"""Mean job time in SST: all-to-all of 1000 bytes, consecutive nodes, one rank a node, all links
+alike (alpha = 1), so the crossbar has 1 GB/s as the authors' had: max(1, alpha) GB/s."""
+FASTER_CROSSBAR_US = {("4 x 68", "ugal-l"): 336.0}
+"""The same with a crossbar of 4 GB/s, which is not the authors' at alpha = 1; no verdict hangs
+on it. Ours has no crossbar."""
 WORKLOADS = {"4 x 68": (4, 68), "17 x 16": (17, 16)}
 ONE_WAY_NS = {0: 205.5, 1: 357.5, 2: 509.5, 3: 661.5}
 """One message of 1000 bytes in SST, by router-to-router links; its own bytes take no time there."""
@@ -133,6 +137,10 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         if theirs is None:
             continue
         rows.append({"case": workload, "routing": routing, "sst": theirs, "ours": ours})
+        faster = FASTER_CROSSBAR_US.get((workload, routing))
+        if faster is not None:
+            case = f"{workload}, SST's crossbar 4 GB/s"
+            rows.append({"case": case, "routing": routing, "sst": faster, "ours": ours})
         claims.append(
             Claim(
                 f"{workload} grouped, all-to-all 1000 B: mean job time (us)",
@@ -140,8 +148,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
                 abs(ours / theirs - 1) <= TOLERANCE,
                 RULE,
                 routing,
-                theirs,
+                None,
                 ours,
+                expected=theirs,
             )
         )
     for _, row in frames["one_way"].iterrows():
@@ -163,8 +172,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
                 abs(row["head_ns"] / 1000 / theirs - 1) <= TOLERANCE,
                 RULE,
                 "minimal",
-                theirs,
+                None,
                 row["head_ns"] / 1000,
+                expected=theirs,
             )
         )
     table = pd.DataFrame(rows)

@@ -186,6 +186,8 @@ CLAIM_COLUMNS = (
     "where",
     "condition",
     "paper",
+    "paper_high",
+    "expected",
     "ours",
     "low",
     "high",
@@ -209,9 +211,14 @@ class Claim:
     condition : str
         For which routing, pattern, ...
     paper, ours : float or None
-        Numbers, if the claim has any.
+        Numbers, if the claim has any. ``paper`` holds what the paper printed (or what follows
+        from its numbers alone), never anything that depends on ours; else it stays empty.
     low, high : float or None
-        Bootstrap interval (95 %) of ours.
+        Bootstrap interval (95 %) of ours; nothing else.
+    paper_high : float or None
+        Where the paper prints a range: its upper end; ``paper`` is the lower one.
+    expected : float or None
+        What theory, another program or another run of ours says: no paper's number.
     """
 
     claim: str
@@ -223,15 +230,19 @@ class Claim:
     ours: float | None = None
     low: float | None = None
     high: float | None = None
+    paper_high: float | None = None
+    expected: float | None = None
 
     def row(self) -> dict[str, object]:
-        """Cells of `CLAIM_COLUMNS`; ratio is ours / paper."""
-        known = self.paper is not None and self.ours is not None and self.paper != 0
+        """Cells of `CLAIM_COLUMNS`; ratio is ours / paper where that is one number."""
+        known = self.paper and self.ours is not None and self.paper_high is None
         return {
             "claim": self.claim,
             "where": self.where,
             "condition": self.condition,
             "paper": self.paper,
+            "paper_high": self.paper_high,
+            "expected": self.expected,
             "ours": self.ours,
             "low": self.low,
             "high": self.high,

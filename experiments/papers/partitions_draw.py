@@ -41,6 +41,23 @@ def grouped_bars(
     ax.set_axisbelow(True)
 
 
+def _headed(figure: Figure, first: Axes, title: str) -> None:
+    """A title, and below it the legend of all panels; neither over the other nor a panel."""
+    handles, names = first.get_legend_handles_labels()
+    height_in = figure.get_size_inches()[1]
+    figure.tight_layout(rect=(0, 0, 1, 1 - 0.6 / height_in))
+    figure.suptitle(title, y=1 - 0.08 / height_in, va="top")
+    figure.legend(
+        handles,
+        names,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 1 - 0.32 / height_in),
+        ncols=len(names),
+        frameon=False,
+        fontsize=9,
+    )
+
+
 def bisection_bars(
     partitions: pd.DataFrame, machine: str, choices: Sequence[tuple[str, str]], title: str
 ) -> Figure:
@@ -101,9 +118,7 @@ def pairing_bars(table: pd.DataFrame, names: tuple[str, str], title: str) -> Fig
         what = "16 chunks of 0.1342 GB" if engine == "flow" else "scaled messages"
         ax.set_title(f"{engine} engine, {what}", fontsize=10)
         ax.set_ylabel(f"time of the counted rounds ({unit})")
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="upper right", ncols=2, fontsize=9)
-    figure.suptitle(title)
-    figure.tight_layout()
+    _headed(figure, axes[0][0], title)
     return figure
 
 
@@ -137,9 +152,7 @@ def multiplication_bars(totals: pd.DataFrame, title: str) -> Figure:
             ax.set_title(f"ranks {mapping}, first groups {first}", fontsize=9)
             if j == 0:
                 ax.set_ylabel("communication (ms)")
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="upper right", ncols=2)
-    figure.suptitle(title)
-    figure.tight_layout()
+    _headed(figure, axes[0][0], title)
     return figure
 
 

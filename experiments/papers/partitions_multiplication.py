@@ -39,10 +39,11 @@ def analyse_multiplication(multiplication: pd.DataFrame) -> Analysis:
                 where="section 4.2, Fig. 5",
                 condition=f"{row['Midplanes']} midplanes, ranks {row['mapping']}, "
                 f"first groups {row['first_groups']}",
-                paper=min(max(factor, low), high),
+                paper=low,
+                paper_high=high,
                 ours=factor,
                 holds=low <= factor <= high,
-                rule=f"a factor of {low} to {high}; the nearest end is shown",
+                rule=f"a factor of {low} to {high}",
             )
         )
     return Analysis(claims_frame(claims), {"totals": table, "levels": multiplication})

@@ -49,7 +49,7 @@ def _speedups(table: pd.DataFrame, where: str, on_mira: bool) -> list[Claim]:
                 claim="speedup as the bisections of the two partitions",
                 where=f"Table {1 if on_mira else 2}, {where}",
                 condition=condition,
-                paper=links,
+                expected=links,
                 ours=ours,
                 holds=_within(ours, links, tolerance),
                 rule=f"within {tolerance:.0%}",

@@ -98,7 +98,7 @@ def analyse_table(name: str, partitions: pd.DataFrame) -> Analysis:
                 claim=f"column {column!r}: cells that are equal",
                 where=f"Table {name.removeprefix('table')}",
                 condition=printed.caption,
-                paper=float(len(equal)),
+                expected=float(len(equal)),
                 ours=float(equal.sum()),
                 holds=bool(equal.all()),
                 rule="every cell equal",

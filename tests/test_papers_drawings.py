@@ -1,0 +1,92 @@
+"""Drawings: nothing lies over anything else, no panel is empty, no two cases are one."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from experiments.papers.interference_figures import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
+from experiments.papers.isolation_draw import draw_queues
+from experiments.papers.paper import Analysis, Options, claims_frame
+from experiments.papers.partitions_draw import multiplication_bars, pairing_bars
+
+mpl.use("Agg")
+
+
+def boxes(figure: Figure) -> dict[str, mpl.transforms.Bbox]:
+    """Where title, legend and panels (with their titles and labels) are, in pixels."""
+    figure.canvas.draw()
+    found = {f"panel {i}": axis.get_tightbbox() for i, axis in enumerate(figure.axes)}
+    if figure._suptitle is not None:  # type: ignore[attr-defined]
+        found["title"] = figure._suptitle.get_window_extent()  # type: ignore[attr-defined]
+    return found | {f"legend {i}": box.get_window_extent() for i, box in enumerate(figure.legends)}
+
+
+def overlaps(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of parts that share more than a line of pixels."""
+    found = boxes(figure)
+    names = list(found)
+    return [
+        (a, b)
+        for i, a in enumerate(names)
+        for b in names[i + 1 :]
+        if (shared := mpl.transforms.Bbox.intersection(found[a], found[b])) is not None
+        and shared.width > 1
+        and shared.height > 1
+    ]
+
+
+def totals(mappings: tuple[str, ...], firsts: tuple[str, ...]) -> pd.DataFrame:
+    rows = [
+        {"mapping": m, "first_groups": f, "Midplanes": size, "current_s": 0.2, "proposed_s": 0.1}
+        for m in mappings
+        for f in firsts
+        for size in (4, 8)
+    ]
+    return pd.DataFrame(rows).assign(factor=2.0)
+
+
+@pytest.mark.parametrize(
+    ("mappings", "firsts"), [(("blocks", "random"), ("far",)), (("blocks",), ("far", "near"))]
+)
+def test_legend_and_title_of_the_multiplication_are_apart(mappings, firsts) -> None:
+    title = "Mira: Strassen-Winograd communication"
+    assert overlaps(multiplication_bars(totals(mappings, firsts), title)) == []
+
+
+def test_legend_and_title_of_the_pairing_are_apart() -> None:
+    row = {"first_time_s": 2.0, "second_time_s": 1.0, "speedup": 2.0, "Midplanes": 4}
+    table = pd.DataFrame([{**row, "engine": engine} for engine in ("flow", "packet")])
+    assert overlaps(pairing_bars(table, ("current", "proposed"), "Mira: pairing")) == []
+
+
+def test_no_panel_of_the_queues_is_empty() -> None:
+    """Where arrivals are logged the last one sets the makespan: no panel for that."""
+    rows = [
+        {
+            "network": "fattree",
+            "log": log,
+            "policy": policy,
+            "run_times": label,
+            "mean_turnaround_s_ratio": 1.1,
+            "makespan_s_ratio": 1.05 if log == "thunder" else 1.0,
+        }
+        for log in ("thunder", "theta")
+        for policy in ("ta", "jigsaw")
+        for label in ("none", "10%", "measured, f = 0.3")
+    ]
+    analysis = Analysis(claims_frame([]), {"queues": pd.DataFrame(rows)})
+    shown = [axis for axis in draw_queues(analysis, Options()).axes if axis.axison]
+    assert [axis.get_title(loc="left") or axis.get_title() for axis in shown] == [
+        "thunder (all arrive at 0): turnaround / Baseline's",
+        "thunder (all arrive at 0): makespan / Baseline's",
+        "theta (logged arrivals): turnaround / Baseline's",
+    ]
+
+
+def test_quick_cases_with_other_sizes_are_other_cases() -> None:
+    sizes = {case.name: (quick(case).smallest, quick(case).largest) for case in (CAB, CAB_SMALL)}
+    assert len(set(sizes.values())) == 2
+    assert all(quick(case).largest <= 32 for case in (SIMULATED, CAB, CAB_SMALL, CAB_PART))

@@ -122,7 +122,7 @@ def test_known_errors_are_those_of_the_stored_table() -> None:
     for key, known in FLOW_ERRORS.items():
         assert known.n_jobs == int(rows[key]["n_jobs"])
         for name in FlowError._fields[1:]:
-            assert getattr(known, name) == pytest.approx(float(rows[key][name]), abs=5e-4)
+            assert getattr(known, name) == pytest.approx(float(rows[key][name]), abs=1e-9)
 
 
 def test_the_page_says_what_the_stored_table_says() -> None:

@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with stoppable():
             return _run(given)
     except Stopped as stop:
-        _say(f"{stop}{_how_to_go_on(given)}")
+        _say(f"{stop.word}{_how_to_go_on(given)}")
         return stop.status
     except BrokenPipeError:
         close_pipes()

@@ -12,17 +12,32 @@ from types import FrameType
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asks the command to end; its text is what the user is told.
+    """A signal asks the command to end: Ctrl-C, or with `Terminated` a polite kill.
+
+    Takes whatever arguments: compiled code passes an exception on as its class, called with the
+    text. What matters belongs to the class.
 
     Attributes
     ----------
+    word : str
+        What the user is told.
     status : int
         The exit status: 128 and the signal's number.
     """
 
-    def __init__(self, number: int) -> None:
-        super().__init__("interrupted" if number == signal.SIGINT else "terminated")
-        self.status = 128 + number
+    word = "interrupted"
+    status = 128 + signal.SIGINT
+
+
+class Terminated(Stopped):
+    """See `Stopped`."""
+
+    word = "terminated"
+    status = 128 + signal.SIGTERM
+
+
+def _stop_of(number: int) -> Stopped:
+    return Stopped() if number == signal.SIGINT else Terminated()
 
 
 @contextmanager
@@ -40,7 +55,7 @@ def stoppable() -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         caught.append(number)
-        raise Stopped(number)
+        raise _stop_of(number)
 
     def unraisable(problem: sys.UnraisableHookArgs) -> None:
         if isinstance(problem.exc_value, Stopped):
@@ -55,9 +70,9 @@ def stoppable() -> Iterator[None]:
         yield
     except BaseException as error:
         if caught and not isinstance(error, Stopped):
-            raise Stopped(caught[0]) from None
+            raise _stop_of(caught[0]) from None
         if isinstance(error, KeyboardInterrupt) and not isinstance(error, Stopped):
-            raise Stopped(signal.SIGINT) from None
+            raise Stopped from None
         raise
     finally:
         sys.unraisablehook = hook

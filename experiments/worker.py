@@ -78,8 +78,20 @@ def compute(path: str, config: Mapping[str, object]) -> Outcome:
     try:
         tables = encode_tables(load_function(path)(config))
     except Exception as error:
+        if interrupt := _interrupt_behind(error):
+            raise interrupt from None
         return Outcome(None, describe_error(error), time.perf_counter() - started)
     return Outcome(tables, None, time.perf_counter() - started)
+
+
+def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
+    """The Ctrl-C that a library turned into an error of its own; no point has failed then."""
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, KeyboardInterrupt):
+            return behind
+        behind = behind.__cause__ or behind.__context__
+    return None
 
 
 def describe_error(error: BaseException) -> str:

@@ -69,7 +69,8 @@ def join(parts: Sequence[Messages]) -> Messages:
 
 
 MESSAGE_BYTES = 200
-"""Peak for each message while a program is built and joined with others; measured."""
+"""For each message of a program that is built and joined with others; building alone took 104 at the
+peak for an all-to-all and 114 for a halo3d26."""
 STEP_BYTES = 80
 """The same for each step of each rank."""
 

@@ -16,7 +16,8 @@ MAX_DIMENSIONS = 32
 """More sides than NumPy's arrays can have."""
 
 _LINK_BYTES = 250
-"""Measured while a torus, a dragonfly and a fat-tree are built, each link counted once."""
+"""An upper estimate with room for routing tables; building a torus, a dragonfly and a fat-tree of
+33,000 to 110,000 links took 102, 80 and 74 at the peak."""
 
 
 def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:

@@ -346,3 +346,16 @@ def test_what_stays_on_a_node_does_not_bound_an_iteration():
     tree = fat_tree(4, bandwidth_Bps=10**9)
     nodes = np.array([0, 0, 1, 1], dtype=np.int32)
     assert _node_bound(make_routing(tree, "d-mod-k"), program, nodes) == pytest.approx(300e-9)
+
+
+def test_jobs_that_compute_do_not_start_in_step():
+    """On one link, each sending for a hundredth of its time: begun at random they never meet,
+    begun at once they would always."""
+    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
+    jobs, placed = [Job(2, "pairs"), Job(2, "pairs")], [[0, 4], [1, 8]]
+    pause = [100 * case.large_bytes / 1e9] * 2
+    together = loop(case, jobs, placed, compute_s=pause, horizon_s=0.2)
+    for i in range(2):
+        [alone] = loop(case, jobs, placed, compute_s=pause, running=[i], horizon_s=0.2)
+        assert together[i].iterations > 5
+        assert together[i].time_s == pytest.approx(alone.time_s, abs=1e-9)

@@ -24,6 +24,7 @@ from experiments.papers.interference_figures import (
     with_computing,
 )
 from experiments.papers.interference_point import (
+    _node_bound,
     flow_finishes,
     flow_stretches,
     loads_of,
@@ -48,6 +49,8 @@ from experiments.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
+from netsim.topologies.fattree import fat_tree
+from patterns.build import build_program, make_messages
 
 SMALL = dataclasses.replace(
     quick(CAB), radix=4, pods=4, smallest=2, largest=6, ranks_per_node=2, law="even"
@@ -334,3 +337,25 @@ def test_quick_figure_from_command_to_drawing(tmp_path):
     claims = done.analysis.claims.set_index("claim")
     isolated = claims.loc["cab 4-512: links that two jobs could share under TA"]
     assert isolated["verdict"] == "holds"
+
+
+def test_what_stays_on_a_node_does_not_bound_an_iteration():
+    """Two ranks a node: rank 0 sends 100 to its neighbour on the node and 300 to the next node."""
+    messages = make_messages([0, 0], [0, 0], [1, 2], [0, 0], [100, 300])
+    program = build_program(4, 1, messages)
+    tree = fat_tree(4, bandwidth_Bps=10**9)
+    nodes = np.array([0, 0, 1, 1], dtype=np.int32)
+    assert _node_bound(make_routing(tree, "d-mod-k"), program, nodes) == pytest.approx(300e-9)
+
+
+def test_jobs_that_compute_do_not_start_in_step():
+    """On one link, each sending for a hundredth of its time: begun at random they never meet,
+    begun at once they would always."""
+    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
+    jobs, placed = [Job(2, "pairs"), Job(2, "pairs")], [[0, 4], [1, 8]]
+    pause = [100 * case.large_bytes / 1e9] * 2
+    together = loop(case, jobs, placed, compute_s=pause, horizon_s=0.2)
+    for i in range(2):
+        [alone] = loop(case, jobs, placed, compute_s=pause, running=[i], horizon_s=0.2)
+        assert together[i].iterations > 5
+        assert together[i].time_s == pytest.approx(alone.time_s, abs=1e-9)

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from experiments.papers.bootstrap import Interval, bootstrap_mean, bootstrap_ratio, interval
+from experiments.papers.isolation_shares import mean_of_snapshots
 from experiments.papers.level_spread_quadrants import (
     QUADRANTS,
     dots_of,
@@ -36,8 +37,8 @@ def test_bootstrap_of_a_normal_sample_is_the_normal_interval() -> None:
 def test_an_interval_has_its_level_between_its_ends() -> None:
     """Of 0, 1, ..., 1000 the middle 95 % lie from 25 to 975, the middle 90 % from 50 to 950."""
     drawn = rng().permutation(1001).astype(float)
-    assert interval(7, drawn) == pytest.approx((7, 25, 975))
-    assert interval(7, drawn, 0.90) == pytest.approx((7, 50, 950))
+    assert interval(7, drawn, 9) == pytest.approx((7, 25, 975))
+    assert interval(7, drawn, 9, 0.90) == pytest.approx((7, 50, 950))
 
 
 @pytest.mark.parametrize(("n", "ones"), [(400, 200), (300, 60)])
@@ -135,3 +136,16 @@ def test_claims_show_ratio_and_verdict() -> None:
     assert frame["ratio"].iloc[0] == 1.25
     assert pd.isna(frame["ratio"].iloc[1])
     assert frame["verdict"].tolist() == ["holds", "differs"]
+
+
+def test_one_sample_has_no_interval() -> None:
+    """Drawn again and again it is always the same; a width of zero would look like certainty."""
+    rng = np.random.default_rng(1)
+    for found in (
+        bootstrap_mean([3.0], rng),
+        bootstrap_ratio([3.0], [1.0], rng),
+        mean_of_snapshots([2.0, 4.0], [1.0, 1.0], [7, 7], rng),
+    ):
+        assert found.value == 3.0
+        assert np.isnan([found.low, found.high]).all()
+    assert mean_of_snapshots([2.0, 4.0], [1.0, 1.0], [7, 8], rng).low == 2.0

@@ -28,8 +28,15 @@ def resamples(n: int, rng: np.random.Generator, n_resamples: int = N_RESAMPLES) 
     return rng.integers(0, n, (n_resamples, n))
 
 
-def interval(value: float, drawn: NDArray[np.float64], level: float = LEVEL) -> Interval:
-    """The estimate with the quantiles of its resampled values."""
+def interval(
+    value: float, drawn: NDArray[np.float64], n_samples: int, level: float = LEVEL
+) -> Interval:
+    """The estimate with the quantiles of its resampled values.
+
+    One sample drawn again and again is always the same: its ends are not known, nan.
+    """
+    if n_samples < 2:
+        return Interval(float(value), np.nan, np.nan)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(value), float(low), float(high))
 
@@ -40,7 +47,7 @@ def bootstrap_mean(
     """Mean of (n,) samples."""
     x = np.asarray(values, dtype=np.float64)
     drawn = resamples(len(x), rng, n_resamples)
-    return interval(float(x.mean()), x[drawn].mean(axis=1))
+    return interval(float(x.mean()), x[drawn].mean(axis=1), len(x))
 
 
 def bootstrap_ratio(
@@ -60,4 +67,5 @@ def bootstrap_ratio(
     if len(x) != len(y):
         raise NetcosimError(f"bootstrap: {len(x)} samples against {len(y)}; pairs are needed")
     drawn = resamples(len(x), rng, n_resamples)
-    return interval(float(x.mean() / y.mean()), x[drawn].mean(axis=1) / y[drawn].mean(axis=1))
+    ratios = x[drawn].mean(axis=1) / y[drawn].mean(axis=1)
+    return interval(float(x.mean() / y.mean()), ratios, len(x))

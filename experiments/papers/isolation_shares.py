@@ -110,7 +110,7 @@ def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
 def mean_of_snapshots(
     values: ArrayLike, weights: ArrayLike, snapshot: ArrayLike, rng: np.random.Generator
 ) -> Interval:
-    """Weighted mean with a 95 % interval from drawing whole snapshots again.
+    """Weighted mean with a 95 % interval from drawing whole snapshots again; nan ends for one.
 
     Parameters
     ----------
@@ -123,7 +123,8 @@ def mean_of_snapshots(
     total, weight = np.bincount(unit, weights=w * x), np.bincount(unit, weights=w)
     drawn = resamples(len(total), rng)
     mean = float(total.sum() / weight.sum())
-    found = interval(mean, total[drawn].sum(axis=1) / weight[drawn].sum(axis=1))
+    means = total[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
+    found = interval(mean, means, len(total))
     return Interval(mean, min(found.low, mean), max(found.high, mean))
 
 

@@ -96,23 +96,29 @@ def ratio_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+Ends = tuple[float, float | None, float | None]
+"""A ratio and the ends of its interval, None where they are not known."""
+
+
 def speedups(pairs: pd.DataFrame, network: str, log: str, case: str, seed: int) -> SpeedupTable:
     """The table of one log and case that the queue's measured run times take.
 
     A ratio is the mean `run_ratio` over the jobs seen of a pattern and size class: run times are
     linear in it. To which share of a run time it applies says `counting_share`. What was seen in
     one snapshot alone has no interval; there and in classes never seen the queue takes the
-    nearest class, and a pattern never seen has the mean of all.
+    nearest class, and a pattern not seen in several snapshots has the mean of all.
     """
     chosen = (pairs["network"] == network) & (pairs["log"] == log) & (pairs["case"] == case)
     rows: list[SpeedupRow] = []
     for (policy,), part in _groups(pairs[chosen], "policy"):
         rng = point_rng({"of": [network, log, case, policy], "seed": seed}, "speedups bootstrap")
 
-        def mean(piece: pd.DataFrame, rng: np.random.Generator = rng) -> tuple[float, float, float]:
+        def mean(piece: pd.DataFrame, rng: np.random.Generator = rng) -> Ends:
             found = mean_of_snapshots(
                 piece["run_ratio"], np.ones(len(piece)), piece["snapshot"], rng
             )
+            if np.isnan(found.low):
+                return found.value, None, None
             return found.value, found.low, found.high
 
         known = set()
@@ -125,9 +131,7 @@ def speedups(pairs: pd.DataFrame, network: str, log: str, case: str, seed: int) 
                 rows.append(SpeedupRow(pattern, low, high, policy, *mean(piece)))
         for pattern in PATTERNS:
             if pattern not in known:
-                mine = part[part["pattern"] == pattern]
-                piece = part if mine.empty else mine
-                rows.append(SpeedupRow(pattern, *ALL_SIZES, policy, *mean(piece)))
+                rows.append(SpeedupRow(pattern, ALL_SIZES[0], ALL_SIZES[1], policy, *mean(part)))
     return SpeedupTable(REFERENCES[network], tuple(rows))
 
 

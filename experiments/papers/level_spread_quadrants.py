@@ -66,7 +66,9 @@ def shares(dots: pd.DataFrame, rng: np.random.Generator) -> dict[str, Interval]:
     drawn = counts[resamples(len(counts), rng)].sum(axis=1)
     percent = 100 * drawn / drawn.sum(axis=1, keepdims=True)
     value = 100 * counts.sum(axis=0) / counts.sum()
-    return {name: interval(value[i], percent[:, i]) for i, name in enumerate(QUADRANTS)}
+    return {
+        name: interval(value[i], percent[:, i], len(counts)) for i, name in enumerate(QUADRANTS)
+    }
 
 
 def reductions(dots: pd.DataFrame) -> NDArray[np.float64]:
@@ -82,7 +84,8 @@ def mean_reduction(dots: pd.DataFrame, rng: np.random.Generator) -> Interval:
     number = np.bincount(groups)
     drawn = resamples(len(total), rng)
     value = total.sum() / number.sum()
-    return interval(float(value), total[drawn].sum(axis=1) / number[drawn].sum(axis=1))
+    means = total[drawn].sum(axis=1) / number[drawn].sum(axis=1)
+    return interval(float(value), means, len(total))
 
 
 def summary_row(dots: pd.DataFrame, rng: np.random.Generator) -> dict[str, object]:

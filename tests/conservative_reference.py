@@ -64,6 +64,7 @@ class PlainConservative:
         self.running: dict[int, Placement] = {}
         self.reserved: dict[int, float] = {}
         self.seen: set[int] = set()
+        self.first_blocked = np.nan
 
     def run(self) -> np.ndarray:
         w, n = self.w, len(self.w)
@@ -121,6 +122,8 @@ class PlainConservative:
                     continue
                 begin = earliest(taken, total, n_nodes, asked, next_change(taken, total, now))
             self.reserved[j] = begin
+            if now > 0 and np.isnan(self.first_blocked):
+                self.first_blocked = now
             if np.isnan(self.promised[j]):
                 self.promised[j] = begin
 

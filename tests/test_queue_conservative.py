@@ -62,6 +62,7 @@ def test_same_schedule_as_the_plain_queue(
     plain = PlainConservative(workload, kind(NODES), order, window)
     assert np.array_equal(fast.start_s, plain.run())
     assert np.array_equal(fast.promised_s, plain.promised, equal_nan=True)
+    assert np.array_equal(fast.first_blocked_s, plain.first_blocked, equal_nan=True)
 
 
 @pytest.mark.shared

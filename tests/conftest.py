@@ -1,4 +1,4 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and how Hypothesis draws its examples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# "ci": the same examples on every machine and every day, so that a red run is a changed program.
+# "fuzz": other ones each time (`make fuzz`); what fails is printed with the way to repeat it.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("fuzz", max_examples=1000, database=None, print_blob=True, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture(scope="session")

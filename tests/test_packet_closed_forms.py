@@ -248,6 +248,29 @@ def test_space_comes_back_over_the_link_that_feeds_the_buffer(simulate: Simulate
 # What routings see
 
 
+def test_a_stall_that_begins_and_ends_in_one_tick_is_none(simulate: Simulate) -> None:
+    """Routers 0 to 3 without any latency, room for one packet; the last cable is 10 times slower.
+
+    Rank 1 sends 2 packets from router 1 to router 3: the first waits 10 S for the slow cable to
+    take it, and its space behind the middle cable (channel 0) is free at 10 S. At S the second
+    comes to the middle cable, which is free, and cannot start; but in the same tick the packet
+    of rank 0 comes, on channel 1, and can. So the one stall is that from 2 S to 10 S.
+    """
+    routing = line([0, 1, 2, 3], [1000, 1000, 10_000], [0, 0, 0], node_latency_ps=0)
+    sent = traffic(
+        [Step([Send(2, 1000)], compute_ps=S)],
+        [Step([Send(3, 2000)])],
+        [Step(need=1)],
+        [Step(need=1)],
+    )
+    got = simulate(routing, sent, config(buffer=1000, router_ps=0))
+    middle = 2 * 4 + 1
+    assert got.link_packets[middle] == 3
+    assert got.link_stalls.tolist() == [int(link == middle) for link in range(14)]
+    assert got.link_stall_ps.sum() == got.link_stall_ps[middle] == 8 * S
+    assert got.message_finish_ps.tolist() == [2 * S, 20 * S]
+
+
 @pytest.mark.parametrize("name", ["adaptive", "d-mod-k"])
 def test_a_busy_up_link_is_seen_by_the_adaptive_routing(simulate: Simulate, name: str) -> None:
     """Two messages of 3 packets leave one leaf, the second S / 2 later, for the same up link.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from experiments.papers.bootstrap import bootstrap_mean, bootstrap_ratio
+from experiments.papers.bootstrap import Interval, bootstrap_mean, bootstrap_ratio, interval
 from experiments.papers.level_spread_quadrants import (
     QUADRANTS,
     dots_of,
@@ -30,6 +31,27 @@ def test_bootstrap_of_a_normal_sample_is_the_normal_interval() -> None:
     assert found.value == pytest.approx(x.mean())
     assert found.high - found.value == pytest.approx(half, rel=0.1)
     assert found.value - found.low == pytest.approx(half, rel=0.1)
+
+
+def test_an_interval_has_its_level_between_its_ends() -> None:
+    """Of 0, 1, ..., 1000 the middle 95 % lie from 25 to 975, the middle 90 % from 50 to 950."""
+    drawn = rng().permutation(1001).astype(float)
+    assert interval(7, drawn) == pytest.approx((7, 25, 975))
+    assert interval(7, drawn, 0.90) == pytest.approx((7, 50, 950))
+
+
+@pytest.mark.parametrize(("n", "ones"), [(400, 200), (300, 60)])
+def test_bootstrap_of_a_coin_is_the_binomial(n: int, ones: int) -> None:
+    """The mean of n draws out of n samples of which k are 1 is binomial(n, k / n) / n: its
+    2.5 % and 97.5 % quantiles, to one count (those of 90 % lie 2 to 4 counts further in)."""
+    x = np.repeat([1.0, 0.0], [ones, n - ones])
+    low, high = stats.binom.ppf([0.025, 0.975], n, ones / n) / n
+    found = [bootstrap_mean(x, rng(), 20_000), bootstrap_ratio(x, np.ones(n), rng(), 20_000)]
+    for one in found:
+        assert isinstance(one, Interval)
+        assert one.value == pytest.approx(ones / n)
+        assert one.low == pytest.approx(low, abs=1.01 / n)
+        assert one.high == pytest.approx(high, abs=1.01 / n)
 
 
 def test_bootstrap_ratio_draws_pairs() -> None:

@@ -162,6 +162,25 @@ def test_broadcast_reaches_everyone_once(algorithm: str, n: int) -> None:
         assert np.count_nonzero(program.send_src() == 0) == int(np.ceil(np.log2(n)))
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 21])
+def test_broadcast_sends_in_the_order_of_the_text(n: int) -> None:
+    """flat: 1, 2, 3, ... in step 0. The trees: a rank waits in step 0 for its parent and sends in
+    step 1 to its children, those of rank r being 2 r + 1 and 2 r + 2 (binary), or r + 2^k for the
+    powers of two above r, the smallest first (binomial)."""
+    powers = [1 << k for k in range(6)]
+    trees = {
+        "flat": [range(1, n), *[()] * (n - 1)],
+        "binary": [(2 * r + 1, 2 * r + 2) for r in range(n)],
+        "binomial": [[r + p for p in powers if p > r] for r in range(n)],
+    }
+    for algorithm, children in trees.items():
+        params = {"algorithm": algorithm}
+        program = make_pattern("broadcast", n, 8, 1, np.random.default_rng(0), params)
+        step = 0 if algorithm == "flat" else 1
+        naive = [(r, step, c, 0) for r in range(n) for c in children[r] if c < n]
+        assert local_steps(program) == naive
+
+
 def test_grids_of_the_level_spread_paper() -> None:
     assert motif_grid_3d(16) == (4, 4, 1)
     assert motif_grid_3d(68) == (17, 2, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
@@ -104,6 +105,56 @@ def test_interval_covers_the_truth_about_as_often_as_it_says():
         found = ratio_of_stretches(sides[0], sides[1], rng, resamples=200)
         hits += found.low <= 1.0 <= found.high
     assert 172 <= hits <= 198
+
+
+@pytest.mark.parametrize(("options", "confidence"), [({}, 0.95), ({"confidence": 0.8}, 0.8)])
+def test_interval_is_that_of_the_binomial_over_snapshots(options, confidence):
+    """Snapshots of four equal jobs, in k of n stretched to 3 and else 1, against a reference
+    without stretch: the ratio drawn again is 1 + 2 binomial(n, k / n) / n. Its quantiles, to 1.3
+    counts of 400; those of 95 and 90 % are 3.1 apart, and jobs drawn one by one give half the
+    width."""
+    n, k = 400, 200
+    stretched = np.repeat(np.repeat([3.0, 1.0], [k, n - k]), 4)
+    mine = measured("b", np.repeat(np.arange(n), 4), stretched)
+    other = measured("a", np.arange(n), np.ones(n))
+    rng = np.random.default_rng(6)
+    found = ratio_of_stretches(mine, other, rng, resamples=4000, **options)
+    low, high = stats.binom.ppf([(1 - confidence) / 2, (1 + confidence) / 2], n, k / n)
+    assert found.ratio == pytest.approx(2.0)
+    assert found.low == pytest.approx(1 + 2 * low / n, abs=2.6 / n)
+    assert found.high == pytest.approx(1 + 2 * high / n, abs=2.6 / n)
+    assert found.n_jobs == n
+
+
+def test_snapshots_weigh_as_many_jobs_as_they_have():
+    """One job of stretch 1 in a snapshot, three of 3 in the other: mean 1 or 3 if one is drawn
+    twice, else 10 / 4. Each has chance 1/4, 1/4, 1/2, so the middle 20 % are 10 / 4."""
+    mine = measured("b", [0, 1, 1, 1], [1.0, 3.0, 3.0, 3.0])
+    other = measured("a", [0, 1], [1.0, 1.0])
+    found = ratio_of_stretches(mine, other, np.random.default_rng(1), confidence=0.2)
+    assert (found.ratio, found.low, found.high) == pytest.approx((2.5, 2.5, 2.5))
+
+
+def test_table_has_the_intervals_of_its_confidence_and_classes_with_both_ends():
+    """Jobs of 2, 8, 9 and 32 nodes: two in 2-8, two in 9-32; each row is the ratio of the rows
+    of its class, at 95 % if nothing is said."""
+    rng = np.random.default_rng(3)
+    snapshot, sizes = np.repeat(np.arange(30), 4), np.tile([2, 8, 9, 32], 30)
+    mine = measured("b", snapshot, 1 + rng.exponential(1, 120), n_nodes=sizes)
+    other = measured("a", snapshot, 1 + rng.exponential(1, 120), n_nodes=sizes)
+    for options, confidence in (({}, 0.95), ({"confidence": 0.5}, 0.5)):
+        table = speedup_table(
+            {"a": other, "b": mine}, "a", ["pairs"], np.random.default_rng(1), **options
+        )
+        draws = np.random.default_rng(1)
+        for row, (low, high) in zip(table.rows, [(2, 8), (9, 32)], strict=True):
+            rows = (sizes >= low) & (sizes <= high)
+            want = ratio_of_stretches(
+                mine, other, draws, of_mine=rows, of_reference=rows, confidence=confidence
+            )
+            assert (row.min_nodes, row.max_nodes) == (low, high)
+            assert (row.ratio, row.ratio_low, row.ratio_high) == (want.ratio, want.low, want.high)
+            assert want.n_jobs == 60
 
 
 def test_table_by_pattern_and_class():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,17 @@ def test_transforms_equal_their_definitions(n: int, factor: float, seed: int) ->
     assert transform.head(jobs, 5).job_id.tolist() == jobs.job_id[:5].tolist()
     assert np.array_equal(jobs.n_nodes, before)
     assert jobs.dropped == {}
+
+
+@pytest.mark.parametrize("hundredths", [7, 14, 28, 55, 56, 110])
+def test_whole_sizes_are_not_rounded_up(hundredths: int) -> None:
+    """100 * 0.07 is 7.000000000000001 in floating point, and 7 nodes: ceil(n p / 100) in whole
+    numbers, for every size up to 5000."""
+    n = np.arange(1, 5001)
+    jobs = laas_workload(len(n), 16, np.random.default_rng(0))
+    scaled = transform.scale_sizes(replace(jobs, n_nodes=n.astype(np.int32)), hundredths / 100)
+    assert np.any(np.ceil(n * (hundredths / 100)) != -(-n * hundredths // 100))
+    assert np.array_equal(scaled.n_nodes, -(-n * hundredths // 100))
 
 
 def test_refusing_names_the_first_job() -> None:

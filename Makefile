@@ -1,9 +1,13 @@
 # Two commands do all: `make demo` installs and runs the demo, `make test` installs and tests.
+# For those who change the code: `make fuzz MINUTES=10` runs the property tests with other examples
+# for so long, `make mutants` looks for changes of the code that no test notices (an hour or two).
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types clean
+MINUTES ?= 10
+
+.PHONY: demo test lint types fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
@@ -17,6 +21,12 @@ lint: $(VENV)/.installed-test
 
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
+
+fuzz: $(VENV)/.installed-test
+	$(BIN)/python tests/fuzz.py --minutes $(MINUTES)
+
+mutants: $(VENV)/.installed-test
+	$(BIN)/python tests/mutation/run.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

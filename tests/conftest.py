@@ -6,12 +6,19 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # "ci": the same examples on every machine and every day, so that a red run is a changed program.
 # "fuzz": other ones each time (`make fuzz`); what fails is printed with the way to repeat it.
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("fuzz", max_examples=1000, database=None, print_blob=True, deadline=None)
+# "mutants": as "ci", but the first failure is enough: no smaller example, no second fault.
+settings.register_profile(
+    "mutants",
+    settings.get_profile("ci"),
+    phases=(Phase.explicit, Phase.generate),
+    report_multiple_bugs=False,
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 

@@ -8,6 +8,7 @@ that of a router, D = L + R the way of a packet's head from one router to the ne
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -414,6 +415,13 @@ def test_receives_queue_at_the_processor(simulate: Simulate) -> None:
     way = 2 * L + R
     assert got.message_finish_ps.tolist() == [way + S, way + 2 * S]
     assert got.rank_finish_ps[1] == way + S + 2 * (3 * S + 5000)
+
+
+def test_the_cost_of_a_receive_is_rounded_as_one_duration(simulate: Simulate) -> None:
+    """0.3 ps and 1000 x 0.0003 ps are 0.6 ps, so 1 ps; apart they would be 0."""
+    costs = replace(config(), recv_overhead_s=0.3e-12, copy_s_per_byte=0.0003e-12)
+    got = simulate(line([0, 0]), flows([(0, 1)], 1000, 2), costs)
+    assert got.rank_finish_ps[1] == got.message_finish_ps[0] + 1
 
 
 def test_a_free_processor_takes_a_queued_arrival_before_it_begins_a_step(

@@ -57,6 +57,16 @@ def test_poisson_rate_and_gaps() -> None:
     assert np.array_equal(program.send_dst, (src + 1) % 100)
 
 
+def test_periodic_streams_begin_at_a_random_phase_of_their_gap() -> None:
+    """A gap of 1 us: 2000 first messages are uniform in it (Kolmogorov, 1 % level)."""
+    n, gap = 2000, 1e-6
+    rng = np.random.default_rng(3)
+    src, time = send_times(open_loop(n, "shift", 50, 50e6, 3 * gap, rng, "periodic"))
+    first = np.sort(time[np.searchsorted(src, np.arange(n))]) / gap
+    assert first.max() < 1
+    assert np.abs(first - (np.arange(n) + 0.5) / n).max() < 1.63 / np.sqrt(n)
+
+
 def test_every_named_destination_and_a_callable() -> None:
     rng = np.random.default_rng(0)
     extra: dict[str, dict[str, object]] = {

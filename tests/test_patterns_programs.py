@@ -274,6 +274,51 @@ def test_fft3d_bytes_by_closed_form(n: int, cells: int) -> None:
     assert plain.compute_s.sum() == 0
 
 
+def test_fft3d_goes_forward_and_back_in_the_order_of_the_text() -> None:
+    """12 ranks in 4 rows and 3 columns, 10 cells: every step of every rank, its computing (in
+    sixths of 7 ns times 10^3 / 12) and its sends in ring order; back is forth with the sizes of the
+    other direction."""
+    rows, cols, cells = 4, 3, 10
+    x, y = [2, 2, 1, 1], [3, 3, 2, 2]  # 6 complex planes and 10 cells over 4 rows
+    z = [4, 3, 3]  # 10 cells over 3 columns
+    program = make_pattern("fft3d", 12, 1, 1, np.random.default_rng(0), {"cells": cells})
+    share = 7e-9 * cells**3 / 12 / 6
+    for c in range(cols):
+        for r in range(rows):
+            column = [(r + s) % rows for s in range(1, rows)]
+            row = [(c + s) % cols for s in range(1, cols)]
+            forth = [[(c * rows + q, 16 * z[c] * y[r] * x[q])] for q in column]
+            across = [[(d * rows + r, 16 * x[r] * z[c] * z[d])] for d in row]
+            back = [[(c * rows + q, 16 * z[c] * y[q] * x[r])] for q in column]
+            naive = [[], *forth, [], *across, [], *across, [], *back, []]
+            compute = [1, 0, 0, 0, 1, 0, 0, 2, 0, 0, 1, 0, 0, 0, 1]
+            rank = c * rows + r
+            steps = range(program.step_ptr[rank], program.step_ptr[rank + 1])
+            found = []
+            for step in steps:
+                sent = slice(program.send_ptr[step], program.send_ptr[step + 1])
+                to, size = program.send_dst[sent].tolist(), program.send_bytes[sent].tolist()
+                found.append(list(zip(to, size, strict=True)))
+            assert found == naive
+            assert program.compute_s[steps] == pytest.approx(np.array(compute) * share)
+
+
+def test_halos_send_along_the_first_dimension_first_and_the_lower_neighbour_first() -> None:
+    """The centre of 3 x 3 and of 3 x 3 x 3 ranks; with edges and corners, faces come first."""
+    rng = np.random.default_rng(0)
+    for name, n, centre, faces in (
+        ("halo2d", 9, 4, [3, 5, 1, 7]),
+        ("halo3d", 27, 13, [12, 14, 10, 16, 4, 22]),
+        ("halo3d26", 27, 13, [12, 14, 10, 16, 4, 22]),
+    ):
+        grid = [3, 3] if name == "halo2d" else [3, 3, 3]
+        program = make_pattern(name, n, 1000, 1, rng, {"grid": grid})
+        mine = slice(program.send_ptr[centre], program.send_ptr[centre + 1])
+        assert program.send_dst[mine].tolist()[: len(faces)] == faces
+        sizes = program.send_bytes[mine].tolist()
+        assert sizes == sorted(sizes, reverse=True)
+
+
 @pytest.mark.parametrize("mode", ["both", "ping-pong"])
 def test_bisection_pairing(mode: str) -> None:
     rng = np.random.default_rng(0)
@@ -286,6 +331,13 @@ def test_bisection_pairing(mode: str) -> None:
         # The upper rank's answer of round k comes in its step 2k+1, for the lower's step 2k.
         assert {(s % 2, d % 2) for r, s, _, d in local_steps(program) if r > 1} == {(1, 0)}
         assert {(s % 2, d % 2) for r, s, _, d in local_steps(program) if r <= 1} == {(0, 0)}
+
+
+def test_bisection_pairing_without_partners_joins_the_halves() -> None:
+    """Of 5 ranks 0 and 2, 1 and 3 exchange 26 + 4 times; the last one idles."""
+    program = make_pattern("bisection-pairing", 5, 100, 1, np.random.default_rng(0), {})
+    halves = [(0, 2), (1, 3), (2, 0), (3, 1)]
+    assert edges(program) == Counter({(a, b, 100): 30 for a, b in halves})
 
 
 def test_bisection_pairing_refuses_what_is_no_pairing() -> None:
@@ -343,6 +395,20 @@ def test_sub_a2a_is_all_to_all_in_each_row() -> None:
     assert program.n_steps == 24 * (3 + 1)
 
 
+@pytest.mark.parametrize(("order", "steps"), [("at-once", 3), ("ring", 6), ("pairwise", 6)])
+def test_sub_a2a_goes_along_x_then_y_then_z_in_its_order(order: str, steps: int) -> None:
+    """4 x 3 x 2 ranks: 3, 2 and 1 exchanges, or one wait a dimension."""
+    params = {"grid": [4, 3, 2], "order": order}
+    program = make_pattern("sub-a2a", 24, 9, 1, np.random.default_rng(0), params)
+    assert program.n_steps == 24 * steps
+    first = {"at-once": [0, 1, 2], "ring": [0, 3, 5], "pairwise": [0, 3, 5]}[order]
+    for src, s, dst, _ in local_steps(program):
+        dim = 0 if src // 4 == dst // 4 else 1 if src // 12 == dst // 12 else 2
+        assert sum(s >= f for f in first) - 1 == dim
+    sent = [dst for src, s, dst, _ in local_steps(program) if src == 1 and s < first[1]]
+    assert sent == ([0, 3, 2] if order == "pairwise" else [2, 3, 0])
+
+
 def test_stencil4d_faces() -> None:
     rng = np.random.default_rng(0)
     params = {"grid": [3, 2, 1, 4], "points": [2, 3, 5, 7], "variables": 11}
@@ -389,6 +455,13 @@ def test_pairs_are_a_matching_across_the_halves(n: int) -> None:
     half = n // 2
     assert set(to) == set(range(2 * half))
     assert all(to[to[r]] == r and (r < half) != (to[r] < half) for r in to)
+    # A partner is drawn, unless told not to: then it is the one n/2 on.
+    partners = (
+        {int(make("pairs", n, 5, 1, seed=s).send_dst[0]) for s in range(40)} if half else set()
+    )
+    assert partners == set(range(half, 2 * half))
+    straight = make_pattern("pairs", n, 5, 1, np.random.default_rng(0), {"randomize": False})
+    assert straight.send_dst.tolist() == [*range(half, 2 * half), *range(half)]
 
 
 @pytest.mark.parametrize("groups", ["far", "near"])
@@ -415,6 +488,16 @@ def test_strassen_winograd_levels(groups: str) -> None:
     deeper = make_pattern("strassen-winograd", n, 1, 1, rng, {**params, "dfs_steps": 1})
     assert deeper.n_messages == 7 * program.n_messages
     assert deeper.total_bytes == pytest.approx(7 / 4 * program.total_bytes, rel=1e-3)
+
+
+def test_strassen_winograd_goes_down_level_by_level_and_up_again() -> None:
+    """Without a matrix the first level's way down has message_bytes, and half of them back; the
+    next level 7/4 as many. 49 ranks: steps of 7 apart, of 1, of 1, of 7."""
+    program = make("strassen-winograd", 49, 1600, 1)
+    steps = [(src // 7 != dst // 7, s) for src, s, dst, d in local_steps(program) if s == d]
+    assert Counter(steps) == {(True, 0): 294, (False, 1): 294, (False, 2): 294, (True, 3): 294}
+    sizes = program.send_bytes.reshape(49, 4, 6)
+    assert np.all(sizes == np.array([1600, 2800, 1400, 800])[None, :, None])
 
 
 def test_strassen_winograd_of_the_paper_has_four_levels() -> None:

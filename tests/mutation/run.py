@@ -96,7 +96,7 @@ def run_tests(tree: Path, tests: list[str], timeout_s: float) -> tuple[bool, str
         "PYTHONPATH": str(tree),
         "NETCOSIM_CACHE_DIR": str(tree.parent / "kernels"),
         "NETCOSIM_SHARED": os.environ.get("NETCOSIM_SHARED", str(ROOT.parent / "shared")),
-        "HYPOTHESIS_PROFILE": "ci",
+        "HYPOTHESIS_PROFILE": "mutants",
     }
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     with subprocess.Popen(

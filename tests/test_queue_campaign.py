@@ -211,6 +211,19 @@ def hops_between(shape, r, t):
     return (r != leave) + 1 + (enter != t)
 
 
+def test_each_snapshot_has_draws_of_its_own_and_the_same_ones_again():
+    """One job all the time, partners and task mapping random: three snapshots, three times."""
+    said = Yardsticks(ROUTING, [Communication("pairs", 50_000)], CONFIG, 1, "random", 7)
+    result = schedule([30], [100.0])
+    share = np.zeros(1, dtype=np.int64)
+    found, again, other = (
+        measure(result, share, said, n_snapshots=3, seed=seed) for seed in (1, 1, 2)
+    )
+    assert len(set(found.time_s.tolist())) == 3
+    assert again.time_s.tolist() == found.time_s.tolist()
+    assert not set(other.time_s.tolist()) & set(found.time_s.tolist())
+
+
 def test_single_node_jobs_send_nothing_and_are_left_out():
     result = schedule([1, 1, 6], [100.0, 100.0, 100.0])
     found = measure(result, np.zeros(3, dtype=np.int64), yardsticks(), n_snapshots=2, seed=1)
@@ -254,14 +267,16 @@ def test_rank0_of_a_broadcast_is_its_last_rank():
     np.testing.assert_array_equal(result.time_s, [ends[:6].max(), ends[6:].max()])
 
 
-def test_isolated_jobs_are_measured_on_their_own_links():
-    """Under Jigsaw every job of a snapshot takes as long as alone in its partition."""
+@pytest.mark.parametrize(("policy", "rounds_up"), [("jigsaw", False), ("laas", True)])
+def test_isolated_jobs_are_measured_on_their_own_links(policy, rounds_up):
+    """Every job of a snapshot takes as long as alone in its partition, on the nodes that it asked
+    for: those that LaaS adds stay silent."""
     topology = fat_tree(8)
     sizes = [37, 22, 13, 9, 5]
     rng = np.random.default_rng(1)
     result = simulate_queue(
         jobs_of(sizes, [100.0] * len(sizes), None),
-        make_policy(topology, "jigsaw", rng),
+        make_policy(topology, policy, rng),
         rng=rng,
         keep_placements=True,
     )
@@ -277,6 +292,7 @@ def test_isolated_jobs_are_measured_on_their_own_links():
     )
     (snapshot,) = result.snapshots(snapshot_times(result, 1))
     assert sum(len(place.links) > 0 for place in snapshot.placements) >= 3
+    assert bool(np.any(result.allocated_nodes > sizes)) == rounds_up
     for job, place in zip(snapshot.jobs.tolist(), snapshot.placements, strict=True):
         own = [(place.nodes, place.links)] if len(place.links) else []
         alone = run_jobs(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -27,8 +29,40 @@ def test_job_metrics() -> None:
     # C ran 4 s, counted as 10: 84 / 10.
     assert metrics.bounded_slowdown(result) == pytest.approx([1, 2.8, 8.4])
     assert metrics.makespan_s(result) == 150
-    table = metrics.job_table(result)
-    assert table["wait_s"].tolist() == [0, 90, 80]
+    table = metrics.job_table(replace(result, allocated_nodes=np.array([7, 8, 2], dtype=np.int32)))
+    by_hand = {
+        "n_nodes": [6, 8, 1],
+        "allocated_nodes": [7, 8, 2],
+        "submit_s": [0, 10, 20],
+        "start_s": [0, 100, 100],
+        "end_s": [100, 150, 104],
+        "wait_s": [0, 90, 80],
+        "run_s": [100, 50, 4],
+        "turnaround_s": [100, 140, 84],
+        "bounded_slowdown": [1, 2.8, 8.4],
+    }
+    assert {key: table[key].tolist() for key in by_hand} == by_hand
+
+
+def test_summary_by_hand() -> None:
+    """Means over jobs, not of means; the makespan begins with the first submission."""
+    times = np.array([0.001, 0.005, 0.003])
+    late = replace(small(), scheduling_s=times, start_s=np.array([1.0, 100.0, 100.0]))
+    found = metrics.summarise(late)
+    assert found.n_jobs == 3
+    assert found.makespan_s == 150
+    assert found.mean_wait_s == pytest.approx((1 + 90 + 80) / 3)
+    assert found.mean_turnaround_s == pytest.approx((100 + 140 + 84) / 3)
+    assert found.mean_bounded_slowdown == pytest.approx((100 / 99 + 2.8 + 8.4) / 3)
+    assert np.isnan(found.mean_turnaround_large_s)
+    assert (found.mean_scheduling_s, found.max_scheduling_s) == pytest.approx((0.003, 0.005))
+    assert metrics.bounded_slowdown(late, 60.0) == pytest.approx([100 / 99, 140 / 60, 84 / 60])
+
+
+def test_walltimes_are_not_run_times() -> None:
+    workload = make_workload([0, 0], [20, 30], [2, 2], [200, 300])
+    result = simulate_queue(workload, Mask(2), rng=np.random.default_rng(0))
+    assert metrics.bounded_slowdown(result) == pytest.approx([1, 50 / 30])
 
 
 def test_bounded_slowdown_is_at_least_one() -> None:

@@ -137,6 +137,12 @@ def test_mix_keeps_its_weights_and_fractions() -> None:
             lambda: SpeedupTable("x", (*TABLE.rows, SpeedupRow("a2a", 3, 3, "isolating", 1, 1, 1))),
             "overlaps 2-16",
         ),
+        (
+            lambda: SpeedupTable(
+                "x", (*TABLE.rows, SpeedupRow("a2a", 64, 80, "isolating", 1, 1, 1))
+            ),
+            "overlaps 17-64",
+        ),
         (lambda: CommunicationMix([PatternShare("p", 1, 0.5, 1.5)]), "fraction 0.5 to 1.5"),
         (lambda: CommunicationMix([]), "at least one pattern"),
         (lambda: TABLE.ratios("fft", "isolating", np.array([2], np.int32)), "valid: a2a"),

@@ -128,6 +128,15 @@ def test_transforms_equal_their_definitions(n: int, factor: float, seed: int) ->
     assert jobs.dropped == {}
 
 
+def test_a_time_window_has_its_start_and_not_its_end() -> None:
+    jobs = laas_workload(4, 16, np.random.default_rng(0))
+    jobs = replace(jobs, submit_s=np.array([10.0, 20.0, 20.0, 30.0]))
+    window = transform.time_window(jobs, 10, 20)
+    assert window.submit_s.tolist() == [10]
+    assert sum(window.dropped.values()) == 3
+    assert transform.time_window(jobs, 20, 30.5).submit_s.tolist() == [20, 20, 30]
+
+
 @pytest.mark.parametrize("hundredths", [7, 14, 28, 55, 56, 110])
 def test_whole_sizes_are_not_rounded_up(hundredths: int) -> None:
     """100 * 0.07 is 7.000000000000001 in floating point, and 7 nodes: ceil(n p / 100) in whole

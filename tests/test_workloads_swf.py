@@ -231,6 +231,17 @@ def test_csv(tmp_path: Path) -> None:
     assert jobs.user.tolist() == [-1, 2]
 
 
+def test_csv_without_a_request_or_a_wait(tmp_path: Path) -> None:
+    """A requested time of 0 or below is none, a wait below 0 is none; a wait of 0 is one."""
+    path = tmp_path / "jobs.csv"
+    header = "job,nodes,arrival_s,run_s,requested_s,wait_s\n"
+    path.write_text(header + "1,1,0,7,0,0\n2,1,0,8,-1,-1\n3,1,0,9,5,4.5\n")
+    jobs = read_csv(path)
+    assert jobs.requested_s.tolist() == [7, 8, 5]
+    np.testing.assert_array_equal(jobs.wait_s, [0, np.nan, 4.5])
+    assert jobs.notes[0].startswith("requested time missing for 67 % of the 3 jobs")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

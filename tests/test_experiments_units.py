@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -15,6 +16,7 @@ from experiments.units import (
     parse_exact,
     parse_quantity,
     quantity_of,
+    time_scale,
 )
 from netsim.errors import NetcosimError
 
@@ -114,6 +116,12 @@ def test_format_keeps_short_numbers(number: int, unit: str) -> None:
 
 def test_format_edges() -> None:
     assert format_quantity(0, "time") == "0 s"
+    assert (format_quantity(1, "time"), format_quantity(60, "time")) == ("1 s", "1 min")
+    assert (time_scale(1.0), time_scale(1e-3), time_scale(2e-4)) == (
+        (1, "s"),
+        (1e3, "ms"),
+        (1e6, "us"),
+    )
     assert format_quantity(0.00099999999, "time") == "1 ms"
     assert format_quantity(59.99999, "time") == "1 min"
     assert format_quantity(-2e-6, "time") == "-2 us"
@@ -122,13 +130,25 @@ def test_format_edges() -> None:
     assert format_quantity(5e16, "bytes") == "50000 TB"
 
 
-def test_every_shown_unit_parses() -> None:
+def test_every_shown_unit_is_what_it_says() -> None:
+    """What a message lists as a unit, and no other, by its definition."""
+    kilo = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+    kilo |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+    size = {"B": Fraction(1), **{f"{p}B": Fraction(f) for p, f in kilo.items()}}
+    rate = {f"{unit}/s": f for unit, f in size.items() if unit != "TiB"}
+    bits = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
+    seconds = {"ps": 10**12, "ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}
+    known: dict[Dimension, dict[str, Fraction]] = {
+        "bytes": size,
+        "bandwidth": rate | {unit: Fraction(f, 8) for unit, f in bits.items()},
+        "time": {unit: Fraction(1, f) for unit, f in seconds.items()}
+        | {"min": Fraction(60), "h": Fraction(3600), "d": Fraction(86400)},
+    }
     for dimension in DIMENSIONS:
-        shown = (
-            allowed_units(dimension).replace("(powers of 1000)", "").replace("(powers of 1024)", "")
-        )
-        for unit in shown.split(","):
-            assert parse_exact(f"8 {unit.strip()}", dimension) > 0
+        shown = re.sub(r" \([^)]*\)", "", allowed_units(dimension)).split(", ")
+        assert set(shown) == set(known[dimension])
+        for unit in shown:
+            assert parse_exact(f"8 {unit}", dimension) == 8 * known[dimension][unit]
 
 
 def test_quantity_of_a_name() -> None:

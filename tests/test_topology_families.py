@@ -236,6 +236,60 @@ def test_torus_length_two_and_factors() -> None:
     assert torus([2, 3]).shape.coords(4) == (1, 1)
 
 
+def speeds(t: Topology) -> dict[str, tuple[int, float]]:
+    """(bandwidth, latency) of each link kind, which must be alike within a kind."""
+    found = {}
+    for kind in t.kinds:
+        mask = t.kind_mask(kind)
+        pairs = set(zip(t.link_bandwidth_Bps[mask], t.link_latency_s[mask], strict=True))
+        assert len(pairs) == 1, kind
+        found[kind] = (int(min(pairs)[0]), float(min(pairs)[1]))
+    return found
+
+
+def test_bandwidths_and_latencies_stand_on_their_links() -> None:
+    """Every family with values that all differ: each kind of link has its own."""
+    node = {"node_bandwidth_Bps": 11, "node_latency_s": 0.1}
+    ends = {"injection": (11, 0.1), "ejection": (11, 0.1)}
+    fly = dragonfly(
+        1, 2, 3, local_bandwidth_Bps=12, global_bandwidth_Bps=13, local_latency_s=0.2,
+        global_latency_s=0.3, **node,
+    )  # fmt: skip
+    assert speeds(fly) == {**ends, "local": (12, 0.2), "global": (13, 0.3)}
+    tree = xgft(
+        2, 2, 2, level1_bandwidth_Bps=12, level2_bandwidth_Bps=13, level1_latency_s=0.2,
+        level2_latency_s=0.3, **node,
+    )  # fmt: skip
+    low, high = (12, 0.2), (13, 0.3)
+    assert speeds(tree) == {**ends, "up1": low, "down1": low, "up2": high, "down2": high}
+    link = {"link_bandwidth_Bps": 12, "link_latency_s": 0.2}
+    for t in (
+        torus([3, 3], **node, **link),
+        torus([2, 3], wrap=False, **node, **link),
+        hyperx([3, 4], **node, **link),
+        hypercube(3, **node, **link),
+        slimfly(3, **node, **link),
+    ):
+        wires = [kind for kind in t.kinds if kind not in ends]
+        assert speeds(t) == {**ends, **dict.fromkeys(wires, (12, 0.2))}
+    even = {"bandwidth_Bps": 14, "latency_s": 0.4}
+    assert set(speeds(fat_tree(4, **even)).values()) == {(14, 0.4)}
+
+
+def test_bandwidths_are_rounded_to_whole_bytes() -> None:
+    t = torus([3], bandwidth_factor=[0.9996], link_bandwidth_Bps=1000)
+    assert set(t.link_bandwidth_Bps[t.kind_mask("d0+")]) == {1000}
+
+
+def test_defaults_of_the_families() -> None:
+    """A fat-tree has as many links up as down; a taper is rounded to whole links; a Slim Fly
+    has half as many nodes a router as links, rounded up: of 11 links 6, of 7 links 4."""
+    assert xgft(2, 3, 4).shape == FatTreeShape(3, 2, 3, 4, 2, 3)
+    assert fat_tree(6, taper=0.6).shape == FatTreeShape(3, 3, 3, 6, 2, 2)
+    assert fat_tree(6, taper=0.1).shape == FatTreeShape(3, 3, 3, 6, 1, 1)
+    assert [slimfly(q).shape.concentration for q in (5, 7)] == [4, 6]
+
+
 def test_blue_gene_bisection() -> None:
     # Oltchik et al., Table 6: 256 links in the bisection of one midplane.
     t = torus([4, 4, 4, 4, 2], double_links_for_two=True)

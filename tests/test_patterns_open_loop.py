@@ -67,14 +67,34 @@ def test_periodic_streams_begin_at_a_random_phase_of_their_gap() -> None:
     assert np.abs(first - (np.arange(n) + 0.5) / n).max() < 1.63 / np.sqrt(n)
 
 
-def test_every_named_destination_and_a_callable() -> None:
-    rng = np.random.default_rng(0)
-    extra: dict[str, dict[str, object]] = {
-        "adversarial": {"group_size": 4},
-        "tornado": {"grid": [4, 2]},
+def test_every_named_destination_is_its_definition_and_a_callable_is_called() -> None:
+    """8 ranks: on a grid of 4 x 2 tornado moves ceil(4/2) - 1 = 1 along x and nothing along y."""
+
+    def sent(name: str, params: dict[str, object] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        program = open_loop(8, name, 8, 1e6, 1e-3, np.random.default_rng(0), params=params)
+        program.validate()
+        assert program.n_messages > 500
+        return program.send_src().astype(int), program.send_dst.astype(int)
+
+    src, dst = sent("shift", {"distance": 3})
+    assert np.array_equal(dst, (src + 3) % 8)
+    src, dst = sent("tornado", {"grid": [4, 2]})
+    assert np.array_equal(dst, src // 4 * 4 + (src + 1) % 4)
+    src, dst = sent("tornado")
+    assert np.array_equal(dst, (src + 3) % 8)
+    src, dst = sent("adversarial", {"group_size": 2, "offset": 3})
+    assert np.array_equal(dst // 2, (src // 2 + 3) % 4)
+    src, dst = sent("permutation")
+    to = dict(zip(src.tolist(), dst.tolist(), strict=True))
+    assert np.array_equal(dst, [to[r] for r in src.tolist()])
+    assert sorted(to.values()) == sorted(to)
+    assert all(a != b for a, b in to.items())
+    src, dst = sent("uniform-random")
+    assert {(int(a), int(b)) for a, b in zip(src, dst, strict=True)} == {
+        (a, b) for a in range(8) for b in range(8) if a != b
     }
-    for name in DESTINATIONS:
-        open_loop(8, name, 8, 1e6, 1e-4, rng, params=extra.get(name)).validate()
+    assert set(DESTINATIONS) == {"shift", "tornado", "adversarial", "permutation", "uniform-random"}
+    rng = np.random.default_rng(0)
     own = open_loop(8, lambda src, rng: 7 - src, 8, 1e6, 1e-4, rng, "periodic")
     assert np.array_equal(own.send_dst, 7 - own.send_src())
 

@@ -126,6 +126,14 @@ def test_the_slowest_link_sets_the_pace_of_a_message(
     assert got.message_finish_ps[0] == 3 * L + 2 * R + sum(paces)
 
 
+def test_the_run_ends_with_the_last_arrival_and_not_with_the_last_credit(
+    simulate: Simulate,
+) -> None:
+    """A cable of 2 us: its credit comes back 2 us after the tail has left, and changes nothing."""
+    got = simulate(line([0, 1], [1000], [2_000_000]), flows([(0, 1)], 1000, 2), config())
+    assert got.end_ps == got.message_finish_ps[0] == 2 * L + 2_000_000 + 2 * R + S
+
+
 def test_without_latencies_a_packet_takes_its_serialisation_alone(simulate: Simulate) -> None:
     """L = R = 0: S for one packet; a packet that has fewer links to go is served first."""
     routing = line([0, 1, 1], [1000], [0], node_latency_ps=0)

@@ -40,6 +40,15 @@ def test_company_does_not_change_what_a_job_sends():
     assert times(jobs[::-1]).tolist() == alone[::-1]
 
 
+def test_jobs_draw_by_their_id_and_the_seed():
+    """On the same 32 nodes, alone: six jobs with random partners take several times, and a job
+    takes the same time again."""
+    said = Communication("pairs", 50_000)
+    found = [int(times([PlacedJob(i, said, nodes(0, 32))])[0]) for i in (0, 1, 2, 3, 4, 5, 0)]
+    assert len(set(found)) >= 3
+    assert found[-1] == found[0]
+
+
 @pytest.mark.parametrize("name", ["ta", "laas", "jigsaw"])
 def test_isolated_jobs_take_the_same_time_alone_and_together(name):
     policy = make_policy(TREE, name, np.random.default_rng(1))

@@ -172,6 +172,8 @@ def main() -> int:
     )
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one run of tests")
     options = parser.parse_args()
+    # In the background of a script Ctrl-C is ignored, and so it is by all that is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     suites, table = read_table(TABLE, ROOT)
     table = [mutant for mutant in table if options.only in str(mutant)]
     mutants = [mutant for mutant in table if not mutant.equivalent]

@@ -13,6 +13,7 @@ from routing_machines import all_routings
 from netsim.routing.base import Hop, Routing
 from netsim.routing.kernels import route
 from netsim.routing.kernels_chance import packet_key
+from netsim.routing.kernels_common import draw
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 
@@ -86,6 +87,31 @@ def test_kernel_in_aries_groups_with_many_links_a_pair(name: str) -> None:
     # Chassis and slot in each group: at most 2 + 1 + 2, and 3 more links by a detour.
     assert 4 <= longest <= (5 if name == "minimal" else 8)
     assert name == "minimal" or longest > 5
+
+
+def plain_mix(x: int) -> int:
+    """SplitMix64's finaliser (Steele, Lea, Flood, 2014) in Python's own numbers."""
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x ^ x >> 31
+
+
+words = st.integers(0, 2**64 - 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(words, st.integers(0, 2**31), st.integers(0, 2**20), st.integers(0, 2**16), st.data())
+def test_chance_is_that_of_splitmix64(
+    seed: int, message: int, packet: int, visit: int, data: st.DataObject
+) -> None:
+    """A key of (seed, message, packet, visit), and the i-th number below n that it gives."""
+    known = packet_key(np.uint64(seed), np.int64(message), np.int64(packet), np.int64(visit))
+    first = plain_mix((seed + message * 0x9E3779B97F4A7C15) % 2**64)
+    key = plain_mix((first + packet * 0xD1B54A32D192ED03 + visit) % 2**64)
+    assert int(known) == key
+    i, n = data.draw(st.integers(0, 9)), data.draw(st.integers(1, 2**31))
+    number = (plain_mix((key + i * 0x9E3779B97F4A7C15) % 2**64) >> 32) * n >> 32
+    assert draw(np.uint64(key), i, n) == number < n
 
 
 def test_intermediate_groups_are_drawn_uniformly() -> None:

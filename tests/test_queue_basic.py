@@ -111,6 +111,14 @@ def test_every_schedule_is_a_schedule(
             assert len(nodes) == len(set(nodes)) == workload.n_nodes[snapshot.jobs].sum()
 
 
+@pytest.mark.parametrize("backfill", BY_COUNT)
+def test_jobs_come_at_their_own_fraction_of_a_second(backfill: str) -> None:
+    """Three jobs of a third of a second, an eighth apart, on a machine for all of them."""
+    workload = make_workload([0.0, 0.125, 0.25], [0.3] * 3, [1] * 3)
+    result = simulate(workload, Mask(3), backfill=backfill)
+    assert result.start_s.tolist() == [0.0, 0.125, 0.25]
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     gaps=st.lists(st.integers(0, 8), min_size=1, max_size=30),

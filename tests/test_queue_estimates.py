@@ -58,6 +58,24 @@ def test_adjusted_falls_back_from_narrow_to_wide() -> None:
     assert told(workload, Adjusted()) == pytest.approx([100, 10, 15, 20, 40, 30])
 
 
+def test_a_size_class_is_a_power_of_two_at_its_upper_end() -> None:
+    """3 and 4 nodes are one class, 5 and 8 the next: 0.1 for 4 nodes, not (0.1 + 0.2) / 2; then
+    0.2 for 8 nodes."""
+    workload = log([1, 1, 1, 1], [1, 1, 1, 1], [3, 5, 4, 8])
+    assert told(workload, Adjusted()) == pytest.approx([100, 10, 10, 20])
+
+
+def test_history_is_learned_in_the_order_of_its_ends() -> None:
+    """The first job of the history (90 of 100 s) ends after the second (20 of 100 s)."""
+    history = replace(
+        log([1, 1], [1, 1], [1, 1]),
+        submit_s=np.array([0.0, 10.0]),
+        run_time_s=np.array([90.0, 20.0]),
+    )
+    workload = log([1], [1], [1])
+    assert told(workload, Adjusted(recent=1, history=history)) == pytest.approx([90])
+
+
 def test_adjusted_forgets_and_learns_from_history() -> None:
     workload = log([1, 1, 1], [1, 1, 1], [1, 1, 1])
     assert told(workload, Adjusted(recent=1)) == pytest.approx([100, 10, 20])

@@ -95,6 +95,17 @@ def test_instantaneous_table_counts_each_start_and_end() -> None:
     assert list(capacity.instantaneous_table(full).values()) == [1, 1, 1, 1, 0, 6]
 
 
+def test_every_count_of_busy_nodes_is_in_its_range() -> None:
+    """On 1000 nodes: 60 % and less in the lowest range, every other edge in the range above."""
+    busy = np.arange(1001)
+    found = capacity.range_counts(busy, 1000)
+    edges = [(980, 1001), (950, 980), (900, 950), (800, 900), (601, 800), (0, 601)]
+    assert list(found.values()) == [last - first for first, last in edges]
+    for (first, last), name in zip(edges, found, strict=True):
+        inside = capacity.range_counts(busy[first:last], 1000)
+        assert inside[name] == last - first
+
+
 def test_loss_of_capacity_is_strict() -> None:
     # Under strict order B (9 of 10 nodes) blocks; C needs exactly the idle 4, no less.
     for nodes, lost in ((4, 0.0), (3, 4 * 100)):

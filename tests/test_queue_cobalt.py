@@ -59,6 +59,16 @@ def test_hand_worked_drain() -> None:
     assert result.promised_s[2] == 1000
 
 
+def test_the_drain_is_the_partition_that_is_free_first() -> None:
+    # A: 1 until 2000, CD: 2 until 1000. Job 3 (two nodes) drains CD and not AB, which stands before
+    # it on the menu: B is not barred, and job 4 starts there at once, though it runs for long.
+    workload = make_workload([0, 0, 1, 1], [2000, 1000, 500, 5000], [1, 2, 2, 1])
+    result = simulate(workload, on(four_midplanes()))
+    assert result.promised_s[2] == 1000
+    assert result.start_s.tolist() == [0, 0, 1000, 1]
+    assert [nodes_of(result, job) for job in range(4)] == [[0], [2, 3], [2, 3], [1]]
+
+
 def test_a_busy_partition_ends_in_five_minutes_at_least() -> None:
     # Job 1 runs past its walltime of 1000 s. At 1001 AB, which job 3 drains, is thought to be
     # free at 1301: a job of 300 s fits into B, one of 301 s does not.

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from isoperimetry_reference import least_cuts, least_expansion, torus_edges
+from scipy import sparse
 
 from netsim.analysis.bisection import (
     cuboid_bisection,
@@ -20,6 +21,7 @@ from netsim.analysis.bisection import (
 )
 from netsim.analysis.expansion import small_set_expansion, torus_cuts, torus_degree
 from netsim.analysis.graph import (
+    _best_swap,
     cut_weight,
     expansion,
     router_graph,
@@ -230,6 +232,26 @@ def test_spectral_bound_and_search_enclose_the_least_cut(topology):
         assert 0 < expansion(weights, found.members) <= 1
 
 
+def test_a_swap_saves_what_the_cut_loses():
+    """On weighted graphs, neighbours or not: the cut before less the saving is the cut after."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        half = np.triu(rng.integers(0, 4, (12, 12)), 1)
+        weights = sparse.csr_array((half + half.T).astype(float))
+        members = np.zeros(12, dtype=bool)
+        members[rng.permutation(12)[:5]] = True
+        before = cut_weight(weights, members)
+        inward = weights @ members
+        degree = weights.sum(axis=0)
+        saves = np.where(members, degree - 2 * inward, 2 * inward - degree)
+        u, v, saved = _best_swap(weights, saves, members, ~members)
+        swapped = members.copy()
+        swapped[[u, v]] = False, True
+        assert members[u]
+        assert not members[v]
+        assert cut_weight(weights, swapped) == before - saved
+
+
 def test_search_finds_known_bisections():
     rng = np.random.default_rng(1)
     cases = [
@@ -264,6 +286,18 @@ def test_bandwidth_weights_and_slim_fly():
     assert spectral_bound(cables, 25) <= found.weight
     with pytest.raises(NetcosimError, match="allowed: 1 to 49"):
         spectral_bound(cables, 50)
+
+
+def test_of_equal_cuboids_the_first_is_taken():
+    assert isoperimetric_cuboid((4, 4), 2).extents == (1, 2)
+    assert isoperimetric_cuboid((6, 6, 6), 4).extents == (1, 2, 2)
+
+
+def test_bound_with_one_cable_in_a_length_of_two_by_hand():
+    """2 x 6 x 6, 9 routers, one cable along the 2: with the 2 covered two layers of 4.5 routers,
+    each with 4 sqrt(4.5) cables, in all 17; else 9 and 4 sqrt(9), in all 21."""
+    bound = cuboid_bound((2, 6, 6), 9, double_links_for_two=False)
+    assert bound == pytest.approx(8 * 4.5**0.5)
 
 
 @pytest.mark.parametrize("size", [0, 9])

@@ -19,6 +19,7 @@ from netsim.packet.model import (
 )
 from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Routing
+from netsim.routing.dragonfly import dragonfly_routing
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree, xgft
@@ -199,6 +200,24 @@ def test_agree_under_heavy_load(topology, name):
     fast = simulate_packets(routing, traffic, config, np.random.default_rng(5))
     assert plain.link_stalls.sum() > 0
     assert_same(fast, plain)
+
+
+@pytest.mark.parametrize("name", ["ugal-l", "ugal-g"])
+def test_agree_with_a_bias_in_picoseconds(name):
+    """UGAL's bias of four packets changes the run, and one of a thousand changes it again: it is
+    in picoseconds for both engines, though the fast one counts in ticks of 500,000."""
+    topology = dragonfly(2, 4, 5, node_latency_s=0, local_latency_s=0, global_latency_s=0)
+    config = PacketConfig(packet_bytes=1000, buffer_bytes=2500, router_latency_s=500e-9)
+    program = _burst(topology.n_nodes, 3000, 3)
+    traffic = combine([program], [np.arange(topology.n_nodes)])
+    ends = set()
+    for bias_ps in (0, 4_000_000, 1_000_000_000):
+        routing = dragonfly_routing(topology, name, bias_ps=bias_ps)
+        plain = simulate_reference(routing, traffic, config, np.random.default_rng(5))
+        fast = simulate_packets(routing, traffic, config, np.random.default_rng(5))
+        assert_same(fast, plain)
+        ends.add(tuple(fast.message_finish_ps.tolist()))
+    assert len(ends) == 3
 
 
 def test_agree_beyond_the_wheel():

@@ -45,7 +45,8 @@ def walk_and_compare(
             # Few distinct values, so that ties come up often.
             free_at = rng.integers(0, 4, t.n_links) * 50
             waiting = rng.integers(0, 3, t.n_links) * 100
-            room = rng.integers(0, 3, (t.n_links, routing.n_vcs)) * 1000
+            # One byte less than the packet has is no room for it.
+            room = rng.choice([0, 999, 1000, 2000], (t.n_links, routing.n_vcs))
             key = int(rng.integers(0, 2**64, dtype=np.uint64))
             view = ArrayView(100, free_at, waiting, room)
             hop = routing.choose(view, router, dst, state, key, 1000)

@@ -21,6 +21,7 @@ from netsim.packet.reference import simulate_reference
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.partition import partition_routing
 from netsim.routing.partition_permutation import perfect_matchings, route_permutation
+from netsim.routing.partition_shape import partition_shape
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree, xgft
 from netsim.traffic import combine
@@ -181,6 +182,28 @@ def test_wrong_partitions_are_refused():
     links = [s.leaf_up(0, 0), s.leaf_up(1, 1)]
     with pytest.raises(NetcosimError, match="no link to"):
         route_permutation(tree, [0, 4], links, [4, 0])
+
+
+def test_a_remainder_with_too_few_links_is_named():
+    """Leaf 1 has two nodes and one up-link; both send to leaf 0."""
+    topology = xgft(3, 2, 1)
+    s = topology.shape
+    cables = [(0, 0), (0, 1), (0, 2), (1, 0)]
+    links = [end(leaf, i) for leaf, i in cables for end in (s.leaf_up, s.leaf_down)]
+    with pytest.raises(NetcosimError, match="the remainder sends 2 flows on 1 links"):
+        route_permutation(topology, [0, 1, 2, 3, 4], links, [3, 4, 2, 0, 1])
+
+
+def test_the_remainder_leaf_stands_last_in_its_pod_and_its_links_first():
+    """Leaf 0 has one node and the L2 position 1; leaves 1 and 2 have two nodes and both."""
+    topology = xgft(2, 3, 1)
+    s = topology.shape
+    links = [s.leaf_up(leaf, i) for leaf, i in ((0, 1), (1, 0), (1, 1), (2, 0), (2, 1))]
+    shape = partition_shape(topology, [0, 2, 3, 4, 5], links)
+    assert (shape.rest_leaf, shape.rest_pod) == (0, -1)
+    assert shape.pods == {0: [1, 2, 0]}
+    assert shape.up == {0: [1], 1: [1, 0], 2: [1, 0]}
+    assert (shape.leaf_nodes, shape.pod_leaves) == (2, 3)
 
 
 @given(st.integers(1, 7), st.integers(1, 5), st.integers(0, 2**32 - 1))

@@ -57,6 +57,23 @@ def test_the_warning_names_kind_bytes_and_rate() -> None:
     assert buffer_warning(topology, config(packet=1000, buffer=4999, router_ps=0)) is not None
 
 
+def test_of_links_of_one_kind_the_most_demanding_counts() -> None:
+    """1 GB/s and 5 us: 11.1 us, 12 packets of 1 us; 4 GB/s and 40 ns: 0.43 us, 2 packets."""
+    topology = line([0, 1, 2], [250, 1000], [40_000, 5_000_000]).topology
+    loops = {loop.kind: loop for loop in credit_loops(topology, config(packet=1000))}
+    assert loops["cable"].bandwidth_Bps == GBPS
+    assert loops["cable"].round_trip_ps == 2 * 5_000_000 + R + S
+    assert loops["cable"].needed_bytes == 12_000
+
+
+def test_the_warning_is_of_the_kind_that_is_limited_most() -> None:
+    """One packet's buffer: 1 of 1.18 us at the nodes, 1 of 5.1 us on the cable."""
+    text = buffer_warning(line([0, 1], [1000], [2_000_000]).topology, config(buffer=1000))
+    assert text is not None
+    assert "round trip of cable links" in text
+    assert "(19.6 %)" in text
+
+
 @pytest.mark.parametrize("engine", list(ENGINES))
 @pytest.mark.parametrize("header", [0, 24])
 @pytest.mark.parametrize("whole", [1, 2, 3, 4, 5, 6])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from packet_cases import L, R, Send, Step, config, line, traffic
 
+from netsim.packet.model import serialisation_ps
 from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Hop, View
 from netsim.routing.kernels_chance import packet_key
@@ -67,3 +69,14 @@ def test_load_and_room_count_the_running_and_the_waiting() -> None:
     rooms = [100_000 - 1000 * i for i in range(5)] + [100_000 - 5000 + 1000]
     assert [load for load, _ in seen] == loads
     assert [room for _, room in seen] == rooms
+
+
+@pytest.mark.parametrize(
+    ("wire_bytes", "bandwidth_Bps", "expected"),
+    [(1, 3 * 10**11, 3), (5, 3 * 10**11, 17), (1, 4 * 10**11, 3), (1, 10**13, 1), (7, 10**9, 7000)],
+)
+def test_serialisation_is_rounded_half_up_and_at_least_a_picosecond(
+    wire_bytes: int, bandwidth_Bps: int, expected: int
+) -> None:
+    """3.33, 16.67, 2.5 and 0.1 ps; 7 ns."""
+    assert serialisation_ps(wire_bytes, bandwidth_Bps) == expected

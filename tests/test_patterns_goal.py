@@ -99,6 +99,16 @@ def test_a_receive_is_waited_for_as_late_as_it_may() -> None:
     assert program.send_step.tolist() == [2, 1]
 
 
+def test_what_irequires_a_receive_does_not_wait_for_it() -> None:
+    """Each rank sends once its receive is posted: in its first step, or both wait for ever."""
+    own = "{{\nr: recv 8b from {0}\ns: send 8b to {0}\ns {1} r\n}}\n"
+    for word, steps in (("irequires", 1), ("requires", 2)):
+        text = f"num_ranks 2\nrank 0 {own.format(1, word)}rank 1 {own.format(0, word)}"
+        program = parse_goal(text)
+        assert np.diff(program.step_ptr).tolist() == [steps] * 2
+        assert np.flatnonzero(np.diff(program.send_ptr)).tolist() == [steps - 1, 2 * steps - 1]
+
+
 def test_same_tag_meets_in_order() -> None:
     program = parse_goal(
         "num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 2b to 1\n}\n"

@@ -166,7 +166,9 @@ def main() -> int:
     """Run the table; 1 if a change survived."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="copies that run at once")
-    parser.add_argument("--only", default="", help="only changes whose line holds this text")
+    parser.add_argument(
+        "--only", action="append", help="only changes whose line holds this text (may be repeated)"
+    )
     parser.add_argument(
         "--folder", type=Path, default=ROOT / "build" / "mutation", help="where the copies stand"
     )
@@ -175,7 +177,7 @@ def main() -> int:
     # In the background of a script Ctrl-C is ignored, and so it is by all that is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     suites, table = read_table(TABLE, ROOT)
-    table = [mutant for mutant in table if options.only in str(mutant)]
+    table = [m for m in table if any(text in str(m) for text in options.only or [""])]
     mutants = [mutant for mutant in table if not mutant.equivalent]
     trees = [options.folder.resolve() / f"tree-{k}" for k in range(options.jobs)]
     for tree in trees:

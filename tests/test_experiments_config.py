@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
 
+from experiments.config import PacketSection, PatternSection, RunSection
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.points import point_key
 from netsim.errors import NetcosimError
+from netsim.packet.model import PacketConfig
 from netsim.topologies.registry import FAMILIES, PRESETS, make_topology
 
 GOOD = """
@@ -305,3 +308,13 @@ def test_sweep_zip_and_mistakes(tmp_path: Path) -> None:
     bad = GOOD.replace('"32 Gbit/s"', '["2 Gbit/s", "-8 Gbit/s"]')
     with pytest.raises(NetcosimError, match=r"key machine\.global_bandwidth: -8 Gbit/s; must be"):
         load_sweep(write(tmp_path, bad))
+
+
+def test_defaults_are_those_of_the_parts_and_of_the_text() -> None:
+    """A config that says nothing of the packets has those of `PacketConfig`."""
+    section = PacketSection()
+    assert {f.name: getattr(section, f.name) for f in fields(PacketConfig)} == asdict(
+        PacketConfig()
+    )
+    assert RunSection().confidence == 0.95
+    assert PatternSection(pattern="pairs").communication_fraction == (0.3, 0.3)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
 
+from experiments.config import PacketSection, PatternSection, RunSection
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.points import point_key
 from netsim.errors import NetcosimError
+from netsim.packet.model import PacketConfig
 from netsim.topologies.registry import FAMILIES, PRESETS, make_topology
 
 GOOD = """
@@ -305,3 +309,57 @@ def test_sweep_zip_and_mistakes(tmp_path: Path) -> None:
     bad = GOOD.replace('"32 Gbit/s"', '["2 Gbit/s", "-8 Gbit/s"]')
     with pytest.raises(NetcosimError, match=r"key machine\.global_bandwidth: -8 Gbit/s; must be"):
         load_sweep(write(tmp_path, bad))
+
+
+def test_defaults_are_those_of_the_parts_and_of_the_text() -> None:
+    """A config that says nothing of the packets has those of `PacketConfig`."""
+    section = PacketSection()
+    assert {f.name: getattr(section, f.name) for f in fields(PacketConfig)} == asdict(
+        PacketConfig()
+    )
+    assert RunSection().confidence == 0.95
+    assert PatternSection(pattern="pairs").communication_fraction == (0.3, 0.3)
+
+
+def test_a_pair_of_one_number_with_a_unit_and_one_without_is_refused(tmp_path: Path) -> None:
+    text = GOOD.replace('["20 s", "1 h"]', '["20 s", 3600]')
+    with pytest.raises(NetcosimError, match=r"run_time_range: .* has no unit"):
+        load_config(write(tmp_path, text))
+
+
+def test_a_window_of_no_length_is_refused(tmp_path: Path) -> None:
+    for start, end, refused in (("5 s", "5 s", True), ("5 s", "6 s", False)):
+        text = GOOD.replace("[workload]\n", f'[workload]\nstart = "{start}"\nend = "{end}"\n')
+        if refused:
+            with pytest.raises(NetcosimError, match="end"):
+                load_config(write(tmp_path, text))
+        else:
+            assert load_config(write(tmp_path, text)).workload.end_s == 6
+
+
+def test_a_pair_of_factors_is_no_axis(tmp_path: Path) -> None:
+    pair = GOOD.replace("n_jobs = 50", "n_jobs = 50\nrequested_factor = [1.0, 3.0]")
+    (point,) = load_sweep(write(tmp_path, pair)).points
+    assert point.workload.synthetic is not None
+    assert point.workload.synthetic.requested_factor == (1.0, 3.0)
+
+
+def test_a_log_is_looked_up_beside_the_config_and_then_where_one_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside, working = tmp_path / "beside", tmp_path / "working"
+    for folder in (beside, working):
+        folder.mkdir()
+        (folder / "both.swf").write_text(f"; {folder.name}\n")
+    (working / "there.swf").write_text("; there\n")
+    monkeypatch.chdir(working)
+    for name, text in (("both.swf", "; beside\n"), ("there.swf", "; there\n")):
+        content = {
+            "machine": {"preset": "dragonfly-1056"},
+            "workload": {"log": name},
+            "queue": {"policies": ["simple"]},
+        }
+        log = config_from(content, beside).workload.log
+        assert log is not None
+        assert Path(log.file).read_text() == text
+        assert log.sha256 == hashlib.sha256(text.encode()).hexdigest()

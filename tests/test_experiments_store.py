@@ -281,3 +281,25 @@ def test_application_id_is_in_the_header(tmp_path: Path) -> None:
     """The `file` command and others tell our files by these four bytes."""
     Store(tmp_path / "r.db", "write").close()
     assert (tmp_path / "r.db").read_bytes()[68:72] == APPLICATION_ID.to_bytes(4, "big") == b"NCOS"
+
+
+def test_a_format_of_before_is_not_read_either(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    Store(path, "write").close()
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 0")
+    db.close()
+    with pytest.raises(NetcosimError, match="results file of format 0"):
+        Store(path, "read")
+
+
+def test_exported_points_keep_their_times(tmp_path: Path) -> None:
+    with Store(tmp_path / "r.db", "write") as store:
+        store.put_done("a" * 64, {"p": 1}, {}, 1.5, "code")
+        store.put_failed("b" * 64, {"p": 2}, "boom", 0.25, "code")
+        (path,) = export_tables(store, tmp_path / "out", "csv")
+    points = pd.read_csv(path)
+    assert points["point"].tolist() == ["a" * 64, "b" * 64]
+    assert points["seconds"].tolist() == [1.5, 0.25]
+    assert points["error"].tolist()[1] == "boom"
+    assert points["code"].tolist() == ["code", "code"]

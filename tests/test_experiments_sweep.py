@@ -14,6 +14,7 @@ import pytest
 import sweep_points
 
 from experiments.mpi import launched_by_mpi, launched_rank
+from experiments.points import point_key
 from experiments.store import Store
 from experiments.sweep import keyed, plan_points, run_points
 from netsim.errors import NetcosimError
@@ -214,3 +215,24 @@ def test_mpi_is_told_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("SLURM_PROCID", "5")
     assert launched_by_mpi()
     assert launched_rank() == 5
+
+
+def test_only_points_asked_for_count_as_other_code_and_only_done_ones_as_time(
+    tmp_path: Path,
+) -> None:
+    """Of six stored by other code one was done in 2 s, one failed in 40 s, four are not asked."""
+    path = tmp_path / "r.db"
+    points: list[dict[str, object]] = [{"i": i} for i in range(7)]
+    with Store(path, "write") as store:
+        for i in range(6):
+            key = point_key(points[i])
+            if i == 1:
+                store.put_failed(key, points[i], "boom", 40.0, "other")
+            else:
+                store.put_done(key, points[i], {}, 2.0 if i == 0 else 9.0, "other")
+    asked = [points[0], points[1], points[6]]
+    plan = plan_points(sweep_points.draw, asked, path, trial=False)
+    assert (plan.total, plan.already, plan.to_do, plan.seconds_per_point) == (3, 2, 1, 2.0)
+    summary = run_points(sweep_points.draw, asked, path, progress=False)
+    assert summary is not None
+    assert (summary.already, summary.computed, summary.other_code) == (2, 1, 2)

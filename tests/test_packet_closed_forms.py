@@ -408,6 +408,18 @@ def test_ranks_that_are_ready_together_go_by_number(simulate: Simulate) -> None:
     assert got.message_finish_ps.tolist() == [55 + 2 * L + R + (i + 1) * S for i in range(3)]
 
 
+def test_ranks_that_end_together_go_by_number_whoever_began_first(simulate: Simulate) -> None:
+    """Rank 1 computes 10 at once, rank 0 twice 5: both post at 10, rank 0 before rank 1."""
+    ranks = (
+        [Step(compute_ps=5), Step([Send(2, 1000)], compute_ps=5)],
+        [Step([Send(2, 1000)], compute_ps=10)],
+        [Step(need=2)],
+    )
+    got = simulate(line([0, 0]), traffic(*ranks, nodes=[0, 0, 1]), config())
+    assert got.message_post_ps.tolist() == [10, 10]
+    assert got.message_finish_ps.tolist() == [10 + 2 * L + R + S, 10 + 2 * L + R + 2 * S]
+
+
 def test_each_send_is_posted_at_the_end_of_its_overhead(simulate: Simulate) -> None:
     """Send i: C + (i + 1) o; the rank leaves its step with the last."""
     ranks = ([Step([Send(1, 10)] * 3, compute_ps=500)], [Step(need=3)])

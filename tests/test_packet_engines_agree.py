@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packet_cases import Send, Step, config, line, traffic
 
+from netsim.packet.build import MAX_WHEEL
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (
     NetworkDeadlockError,
@@ -228,6 +230,23 @@ def test_agree_beyond_the_wheel():
     config = PacketConfig(packet_bytes=2048, buffer_bytes=4096)
     plain = simulate_reference(routing, traffic, config, np.random.default_rng(5))
     fast = simulate_packets(routing, traffic, config, np.random.default_rng(5))
+    assert_same(fast, plain)
+
+
+@pytest.mark.parametrize("beside", [-1, 0, 1])
+def test_agree_where_something_happens_just_as_far_ahead_as_the_wheel_reaches(beside):
+    """A packet comes to its router 10,240,001 ps after the start, in ticks of 1 ps; when a rank's
+    computing ends, that lies as many ticks ahead as the wheel has, one less, or one more."""
+    latency, reached = 10_000_001, 40_000 + 100_000 + 10_000_001 + 100_000
+    routing = line([0, 1, 1], [1000], [latency])
+    sent = traffic(
+        [Step([Send(1, 1000)])],
+        [Step(need=1)],
+        [Step(compute_ps=reached - MAX_WHEEL + beside)],
+    )
+    plain = simulate_reference(routing, sent, config(), np.random.default_rng(0))
+    fast = simulate_packets(routing, sent, config(), np.random.default_rng(0))
+    assert fast.message_finish_ps.tolist() == [reached + 40_000 + 1_000_000]
     assert_same(fast, plain)
 
 

@@ -20,6 +20,7 @@ COLUMNS = ("paper", "paper_high")
 
 PRINTED = {
     "level_spread_random": {"numbers"},  # FIG10_CLAIMS and FIG12_CLAIMS, through `_figure`
+    "calibration_easy": {"LOGS"},  # the study's averages, log by log
     "jigsaw_why": {"fig6_range"},  # of jigsaw_utilisation, looked at there
 }
 """Names that hold a paper's numbers besides those imported from ``*_printed`` modules and the

@@ -73,7 +73,7 @@ KEYS: dict[str, str] = {
     "mix.parameters": "table",
     "run.seed": "whole",
     "run.repetition": "whole",
-    "run.snapshots": "count",
+    "run.snapshots": "whole",
     "run.confidence": "share",
 }
 

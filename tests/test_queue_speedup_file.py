@@ -83,7 +83,7 @@ def test_a_config_takes_its_speed_ups_from_a_file(tmp_path):
     path = tmp_path / "c.toml"
     path.write_text(CONFIG)
     config = load_config(path)
-    assert config.queue.measured.table == str(tmp_path / "speedups.csv")
+    assert config.queue.measured.table.file == str(tmp_path / "speedups.csv")
     assert config_from(config.resolved()) == config
     result = run_cosim(config)
     logged = result.workload.run_time_s

@@ -20,6 +20,7 @@ from alloc.dragonfly.slurm import Slurm
 from alloc.dragonfly.slurm_dragonfly import SlurmDragonfly
 from alloc.fattree.jigsaw import Jigsaw
 from alloc.fattree.laas import Laas
+from alloc.fattree.laas_coded import LaasCoded
 from alloc.fattree.lc import LeastConstrained
 from alloc.fattree.lc_s import LeastConstrainedShared
 from alloc.fattree.slurm_tree import SlurmTree
@@ -70,6 +71,7 @@ _CLASSES: tuple[tuple[type[Policy], str], ...] = (
     (SlurmTree, "fattree"),
     (TopologyAware, "fattree"),
     (Laas, "fattree"),
+    (LaasCoded, "fattree"),
     (Jigsaw, "fattree"),
     (LeastConstrained, "fattree"),
     (LeastConstrainedShared, "fattree"),

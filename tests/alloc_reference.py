@@ -1,4 +1,4 @@
-"""LaaS and Jigsaw written down plainly: sets, recursion, nothing clever. Small trees only."""
+"""LaaS and Jigsaw written down plainly: sets, recursion, nothing clever."""
 
 from __future__ import annotations
 
@@ -46,6 +46,18 @@ def low(items, k):
     return set(sorted(items)[:k])
 
 
+def kept(mask, rest, need, width, coded):
+    """The positions (or spines) that equal leaves (or pods) get; as LaaS is coded: too many.
+
+    The program drops what is too much from the top, and a position that was never there
+    counts as dropped.
+    """
+    if not coded or need == 0:
+        return rest | low(mask - rest, need - len(rest))
+    may_go = [i for i in reversed(range(width)) if i not in rest]
+    return mask - set(may_go[: len(mask) - need])
+
+
 def as_placement(state, leaves, spines):
     """(leaf, count, positions) and (pod, position, spines) as lists of nodes and of links."""
     s = state.shape
@@ -60,7 +72,7 @@ def as_placement(state, leaves, spines):
     return nodes, sorted(links)
 
 
-def two_level(state, N, give_up):
+def two_level(state, N, give_up, coded=False):
     """First choice within a pod; LaaS with give_up, Algorithm 1's FIND_L2 without."""
     s = state.shape
     pods = sorted(range(s.m3), key=lambda p: (state.pod_free(p), p))
@@ -74,13 +86,13 @@ def two_level(state, N, give_up):
 
             def finish(chosen, ports, A=A, R=R, B=B, need=need, leaves=leaves):
                 if B == 0:
-                    all_of = low(ports, need)
+                    all_of = kept(ports, set(), need, s.w2, coded)
                     return [(leaf, A, all_of) for leaf in chosen]
                 for r in leaves:
                     common = ports & state.up[r]
                     if r not in chosen and len(state.nodes[r]) >= B and len(common) >= B:
                         rest = low(common, B)
-                        all_of = rest | low(ports - rest, need - B)
+                        all_of = kept(ports, rest, need, s.w2, coded)
                         return [*((leaf, A, all_of) for leaf in chosen), (r, B, rest)]
                 return None
 
@@ -106,7 +118,7 @@ def two_level(state, N, give_up):
     return None
 
 
-def spread_spines(state, T, L, trees, common, rest_tree, rest_whole, rest_up):
+def spread_spines(state, T, L, trees, common, rest_tree, rest_whole, rest_up, coded):
     """Links to spines when all is chosen; the remainder's are chosen first."""
     spines = []
     if T == 1 and rest_tree is None:
@@ -114,16 +126,21 @@ def spread_spines(state, T, L, trees, common, rest_tree, rest_whole, rest_up):
     for i in range(state.shape.w2):
         k = len(rest_whole) + (i in rest_up)
         rest = low(common[i] & state.spine[rest_tree, i], k) if rest_tree is not None else set()
-        all_of = rest | low(common[i] - rest, L - len(rest)) if T > 1 else rest
+        all_of = kept(common[i], rest, L if T > 1 else k, state.shape.w3, coded)
         spines += [(t, i, all_of) for t in trees]
         if rest_tree is not None:
             spines.append((rest_tree, i, rest))
     return spines
 
 
-def three_level(state, N, give_up):
-    """Algorithm 1's second half with all sets of whole leaves spelled out."""
+def three_level(state, N, give_up, coded=False, every_set=True):
+    """Algorithm 1's second half.
+
+    ``every_set``: all sets of whole leaves of the equal pods are spelled out. On larger trees
+    the first set of each pod stands for all, as whole leaves have all their links.
+    """
     s = state.shape
+    sets = combinations if every_set else lambda leaves, k: [leaves[:k]][: len(leaves) >= k]
     every = set(range(s.w2))
     for L in range(min(s.m2, N // s.m1), 0, -1):
         T, rest = divmod(N, L * s.m1)
@@ -151,7 +168,7 @@ def three_level(state, N, give_up):
 
         def search(start, chosen, common, L=L, T=T, rest=rest, need=need, remainder=remainder):
             for t in range(start, s.m3):
-                for group in combinations(state.whole(t), L):
+                for group in sets(state.whole(t), L):
                     now = {i: common[i] & state.spine[t, i] for i in every}
                     if any(len(now[i]) < need for i in every):
                         continue
@@ -172,27 +189,33 @@ def three_level(state, N, give_up):
         found = search(0, [], {i: set(range(s.w3)) for i in every})
         if found:
             chosen, common, (rest_tree, rest_whole, rest_leaf, rest_up) = found
-            lone = T == 1 and rest == 0 and L == 1
+            lone = T == 1 and rest == 0 and L == 1 and not coded
             leaves = [(x, s.m1, set() if lone else every) for _, group in chosen for x in group]
             leaves += [(x, s.m1, every) for x in rest_whole]
             if rest_leaf is not None:
                 leaves.append((rest_leaf, nr, rest_up))
             trees = [tree for tree, _ in chosen]
-            spines = spread_spines(state, T, L, trees, common, rest_tree, rest_whole, rest_up)
+            spines = spread_spines(
+                state, T, L, trees, common, rest_tree, rest_whole, rest_up, coded
+            )
             return as_placement(state, leaves, spines)
     return None
 
 
-def jigsaw(state, N):
+def jigsaw(state, N, every_set=True):
     s = state.shape
     found = two_level(state, N, False) if s.m1 * s.m2 >= N else None
-    return found or three_level(state, N, False)
+    return found or three_level(state, N, False, every_set=every_set)
 
 
-def laas(state, N):
+def laas(state, N, coded=False, every_set=True):
     s = state.shape
-    found = two_level(state, N, True) if s.m1 * s.m2 > N else None
-    return found or three_level(state, -(-N // s.m1) * s.m1, True)
+    found = two_level(state, N, True, coded) if s.m1 * s.m2 > N else None
+    return found or three_level(state, -(-N // s.m1) * s.m1, True, coded, every_set)
+
+
+def laas_coded(state, N, every_set=True):
+    return laas(state, N, True, every_set)
 
 
 def splits(N, s):

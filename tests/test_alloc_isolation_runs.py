@@ -13,7 +13,7 @@ from workloads.registry import LOGS, read_known_log
 from workloads.synthetic import laas_workload
 from workloads.transform import all_at_zero, drop_larger
 
-ISOLATING = ("ta", "laas", "jigsaw", "lc")
+ISOLATING = ("ta", "laas", "jigsaw", "lc", "laas-coded")
 
 
 def first_meeting(topology, result):

@@ -85,7 +85,7 @@ def test_worst_permutations_of_a_whole_machine():
             assert sum(map(len, paths)) == 4 * 1024
 
 
-@pytest.mark.parametrize("name", ["jigsaw", "laas", "lc"])
+@pytest.mark.parametrize("name", [*POLICIES, "laas-coded"])
 @pytest.mark.parametrize("tree", range(len(TREES)))
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))

@@ -35,6 +35,7 @@ class Jigsaw(LinkPolicy):
             n_nodes <= m1 * m2,
             False,
             False,
+            False,
             MAX_STEPS,
             m1,
             m2,

@@ -63,6 +63,25 @@ def lowest(x: Word, k: Word) -> Word:
 
 
 @njit(cache=True)
+def keep(mask: Word, rest: Word, need: int, width: int, count_gaps: bool) -> Word:
+    """Of ``mask`` the ``need`` lowest bits, those of its subset ``rest`` before all others.
+
+    ``count_gaps`` is a slip of LaaS's program: it clears the bits too many from position
+    ``width`` - 1 down, and counts a position that is not in the mask as one cleared. So it
+    keeps more than ``need`` bits where the mask has gaps.
+    """
+    out = rest | lowest(mask & ~rest, need - popcount(rest))
+    if count_gaps and need > 0:
+        out = mask
+        too_many = popcount(mask) - need
+        for i in range(width - 1, -1, -1):
+            if too_many > 0 and not (rest >> i) & 1:
+                out &= ~(1 << i)
+                too_many -= 1
+    return out
+
+
+@njit(cache=True)
 def write_plan(
     plan: Plan,
     n_leaves: int,

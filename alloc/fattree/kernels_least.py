@@ -238,7 +238,10 @@ def search_least(
     plan: Plan,
 ) -> tuple[int, int, bool]:
     """First placement: Jigsaw's, then fewer nodes a leaf: (leaves or 0, L2s, a bound was hit)."""
-    a, b = search(N, m1 * m2 >= N, False, False, budget, m1, m2, m3, w2, w3, nodes, up, spine, plan)
+    two_level = m1 * m2 >= N
+    a, b = search(
+        N, two_level, False, False, False, budget, m1, m2, m3, w2, w3, nodes, up, spine, plan
+    )
     if a > 0:
         return a, b, False
     cut = a == CUT

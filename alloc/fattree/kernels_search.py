@@ -16,6 +16,7 @@ def search(
     two_level: bool,
     round_up: bool,
     give_up: bool,
+    count_gaps: bool,
     budget: int,
     m1: int,
     m2: int,
@@ -35,13 +36,13 @@ def search(
         pod_free[leaf // m2] += free[leaf]
     if two_level:
         found, budget = search_two_level(
-            N, m1, m2, m3, w2, free, pod_free, up, give_up, budget, plan
+            N, m1, m2, m3, w2, free, pod_free, up, give_up, count_gaps, budget, plan
         )
         if found != 0:
             return found, 0
     if round_up:
         N = (N + m1 - 1) // m1 * m1
     found, n_l2, budget = search_three_level(
-        N, m1, m2, m3, w2, w3, free, up, spine, give_up, budget, plan
+        N, m1, m2, m3, w2, w3, free, up, spine, give_up, count_gaps, budget, plan
     )
     return found, n_l2

@@ -1,6 +1,6 @@
 """Placements over pods in whole leaves, for LaaS and Jigsaw (see `kernels_bits`).
 
-``give_up`` as in `kernels_two_level`, with pods in the place of leaves.
+``give_up`` and ``count_gaps`` as in `kernels_two_level`, with pods in the place of leaves.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, lowest, popcount
+from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, keep, lowest, popcount
 
 Flags = NDArray[np.bool_]
 
@@ -76,14 +76,18 @@ def plan_pods(
     m1: int,
     m2: int,
     w2: int,
+    w3: int,
     is_whole: Flags,
     up: Ints,
     spine: Ints,
+    count_gaps: bool,
     plan: Plan,
 ) -> tuple[int, int]:
     """Write the plan of T pods with L whole leaves and the remainder: (leaves, L2 switches)."""
     full = (1 << w2) - 1
     alone = T == 1 and rest_pod < 0
+    # A lone leaf needs no links; LaaS's program gives it all (where a pod is one leaf).
+    no_up = alone and L == 1 and not count_gaps
     rest_up = lowest(up[rest_leaf] & positions, nr) if nr > 0 else 0
     a = 0
     b = 0
@@ -94,7 +98,7 @@ def plan_pods(
             if is_whole[leaf]:
                 plan.leaf[a] = leaf
                 plan.taken[a] = m1
-                plan.up[a] = 0 if alone and L == 1 else full
+                plan.up[a] = 0 if no_up else full
                 a += 1
                 left -= 1
             leaf += 1
@@ -121,9 +125,8 @@ def plan_pods(
         if rest_pod >= 0:
             k = Lr + ((rest_up >> i) & 1)
             rest = lowest(common[i] & spine[rest_pod * w2 + i], k)
-        all_of = rest
-        if T > 1:
-            all_of = rest | lowest(common[i] & ~rest, L - popcount(rest))
+        need = L if T > 1 else popcount(rest)
+        all_of = keep(common[i], rest, need, w3, count_gaps)
         for j in range(T):
             plan.l2[b] = chosen[j] * w2 + i
             plan.spines[b] = all_of
@@ -147,6 +150,7 @@ def search_three_level(
     up: Ints,
     spine: Ints,
     give_up: bool,
+    count_gaps: bool,
     budget: int,
     plan: Plan,
 ) -> tuple[int, int, int]:
@@ -231,9 +235,11 @@ def search_three_level(
                             m1,
                             m2,
                             w2,
+                            w3,
                             is_whole,
                             up,
                             spine,
+                            count_gaps,
                             plan,
                         )
                         return a, b, budget

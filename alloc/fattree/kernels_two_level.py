@@ -1,7 +1,8 @@
 """Placements within one pod, for LaaS and Jigsaw (see `kernels_bits` for state and plans).
 
 ``give_up`` is LaaS's slip: when the last of the equal leaves has been found and no
-remainder fits, the choice of that last one fails at once; Jigsaw tries on.
+remainder fits, the choice of that last one fails at once; Jigsaw tries on. ``count_gaps`` is
+another (`kernels_bits.keep`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, lowest, popcount
+from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, keep, lowest, popcount
 
 
 @njit(cache=True)
@@ -41,6 +42,7 @@ def search_pod(
     free: Ints,
     up: Ints,
     give_up: bool,
+    count_gaps: bool,
     budget: int,
     chosen: Ints,
     masks: Ints,
@@ -73,7 +75,7 @@ def search_pod(
                         r = remainder_leaf(base, m2, chosen, R, B, mask, free, up)
                     if B == 0 or r >= 0:
                         rest = lowest(mask & up[base + r], B) if B > 0 else 0
-                        all_of = rest | lowest(mask & ~rest, need - B)
+                        all_of = keep(mask, rest, need, w2, count_gaps)
                         for j in range(R):
                             plan.leaf[j] = base + chosen[j]
                             plan.taken[j] = A
@@ -105,6 +107,7 @@ def search_two_level(
     pod_free: Ints,
     up: Ints,
     give_up: bool,
+    count_gaps: bool,
     budget: int,
     plan: Plan,
 ) -> tuple[int, int]:
@@ -132,7 +135,7 @@ def search_two_level(
             if at_least[pod, A] < R or at_least[pod, B] < R + (1 if B > 0 else 0):
                 continue
             found, budget = search_pod(
-                pod, R, A, B, m2, w2, free, up, give_up, budget, chosen, masks, plan
+                pod, R, A, B, m2, w2, free, up, give_up, count_gaps, budget, chosen, masks, plan
             )
             if found != 0:
                 return found, budget

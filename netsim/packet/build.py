@@ -19,7 +19,6 @@ from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
-UNBOUNDED = 1 << 30
 MAX_WHEEL = 1 << 22
 MAX_DURATION_PS = 1 << 60
 
@@ -144,7 +143,7 @@ def build_arrays(
     return Arrays(
         sc=_scalars(routing, config, clock, seed, n_ranks, wheel - 1, record_messages, vshift),
         links=_links(topology, clock),
-        channels=_channels(n_nodes, n_links, vshift, config.buffer_bytes),
+        channels=_channels(n_links, vshift, config.buffer_bytes),
         packets=aligned_zeros((pool, 8), np.int64),
         credits=aligned_zeros((pool, CR_WIDTH), np.int64),
         nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_nodes, 1)),
@@ -232,12 +231,10 @@ def _links(topology: Topology, clock: Clock) -> NDArray[np.int64]:
     return links
 
 
-def _channels(n_nodes: int, n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]:
+def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]:
     channels: NDArray[np.int32] = aligned_zeros((n_links << vshift, t.Q_WIDTH), np.int32)
     channels[:, [t.FIFO_HEAD, t.FIFO_TAIL, t.CREDIT_HEAD, t.CREDIT_TAIL]] = -1
     channels[:, [t.SPACE, t.ROOM]] = buffer_bytes
-    ejection = np.arange(n_nodes, 2 * n_nodes) << vshift
-    channels[ejection[:, None], [t.SPACE, t.ROOM]] = UNBOUNDED
     return channels
 
 

@@ -34,7 +34,7 @@ def _fields(n: int) -> tuple[np.uint64, ...]:
  STALL_START, PACKETS, BYTES, BUSY, STALLS, STALL_TIME, WAITING_VCS) = _fields(16)  # fmt: skip
 L_BITS, L_WIDTH = np.uint64(4), 16
 
-# channels: Q[link << VSHIFT | vc, ...] (int32); SPACE and ROOM of ejection links never change
+# channels: Q[link << VSHIFT | vc, ...] (int32); nobody reads SPACE and ROOM of ejection links
 FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_HEAD, CREDIT_TAIL, BLOCKED = _fields(7)
 Q_BITS, Q_WIDTH = np.uint64(3), 8
 

@@ -28,7 +28,8 @@ class Request:
         When the job would end by its requested walltime, if it started now; for
         walltime-aware policies.
     bandwidth_Bps : float or None
-        Link bandwidth the job needs; for policies that share links (LC+S).
+        Bandwidth the job needs, for policies that place by it: of each of its links
+        (`alloc.fattree.lc_s`), of each of its nodes (`alloc.torus.contention_aware`).
     """
 
     job_id: int
@@ -72,6 +73,9 @@ class Policy(ABC):
     counts_only: bool = False
     """Whether any free nodes will do: `allocate` succeeds if and only if n_nodes <= n_free,
     and takes exactly n_nodes. A queue then finds reservations by counting."""
+
+    without_need: str = ""
+    """For policies that read `Request.bandwidth_Bps`: what a job without a need gets."""
 
     pairs: bool = False
     """Whether `fill_partner` may start a second job beside one that has just been placed."""

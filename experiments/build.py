@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from alloc.policy import Policy
-from alloc.registry import make_policy
+from alloc.registry import POLICIES, make_policy
 from experiments.config import MachineSection, WorkloadSection
 from experiments.inputs import checked_path, is_input
 from netsim.packet.model import PacketConfig
@@ -26,7 +26,7 @@ from workloads.swf import read_swf
 from workloads.synthetic import laas_workload
 
 if TYPE_CHECKING:
-    from experiments.config import CommunicationSection
+    from experiments.config import CommunicationSection, QueueSection
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,3 +155,18 @@ def communication_mix(section: CommunicationSection) -> CommunicationMix:
         PatternShare(entry.pattern, entry.weight, *entry.communication_fraction)
         for entry in section.mix
     )
+
+
+def with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
+    """The jobs with a note if policies and ``queue.bandwidth_need`` do not go together."""
+    readers = {name: POLICIES[name].policy.without_need for name in section.policies}
+    readers = {name: gets for name, gets in readers.items() if gets}
+    if section.bandwidth_need_Bps:
+        found = [] if readers else ["queue.bandwidth_need is given, but no policy here reads it"]
+    else:
+        found = [
+            f"{name} places jobs by the bandwidth they need, and queue.bandwidth_need is not "
+            f"given: every job gets {gets}"
+            for name, gets in readers.items()
+        ]
+    return replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *found))))

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from experiments.fields import (
+    BandwidthsBps,
     Count,
     Flag,
     Input,
@@ -166,6 +167,9 @@ class QueueSection(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
 
     ``window`` is the number of jobs that backfilling looks at, "all" for no bound.
+    ``bandwidth_need`` is what a job needs, for policies that place by it (lc-s: of each of its
+    links; contention-aware: of each of its nodes): one value, or several of which each job draws
+    one, all equally likely and the same under every policy.
     """
 
     policies: tuple[Text, ...] = Field(min_length=1)
@@ -174,6 +178,7 @@ class QueueSection(Section):
     window: Whole | Literal["all"] = 50
     run_time_model: Text = "measured"
     scenario: Text = "none"
+    bandwidth_need_Bps: BandwidthsBps = ()
     coupled: CoupledSection = CoupledSection()
     measured: MeasuredSection = MeasuredSection()
 

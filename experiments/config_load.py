@@ -27,6 +27,8 @@ _LIST_KEYS = {
     "workload.synthetic.requested_factor",
     "communication.mix",
     "queue.policies",
+    "queue.bandwidth_need",
+    "queue.bandwidth_need_Bps",
 }
 
 

@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.policy import Policy
 from experiments.build import (
     BuiltMachine,
     build_machine,
     build_policy,
     build_workload,
     communication_mix,
+    with_notes_on_needs,
 )
 from experiments.config import Config
 from experiments.config_load import config_from
@@ -33,6 +35,7 @@ from experiments.points import point_rng
 from experiments.store import Rows
 from netsim.packet.model import PS_PER_S
 from queuesim.assumed import Assumed
+from queuesim.bandwidth import bandwidth_by_class
 from queuesim.campaign import (
     Measurements,
     Ratio,
@@ -157,10 +160,18 @@ class _Run:
             _, self.workload = build_policy(
                 self.machine.topology, name, np.random.default_rng(0), self.workload, drop=drop
             )
+        self.workload = with_notes_on_needs(config.queue, self.workload)
 
     def rng(self, purpose: str, leave_out: tuple[str, ...] = ()) -> np.random.Generator:
         """The generator of one purpose, which the keys left out do not change."""
         return point_rng(self.content, purpose, leave_out)
+
+    def needs(self, policy: Policy) -> FloatArray | None:
+        """Bandwidth that each job needs, for a policy that reads it; the same for all of them."""
+        classes = self.config.queue.bandwidth_need_Bps
+        if not classes or not policy.without_need:
+            return None
+        return bandwidth_by_class(self.workload, classes, self.rng("bandwidth", JOB_KEYS))
 
     def speedups(self, measured: Mapping[str, Measurements]) -> SpeedupTable:
         """The speed-up table against the config's first policy."""
@@ -265,6 +276,7 @@ class _Run:
                 window=None if queue.window == "all" else queue.window,
                 run_time_model=model,
                 rng=self.rng("jobs", RANK_KEYS),
+                bandwidth_Bps=self.needs(policy),
                 keep_placements=True,
                 progress=count,
             )

@@ -39,6 +39,15 @@ def _time(value: Any) -> int | float:
     return quantity(value, "time", positive=False)
 
 
+def _bandwidth(value: Any) -> int | float:
+    return quantity(value, "bandwidth", positive=True)
+
+
+def _one_or_more(value: Any) -> Any:
+    """One value stands for a list of it alone."""
+    return [value] if isinstance(value, (int, float, str)) else value
+
+
 def _interval(value: Any) -> Any:
     """One number stands for an interval without width."""
     return [value, value] if isinstance(value, (int, float, str)) else value
@@ -74,4 +83,6 @@ SizeOrZeroBytes = Annotated[int, BeforeValidator(_size_or_zero)]
 TimeS = Annotated[float, BeforeValidator(_time)]
 TimeRangeS = Annotated[tuple[TimeS, TimeS], BeforeValidator(_interval)]
 Input = Annotated[InputFile, BeforeValidator(_input_file)]
+BandwidthBps = Annotated[float, BeforeValidator(_bandwidth)]
+BandwidthsBps = Annotated[tuple[BandwidthBps, ...], BeforeValidator(_one_or_more)]
 ShareRange = Annotated[tuple[Share, Share], BeforeValidator(_interval)]

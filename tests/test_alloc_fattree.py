@@ -373,8 +373,51 @@ def test_lc_s_fills_links_to_80_per_cent():
         assert violated_conditions(topology, job) == []
         cable = 0 if i < 8 else 1
         assert topology.shape.leaf_up(0, cable) in job.links.tolist()
-    with pytest.raises(NetcosimError, match="above 0"):
-        policy.allocate(Request(1, 1, bandwidth_Bps=0.0))
+    for wrong in (0.0, -1.0, float("nan")):
+        with pytest.raises(NetcosimError, match="above 0"):
+            policy.allocate(Request(1, 1, bandwidth_Bps=wrong))
+
+
+@pytest.mark.parametrize("need", [None, 8e8, 9e8, 1e300, float("inf")])
+def test_lc_s_gives_no_more_than_a_link_may(need):
+    """80 % of 1 GB/s, however much more is asked for; then the link is closed."""
+    topology = xgft(1, 2, levels=2)
+    policy = make_policy(topology, "lc-s", np.random.default_rng(0))
+    job = policy.allocate(Request(1, 2, bandwidth_Bps=need))
+    assert job.bandwidth_Bps == 8e8
+    assert len(job.links) == 4
+
+
+def test_lc_s_needs_are_rounded_up_to_whole_bytes_a_second():
+    """Two jobs of just above half of what a link may give do not share it."""
+    topology = xgft(2, 2, levels=2)
+    policy = make_policy(topology, "lc-s", np.random.default_rng(0))
+    everyone = [take(policy, v, 1) for v in range(4)]
+    links = []
+    for i in (0, 1):
+        policy.release(everyone[i])
+        policy.release(everyone[2 + i])
+        links.append(policy.allocate(Request(10 + i, 2, bandwidth_Bps=4e8 + 0.25)).links)
+    assert not set(links[0]) & set(links[1])
+
+
+def test_lc_s_on_links_of_several_speeds():
+    """A slow link gives what it has; both directions and levels are counted for themselves."""
+    topology = xgft(2, 2, 2, level1_bandwidth_Bps=5 * 10**8)
+    policy = make_policy(topology, "lc-s", np.random.default_rng(0))
+    # 0.6 of 0.8 GB/s between L2 and spine, all of the 0.4 GB/s of the leaves' links
+    a = policy.allocate(Request(1, 8, bandwidth_Bps=6e8))
+    assert violated_conditions(topology, a) == []
+    policy.release(a)
+    one = take(policy, 2, 1)
+    slow = policy.allocate(Request(3, 3, bandwidth_Bps=6e8))
+    assert slow is not None
+    assert len(slow.links) > 0
+    other = policy.allocate(Request(4, 4, bandwidth_Bps=6e8))
+    assert other is not None
+    owned = set(slow.links.tolist())
+    assert not owned & set(other.links.tolist())
+    policy.release(one)
 
 
 @settings(max_examples=30, deadline=None)

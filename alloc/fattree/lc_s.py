@@ -45,6 +45,7 @@ class LeastConstrainedShared(LinkPolicy):
     name = "lc-s"
     description = "least constrained with links shared by bandwidth (not isolated)"
     isolates = False
+    without_need = "all that a link may give, so that jobs share no link"
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
@@ -109,7 +110,7 @@ class LeastConstrainedShared(LinkPolicy):
             )
         most = int(self._capacity.max())
         # The need of this request, for the search alone; not part of the state.
-        self._need = most if wanted is None else min(most, math.ceil(wanted))
+        self._need = most if wanted is None or wanted >= most else math.ceil(wanted)
         placement = super().allocate(request)
         need, self._need = self._need, 0
         if placement is None:

@@ -25,6 +25,7 @@ class ContentionAware(GeometryPolicy):
 
     name = "contention-aware"
     description = "jobs that need the bisection wait for a cuboid that has it, others take any"
+    without_need = "any cuboid of its size, so that no job waits for its bisection"
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)

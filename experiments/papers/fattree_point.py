@@ -15,12 +15,12 @@ from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.topologies.fattree import FatTreeShape, fat_tree
 from queuesim.assumed import Assumed
+from queuesim.bandwidth import bandwidth_by_class
 from queuesim.capacity import (
     instantaneous_table,
     sampled_utilisation,
     utilisation_steps,
 )
-from queuesim.draws import draw_key, uniform_per_job
 from queuesim.metrics import LARGE_NODES, summarise, turnaround_s, wait_s
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
@@ -110,8 +110,7 @@ def describe_log(config: Mapping[str, Any]) -> dict[str, Rows]:
 
 def bandwidth_needs(workload: Workload, rng: np.random.Generator) -> NDArray[np.float64]:
     """(n,) bytes a second that each job needs of each of its links: one of four classes."""
-    u = uniform_per_job(draw_key(rng), 0, workload.job_id)
-    return np.asarray(NEEDS_BPS)[(u * len(NEEDS_BPS)).astype(np.int64)]
+    return bandwidth_by_class(workload, NEEDS_BPS, rng)
 
 
 def simulate(config: Mapping[str, Any], *, keep_placements: bool = False) -> QueueResult:

@@ -1,0 +1,34 @@
+"""What jobs ask of the network, for policies that place by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queuesim.draws import draw_key, uniform_per_job
+from workloads.job import Workload
+
+
+def bandwidth_by_class(
+    workload: Workload, classes_Bps: Sequence[float], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Bandwidth that each job needs: one of some classes, all equally likely.
+
+    The draw belongs to the job, so it is the same under every policy (Smith and Lowenthal,
+    "Jigsaw", HPDC 2021, 5.4.2, draw one of four classes for LC+S).
+
+    Parameters
+    ----------
+    workload : Workload
+    classes_Bps : sequence of float
+        Bytes per second; at least one.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (n,) float64
+    """
+    u = uniform_per_job(draw_key(rng), 0, workload.job_id)
+    return np.asarray(classes_Bps, dtype=np.float64)[(u * len(classes_Bps)).astype(np.int64)]

@@ -1,4 +1,11 @@
-"""Which placements could share a router-to-router link."""
+"""Which placements could share a router-to-router link.
+
+What is proven here is about *other* jobs: none uses a link of this one. It says nothing of the
+flows of one job among themselves. A partition that keeps `alloc.conditions` is *rearrangeable*:
+every permutation has routes at one flow a link (`netsim.routing.partition_permutation`), but
+these depend on the permutation. It is not free of contention under static routing:
+`netsim.routing.partition` tells how often the flows of a random permutation meet.
+"""
 
 from __future__ import annotations
 

@@ -24,9 +24,18 @@ TREES = {
     "uneven": xgft(5, 4, 6, 5, 6),
     "one-leaf-pods": xgft(3, 1, 5),
     "two-level": fat_tree(8, levels=2),
+    # small: what takes several things to go wrong happens often; two speeds of links
+    "small": xgft(3, 3, 6, level2_bandwidth_Bps=5 * 10**8),
 }
 ISOLATING = ("ta", "laas", "laas-coded", "jigsaw", "lc")
-STATES = {"radix-8": 250, "radix-12": 150, "uneven": 200, "one-leaf-pods": 100, "two-level": 100}
+STATES = {
+    "radix-8": 200,
+    "radix-12": 60,
+    "uneven": 150,
+    "one-leaf-pods": 60,
+    "two-level": 60,
+    "small": 600,
+}
 NEEDS_BPS = (1e8, 2e8, 3e8, 5e8, None)
 
 
@@ -37,7 +46,7 @@ class History:
         self.topology, self.name = TREES[tree], name
         self.rng = np.random.default_rng(seed)
         self.policy = make_policy(self.topology, name, np.random.default_rng(0))
-        self.machine = Machine(self.topology)
+        self.machine, self.empty = Machine(self.topology), snapshot(self.policy)
         self.mean = self.topology.n_nodes * self.rng.choice([0.01, 0.03, 0.1])
         self.counts = Counter()
         self.job_id = 0
@@ -115,16 +124,32 @@ class History:
         assert self.policy.n_free == self.machine.n_free()
         assert shared_nodes(self.machine.running) == []
         owners = np.zeros(self.topology.n_links, dtype=np.int64)
-        given = np.zeros(self.topology.n_links)
+        given, most = np.zeros(self.topology.n_links), 0.8 * self.topology.link_bandwidth_Bps
         for job in self.machine.running:
             owners[usable_links(self.topology, job)] += 1
-            given[job.links] += getattr(job, "bandwidth_Bps", 0)
+            given[job.links] += np.minimum(most[job.links], getattr(job, "bandwidth_Bps", 0))
         if self.name in ISOLATING:
             assert owners.max() <= 1
-        assert (given <= 0.8 * self.topology.link_bandwidth_Bps).all()
+        assert (given <= most).all()
+
+    def place_on_any_states(self, n_states):
+        """What is not free in a state is held."""
+        for _ in range(n_states):
+            self.machine.held = [any_state(self.topology, self.rng, self.name == "lc-s")]
+            self.policy.hold(self.machine.held[0])
+            self.check()
+            self.allocate(self.policy, self.machine)
+            self.end()
+        return self.counts
+
+    def end(self):
+        """Everything is given back: the policy is as it was when new."""
+        self.unhold()
+        while self.machine.running:
+            self.release()
+        assert snapshot(self.policy) == self.empty
 
     def run(self, events):
-        empty = snapshot(self.policy)
         for event in range(events):
             dice = self.rng.random()
             nearly_full = self.policy.n_free < 0.2 * self.topology.n_nodes
@@ -136,17 +161,14 @@ class History:
                 self.allocate(self.policy, self.machine)
             if event % 5 == 0:
                 self.check()
-        self.unhold()
-        while self.machine.running:
-            self.release()
-        assert snapshot(self.policy) == empty
+        self.end()
         return self.counts
 
 
-def any_state(topology, rng):
+def any_state(topology, rng, one_way):
     """Nodes and links to hold so that the free ones are of any kind: leaves and pods whole or not.
 
-    Cables are held in both directions, as a placement has them.
+    Cables are held in both directions, as a placement has them; ``one_way``: some in one.
     """
     s = topology.shape
 
@@ -157,27 +179,19 @@ def any_state(topology, rng):
     nodes = np.flatnonzero(gone(s.n_leaves, s.m1))
     up = s.first_up1 + np.flatnonzero(gone(s.n_leaves, s.w2))
     spines = s.first_up2 + np.flatnonzero(gone(s.n_l2, s.w3)) if s.w3 else up[:0]
-    links = [up, up + s.n_leaves * s.w2, spines, spines + s.n_l2 * s.w3]
+    links = np.concatenate([up, up + s.n_leaves * s.w2, spines, spines + s.n_l2 * s.w3])
+    if one_way:
+        links = links[rng.random(len(links)) < 0.8]
     return SharedPlacement(
-        0, nodes.astype(np.int32), np.concatenate(links).astype(np.int32), int(rng.integers(1, 9e8))
+        0, nodes.astype(np.int32), links.astype(np.int32), int(rng.integers(1, 9e8))
     )
 
 
 @pytest.mark.parametrize("name", [name for name in TWINS if name != "ta"])
 @pytest.mark.parametrize("tree", TREES)
 def test_policy_equals_its_twin_on_any_state(tree, name):
-    """States that few histories reach: what is not free is held, and one job is placed."""
-    history = History(tree, name, 3)
-    empty = snapshot(history.policy)
-    for _ in range(STATES[tree]):
-        history.machine.held = [any_state(history.topology, history.rng)]
-        history.policy.hold(history.machine.held[0])
-        history.check()
-        history.allocate(history.policy, history.machine)
-        while history.machine.running:
-            history.release()
-        history.unhold()
-        assert snapshot(history.policy) == empty
+    """States that few histories reach, one job on each."""
+    History(tree, name, 3).place_on_any_states(STATES[tree])
 
 
 CASES = [
@@ -189,6 +203,7 @@ CASES = [
         ("uneven", 400),
         ("one-leaf-pods", 150),
         ("two-level", 250),
+        ("small", 300),
     )
 ]
 
@@ -202,3 +217,36 @@ def test_policy_equals_its_twin_through_long_histories(tree, name, events, seed)
     assert counts["under a hold"] > 0
     if TREES[tree].shape.m3 > 1:
         assert counts["over pods"] > 0
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+@pytest.mark.parametrize("name", ["lc", "lc-s"])
+def test_the_bound_of_steps_is_exact(name, steps, monkeypatch):
+    """With few steps for each shape the policy stops where its twin does, and counts it."""
+    monkeypatch.setattr(f"alloc.fattree.{name.replace('-', '_')}.MAX_STEPS_A_SHAPE", steps)
+    monkeypatch.setattr("alloc_twins.STEPS_A_SHAPE", steps)
+    counts = History("small", name, steps).place_on_any_states(400)
+    assert counts["stopped"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "n_nodes", "needed"),
+    # 3 leaves of 3 in a pod; 2 pods of 9, the remainder costs nothing; a pod and 2 leaves
+    [("jigsaw", 9, 3), ("jigsaw", 20, 2), ("laas", 8, 2), ("laas-coded", 18, 2)],
+)
+def test_the_bound_of_jigsaws_search_is_exact(name, n_nodes, needed, monkeypatch):
+    """On the empty machine each leaf (or pod) is one step: one step less, and it is cut short."""
+    module = "laas" if name == "laas-coded" else name
+    for steps, found in ((needed, True), (needed - 1, False)):
+        monkeypatch.setattr(f"alloc.fattree.{module}.MAX_STEPS", steps)
+        policy = make_policy(TREES["small"], name, np.random.default_rng(0))
+        assert (policy.allocate(Request(1, n_nodes)) is not None) == found
+        assert policy.n_cut == (not found)
+
+
+def test_lc_counts_a_search_that_jigsaws_bound_cut_short(monkeypatch):
+    """A job of one node can only be Jigsaw's: no shape over pods has one leaf alone."""
+    monkeypatch.setattr("alloc.fattree.lc.MAX_STEPS", 0)
+    policy = make_policy(TREES["small"], "lc", np.random.default_rng(0))
+    assert policy.allocate(Request(1, 1)) is None
+    assert policy.n_cut == 1

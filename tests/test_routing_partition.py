@@ -125,6 +125,50 @@ def test_shifts_of_a_whole_machine_use_each_link_once():
         assert np.bincount(paths.links, minlength=topology.n_links).max() == 1
 
 
+def flows_on_the_worst_link(mean, seeds):
+    """How many flows there are on a flow's most loaded link: counts of 1, 2, 3, ...
+
+    Over the flows between leaves of random permutations, in Jigsaw's partitions on a nearly
+    full tree of radix 18, jobs of ``mean`` nodes on average.
+    """
+    topology, cases = fat_tree(18), Counter()
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        policy, running = make_policy(topology, "jigsaw", rng), []
+        for job_id in range(300):
+            if policy.n_free < 0.15 * topology.n_nodes:
+                policy.release(running.pop(rng.integers(len(running))))
+            job = policy.allocate(Request(job_id, 1 + int(rng.exponential(mean))))
+            if job is not None:
+                running.append(job)
+        jobs = [job for job in running if len(job.links)]
+        routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs])
+        for job in jobs:
+            targets = rng.permutation(job.nodes)
+            own_routes = route_permutation(topology, job.nodes, job.links, targets)
+            check_paths(topology, job, targets, own_routes)
+            apart = job.nodes // 9 != targets // 9
+            paths = flow_paths(routing, job.nodes[apart], targets[apart])
+            load = np.bincount(paths.links, minlength=topology.n_links)
+            cases.update(
+                int(load[paths.links[start:stop]].max())
+                for start, stop in zip(paths.ptr[:-1], paths.ptr[1:], strict=True)
+            )
+    return cases
+
+
+@pytest.mark.parametrize(("mean", "two", "more"), [(60, 0.38, 0.11), (400, 0.42, 0.17)])
+def test_random_permutations_meet_under_static_routing(mean, two, more):
+    """Rearrangeable is not free of contention: the docs' shares of flows that meet others.
+
+    The same permutations with routes of their own have one flow a link (`check_paths`).
+    """
+    cases = flows_on_the_worst_link(mean, seeds=3)
+    assert cases.total() > 2500
+    assert cases[2] / cases.total() == pytest.approx(two, abs=0.01)
+    assert 1 - (cases[1] + cases[2]) / cases.total() == pytest.approx(more, abs=0.01)
+
+
 def test_plain_d_mod_k_leaves_the_partition_of_figure_5():
     """A partition on other L2 positions than D-mod-k's: only the mapped routing stays inside."""
     topology = xgft(4, 4, 2)

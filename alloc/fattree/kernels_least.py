@@ -28,7 +28,6 @@ def join_spines(pod: int, need: int, w2: int, spine: Ints, before: Ints, after: 
 @njit(cache=True)
 def last_leaf(
     pod: int,
-    n: int,
     nr: int,
     m2: int,
     free: Ints,
@@ -38,12 +37,7 @@ def last_leaf(
     start: int,
     stop: int,
 ) -> int:
-    """First leaf of a pod, not among chosen[start:stop], for the nr nodes left; -1 if none.
-
-    ``n`` is what popcount(positions) must reach at least.
-    """
-    if popcount(positions) < n:
-        return -1
+    """First leaf of a pod, not among chosen[start:stop], for the nr nodes left; -1 if none."""
     for leaf in range(pod * m2, (pod + 1) * m2):
         if free[leaf] < nr or popcount(up[leaf] & positions) < nr:
             continue
@@ -119,9 +113,7 @@ def search_shape(
                     for i in range(w2):
                         if (positions >> i) & 1 and popcount(common[T + 1, i]) > Lr:
                             more |= 1 << i
-                    rest_leaf = last_leaf(
-                        rest_pod, nr, nr, m2, free, up, more, chosen, T * L, total
-                    )
+                    rest_leaf = last_leaf(rest_pod, nr, m2, free, up, more, chosen, T * L, total)
                     found = rest_leaf >= 0
                     if found:
                         rest_up = lowest(up[rest_leaf] & more, nr)
@@ -133,7 +125,7 @@ def search_shape(
                     if used[r]:
                         continue
                     more = join_spines(r, 1, w2, spine, common[T], common[T + 1])
-                    rest_leaf = last_leaf(r, nr, nr, m2, free, up, more & positions, chosen, 0, 0)
+                    rest_leaf = last_leaf(r, nr, m2, free, up, more & positions, chosen, 0, 0)
                     if rest_leaf >= 0:
                         rest_pod = r
                         rest_up = lowest(up[rest_leaf] & more & positions, nr)

@@ -1,5 +1,8 @@
 """Any permutation inside a partition, routed with at most one flow on a link.
 
+That is, a partition is rearrangeable. The routes belong to the permutation; the static routing of
+`netsim.routing.partition`, which knows no permutation, lets flows of one job meet.
+
 The proof of sufficiency in Smith and Lowenthal (Jigsaw, HPDC 2021, extended version), appendix
 A.2, theorems 5 and 6, carried out. The partition is filled up with missing nodes, each of
 which sends to itself, until it is a full fat-tree of n_L nodes a leaf and L_T leaves a pod.

@@ -115,6 +115,14 @@ class History:
             self.policy.hold(head)
             self.machine.held = [head]
 
+    def clone(self):
+        """A clone has no hold, and leaves the policy's own as it is."""
+        before = snapshot(self.policy)
+        clone, loose = self.policy.clone(), Machine(self.topology)
+        loose.running = list(self.machine.running)
+        self.allocate(clone, loose)
+        assert snapshot(self.policy) == before
+
     def unhold(self):
         self.policy.unhold()
         self.machine.held = []
@@ -155,6 +163,8 @@ class History:
             nearly_full = self.policy.n_free < 0.2 * self.topology.n_nodes
             if self.machine.running and dice < (0.6 if nearly_full else 0.1):
                 self.release()
+            elif self.machine.held and dice > 0.97:
+                self.clone()
             elif dice > 0.93:
                 self.unhold() if self.machine.held else self.hold()
             else:

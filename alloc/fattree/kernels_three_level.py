@@ -46,20 +46,15 @@ def remainder_pod(
     if popcount(positions) < nr:
         return False, -1, positions
     # The first pair in the order of Algorithm 1: sets of whole leaves in lexicographic
-    # order, then the first other leaf that fits. The first set is the Lr lowest whole leaves;
-    # if only leaves of that set fit, the first set without one of them lacks the last.
+    # order, then the first other leaf that fits. The first set, the Lr lowest whole leaves,
+    # is as good as any: one whole leaf more would fit, so without one no other set helps.
     seen = 0
-    inside = -1
     for leaf in range(r * m2, (r + 1) * m2):
-        if is_whole[leaf]:
+        if is_whole[leaf] and seen < Lr:
             seen += 1
-        if free[leaf] >= nr and popcount(up[leaf] & positions) >= nr:
-            if is_whole[leaf] and seen <= Lr:
-                if whole[r] > Lr:
-                    inside = leaf
-            else:
-                return True, leaf, positions
-    return inside >= 0, inside, positions
+        elif free[leaf] >= nr and popcount(up[leaf] & positions) >= nr:
+            return True, leaf, positions
+    return False, -1, positions
 
 
 @njit(cache=True)
@@ -106,7 +101,7 @@ def plan_pods(
         left = Lr
         leaf = rest_pod * m2
         while left > 0:
-            if is_whole[leaf] and leaf != rest_leaf:
+            if is_whole[leaf]:
                 plan.leaf[a] = leaf
                 plan.taken[a] = m1
                 plan.up[a] = full

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, PlainEasy, make_workload
 
+from experiments.config import QueueSection
 from queuesim.queue import simulate_queue
 from workloads.job import Workload
 
@@ -163,3 +164,15 @@ def test_window_limits_the_look_ahead() -> None:
     workload = make_workload([0, 0, 0, 0], [10, 5, 5, 5], [3, 4, 2, 1])
     assert start_times(workload, Mask(4), window=1)[3] > 0
     assert start_times(workload, Mask(4), window=2)[3] == 0
+
+
+def test_by_default_a_pass_looks_at_all_waiting_jobs() -> None:
+    """One runs, one blocks, 58 are too large, and the sixtieth behind the head fits."""
+    n = 61
+    workload = make_workload([0.0] * n, [10.0] + [5.0] * (n - 1), [3, *[4] * (n - 2), 1])
+    policy = Mask(4)
+    result = simulate_queue(workload, policy, rng=np.random.default_rng(0))
+    assert result.start_s[-1] == 0
+    with_50 = simulate_queue(workload, Mask(4), window=50, rng=np.random.default_rng(0))
+    assert with_50.start_s[-1] > 0
+    assert QueueSection(policies=("rdn",)).window == "all"

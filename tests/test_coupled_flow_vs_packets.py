@@ -58,3 +58,9 @@ def test_mixes_fill_the_machine_without_overlap() -> None:
         assert len(np.unique(nodes)) == len(nodes)
         assert len(nodes) > 0.5 * topology.n_nodes
         assert all(2 <= job.n_nodes <= 20 for job in jobs)
+        # the job that makes the share full is the last
+        assert len(nodes) - jobs[-1].n_nodes < 0.8 * topology.n_nodes
+        rng = np.random.default_rng(seed)
+        few = random_mix(network, make_policy(topology, "random", rng), rng, largest=5, fill=0.2)
+        placed = [job.n_nodes for job in few]
+        assert sum(placed[:-1]) < 0.2 * topology.n_nodes <= sum(placed)

@@ -223,7 +223,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     return Analysis(claims_frame(claims), {**found, "job_list": jobs}, notes)
 
 
-def _line(row: Mapping[str, object]) -> str:
+def _line(row: Mapping[str, Any]) -> str:
     """A row of errors in words."""
     return (
         "{mixes}, {family}, {routing}: {n_jobs} jobs {jobs}: median error {error_p50:.3f}, "

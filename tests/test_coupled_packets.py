@@ -120,7 +120,7 @@ def test_scaled_messages_take_as_much_less() -> None:
 
 @pytest.mark.parametrize(("tolerance", "looked_up", "tolerated"), [(0.31, 1, 0), (0.36, 0, 1)])
 def test_small_changes_are_tolerated(tolerance: float, looked_up: int, tolerated: int) -> None:
-    """Two jobs fill a cable, a third comes and goes: stretches of 2, 3 and 2, a change by a third."""
+    """Two jobs fill a cable, a third comes and goes: stretches of 2, 3 and 2, a third less."""
     topology = one_cable()
     network = long_messages(job_network(make_routing(topology)))
     record = PacketRecord()

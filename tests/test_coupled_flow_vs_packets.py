@@ -35,6 +35,14 @@ def test_jobs_on_leaves_of_their_own_are_one_at_both_levels() -> None:
     assert found.shares.tolist() == [False] * 3
 
 
+def test_who_has_a_cable_for_itself_shares_nothing() -> None:
+    network = long_messages(job_network(make_routing(one_cable())))
+    found = compare_mix(
+        network, [Situation(0, np.array([0, 3], np.int32).tobytes())], PacketBudget()
+    )
+    assert found.shares.tolist() == [False]
+
+
 def test_summary_numbers() -> None:
     network = job_network(make_routing(fat_tree(4)))
     jobs = [Situation(0, np.array([2 * k, 2 * k + 1], np.int32).tobytes()) for k in range(2)]

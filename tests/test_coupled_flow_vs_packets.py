@@ -35,6 +35,14 @@ def test_jobs_on_leaves_of_their_own_are_one_at_both_levels() -> None:
     assert found.shares.tolist() == [False] * 3
 
 
+def test_who_has_a_cable_for_itself_shares_nothing() -> None:
+    network = long_messages(job_network(make_routing(one_cable())))
+    found = compare_mix(
+        network, [Situation(0, np.array([0, 3], np.int32).tobytes())], PacketBudget()
+    )
+    assert found.shares.tolist() == [False]
+
+
 def test_summary_numbers() -> None:
     network = job_network(make_routing(fat_tree(4)))
     jobs = [Situation(0, np.array([2 * k, 2 * k + 1], np.int32).tobytes()) for k in range(2)]
@@ -58,3 +66,9 @@ def test_mixes_fill_the_machine_without_overlap() -> None:
         assert len(np.unique(nodes)) == len(nodes)
         assert len(nodes) > 0.5 * topology.n_nodes
         assert all(2 <= job.n_nodes <= 20 for job in jobs)
+        # the job that makes the share full is the last
+        assert len(nodes) - jobs[-1].n_nodes < 0.8 * topology.n_nodes
+        rng = np.random.default_rng(seed)
+        few = random_mix(network, make_policy(topology, "random", rng), rng, largest=5, fill=0.2)
+        placed = [job.n_nodes for job in few]
+        assert sum(placed[:-1]) < 0.2 * topology.n_nodes <= sum(placed)

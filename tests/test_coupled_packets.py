@@ -10,6 +10,7 @@ import pytest
 from queue_helpers import make_workload
 from test_coupled_flow import Across, Given, Watched, job_network, one_cable, random_jobs, run
 
+from alloc.policy import Placement
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
@@ -21,6 +22,7 @@ from queuesim.coupled_packets import (
     PacketBudget,
     PacketJudge,
     PacketRecord,
+    PacketRunTimes,
     rank_correlation,
 )
 from queuesim.job_network import JobLoads, JobNetwork, Situation
@@ -74,8 +76,6 @@ def test_groups_are_judged_apart() -> None:
     live = CoupledPackets(network, record=record).prepare(
         workload, policy, np.random.default_rng(1)
     )
-    from alloc.policy import Placement
-
     for job, nodes in enumerate([(0, 2), (1, 3), (4, 6), (5, 7)]):
         live.on_start(job, Placement(job, np.array(nodes, np.int32)), 0.0)
     first = dict(live.settle(0.0))
@@ -102,6 +102,41 @@ def test_stretch_does_not_depend_on_who_is_named_first() -> None:
         return dict(zip(order, found, strict=True))
 
     assert judged([0, 1, 2]) == judged([2, 0, 1])
+    judge = PacketJudge(JobLoads(network), PacketBudget(), PacketRecord())
+    found, again = (judge.stretches([group[k] for k in order]) for order in ([0, 1, 2], [2, 0, 1]))
+    assert (judge.record.n_simulations, judge.record.n_looked_up) == (1, 1)
+    assert found is not None
+    assert again == (found[2], found[0], found[1])
+
+
+def test_scaled_messages_take_as_much_less() -> None:
+    network, group = a_pair_in_the_quiet()
+    half, whole = (
+        PacketJudge(JobLoads(network), PacketBudget(message_scale=scale), PacketRecord())
+        for scale in (0.5, 1.0)
+    )
+    assert half.alone_s(group[0], 1) == pytest.approx(whole.alone_s(group[0], 1) / 2, rel=0.05)
+
+
+@pytest.mark.parametrize(("tolerance", "looked_up", "tolerated"), [(0.31, 1, 0), (0.36, 0, 1)])
+def test_small_changes_are_tolerated(tolerance: float, looked_up: int, tolerated: int) -> None:
+    """Two jobs fill a cable, a third comes and goes: stretches of 2, 3 and 2, a third less."""
+    topology = one_cable()
+    network = long_messages(job_network(make_routing(topology)))
+    record = PacketRecord()
+    model = CoupledPackets(network, PacketBudget(tolerance=tolerance), record=record)
+    workload = make_workload([0] * 3, [10] * 3, [2] * 3)
+    live = model.prepare(workload, Across(topology), np.random.default_rng(1))
+    assert isinstance(live, PacketRunTimes)
+    live._share[:] = [0, 1, 2]
+    for job in (0, 1):
+        live.on_start(job, Placement(job, np.array([job, job + 3], np.int32)), 0.0)
+    live.settle(0.0)
+    live.on_start(2, Placement(2, np.array([2, 5], np.int32)), 1.0)
+    live.settle(1.0)
+    live.on_finish(2, 2.0)
+    live.settle(2.0)
+    assert (record.n_looked_up, record.n_tolerated) == (looked_up, tolerated)
 
 
 def test_short_jobs_feel_long_ones_all_the_time() -> None:
@@ -175,6 +210,18 @@ def test_who_is_done_early_repeats_more(budget: PacketBudget, repeats: list) -> 
     found = judge.judge(group)
     assert judge.repeats == repeats
     assert found == pytest.approx([2, 2, 1], rel=0.03)
+
+
+def test_company_makes_nobody_faster_than_alone() -> None:
+    """Where chance is luckier in company than alone (here: three times), the stretch is 1."""
+
+    class Unlucky(PacketJudge):
+        def alone_s(self, job, iterations):
+            return 3 * super().alone_s(job, iterations)
+
+    network, group = a_pair_in_the_quiet()
+    judge = Unlucky(JobLoads(network), PacketBudget(passes=1), PacketRecord())
+    assert judge.judge(group) == (1.0, 1.0, 1.0)
 
 
 def test_small_jobs_repeat_as_often_as_they_fit_into_the_longest() -> None:

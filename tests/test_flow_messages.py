@@ -250,6 +250,17 @@ def test_scattered_packets_feel_half_the_waits() -> None:
     assert scattered.floats[-entries:].tolist() == [0.5] * 4
 
 
+def test_luckier_ways_do_not_make_a_job_faster_than_alone() -> None:
+    """The time alone stays 1 s, and a stretch below 1 would be a gain from company."""
+    net: MessageNetwork[str] = MessageNetwork(1)
+    net.change([("job", one_message(1.0, 0.0, 1.0))], [])
+    assert net.reroute(["job"], lambda job, others_s: one_message(0.5, 0.0, 0.5)) == []
+    assert (net.stretch("job"), net.alone_s("job")) == (1.0, 1.0)
+    assert net.load("job").busy_s.tolist() == [0.5]
+    with pytest.raises(NetcosimError, match="'other' is not in the network"):
+        net.reroute(["other"], lambda job, others_s: one_message(1.0, 0.0, 1.0))
+
+
 def one_cable():
     network = nx.Graph()
     network.add_node("a", nodes=3)
@@ -329,6 +340,19 @@ def test_table_of_routes_equals_the_walks(make) -> None:
             np.testing.assert_allclose(load[load > 0], slow.link_bytes[between], rtol=1e-12)
         assert paths.ptr.tolist() == same.ptr.tolist()
         assert paths.links.tolist() == same.links.tolist()
+
+
+@pytest.mark.parametrize(("n_pairs", "parts"), [(1000, 8), (2048, 4), (5000, 1), (13_000, 1)])
+def test_many_pairs_spread_without_being_cut(n_pairs: int, parts: int) -> None:
+    """8192 walks a job at most: 8 pieces a pair up to 1024 pairs, whole ones from 4097 on."""
+    topology = torus((11, 11))
+    src, dst = np.divmod(np.arange(topology.n_nodes**2), topology.n_nodes)
+    src, dst = src[src != dst][:n_pairs], dst[src != dst][:n_pairs]
+    routes = JobRoutes(make_routing(topology, "minimal-adaptive"))
+    _, paths = routes.of(src, dst, np.full(n_pairs, 1e4), np.arange(n_pairs))
+    assert (paths.weights is None) == (parts == 1)
+    if paths.weights is not None:
+        assert paths.weights.min() == 1 / parts
 
 
 def test_followed_messages_stand_for_all() -> None:

@@ -18,9 +18,9 @@ from queuesim.multijob import Communication
 from queuesim.running_jobs import RunningJobs
 
 
-def square() -> Topology:
+def square(concentration: int = 2) -> Topology:
     """A torus of 5 x 5 routers of two nodes each; node 2 r and 2 r + 1 are router r's."""
-    return torus((5, 5), concentration=2)
+    return torus((5, 5), concentration=concentration)
 
 
 ALONG = (0, 10)
@@ -29,11 +29,11 @@ CORNER = (1, 13)
 """Nodes at two corners of a square; the first sends to the second, on two ways."""
 
 
-def long_jobs(routing: str) -> JobNetwork:
+def long_jobs(routing: str, concentration: int = 2) -> JobNetwork:
     """Share 0 exchanges, share 1 sends from its first node."""
     names = ("all-to-all", "broadcast")
     return JobNetwork(
-        make_routing(square(), routing),
+        make_routing(square(concentration), routing),
         CommunicationMix([PatternShare(name, 1.0, 0.5, 0.5) for name in names]),
         [Communication(name, 10**7) for name in names],
         task_mapping="in-order",
@@ -96,6 +96,51 @@ def test_large_jobs_look_at_their_start_only(monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(kept) != sorted(before)
 
 
+def crowd(loads: JobLoads, first: tuple[Situation, ...]) -> tuple[RunningJobs, list[int]]:
+    """Some jobs, and then two pairs that together overfill one side: who has changed."""
+    jobs = RunningJobs(loads)
+    for k, job in enumerate(first):
+        jobs.change({k: (job, loads.load(job))}, [])
+    pairs = [situation(0, nodes) for nodes in ((0, 15), (2, 17))]
+    return jobs, jobs.change({10 + k: (job, loads.load(job)) for k, job in enumerate(pairs)}, [])
+
+
+@pytest.mark.parametrize(("most_pairs", "stays"), [(8192, False), (0, True)])
+def test_who_is_slowed_looks_again(
+    monkeypatch: pytest.MonkeyPatch, most_pairs: int, stays: bool
+) -> None:
+    """Three nodes a router. Two pairs leave a job a third of a side of which it wants a half.
+
+    It is slowed by 1.5 then, looks again, and takes the free side; too large a job does not look.
+    """
+    monkeypatch.setattr("queuesim.running_jobs._MOST_PAIRS", most_pairs)
+    loads = JobLoads(long_jobs("minimal-adaptive", concentration=3))
+    corner = situation(1, (1, 19))
+    jobs, changed = crowd(loads, (corner,))
+    assert {10, 11, *([0] if stays else [])} <= set(changed)
+    assert jobs.stretch(0) == pytest.approx(1.5 if stays else 1.0, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_whose_stretch_changes_are_named(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    loads = JobLoads(long_jobs("minimal-adaptive", concentration=3))
+    jobs, free, there = RunningJobs(loads), rng.permutation(75).tolist(), {}
+    for number in range(12):
+        gone = [k for k in there if rng.random() < 0.2]
+        for k in gone:
+            free += there.pop(k)
+        size = int(rng.integers(2, 9))
+        nodes, free = free[:size], free[size:]
+        before = {k: jobs.stretch(k) for k in there}
+        job = situation(int(rng.integers(2)), tuple(nodes))
+        load = loads.load(job)
+        there[number] = nodes
+        changed = jobs.change({number: (job, load)} if len(load.links) else {}, gone)
+        assert len(set(changed)) == len(changed)
+        assert {k for k, old in before.items() if jobs.stretch(k) != old} <= set(changed)
+
+
 class Fixed(Policy):
     """Each job on nodes of its own."""
 
@@ -139,3 +184,14 @@ def test_a_queue_whose_jobs_can_avoid_each_other() -> None:
         live._share[:] = [0, 1]
         result = run(Given(live), make_workload([0, 0], [10, 20], [2, 2]), policy)
         assert result.end_s == pytest.approx(ends, rel=0.02)
+
+
+def test_jobs_that_do_not_communicate_slow_nobody() -> None:
+    network = long_jobs("dimension-order")
+    policy = Fixed(network.routing.topology, np.random.default_rng(0))
+    jobs = make_workload([0, 0], [10, 20], [2, 2])
+    for fractions, ends in (([0.5, 0.5], [15, 25]), ([0.5, 0.0], [10, 20])):
+        live = CoupledFlow(network).prepare(jobs, policy, np.random.default_rng(5))
+        assert isinstance(live, FlowRunTimes)
+        live._share[:], live._fraction[:] = [0, 1], fractions
+        assert run(Given(live), jobs, policy).end_s == pytest.approx(ends, rel=0.02)

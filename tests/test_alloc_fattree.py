@@ -9,7 +9,7 @@ from alloc_reference import State, jigsaw, laas, laas_coded, lc_exists
 from hypothesis import given, settings
 
 from alloc.conditions import violated_conditions
-from alloc.isolation import shared_links, usable_links
+from alloc.isolation import shared_links, shared_nodes, usable_links
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
@@ -50,6 +50,12 @@ def test_pollard_figure_4_one_swap_makes_jobs_meet():
     blue = placement(3, [2, 3, 4, 5, 6, 7, 8, 9, 10])
     pairs = {(x.job_a, x.job_b) for x in shared_links(POLLARD, [red, brown, blue])}
     assert {(1, 2), (1, 3)} <= pairs
+
+
+def test_shared_nodes_names_each_node_of_two_jobs_or_more():
+    jobs = [placement(1, [0, 1, 2]), placement(2, [2, 3]), placement(3, [1, 2, 7])]
+    assert shared_nodes(jobs) == [1, 2]
+    assert shared_nodes([]) == []
 
 
 def test_ta_by_hand():

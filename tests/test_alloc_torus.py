@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from alloc.policy import Request
 from alloc.registry import make_policy
+from alloc.torus.first_fit_cuboid import free_corners
 from netsim.topologies.torus import torus
 
 
@@ -72,3 +73,12 @@ def test_by_hand_on_a_4_by_4_torus():
     assert take(wrap, 1, 4).nodes.tolist() == [15, 12, 3, 0]
     mesh = with_free(torus((4, 4), wrap=False), {0, 3, 12, 15})
     assert mesh.allocate(Request(1, 2)) is None
+
+
+def test_a_cuboid_as_long_as_its_ring_stands_at_0():
+    """Around a ring of 4 there is one cuboid of length 4, and 4 of length 3."""
+    free = np.ones((4, 3), dtype=np.bool_)
+    whole = free_corners(free, np.array([4, 1]), (True, True))
+    assert np.argwhere(whole).tolist() == [[0, 0], [0, 1], [0, 2]]
+    assert free_corners(free, np.array([3, 1]), (True, True)).sum() == 12
+    assert free_corners(free, np.array([3, 1]), (False, True)).sum() == 6

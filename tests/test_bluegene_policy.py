@@ -78,6 +78,16 @@ def test_similar_length_on_fig_3(kind: type[Cobalt], end_s: float | None, expect
     assert where(policy, policy.allocate(Request(6, 512, end_s))) == expected
 
 
+def test_a_partition_without_a_pair_has_no_neighbours_end() -> None:
+    """The job on the last partition of the menu is nobody's neighbour, whenever it ends."""
+    menu = [part("R0", *rack(0)), part("R0M0", "R00-M0"), part("R0M1", "R00-M1")]
+    menu += [part("A", "R02-M0"), part("Z", "R03-M1")]
+    policy = on(intrepid_with(menu), CobaltSimilar)
+    run_on(policy, "R0M1", Request(1, 512, 50.0))
+    run_on(policy, "Z", Request(2, 512, 100.0))
+    assert where(policy, policy.allocate(Request(3, 512, 100.0))) == "R0M0"
+
+
 def test_ties_without_neighbour_go_by_name() -> None:
     # R00-M0 stands in one more partition than R00-M1: the diagonal one of 1K.
     policy = on(intrepid(), CobaltSimilar)
@@ -128,6 +138,15 @@ def test_where_pairs_can_run(lead: str, nodes: int, partner: str | None) -> None
     run_on(policy, lead, request)
     found = policy.fill_partner(request, [Request(2, nodes, 50.0)])
     assert (None if found is None else where(policy, found[1])) == partner
+
+
+def test_a_partner_may_end_with_the_lead_job() -> None:
+    policy = on(intrepid(), CobaltPaired)
+    lead = Request(1, 512, 100.0)
+    run_on(policy, "ANL-R12-M0-512", lead)
+    found = policy.fill_partner(lead, [Request(2, 512, 100.5), Request(3, 512, 100.0)])
+    assert found is not None
+    assert found[0] == 1
 
 
 def test_no_partner_by_default() -> None:

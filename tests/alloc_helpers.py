@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from alloc_reference import State
 from hypothesis import strategies as st
 
+from alloc.isolation import shared_links
 from alloc.policy import Placement, Policy, Request
 from alloc.registry import make_policy, policies_for
 from netsim.topologies.dragonfly import dragonfly
@@ -66,3 +68,28 @@ def histories(max_events: int = 25) -> st.SearchStrategy[list[tuple[bool, float,
     return st.lists(
         st.tuples(st.booleans(), size, st.integers(0, 1000)), min_size=1, max_size=max_events
     )
+
+
+CHURNED = [xgft(3, 3, 6, 3, 5), xgft(2, 4, 6), xgft(4, 3, 4)]
+
+
+def churn(topology, policy, seed, events):
+    """A machine kept nearly full: yields (state before, size, placement or None)."""
+    rng, state, running = np.random.default_rng(seed), State(topology.shape), []
+    mean = topology.n_nodes * rng.choice([0.05, 0.1, 0.25])
+    for job_id in range(events):
+        if running and rng.random() < 0.45:
+            gone = running.pop(rng.integers(len(running)))
+            policy.release(gone)
+            state.change(gone.nodes.tolist(), gone.links.tolist(), False)
+            continue
+        n_nodes = min(topology.n_nodes, max(1, int(rng.exponential(mean))))
+        if n_nodes > policy.n_free:
+            assert policy.allocate(Request(job_id, n_nodes)) is None
+            continue
+        job = policy.allocate(Request(job_id, n_nodes))
+        yield state, n_nodes, job
+        if job is not None:
+            state.change(job.nodes.tolist(), job.links.tolist(), True)
+            running.append(job)
+            assert shared_links(topology, running) == []

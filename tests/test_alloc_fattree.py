@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from alloc_helpers import MACHINES, fresh, histories, take
+from alloc_helpers import CHURNED, MACHINES, churn, fresh, histories, take
 from alloc_reference import State, jigsaw, laas, laas_coded, lc_exists
 from hypothesis import given, settings
 
@@ -310,31 +310,6 @@ def test_tapered_trees_and_other_families_are_refused():
         violated_conditions(MACHINES["torus"], placement(1, [0]))
 
 
-def churn(topology, policy, seed, events):
-    """A machine kept nearly full: yields (state before, size, placement or None)."""
-    rng, state, running = np.random.default_rng(seed), State(topology.shape), []
-    mean = topology.n_nodes * rng.choice([0.05, 0.1, 0.25])
-    for job_id in range(events):
-        if running and rng.random() < 0.45:
-            gone = running.pop(rng.integers(len(running)))
-            policy.release(gone)
-            state.change(gone.nodes.tolist(), gone.links.tolist(), False)
-            continue
-        n_nodes = min(topology.n_nodes, max(1, int(rng.exponential(mean))))
-        if n_nodes > policy.n_free:
-            assert policy.allocate(Request(job_id, n_nodes)) is None
-            continue
-        job = policy.allocate(Request(job_id, n_nodes))
-        yield state, n_nodes, job
-        if job is not None:
-            state.change(job.nodes.tolist(), job.links.tolist(), True)
-            running.append(job)
-            assert shared_links(topology, running) == []
-
-
-CHURNED = [xgft(3, 3, 6, 3, 5), xgft(2, 4, 6), xgft(4, 3, 4)]
-
-
 @pytest.mark.parametrize("name", NAIVE)
 @pytest.mark.parametrize("topology", CHURNED)
 @pytest.mark.parametrize("seed", [1, 2])
@@ -371,78 +346,3 @@ def test_lc_uses_partial_leaves_over_pods_where_jigsaw_cannot():
     job = take(occupied("lc", topology, taken), 99, 4)
     assert job.nodes.tolist() == [0, 2, 4, 6]
     assert violated_conditions(topology, job) == []
-
-
-@pytest.mark.parametrize("topology", CHURNED)
-def test_lc_s_with_whole_links_is_lc(topology):
-    """Jobs that need all of every link can share none."""
-    lc, shared = (make_policy(topology, n, np.random.default_rng(0)) for n in ("lc", "lc-s"))
-    pairs = zip(churn(topology, lc, 3, 200), churn(topology, shared, 3, 200), strict=True)
-    for (_, _, a), (_, _, b) in pairs:
-        assert (a is None) == (b is None)
-        if a is not None:
-            assert a.nodes.tolist() == b.nodes.tolist()
-            assert a.links.tolist() == b.links.tolist()
-
-
-def test_lc_s_fills_links_to_80_per_cent():
-    """Ten jobs of 0.1 of a link, each on one node of both leaves: 8 share the first cable."""
-    topology = xgft(20, 2, levels=2)
-    policy = make_policy(topology, "lc-s", np.random.default_rng(0))
-    everyone = [take(policy, v, 1) for v in range(40)]
-    for i in range(10):
-        policy.release(everyone[i])
-        policy.release(everyone[20 + i])
-        job = policy.allocate(Request(100 + i, 2, bandwidth_Bps=1e8))
-        assert sorted(job.nodes.tolist()) == [i, 20 + i]
-        assert violated_conditions(topology, job) == []
-        cable = 0 if i < 8 else 1
-        assert topology.shape.leaf_up(0, cable) in job.links.tolist()
-    for wrong in (0.0, -1.0, float("nan")):
-        with pytest.raises(NetcosimError, match="above 0"):
-            policy.allocate(Request(1, 1, bandwidth_Bps=wrong))
-
-
-@pytest.mark.parametrize("need", [None, 8e8, 9e8, 1e300, float("inf")])
-def test_lc_s_gives_no_more_than_a_link_may(need):
-    """80 % of 1 GB/s, however much more is asked for; then the link is closed."""
-    topology = xgft(1, 2, levels=2)
-    policy = make_policy(topology, "lc-s", np.random.default_rng(0))
-    job = policy.allocate(Request(1, 2, bandwidth_Bps=need))
-    assert job.bandwidth_Bps == 8e8
-    assert len(job.links) == 4
-
-
-def test_lc_s_needs_are_rounded_up_to_whole_bytes_a_second():
-    """Two jobs of just above half of what a link may give do not share it."""
-    topology = xgft(2, 2, levels=2)
-    policy = make_policy(topology, "lc-s", np.random.default_rng(0))
-    everyone = [take(policy, v, 1) for v in range(4)]
-    links = []
-    for i in (0, 1):
-        policy.release(everyone[i])
-        policy.release(everyone[2 + i])
-        links.append(policy.allocate(Request(10 + i, 2, bandwidth_Bps=4e8 + 0.25)).links)
-    assert not set(links[0]) & set(links[1])
-
-
-@settings(max_examples=30, deadline=None)
-@given(events=histories(30))
-def test_lc_s_never_gives_a_link_away_twice(events):
-    topology, policy = LEGAL, make_policy(LEGAL, "lc-s", np.random.default_rng(0))
-    running = []
-    for job_id, (release, fraction, which) in enumerate(events):
-        if release and running:
-            policy.release(running.pop(which % len(running)))
-            continue
-        need = (None, 2e8, 3e8, 7e8)[which % 4]
-        n_nodes = max(1, round(fraction * topology.n_nodes))
-        job = policy.allocate(Request(job_id, n_nodes, bandwidth_Bps=need))
-        if job is not None:
-            assert job.bandwidth_Bps == (need or 8e8)
-            assert violated_conditions(topology, job) == []
-            running.append(job)
-        used = np.zeros(topology.n_links)
-        for other in running:
-            used[other.links] += other.bandwidth_Bps
-        assert (used <= 0.8 * topology.link_bandwidth_Bps).all()

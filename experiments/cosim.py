@@ -33,6 +33,7 @@ from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim_tables import result_tables
 from experiments.estimate import campaign_hops, check_snapshots, estimate_line
+from experiments.estimate_flows import flow_level_line
 from experiments.inputs import checked_path
 from experiments.points import point_rng
 from experiments.reference import Reference, reference_of
@@ -236,6 +237,13 @@ class _Run:
     def network(self) -> JobNetwork:
         """The network that coupled run times take their contention from."""
         section = self.config.communication
+        share, _ = communication_mix(section).draw(self.workload, self.rng("jobs", RANK_KEYS))
+        n_policies = len(self.config.queue.policies)
+        line = flow_level_line(
+            self.machine.routing, self.communications(), share, self.workload.n_nodes, n_policies
+        )
+        if line is not None and self.notice is not None:
+            self.notice(line)
         return JobNetwork(
             self.machine.routing,
             communication_mix(section),

@@ -13,6 +13,7 @@ from experiments.config import Config
 from experiments.config_load import config_from, parse_toml
 from experiments.cosim import run_cosim
 from experiments.estimate import PacketCounts, check_snapshots, estimate_line, mean_hops
+from experiments.estimate_flows import flow_level_line, node_pairs
 from netsim import limits
 from netsim.errors import NetcosimError
 from netsim.packet.checks import MAX_PACKET_HOPS
@@ -158,3 +159,27 @@ def test_the_announcement_comes_before_the_packets(monkeypatch: pytest.MonkeyPat
     place = next(i for i, event in enumerate(events) if event.startswith("notice about"))
     assert events[place - 1].startswith("queue")
     assert events[place + 1].startswith("packets")
+
+
+@pytest.mark.parametrize(("pattern", "n", "pairs"), [("all-to-all", 40, 1560), ("pairs", 10, 10)])
+def test_pairs_of_small_jobs_are_counted(pattern: str, n: int, pairs: int) -> None:
+    assert node_pairs(Communication(pattern), n) == pairs
+
+
+def test_pairs_of_large_jobs_are_carried_on() -> None:
+    """n (n - 1) grows a little faster than n squared from 64 to 128; halos linearly, about."""
+    assert node_pairs(Communication("all-to-all"), 2000) == pytest.approx(2000 * 1999, rel=0.04)
+    assert node_pairs(Communication("pairs"), 2000) == 2000
+
+
+def test_the_flow_level_of_large_jobs_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 jobs of 1000 nodes in all-to-all on a torus: 999,000 pairs of 2.9 us each, 14 minutes."""
+    routing = make_routing(make_topology("torus", {"dims": [10, 10, 10]}), "minimal-adaptive")
+    jobs = (np.zeros(300, np.int64), np.full(300, 1000, np.int32))
+    told = flow_level_line(routing, [Communication("all-to-all")], *jobs, 2)
+    assert told is not None
+    assert told.startswith("about 29 min at flow level ahead")
+    assert flow_level_line(routing, [Communication("pairs")], *jobs, 1) is None
+    monkeypatch.setattr(limits, "memory_bytes", lambda: 10**8)
+    with pytest.raises(NetcosimError, match="all-to-all of a job of 1,000 nodes at flow level"):
+        flow_level_line(routing, [Communication("all-to-all")], *jobs, 2)

@@ -74,3 +74,10 @@ def test_entries_that_do_not_fit_are_all_named(tree: Path) -> None:
 def test_tests_that_are_not_there_stop_the_run(tree: Path) -> None:
     with pytest.raises(SystemExit, match=r"pytest test_none\.py ran no tests"):
         run_tests(tree, ["test_none.py"], 60)
+
+
+def test_the_table_of_the_project_fits_its_code() -> None:
+    """`read_table` refuses texts that are gone, so a change of the code must follow here."""
+    root = Path(__file__).resolve().parent.parent
+    _, mutants = read_table(root / "tests" / "mutation" / "mutants.toml", root)
+    assert len(mutants) >= 100

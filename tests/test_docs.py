@@ -82,3 +82,23 @@ def test_commands_named_in_pages_exist() -> None:
     for page in PAGES:
         for command in re.findall(r"`netcosim ([a-z]+)", page.read_text(encoding="utf-8")):
             assert command in known, f"{page.name}: netcosim {command}"
+
+
+def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
+    """To the digit: the demo's draws come from its config alone."""
+    from experiments.config_load import config_from
+    from experiments.cosim import run_cosim
+    from experiments.cosim_report import notes_of, policy_table, print_table
+    from experiments.cosim_tables import result_tables
+    from experiments.demo_config import demo_config_text
+
+    policies = ("rdn", "rdg", "simple", "level-spread")
+    text = demo_config_text(None, None, policies, 1)
+    result = run_cosim(config_from(tomllib.loads(text)))
+    shown = [*print_table(policy_table(result_tables(result))).splitlines(), *notes_of(result)]
+    [table] = [
+        found.group(2).splitlines()
+        for found in BLOCK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))
+        if found.group(2).startswith("policy ")
+    ]
+    assert [line.rstrip() for line in shown] == [line.rstrip() for line in table]

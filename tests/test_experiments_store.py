@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import numpy as np
@@ -303,3 +304,25 @@ def test_exported_points_keep_their_times(tmp_path: Path) -> None:
     assert points["seconds"].tolist() == [1.5, 0.25]
     assert points["error"].tolist()[1] == "boom"
     assert points["code"].tolist() == ["code", "code"]
+
+
+def test_the_digest_does_not_depend_on_when_points_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two points stored in either order, years apart by the clock."""
+    import experiments.store as module
+
+    digests = set()
+    for name, order in (("a", (1, 2)), ("b", (2, 1))):
+        with Store(tmp_path / f"{name}.db", "write") as store:
+            for year, p in enumerate(order, start=2001):
+
+                class Clock:
+                    @staticmethod
+                    def now(zone: tzinfo, year: int = year) -> datetime:
+                        return datetime(year, 1, 1, tzinfo=zone)
+
+                monkeypatch.setattr(module, "datetime", Clock)
+                put(store, {"p": p}, jobs=[{"x": p}])
+            digests.add(store.digest())
+    assert len(digests) == 1

@@ -126,6 +126,43 @@ def test_the_same_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mp
         assert done.stdout == ""
 
 
+SAMPLE = sorted(
+    row.name
+    for rows in TABLES.values()
+    for row in rows
+    if row.status == 2 and row.arguments[:2] in (("run", "c.toml"), ("sweep", "c.toml"))
+)[::8]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_sample_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mpiexec: str) -> None:
+    """Every eighth config: a mistake of the config is status 2, one of its points status 1."""
+    row, arguments = swept(name)
+    row.make(tmp_path)
+    for start in ([], [mpiexec, "-n", "2"]):
+        (tmp_path / "c.db").unlink(missing_ok=True)
+        jobs = [] if start else ["--jobs", "2"]
+        done = subprocess.run(
+            [*start, sys.executable, "-m", "experiments.cli", *arguments, *jobs],
+            env=environment(),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if done.returncode == 2:
+            checked_line(row, done.stderr)
+            assert done.stdout == ""
+        else:
+            assert done.returncode == 1, (start, done.stderr)
+            failed = [li for li in done.stdout.splitlines() if li.startswith("failed: point")]
+            assert failed, done.stdout
+            assert all(row.told in line for line in failed)
+            assert "Traceback" not in done.stderr
+
+
 TOO_LARGE = ["torus 40000 x 40000", "iterations 10^9", "pattern fft3d { rows = 0 }"]
 
 

@@ -25,6 +25,7 @@ from experiments.fields import (
     TimeRangeS,
     TimeS,
     Whole,
+    all_finite,
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
@@ -272,6 +273,8 @@ class PatternSection(Section):
         for name in self.parameters:
             if name not in known:
                 raise unknown_name(f"parameter of pattern {self.pattern}", name, known or ["none"])
+            if not all_finite(self.parameters[name]):
+                raise NetcosimError(f"parameters.{name}: {self.parameters[name]}; must be finite")
         missing = [n for n, p in known.items() if p.required and n not in self.parameters]
         if missing:
             raise NetcosimError(f"pattern {self.pattern} needs parameters.{missing[0]}")

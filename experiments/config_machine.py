@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.config_errors import ConfigError, near
-from experiments.fields import quantity
+from experiments.fields import all_finite, quantity
 from experiments.inputs import is_input
 from experiments.units import quantity_of
 from netsim.errors import NetcosimError
@@ -114,6 +114,8 @@ def _value(key: str, name: str, value: object, parameter: inspect.Parameter) -> 
     """One parameter in SI; what builders check themselves (ranges of p, a, g) is left to them."""
     if name in FILE_PARAMETERS and is_input(value):
         return value
+    if not all_finite(value):
+        raise ConfigError(f"machine.{key}", value, "must be finite")
     unit = quantity_of(name)
     if unit is not None:
         if key != name and not isinstance(value, str):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
@@ -56,6 +58,17 @@ def _interval(value: Any) -> Any:
             "list of such pairs)"
         )
     return [value, value] if isinstance(value, (int, float, str)) else value
+
+
+def all_finite(value: object) -> bool:
+    """Whether no number in a value, lists and tables within, is nan or infinite."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(all_finite(inner) for inner in value.values())
+    if isinstance(value, (list, tuple)):
+        return all(all_finite(inner) for inner in value)
+    return True
 
 
 class InputFile(BaseModel):

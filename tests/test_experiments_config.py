@@ -363,3 +363,23 @@ def test_a_log_is_looked_up_beside_the_config_and_then_where_one_works(
         assert log is not None
         assert Path(log.file).read_text() == text
         assert log.sha256 == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("parameters = {grid = [4, 4, 4]}", "parameters = {grid = [4, 4, inf]}", "parameters.grid"),
+        (
+            "global_latency_s = 4e-8",
+            "global_latency_s = 4e-8\narrangement = nan",
+            "machine.arrangement",
+        ),
+    ],
+)
+def test_a_number_that_is_not_finite_is_not_lost_on_the_way_to_a_point(
+    tmp_path: Path, old: str, new: str, key: str
+) -> None:
+    """JSON has no infinity: as null it would have reached the point as something else."""
+    assert old in GOOD
+    with pytest.raises(NetcosimError, match=rf"{key}.*must be finite"):
+        load_config(write(tmp_path, GOOD.replace(old, new)))

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
+from experiments.streams import held_back
 from experiments.worker import Outcome, compute, start_worker
 from netsim.errors import NetcosimError
 from netsim.limits import shown
@@ -123,7 +124,9 @@ def _feed(
             while waiting and len(under_way) < ahead and not lost:
                 task = waiting[0]
                 try:
-                    under_way[executor.submit(compute, path, task[1])] = task
+                    # it may start a process, which would outlive us if we did not know of it
+                    with held_back():
+                        under_way[executor.submit(compute, path, task[1])] = task
                 except BrokenProcessPool:
                     lost.append(task)
                 waiting.popleft()

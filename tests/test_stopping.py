@@ -15,7 +15,7 @@ from hostile.row import config_text
 
 from experiments.cli import main
 from experiments.store import Store
-from experiments.streams import Stopped, Terminated, stoppable
+from experiments.streams import Stopped, Terminated, held_back, stoppable
 from experiments.worker import compute
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -235,3 +235,22 @@ def test_out_of_memory_and_deep_nesting_are_one_line(
         err = capsys.readouterr().err
         assert err.startswith(f"netcosim: error: {told}")
         assert err.count("\n") == 1
+
+
+def test_a_signal_is_held_back_until_the_block_is_done() -> None:
+    """What is begun is finished, and then the signal counts."""
+    done = []
+
+    def ask_and_note() -> None:
+        with held_back():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("after the signal")
+        done.append("never")
+
+    def command() -> None:
+        with stoppable():
+            ask_and_note()
+
+    with pytest.raises(Terminated):
+        command()
+    assert done == ["after the signal"]

@@ -166,7 +166,11 @@ def test_interrupt_keeps_what_is_stored(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     command = [sys.executable, SCRIPT, "slow", path, "2", "400", marks]
     victim = subprocess.Popen(
-        [str(c) for c in command], env=environment(), stderr=subprocess.DEVNULL
+        [str(c) for c in command],
+        env=environment(),
+        stderr=subprocess.DEVNULL,
+        # a script in the background ignores Ctrl-C, and what it starts inherits that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while len(list(marks.iterdir())) < 10 and time.monotonic() < deadline:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def sweep_file(folder: Path, points: int) -> None:
     seeds = str(list(range(1, points + 1)))
     text = config_text({"run.seed": seeds, "workload.synthetic.n_jobs": "60"})
     (folder / "c.toml").write_text(text)
+
+
+@pytest.fixture(autouse=True)
+def handlers_as_before() -> Iterator[None]:
+    """A command that was stopped ignores what comes after; the tests that follow must not."""
+    before = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def stopped(

@@ -232,12 +232,17 @@ class _Run:
         if snapshots_follow:
             self.measured = self.campaign(self.schedules, share_of_run=1.0 - self.done)
 
+    def draws(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Communication and its fraction of each job: the same for packets and run-time models."""
+        mix = communication_mix(self.config.communication)
+        return mix.draw(self.workload, self.rng("jobs", RANK_KEYS))
+
     # What a run-time model may ask for
 
     def network(self) -> JobNetwork:
         """The network that coupled run times take their contention from."""
         section = self.config.communication
-        share, _ = communication_mix(section).draw(self.workload, self.rng("jobs", RANK_KEYS))
+        share, _ = self.draws()
         n_policies = len(self.config.queue.policies)
         line = flow_level_line(
             self.machine.routing, self.communications(), share, self.workload.n_nodes, n_policies
@@ -268,9 +273,7 @@ class _Run:
             name = self.reference.policy
             part = 0.3 / (1 + len(self.config.queue.policies))
             found = self.queues(build(self.network()), share_of_run=part, only=name)
-            _, fraction = communication_mix(self.config.communication).draw(
-                self.workload, self.rng("jobs", RANK_KEYS)
-            )
+            _, fraction = self.draws()
             self.piloted = Pilot(found[name], fraction)
         return self.piloted
 
@@ -365,9 +368,8 @@ class _Run:
         self, schedules: Mapping[str, QueueResult], *, share_of_run: float
     ) -> dict[str, Measurements]:
         """Measurements of every policy's snapshots, with the reference's yardsticks."""
-        section = self.config.communication
         # the same draws as the measured model's, so a job has the same pattern in both
-        share, _ = communication_mix(section).draw(self.workload, self.rng("jobs", RANK_KEYS))
+        share, _ = self.draws()
         n_snapshots = self.config.run.snapshots
         check_snapshots(n_snapshots, len(schedules), self.machine.topology.n_links)
         hops = campaign_hops(schedules, share, self.yardsticks, n_snapshots)

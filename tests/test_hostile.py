@@ -103,6 +103,22 @@ def swept(name: str) -> tuple[Row, list[str]]:
     return row, arguments if arguments[0] == "sweep" else ["sweep", "c.toml", "--quiet"]
 
 
+def on_two(
+    start: list[str], arguments: list[str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """A command over two processes: those of ``start`` (mpiexec), or else its own ``--jobs``."""
+    return subprocess.run(
+        [*start, sys.executable, "-m", "experiments.cli", *arguments]
+        + ([] if start else ["--jobs", "2"]),
+        env=environment(),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     "name",
     ["machine = 3", "nested arrays", "sweep into: no points", "sweep into: text"],
@@ -111,16 +127,7 @@ def test_the_same_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mp
     row, arguments = swept(name)
     row.make(tmp_path)
     for start in ([], [mpiexec, "-n", "2"]):
-        jobs = [] if start else ["--jobs", "2"]
-        done = subprocess.run(
-            [*start, sys.executable, "-m", "experiments.cli", *arguments, *jobs],
-            env=environment(),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = on_two(start, arguments, tmp_path)
         assert done.returncode == 2, (start, done.stderr)
         checked_line(row, done.stderr)
         assert done.stdout == ""
@@ -145,16 +152,7 @@ def test_a_sample_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mp
     row.make(tmp_path)
     for start in ([], [mpiexec, "-n", "2"]):
         (tmp_path / "c.db").unlink(missing_ok=True)
-        jobs = [] if start else ["--jobs", "2"]
-        done = subprocess.run(
-            [*start, sys.executable, "-m", "experiments.cli", *arguments, *jobs],
-            env=environment(),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = on_two(start, arguments, tmp_path)
         if done.returncode == 2:
             checked_line(row, done.stderr)
             assert done.stdout == ""
@@ -179,16 +177,7 @@ def test_points_too_large_are_recorded_as_failed(name: str, tmp_path: Path, mpie
     (tmp_path / "c.toml").write_text(text.replace("snapshots = 1", "snapshots = 1\nseed = [1, 2]"))
     for start in ([], [mpiexec, "-n", "2"]):
         (tmp_path / "c.db").unlink(missing_ok=True)
-        jobs = [] if start else ["--jobs", "2"]
-        done = subprocess.run(
-            [*start, sys.executable, "-m", "experiments.cli", *arguments, *jobs],
-            env=environment(),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = on_two(start, arguments, tmp_path)
         assert done.returncode == 1, (start, done.stderr)
         assert done.stderr == ""
         failed = [line for line in done.stdout.splitlines() if line.startswith("failed: point")]

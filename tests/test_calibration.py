@@ -7,22 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.calibration import (
-    PAPER,
-    analyse_buffers,
-    analyse_curves,
-    buffer_points,
-    curve_points,
-    saturation_table,
-)
-from experiments.papers.calibration_cases import (
+from experiments.papers.calibration.cases import (
     CYCLE_S,
     LINK_BPS,
     NETWORKS,
     dragonfly_limit,
     limit_of,
 )
-from experiments.papers.calibration_measure import (
+from experiments.papers.calibration.measure import (
     LoadPoint,
     Window,
     lone_traffic,
@@ -30,7 +22,15 @@ from experiments.papers.calibration_measure import (
     measure_lone,
     on_clock,
 )
-from experiments.papers.calibration_point import packet_config, run_point, traffic_params
+from experiments.papers.calibration.paper import (
+    PAPER,
+    analyse_buffers,
+    analyse_curves,
+    buffer_points,
+    curve_points,
+    saturation_table,
+)
+from experiments.papers.calibration.point import packet_config, run_point, traffic_params
 from experiments.papers.paper import Options
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.papers.isolation_cases import LOGS, SENSITIVITY
+from experiments.papers.isolation.cases import LOGS, SENSITIVITY
 from queuesim.speedup_file import read_speedups
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -12,8 +12,8 @@ from experiments.cli import main
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
 from experiments.inputs import checked_path, digests, file_digest, identity, input_file
-from experiments.papers.fattree_logs import PaperLog, read_log
-from experiments.papers.walltime_point import month_point
+from experiments.papers.fattree.logs import PaperLog, read_log
+from experiments.papers.walltime.point import month_point
 from experiments.points import flatten, point_key, point_rng
 from experiments.store import Store
 from experiments.sweep import keyed

@@ -32,7 +32,8 @@ SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.
 
 
 def is_kernel(path: Path) -> bool:
-    return path.name == "tables.py" or path.name.startswith("kernels")
+    inside = path.relative_to(ROOT).parts[0] in ("netsim", "alloc")
+    return inside and (path.name == "tables.py" or path.name.startswith("kernels"))
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:

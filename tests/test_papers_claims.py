@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from experiments.papers import paper as kit
-from experiments.papers.interference_figures import CAB, OBLIVIOUS, between_claims
-from experiments.papers.jigsaw_utilisation import fig6_analyse
+from experiments.papers.interference.figures import CAB, OBLIVIOUS, between_claims
+from experiments.papers.jigsaw.utilisation import fig6_analyse
 from experiments.papers.paper import Claim, Options, claims_frame
 
 FOLDER = Path(kit.__file__).parent
@@ -19,11 +19,11 @@ POSITIONS = list(Claim.__dataclass_fields__)
 COLUMNS = ("paper", "paper_high")
 
 PRINTED = {
-    "level_spread_random": {"numbers"},  # FIG10_CLAIMS and FIG12_CLAIMS, through `_figure`
-    "calibration_easy": {"LOGS"},  # the study's averages, log by log
-    "jigsaw_why": {"fig6_range"},  # of jigsaw_utilisation, looked at there
+    "level_spread/random.py": {"numbers"},  # FIG10_CLAIMS and FIG12_CLAIMS, through `_figure`
+    "calibration/easy.py": {"LOGS"},  # the study's averages, log by log
+    "jigsaw/why.py": {"fig6_range"},  # of jigsaw/utilisation.py, looked at there
 }
-"""Names that hold a paper's numbers besides those imported from ``*_printed`` modules and the
+"""Names that hold a paper's numbers besides those imported from modules ``printed`` and the
 constants with PAPER in their names."""
 
 CALLS = {"float", "int", "min", "max", "sum", "len", "abs", "zip", "enumerate", "sorted", "np.mean"}
@@ -35,13 +35,13 @@ class Module:
     """One module: which of its expressions hold nothing but printed numbers."""
 
     def __init__(self, path: Path) -> None:
-        self.name = path.stem
+        self.name = "/".join(path.parts[-2:])
         self.tree = ast.parse(path.read_text(encoding="utf-8"))
         self.constants = {"printed", *PRINTED.get(self.name, ())}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    if str(node.module).endswith("_printed") or alias.name.endswith("_printed"):
+                    if str(node.module).endswith(".printed") or alias.name == "printed":
                         self.constants.add(alias.asname or alias.name)
         for node in self.tree.body:
             if isinstance(node, ast.Assign) and "PAPER" in ast.unparse(node.targets[0]):
@@ -158,7 +158,7 @@ def _part(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
             yield from _part(inner, own, name)
 
 
-MODULES = sorted(path for path in FOLDER.glob("*.py") if "Claim(" in path.read_text("utf-8"))
+MODULES = sorted(path for path in FOLDER.rglob("*.py") if "Claim(" in path.read_text("utf-8"))
 
 
 def given(call: ast.Call, column: str) -> ast.expr | None:
@@ -171,7 +171,7 @@ def given(call: ast.Call, column: str) -> ast.expr | None:
     return call.args[place] if len(call.args) > place else None
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: "/".join(path.parts[-2:]))
 def test_the_column_paper_holds_what_was_printed(path: Path) -> None:
     """Whatever a claim calls the paper's goes back to literals and printed constants."""
     module = Module(path)

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.papers.interference_figures import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
-from experiments.papers.isolation_draw import draw_queues
+from experiments.papers.interference.figures import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
+from experiments.papers.isolation.draw import draw_queues
 from experiments.papers.paper import Analysis, Options, claims_frame
-from experiments.papers.partitions_draw import multiplication_bars, pairing_bars
+from experiments.papers.partitions.draw import multiplication_bars, pairing_bars
 
 mpl.use("Agg")
 

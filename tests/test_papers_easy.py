@@ -11,8 +11,7 @@ import pytest
 from easy_events_reference import easy_by_events
 from queue_helpers import Mask
 
-from experiments.papers.calibration import PAPER
-from experiments.papers.calibration_easy import (
+from experiments.papers.calibration.easy import (
     LOGS,
     analyse,
     points,
@@ -20,7 +19,8 @@ from experiments.papers.calibration_easy import (
     run_point,
     study_slowdown,
 )
-from experiments.papers.fattree_logs import LOGS_VARIABLE
+from experiments.papers.calibration.paper import PAPER
+from experiments.papers.fattree.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from netsim.errors import NetcosimError

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers import jigsaw_printed as printed
-from experiments.papers.fattree_common import against_baseline, check, distance, queue_points
-from experiments.papers.fattree_logs import (
+from experiments.papers.fattree.common import against_baseline, check, distance, queue_points
+from experiments.papers.fattree.logs import (
     ATLAS,
     LOGS_VARIABLE,
     SYNTHETIC,
@@ -19,7 +18,7 @@ from experiments.papers.fattree_logs import (
     read_log,
     skipped_notes,
 )
-from experiments.papers.fattree_point import (
+from experiments.papers.fattree.point import (
     average_pairwise_hops,
     bandwidth_needs,
     least_hops,
@@ -27,10 +26,11 @@ from experiments.papers.fattree_point import (
     run_queue,
     simulate,
 )
-from experiments.papers.fattree_variants import VARIANTS, base_policy
-from experiments.papers.jigsaw import PAPER as JIGSAW
+from experiments.papers.fattree.variants import VARIANTS, base_policy
+from experiments.papers.jigsaw import printed
+from experiments.papers.jigsaw.paper import PAPER as JIGSAW
 from experiments.papers.paper import Options
-from experiments.papers.pollard import PAPER as POLLARD
+from experiments.papers.pollard.paper import PAPER as POLLARD
 from experiments.papers.reproduce import reproduce
 from experiments.points import point_key
 from netsim.errors import NetcosimError
@@ -289,7 +289,7 @@ def test_a_figure_end_to_end(tmp_path, monkeypatch):
     """Points, store, claims, files: Table III's logs cut down to one small stream."""
     small_log(tmp_path)
     monkeypatch.setattr(
-        "experiments.papers.jigsaw_times.TABLE3_LOGS", (SYNTHETIC[3], THUNDER, ATLAS)
+        "experiments.papers.jigsaw.times.TABLE3_LOGS", (SYNTHETIC[3], THUNDER, ATLAS)
     )
     done = reproduce(
         "jigsaw",

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from queue_helpers import Mask, make_workload
 
-from experiments.papers import jigsaw_printed as printed
-from experiments.papers import jigsaw_table2_why as why
-from experiments.papers.fattree_logs import SYNTHETIC
-from experiments.papers.fattree_point import average_pairwise_hops, queue_point, simulate
-from experiments.papers.jigsaw import PAPER as JIGSAW
+from experiments.papers.fattree.logs import SYNTHETIC
+from experiments.papers.fattree.point import average_pairwise_hops, queue_point, simulate
+from experiments.papers.jigsaw import printed
+from experiments.papers.jigsaw import table2_why as why
+from experiments.papers.jigsaw.paper import PAPER as JIGSAW
 from experiments.papers.paper import Options
-from experiments.papers.pollard import PAPER as POLLARD
-from experiments.papers.pollard_fig1 import run_spread
+from experiments.papers.pollard.fig1 import run_spread
+from experiments.papers.pollard.paper import PAPER as POLLARD
 from netsim.topologies.fattree import fat_tree
 from queuesim.queue import simulate_queue
 

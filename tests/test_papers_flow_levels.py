@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.flow_levels import (
+from experiments.papers.calibration.flow_levels import (
     CHOSEN_ON,
     HELD_OUT,
     MACHINES,

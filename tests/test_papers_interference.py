@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers import interference_printed as printed
-from experiments.papers.interference_figures import (
+from experiments.papers.interference import printed
+from experiments.papers.interference.figures import (
     CAB,
     CAB_PART,
     CAB_SMALL,
@@ -23,7 +23,7 @@ from experiments.papers.interference_figures import (
     speedup_table,
     with_computing,
 )
-from experiments.papers.interference_point import (
+from experiments.papers.interference.point import (
     _node_bound,
     flow_finishes,
     flow_stretches,
@@ -32,8 +32,8 @@ from experiments.papers.interference_point import (
     run_loops,
     run_point,
 )
-from experiments.papers.interference_why import isolation_error, points, variant_table
-from experiments.papers.interference_workloads import (
+from experiments.papers.interference.why import isolation_error, points, variant_table
+from experiments.papers.interference.workloads import (
     PATIENCE,
     PLACEMENTS,
     Job,
@@ -44,7 +44,7 @@ from experiments.papers.interference_workloads import (
     place,
 )
 from experiments.papers.paper import Options
-from experiments.papers.pollard import PAPER
+from experiments.papers.pollard.paper import PAPER
 from experiments.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig

@@ -8,27 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.papers import isolation_point
-from experiments.papers.fattree_logs import LOGS_VARIABLE
-from experiments.papers.isolation import PAPER
-from experiments.papers.isolation_cases import CASES, Case, cases, machines
-from experiments.papers.isolation_figures import fattree_points
-from experiments.papers.isolation_packing import (
+from experiments.papers.fattree.logs import LOGS_VARIABLE
+from experiments.papers.isolation import point as isolation_point
+from experiments.papers.isolation.cases import CASES, Case, cases, machines
+from experiments.papers.isolation.figures import fattree_points
+from experiments.papers.isolation.packing import (
     pack_snapshots,
     packing_analyse,
     packing_points,
 )
-from experiments.papers.isolation_pairs import NO_LOGS, measured_pairs, points_of
-from experiments.papers.isolation_point import communication, measure_points, measure_snapshot
-from experiments.papers.isolation_queue_point import (
+from experiments.papers.isolation.pairs import NO_LOGS, measured_pairs, points_of
+from experiments.papers.isolation.paper import PAPER
+from experiments.papers.isolation.point import communication, measure_points, measure_snapshot
+from experiments.papers.isolation.queue_point import (
     assumed_times,
     measured_times,
     queue_point,
     run_queue,
 )
-from experiments.papers.isolation_queues import LOGGED, break_even
-from experiments.papers.isolation_sensitivity import sensitivity_points
-from experiments.papers.isolation_shares import (
+from experiments.papers.isolation.queues import LOGGED, break_even
+from experiments.papers.isolation.sensitivity import sensitivity_points
+from experiments.papers.isolation.shares import (
     QUANTILES,
     SHARES,
     assumed_shares,
@@ -45,7 +45,7 @@ from experiments.papers.isolation_shares import (
     weighted_quantiles,
     with_ratios,
 )
-from experiments.papers.isolation_tables import speedups, square_law, verdict_tables
+from experiments.papers.isolation.tables import speedups, square_law, verdict_tables
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from experiments.points import canonical_json

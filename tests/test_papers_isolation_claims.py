@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.interference_figures import near, with_computing
-from experiments.papers.isolation_cases import CASES, SENSITIVITY
-from experiments.papers.isolation_figures import _cab, _level_spread, analyse_fattree
-from experiments.papers.isolation_point import pattern_of
-from experiments.papers.isolation_queues import MAIN, against_reference, fattree_claims
-from experiments.papers.isolation_sensitivity import analyse, off_table
-from experiments.papers.isolation_shares import with_ratios
-from experiments.papers.isolation_tables import verdict_tables
+from experiments.papers.interference.figures import near, with_computing
+from experiments.papers.isolation.cases import CASES, SENSITIVITY
+from experiments.papers.isolation.figures import _cab, _level_spread, analyse_fattree
+from experiments.papers.isolation.point import pattern_of
+from experiments.papers.isolation.queues import MAIN, against_reference, fattree_claims
+from experiments.papers.isolation.sensitivity import analyse, off_table
+from experiments.papers.isolation.shares import with_ratios
+from experiments.papers.isolation.tables import verdict_tables
 from experiments.papers.paper import Options
 
 DUTY = {case.name: case.duty for case in (*CASES["fattree"], *SENSITIVITY)}

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from experiments.inputs import input_file
-from experiments.papers.isolation_cases import Case, Machine
-from experiments.papers.isolation_pairs import measured_pairs
-from experiments.papers.isolation_point import measure_point, measure_snapshot
-from experiments.papers.isolation_tables import verdict_tables
+from experiments.papers.isolation.cases import Case, Machine
+from experiments.papers.isolation.pairs import measured_pairs
+from experiments.papers.isolation.point import measure_point, measure_snapshot
+from experiments.papers.isolation.tables import verdict_tables
 
 LINK_BPS = 5 * 10**9
 NODE_BYTES = 256 * 1024

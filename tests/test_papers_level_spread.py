@@ -11,13 +11,11 @@ import pandas as pd
 import pytest
 
 from experiments.cli import main
-from experiments.papers import level_spread_common as common
-from experiments.papers import level_spread_workloads as workloads
-from experiments.papers.level_spread import PAPER
-from experiments.papers.level_spread_machine import Network, machine, network_config
-from experiments.papers.level_spread_point import make_point, run_workload
-from experiments.papers.level_spread_sst import one_way
-from experiments.papers.level_spread_workloads import JobType, draw_counts, random_workload
+from experiments.papers.level_spread.machine import Network, machine, network_config
+from experiments.papers.level_spread.paper import PAPER, common, workloads
+from experiments.papers.level_spread.point import make_point, run_workload
+from experiments.papers.level_spread.sst import one_way
+from experiments.papers.level_spread.workloads import JobType, draw_counts, random_workload
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from experiments.store import Store

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from experiments.papers.paper import Options
-from experiments.papers.partitions import PAPER
-from experiments.papers.partitions_point import (
+from experiments.papers.partitions.paper import PAPER
+from experiments.papers.partitions.point import (
     MACHINES,
     bisections,
     furthest_nodes,
@@ -17,8 +17,8 @@ from experiments.papers.partitions_point import (
     partition,
     rank_nodes,
 )
-from experiments.papers.partitions_printed import PRINTED, TABLE_3, TABLE_4
-from experiments.papers.partitions_tables import compare_cells, computed
+from experiments.papers.partitions.printed import PRINTED, TABLE_3, TABLE_4
+from experiments.papers.partitions.tables import compare_cells, computed
 from netsim.analysis.bisection import partition_bisection, partition_dims
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import PRESETS

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from experiments.papers.bootstrap import Interval, bootstrap_mean, bootstrap_ratio, interval
-from experiments.papers.isolation_shares import mean_of_snapshots
-from experiments.papers.level_spread_quadrants import (
+from experiments.papers.isolation.shares import mean_of_snapshots
+from experiments.papers.kit.statistics import Interval, bootstrap_mean, bootstrap_ratio, interval
+from experiments.papers.level_spread.quadrants import (
     QUADRANTS,
     dots_of,
     mean_reduction,

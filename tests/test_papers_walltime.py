@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers import walltime_printed as printed
 from experiments.papers.paper import Options
 from experiments.papers.registry import load_paper
 from experiments.papers.reproduce import reproduce
-from experiments.papers.walltime_gains import day_gain, fig9_analyse, gains_table, levels_table
-from experiments.papers.walltime_logs import chosen, month_window, notes, read_month
-from experiments.papers.walltime_point import (
+from experiments.papers.walltime import printed
+from experiments.papers.walltime.gains import day_gain, fig9_analyse, gains_table, levels_table
+from experiments.papers.walltime.logs import chosen, month_window, notes, read_month
+from experiments.papers.walltime.point import (
     ORDERS,
     SCHEMES,
     estimates_of,

@@ -7,7 +7,7 @@ import pytest
 
 from alloc.policy import Placement
 from alloc.registry import make_policy
-from experiments.papers.partitions_queue import (
+from experiments.papers.partitions.queue import (
     POLICIES,
     contention,
     logged_geometry,

@@ -33,31 +33,31 @@ class PaperEntry:
 PAPERS: dict[str, PaperEntry] = {
     "level-spread": PaperEntry(
         "Zhang et al., Level-Spread: A New Job Allocation Policy for Dragonfly Networks, IPDPS'18",
-        "experiments.papers.level_spread",
+        "experiments.papers.level_spread.paper",
     ),
     "calibration": PaperEntry(
         "Calibration of the packet model: load-latency curves beside closed forms and BookSim2",
-        "experiments.papers.calibration",
+        "experiments.papers.calibration.paper",
     ),
     "partitions": PaperEntry(
         "Oltchik and Schwartz, Network Partitioning and Avoidable Contention",
-        "experiments.papers.partitions",
+        "experiments.papers.partitions.paper",
     ),
     "jigsaw": PaperEntry(
         "Smith and Lowenthal, Jigsaw: an interference-free scheduler for fat-trees, HPDC'21",
-        "experiments.papers.jigsaw",
+        "experiments.papers.jigsaw.paper",
     ),
     "pollard": PaperEntry(
         "Pollard et al., Evaluation of an Interference-free Node Allocation Policy, SC'18",
-        "experiments.papers.pollard",
+        "experiments.papers.pollard.paper",
     ),
     "isolation": PaperEntry(
         "The verdict: assumed and measured speed-ups of isolated jobs (Jigsaw, Pollard, ...)",
-        "experiments.papers.isolation",
+        "experiments.papers.isolation.paper",
     ),
     "walltime": PaperEntry(
         "Tang et al., Reducing Fragmentation on Torus-Connected Supercomputers, IPDPS'11",
-        "experiments.papers.walltime",
+        "experiments.papers.walltime.paper",
     ),
 }
 

@@ -1,0 +1,1 @@
+"""The packet model beside closed forms and other simulators."""

@@ -1,0 +1,121 @@
+"""Points of the calibration: a load on a network, or lone messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, cast
+
+from experiments.papers.calibration.cases import (
+    CYCLE_S,
+    NETWORKS,
+    PACKET_BYTES,
+    QUICK_SHARE,
+    WINDOW_CYCLES,
+)
+from experiments.papers.calibration.measure import Window, measure_load, measure_lone
+from experiments.papers.paper import Options, Point
+from experiments.points import point_rng
+from netsim.packet.model import PacketConfig
+from netsim.routing.base import Routing
+from netsim.routing.registry import make_routing
+
+FUNCTION = "experiments.papers.calibration.point:run_point"
+LONE_MESSAGES = 500
+LONE_BUFFER_PACKETS = 1
+
+Rows = list[dict[str, object]]
+
+
+def load_point(
+    network: str,
+    routing: str,
+    traffic: str,
+    load: float,
+    options: Options,
+    buffer_packets: int | None = None,
+) -> Point:
+    """One point of a curve; by default with the network's own buffers."""
+    cycles = round(WINDOW_CYCLES[network] * (QUICK_SHARE if options.quick else 1))
+    return {
+        "kind": "load",
+        "network": network,
+        "routing": routing,
+        "traffic": traffic,
+        "load": load,
+        "buffer_packets": buffer_packets or NETWORKS[network].buffer_packets,
+        "warm_up_cycles": cycles,
+        "window_cycles": cycles,
+        "drain_cycles": cycles // 2,
+        "seed": options.seed,
+    }
+
+
+def lone_point(network: str, routing: str, options: Options) -> Point:
+    """Lone messages under one routing."""
+    return {"kind": "lone", "network": network, "routing": routing, "seed": options.seed}
+
+
+@lru_cache(maxsize=8)
+def _routing(network: str, name: str) -> Routing:
+    return make_routing(NETWORKS[network].build(), name)
+
+
+def packet_config(buffer_packets: int) -> PacketConfig:
+    """Packets of 8 flits, one cycle a router, no headers."""
+    return PacketConfig(
+        packet_bytes=PACKET_BYTES,
+        header_bytes=0,
+        buffer_bytes=buffer_packets * PACKET_BYTES,
+        router_latency_s=CYCLE_S,
+    )
+
+
+def traffic_params(routing: Routing, traffic: str) -> dict[str, object]:
+    """Parameters of the load on this network."""
+    shape = routing.topology.shape
+    if traffic == "adversarial":
+        return {"group_size": shape.nodes_per_group}
+    if traffic == "tornado":
+        return {"grid": tuple(reversed(shape.dims))}
+    return {}
+
+
+def run_point(point: Mapping[str, object]) -> dict[str, Rows]:
+    """Compute a point: table "load" or "lone" of one row.
+
+    Routings of one network share their traffic, draw by draw; so do buffer sizes.
+    """
+    config = cast("dict[str, Any]", dict(point))
+    routing = _routing(config["network"], config["routing"])
+    rng = point_rng(point, "traffic", leave_out=("routing", "buffer_packets"))
+    labels = {key: config[key] for key in ("network", "routing")}
+    if config["kind"] == "lone":
+        lone = measure_lone(routing, packet_config(LONE_BUFFER_PACKETS), rng, LONE_MESSAGES)
+        row: dict[str, object] = {
+            **labels,
+            "links": lone.links,
+            "expected_cycles": lone.expected_mean_s / CYCLE_S,
+            "latency_cycles": lone.latency_mean_s / CYCLE_S,
+            "worst_ps": lone.worst_ps,
+        }
+        return {"lone": [row]}
+    window = Window(
+        *(config[f"{part}_cycles"] * CYCLE_S for part in ("warm_up", "window", "drain"))
+    )
+    got = measure_load(
+        routing,
+        config["traffic"],
+        traffic_params(routing, config["traffic"]),
+        config["load"],
+        window,
+        packet_config(config["buffer_packets"]),
+        rng,
+        cycle_s=CYCLE_S,
+    )
+    found = asdict(got)
+    for name in ("latency_mean", "latency_p99"):
+        found[f"{name}_cycles"] = found.pop(f"{name}_s") / CYCLE_S
+    keys = ("traffic", "load", "buffer_packets")
+    return {"load": [{**labels, **{key: config[key] for key in keys}, **found}]}

@@ -1,0 +1,1 @@
+"""What the fat-tree papers share."""

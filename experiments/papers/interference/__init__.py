@@ -1,0 +1,1 @@
+"""The topology-aware paper's isolated and shared workloads."""

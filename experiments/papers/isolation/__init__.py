@@ -1,0 +1,1 @@
+"""The verdict: assumed and measured speed-ups of isolated jobs."""

@@ -1,0 +1,42 @@
+"""The verdict: are the speed-ups that papers assume for isolated jobs true when measured?
+
+Pollard et al. (SC'18) and Smith and Lowenthal (Jigsaw, HPDC'21) let isolated jobs run 5, 10 or
+20 % shorter, or by the scenarios V1, V2, Random. Here the same jobs of the same logs communicate
+in packets, under the policies' own schedules, and the queues run with what was measured. Zhang et
+al. (Level-Spread, IPDPS'18) measured communication on dragonflies without a queue; here is theirs.
+"""
+
+from __future__ import annotations
+
+from experiments.papers.fattree.logs import logs_folder
+from experiments.papers.isolation.cases import CASES
+from experiments.papers.isolation.figures import DRAGONFLY, FATTREE
+from experiments.papers.isolation.packing import PACKING
+from experiments.papers.isolation.queues import QUEUES
+from experiments.papers.isolation.sensitivity import SENSITIVITY_FIGURE
+from experiments.papers.paper import Options, Paper
+from netsim.errors import unknown_name
+
+
+def check(options: Options) -> None:
+    """Raise NetcosimError for what the verdict does not have."""
+    routings = dict.fromkeys(case.routing for cases in CASES.values() for case in cases)
+    for name in options.routings:
+        if name not in routings:
+            raise unknown_name("routing of isolation", name, routings)
+    if options.measure:
+        raise unknown_name("measure", options.measure, ())
+    for name in options.settings:
+        if name != "logs":
+            raise unknown_name("setting", name, ("logs",))
+    logs_folder(options)
+
+
+PAPER = Paper(
+    name="isolation",
+    title="The verdict: assumed and measured speed-ups of isolated jobs",
+    figures={
+        figure.name: figure for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE)
+    },
+    check=check,
+)

@@ -1,0 +1,1 @@
+"""Smith and Lowenthal, Jigsaw."""

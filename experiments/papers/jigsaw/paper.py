@@ -1,0 +1,25 @@
+"""Smith and Lowenthal, "Jigsaw: A High-Utilization, Interference-Free Job Scheduler", HPDC 2021.
+
+Full fat-trees of radix 16, 18, 22 and 28 (1024, 1458, 2662, 5488 nodes); Thunder, Atlas and Cab
+on 1458 nodes. Where Cab's log is not at hand, Theta (on 4394 nodes) and KTH SP2 (on 100)
+stand in with their real arrivals, and are named so.
+"""
+
+from __future__ import annotations
+
+from experiments.papers.fattree.common import check
+from experiments.papers.jigsaw.table2_why import TABLE2_WHY
+from experiments.papers.jigsaw.times import FIG7, FIG8, TABLE3
+from experiments.papers.jigsaw.utilisation import FIG6, TABLE1, TABLE2
+from experiments.papers.jigsaw.why import WHY
+from experiments.papers.paper import Paper
+
+PAPER = Paper(
+    name="jigsaw",
+    title="Jigsaw: A High-Utilization, Interference-Free Job Scheduler for Fat-Tree Clusters",
+    figures={
+        figure.name: figure
+        for figure in (TABLE1, FIG6, WHY, TABLE2, TABLE2_WHY, FIG7, FIG8, TABLE3)
+    },
+    check=check,
+)

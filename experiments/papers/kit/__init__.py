@@ -1,0 +1,1 @@
+"""What papers' figures are made of."""

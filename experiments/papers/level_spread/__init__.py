@@ -1,0 +1,1 @@
+"""Zhang et al., Level-Spread."""

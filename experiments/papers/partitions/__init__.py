@@ -1,0 +1,1 @@
+"""Oltchik and Schwartz, network partitioning."""

@@ -1,0 +1,1 @@
+"""Pollard et al., topology-aware placement."""

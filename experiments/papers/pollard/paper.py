@@ -1,0 +1,24 @@
+"""Pollard et al., "Evaluation of an Interference-free Node Allocation Policy", SC 2018.
+
+Cab (4 pods of 18 leaves of 18 nodes) and Pinot (8 such pods) with three months of Cab's log and
+its jobs made two and three times as large; EASY looks at 128 waiting jobs; jobs end at their time
+limit. Where Cab's log is not at hand, KTH SP2 on trees of Cab's and Pinot's form with 25 nodes a
+pod, and Theta on 4394 nodes, stand in and are named so.
+"""
+
+from __future__ import annotations
+
+from experiments.papers.fattree.common import check
+from experiments.papers.interference.paper import INTERFERENCE
+from experiments.papers.paper import Paper
+from experiments.papers.pollard.fig1 import FIG1
+from experiments.papers.pollard.figures import FIG7, FIG8, FIG9, FIG10, TABLE1
+
+PAPER = Paper(
+    name="pollard",
+    title="Evaluation of an Interference-free Node Allocation Policy on Fat-tree Clusters",
+    figures={
+        figure.name: figure for figure in (FIG1, FIG7, FIG8, FIG9, FIG10, TABLE1, *INTERFERENCE)
+    },
+    check=check,
+)

@@ -1,0 +1,1 @@
+"""Tang et al., walltime-aware placement."""

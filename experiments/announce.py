@@ -13,18 +13,21 @@ from netsim.kernel_cache import use_kernel_cache
 if TYPE_CHECKING:
     from experiments.config import Config
 
-PACKETS, FLOWS, FAT_TREES = "packets", "flows", "fat-trees"
-PARTS = (PACKETS, FLOWS, FAT_TREES)
+PACKETS, FLOWS, POLICY_SEARCH = "packets", "flows", "policies"
+PARTS = (PACKETS, FLOWS, POLICY_SEARCH)
 """The kernels that take long to compile."""
 
 
 def parts_of(config: Config) -> tuple[str, ...]:
     """The parts that a run of this config uses."""
+    from alloc.registry import POLICIES
+    from queuesim.registry import RUNTIME_MODELS
+
     parts = [PACKETS]
-    if config.queue.run_time_model.startswith("coupled"):
+    if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
         parts.append(FLOWS)
-    if config.machine.family == "fattree":
-        parts.append(FAT_TREES)
+    if any(POLICIES[name].compiled for name in config.queue.policies):
+        parts.append(POLICY_SEARCH)
     return tuple(parts)
 
 

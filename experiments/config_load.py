@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from experiments.config import Config, MachineSection, WorkloadSection
+from experiments.config import Config, MachineSection, WorkloadSection, file_keys
 from experiments.config_errors import ConfigError, config_error, model_inside
-from experiments.config_machine import list_parameters, machine_section, short_name
+from experiments.config_machine import list_parameters, machine_section
 from experiments.expand import expand
 from experiments.points import flatten
 from experiments.reference import reference_of
-from experiments.units import quantity_of
+from experiments.units import quantity_of, short_name
 from netsim.errors import NetcosimError
 from netsim.files import read_text
+from patterns.registry import PATTERNS
+from queuesim.registry import RUNTIME_MODELS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -125,15 +127,13 @@ def _list_keys(raw: Mapping[str, Any]) -> set[str]:
 
 
 def _list_keys_of_entry(number: int, entry: object) -> set[str]:
-    from patterns.registry import PATTERNS
-
     if not isinstance(entry, Mapping):
         return set()
     named = entry.get("pattern")
     patterns = named if isinstance(named, list) else [named]
     found = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
     where = f"communication.mix.{number}"
-    lists = {p.name for pattern in found for p in pattern.parameters if p.kind == "ints"}
+    lists = {p.name for pattern in found for p in pattern.parameters.values() if p.is_list}
     return {f"{where}.communication_fraction", *(f"{where}.parameters.{name}" for name in lists)}
 
 
@@ -174,10 +174,10 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
 
 def _check_model(config: Config) -> None:
     """Values that the chosen run-time model cannot run with."""
-    from queuesim.registry import RUNTIME_MODELS
-
+    queue = config.queue
     try:
-        RUNTIME_MODELS[config.queue.run_time_model].check(config.model_settings())
+        parameters = queue.model_parameters(lambda named: named.file)
+        RUNTIME_MODELS[queue.run_time_model].check(parameters, config.run.snapshots)
     except NetcosimError as error:
         raise ConfigError("queue.run_time_model", None, str(error)) from None
 
@@ -270,12 +270,11 @@ def _in_si(
 
 def _place_files(content: dict[str, Any], folder: Path) -> None:
     """Files that a config names, relative to the config or else to the working directory."""
-    machine = content.get("machine")
-    parameters = machine.get("parameters") if isinstance(machine, dict) else None
-    queue = content.get("queue")
-    measured = queue.get("measured") if isinstance(queue, dict) else None
-    files = ((content.get("workload"), "log"), (parameters, "file"), (measured, "table"))
-    for section, key in files:
+    for dotted in file_keys():
+        *path, key = dotted.split(".")
+        section: Any = content
+        for part in path:
+            section = section.get(part) if isinstance(section, dict) else None
         if not isinstance(section, dict):
             continue
         pinned = section.get(key)

@@ -69,6 +69,9 @@ def config_error(
     """
     # An unknown key is often the cause of a missing one, so it is told first.
     errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    # A list whose entry is wrong is also told to be too short without it.
+    parents = {e["loc"][:-1] for e in errors}
+    errors = [e for e in errors if e["type"] != "too_short" or e["loc"] not in parents]
     first = errors[0]
     loc = _true_location(first["loc"], raw)
     dotted = ".".join(str(part) for part in loc)

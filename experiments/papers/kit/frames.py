@@ -39,8 +39,8 @@ def against_baseline(
     other run is compared with it, and those without one are left out.
     """
     keys = list(of)
-    base = runs[runs["policy"] == baseline].set_index(keys)[list(columns)]
-    rest = runs[runs["policy"] != baseline].join(base, on=keys, rsuffix="_of_baseline", how="inner")
+    base = runs[runs["policy"] == baseline].set_index(keys)[list(columns)].add_prefix("base_")
+    rest = runs[runs["policy"] != baseline].join(base, on=keys, how="inner")
     for column in columns:
-        rest[f"{column}_ratio"] = rest[column] / rest.pop(f"{column}_of_baseline")
+        rest[f"{column}_ratio"] = rest[column] / rest.pop(f"base_{column}")
     return rest.reset_index(drop=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import announce, progress
+from experiments import announce, kernel_parts, progress
 from experiments.config_load import config_from
 from experiments.progress import clock, line_gap_s, progress_line
 
@@ -95,7 +95,7 @@ def test_compilation_is_told_before_it_begins_and_once(
     def warm_up(parts: list[str]) -> list[tuple[str, float]]:
         told.append(capsys.readouterr().err)
         for part in parts:
-            announce.mark_compiled(part)
+            kernel_parts.mark_compiled(part)
         return [(part, 1.0) for part in parts]
 
     monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path)

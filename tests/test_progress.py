@@ -98,7 +98,8 @@ def test_compilation_is_told_before_it_begins_and_once(
             kernel_parts.mark_compiled(part)
         return [(part, 1.0) for part in parts]
 
-    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path)
+    for module in (announce, kernel_parts):
+        monkeypatch.setattr(module, "use_kernel_cache", lambda: tmp_path)
     monkeypatch.setattr(warmup, "warm_up", warm_up)
     # a module that compiles one function at its import leaves a file, and had been the end of it
     (tmp_path / "mix64.nbi").touch()

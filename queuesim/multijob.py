@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,37 +14,11 @@ from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult
 from netsim.routing.base import Routing
 from netsim.routing.partition import partition_routing
-from netsim.traffic import Program, Traffic, combine
+from netsim.traffic import Traffic, combine
 from patterns.mapping import map_ranks
-from patterns.registry import make_pattern
+from queuesim.communication import Communication
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Communication:
-    """What a job sends.
-
-    Attributes
-    ----------
-    pattern : str
-        A name of `patterns.registry.PATTERNS`.
-    message_bytes : int
-    iterations : int
-    parameters : mapping
-        The pattern's own parameters.
-    """
-
-    pattern: str
-    message_bytes: int = 1000
-    iterations: int = 1
-    parameters: Mapping[str, object] = field(default_factory=dict)
-
-    def program(self, n_ranks: int, rng: np.random.Generator) -> Program:
-        """The communication program of a job of ``n_ranks`` ranks."""
-        return make_pattern(
-            self.pattern, n_ranks, self.message_bytes, self.iterations, rng, self.parameters
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Jobs with draws of their own: the same job, elsewhere or in other company, sends the same.
 
-In `queuesim.multijob` all jobs of a run share one generator. Here each job has streams that
+In `queuesim.communication` all jobs of a run share one generator. Here each job has streams that
 depend on the seed and the job's id alone, so its messages are the same on any nodes, under any
 policy, alone or with others, and its times can be compared job by job.
 """
@@ -19,7 +19,7 @@ from netsim.packet.model import PacketConfig, to_ps
 from netsim.routing.base import Routing
 from netsim.traffic import Program, combine
 from patterns.mapping import map_ranks
-from queuesim.multijob import Communication
+from queuesim.communication import Communication
 
 
 @dataclass(frozen=True, eq=False)

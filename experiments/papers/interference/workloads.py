@@ -16,7 +16,7 @@ from experiments.papers.interference.printed import PATTERNS
 from netsim.errors import unknown_name
 from netsim.topologies.fattree import fat_tree
 from netsim.topology import Topology
-from queuesim.multijob import Communication
+from queuesim.communication import Communication
 
 PATIENCE = 10
 """Draws in a row that find no place, after which a workload is full."""

@@ -34,8 +34,9 @@ from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from patterns.registry import make_pattern
 from queuesim.campaign import snapshot_times
+from queuesim.communication import Communication
 from queuesim.draws import draw_key, uniform_per_job
-from queuesim.multijob import Communication, routing_of
+from queuesim.multijob import routing_of
 from queuesim.paired import PlacedJob, job_times_ps
 from queuesim.queue import fitting, simulate_queue
 from queuesim.result import QueueResult

@@ -19,7 +19,8 @@ from netsim.errors import NetcosimError
 from netsim.topology import Topology
 from netsim.traffic import Program
 from patterns.registry import make_pattern
-from queuesim.multijob import Communication, MultiJobResult, run_jobs
+from queuesim.communication import Communication
+from queuesim.multijob import MultiJobResult, run_jobs
 
 FUNCTION = "experiments.papers.level_spread.point:run_workload"
 US_PER_S = 1e6

@@ -23,7 +23,8 @@ from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
-from queuesim.multijob import Communication, run_jobs
+from queuesim.communication import Communication
+from queuesim.multijob import run_jobs
 
 if TYPE_CHECKING:
     import pandas as pd

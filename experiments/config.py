@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from experiments.fields import (
     BandwidthsBps,
@@ -238,6 +246,8 @@ class QueueSection(Section):
 class PatternSection(Section):
     """One ``[[communication.mix]]`` entry: a pattern and its share of the jobs.
 
+    ``message_bytes`` is the size of the pattern's messages; ``node_bytes`` instead says what a
+    node sends in an iteration, in the mean and about, whatever the ranks are.
     ``communication_fraction`` is the part of a job's run time that it spends
     communicating, a number or ``[low, high]``, uniform between them.
     """
@@ -245,6 +255,7 @@ class PatternSection(Section):
     pattern: Text
     weight: Positive = 1.0
     message_bytes: SizeBytes = 1000
+    node_bytes: SizeBytes | None = None
     iterations: Count = 1
     communication_fraction: ShareRange = (0.3, 0.3)
     parameters: dict[str, Any] = Field(default_factory=dict)
@@ -264,6 +275,20 @@ class PatternSection(Section):
         if value[0] > value[1]:
             raise NetcosimError(f"{list(value)}; must be [low, high]")
         return value
+
+    @model_serializer(mode="wrap")
+    def _content(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = handler(self)
+        content.pop("node_bytes" if self.node_bytes is None else "message_bytes")
+        return content
+
+    @model_validator(mode="after")
+    def _one_size(self) -> PatternSection:
+        if self.node_bytes is not None and "message_bytes" in self.model_fields_set:
+            raise NetcosimError("give either message_bytes or node_bytes, the one or the other")
+        if self.node_bytes is not None and "cells" in self.parameters:
+            raise NetcosimError("node_bytes says how many cells there are; leave parameters.cells")
+        return self
 
     @model_validator(mode="after")
     def _known_parameters(self) -> PatternSection:
@@ -300,19 +325,52 @@ class CommunicationSection(Section):
         return name
 
 
-class RunSection(Section):
-    """``[run]``: the seed, the repetition, how much is sampled.
+class PairedSection(Section):
+    """``[run.paired]``: see `queuesim.pairing.Pairing`.
 
-    ``snapshots`` is the number of instants of the schedule whose running jobs are sent
-    through the packet engine, 0 for the queue alone; ``repetition`` changes nothing but the
-    draws.
+    With ``phases`` each job's communication fraction is the share of the time alone in which it
+    communicates.
+    """
+
+    repeats: Positive = 5.0
+    max_iterations: Count = 32
+    phases: Flag = True
+
+
+class RunSection(Section):
+    """``[run]``: the seed, the repetition, what is measured and how much is sampled.
+
+    ``measure`` says how (`queuesim.measure.MEASURES`). ``snapshots`` is the number of instants of
+    the schedule whose running jobs are sent through the packet engine, 0 for the queue alone;
+    ``only_snapshot`` is the one of them (counted from 0) that is, so that a sweep can have one
+    point a snapshot. ``repetition`` changes nothing but the draws.
     """
 
     name: Text = ""
     seed: Annotated[Whole, Field(ge=0)] = 1
     repetition: Annotated[Whole, Field(ge=0)] = 0
     snapshots: Annotated[Whole, Field(ge=0)] = 10
+    only_snapshot: Annotated[Whole, Field(ge=0)] | None = None
+    measure: Text = "stretch"
+    paired: PairedSection = PairedSection()
     confidence: Share = 0.95
+
+    @field_validator("measure")
+    @classmethod
+    def _known_measure(cls, name: str) -> str:
+        from queuesim.measure import MEASURES
+
+        if name not in MEASURES:
+            raise unknown_name("measure", name, MEASURES)
+        return name
+
+    @model_validator(mode="after")
+    def _one_of_the_snapshots(self) -> RunSection:
+        if self.only_snapshot is not None and self.only_snapshot >= self.snapshots:
+            raise NetcosimError(
+                f"only_snapshot = {self.only_snapshot}; must be below snapshots = {self.snapshots}"
+            )
+        return self
 
 
 class Config(Section):
@@ -328,6 +386,16 @@ class Config(Section):
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
     reference: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _paired_knows_what_a_node_sends(self) -> Config:
+        paired = self.run.measure == "paired" and self.run.snapshots > 0
+        if paired and any(entry.node_bytes is None for entry in self.communication.mix):
+            raise NetcosimError(
+                'run.measure = "paired" needs node_bytes in every entry of communication.mix, so '
+                "that jobs of all sizes can last equally long"
+            )
+        return self
 
     @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:

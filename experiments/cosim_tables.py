@@ -9,7 +9,7 @@ import numpy as np
 from experiments.store import Rows
 from netsim.packet.model import PS_PER_S
 from queuesim.metrics import QueueSummary, summarise
-from queuesim.speedup_file import COLUMNS
+from queuesim.speedup_file import speedup_rows
 
 if TYPE_CHECKING:
     from experiments.cosim import CosimResult
@@ -20,8 +20,8 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
 
     "policies" has one row a policy; ratios there are relative to what ``relative_to`` says, which
     has a table "reference" of its own where it is not one of the policies. If packets were sent,
-    "speedups" (columns of `queuesim.speedup_file`), "measured_jobs" and "links" follow, and
-    whatever the run-time model reports.
+    "speedups" (columns of `queuesim.speedup_file`), "measured_jobs" and "links" follow, whatever
+    the measure has to tell, and whatever the run-time model reports.
     """
     reference = summarise(result.reference_schedule)
     tables: dict[str, Rows] = {
@@ -32,17 +32,11 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     }
     if result.reference.elsewhere is not None:
         tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
-    if result.measured:
-        table = result.table
-        tables["speedups"] = [
-            {
-                "reference_policy": table.reference_policy,
-                **{column: getattr(row, column) for column in COLUMNS[1:]},
-            }
-            for row in table.rows
-        ]
+    if result.measurement is not None:
+        tables["speedups"] = speedup_rows(result.table)
         tables["measured_jobs"] = _measured_rows(result)
         tables["links"] = _link_rows(result)
+        tables |= result.measurement.tables
     reports: dict[str, list[dict[str, object]]] = {}
     for name, schedule in result.schedules.items():
         for table_name, row in schedule.reports.items():

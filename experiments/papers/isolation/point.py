@@ -33,13 +33,13 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from patterns.registry import make_pattern
-from queuesim.campaign import snapshot_times
 from queuesim.communication import Communication
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.multijob import routing_of
 from queuesim.paired import PlacedJob, job_times_ps
 from queuesim.queue import fitting, simulate_queue
 from queuesim.result import QueueResult
+from queuesim.snapshots import snapshot_times
 from workloads.job import Workload
 from workloads.transform import head
 

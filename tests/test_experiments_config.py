@@ -223,7 +223,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             "seed = 7",
             "sed = 7",
-            "key run.sed: unknown key; did you mean seed? valid: confidence, name",
+            "key run.sed: unknown key; did you mean seed? valid: confidence, measure",
         ),
         ("[run]", "[rum]", "key rum: unknown key; did you mean run? valid: communication"),
         ("[run]", "[run", "not valid TOML: "),

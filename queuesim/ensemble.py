@@ -21,7 +21,7 @@ from alloc.policy import Placement
 from netsim.errors import NetcosimError
 from netsim.flow.bundles import BundleNetwork
 from netsim.flow.incidence import flow_paths
-from netsim.flow.job_load import job_link_load
+from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
@@ -316,12 +316,7 @@ class Ensemble:
         A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
         the order of messages do not count.
         """
-        loads = [
-            job_link_load(
-                self.routing, program.send_src(), program.send_dst, program.send_bytes, nodes
-            )
-            for program, nodes in self._once()
-        ]
+        loads = self._loads
         network: BundleNetwork[int] = BundleNetwork(self.routing.topology.link_bandwidth_Bps)
         sending = [(i, load) for i, load in enumerate(loads) if len(load.links)]
         network.change(
@@ -366,6 +361,16 @@ class Ensemble:
         last = np.zeros(len(units))
         np.maximum.at(last, np.repeat(np.arange(len(units)), [len(p) for p in pairs]), finish_s)
         return last * units
+
+    @cached_property
+    def _loads(self) -> list[JobLoad]:
+        """Bytes of an iteration of each job on the links."""
+        return [
+            job_link_load(
+                self.routing, program.send_src(), program.send_dst, program.send_bytes, nodes
+            )
+            for program, nodes in self._once()
+        ]
 
     def _programs(self, iterations: Sequence[int]) -> list[Program]:
         """One a job; like jobs whose pattern takes no chance have one together."""

@@ -62,6 +62,23 @@ def load_config(path: str | Path) -> Config:
     ------
     NetcosimError
         One line with the file, the key, the value and what is allowed.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> from pathlib import Path
+    >>> _ = Path("mine.toml").write_text('''
+    ... [machine]
+    ... preset = "dragonfly-272"
+    ... [workload.synthetic]
+    ... n_jobs = 200
+    ... mean_nodes = 14
+    ... [queue]
+    ... policies = ["rdn", "level-spread"]
+    ... ''')
+    >>> config = nc.load_config("mine.toml")
+    >>> config.queue.policies, config.queue.backfill
+    (('rdn', 'level-spread'), 'easy')
     """
     return load_config_text(path)[0]
 
@@ -149,6 +166,19 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     Raises
     ------
     ConfigError
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> config = nc.config_from(
+    ...     {
+    ...         "machine": {"preset": "dragonfly-272", "global_bandwidth": "32 Gbit/s"},
+    ...         "workload": {"synthetic": {"n_jobs": 200, "mean_nodes": 14}},
+    ...         "queue": {"policies": ["rdn", "level-spread"]},
+    ...     }
+    ... )
+    >>> config.machine.parameters["global_bandwidth_Bps"]
+    4000000000
     """
     content = dict(raw)
     machine = content.get("machine")

@@ -33,6 +33,12 @@ class Communication:
     iterations : int
     parameters : mapping
         The pattern's own parameters.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> nc.Communication("all-to-all", message_bytes=2000).iterations
+    1
     """
 
     pattern: str
@@ -124,6 +130,29 @@ def run_jobs(
         See `job_traffic`.
     mapping_rng, routing_rng : numpy.random.Generator
         Apart, so that policies can share the draws of one and not of the other.
+
+    Examples
+    --------
+    Two jobs on the same routers of a dragonfly, one of them alone, then both together:
+
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> routing = nc.make_routing(nc.make_topology("dragonfly", {"p": 2, "a": 2, "g": 3}))
+    >>> sends = nc.Communication("all-to-all", message_bytes=10_000)
+    >>> jobs = [(sends, np.array([0, 2, 4, 6])), (sends, np.array([1, 3, 5, 7]))]
+    >>> def time_us(jobs):
+    ...     result = nc.run_jobs(
+    ...         routing,
+    ...         jobs,
+    ...         nc.PacketConfig(),
+    ...         ranks_per_node=1,
+    ...         task_mapping="in-order",
+    ...         mapping_rng=np.random.default_rng(1),
+    ...         routing_rng=np.random.default_rng(2),
+    ...     )
+    ...     return (result.time_s * 1e6).round(2).tolist()
+    >>> time_us(jobs[:1]), time_us(jobs)
+    ([41.24], [77.3, 80.6])
     """
     traffic = job_traffic(
         jobs, ranks_per_node=ranks_per_node, task_mapping=task_mapping, rng=mapping_rng

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.cli import main
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
 from experiments.inputs import checked_path, digests, file_digest, identity, input_file
@@ -17,6 +16,7 @@ from experiments.papers.walltime.point import month_point
 from experiments.points import flatten, point_key, point_rng
 from experiments.store import Store
 from experiments.sweep import keyed
+from netcosim.cli import main
 from netsim.errors import NetcosimError
 
 LOG = "".join(

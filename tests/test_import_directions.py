@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "alloc": {"netsim"},
     "queuesim": {"netsim", "alloc", "patterns", "workloads"},
     "experiments": {"netsim", "alloc", "patterns", "workloads", "queuesim"},
+    "netcosim": {"netsim", "alloc", "patterns", "workloads", "queuesim", "experiments"},
 }
 # What a package must not know, beyond its imports of other packages.
 BANNED = {

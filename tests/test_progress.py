@@ -115,7 +115,7 @@ def test_the_clock_of_a_run_starts_after_compilation(
     from hostile.row import config_text
 
     from experiments import run_output, warmup
-    from experiments.cli import main
+    from netcosim.cli import main
 
     events: list[str] = []
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.compiled import FAT_TREES, FLOWS, PACKETS, PARTS, is_compiled
 from experiments.mpi import launched_rank
 from netsim.kernel_cache import use_kernel_cache
 
 if TYPE_CHECKING:
     from experiments.config import Config
-
-PACKETS, FLOWS, FAT_TREES = "packets", "flows", "fat-trees"
-PARTS = (PACKETS, FLOWS, FAT_TREES)
-"""The kernels that take long to compile."""
 
 
 def parts_of(config: Config) -> tuple[str, ...]:
@@ -37,20 +33,19 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     Parameters
     ----------
     parts : sequence of str
-        Of `PARTS`.
+        Of `experiments.compiled.PARTS`.
 
     Returns
     -------
     list of str
         The parts that were compiled now.
     """
-    folder = use_kernel_cache()
-    missing = [part for part in parts if not _mark(folder, part).exists()]
+    missing = [part for part in parts if not is_compiled(part)]
     if not missing or launched_rank() != 0:
         return []
     print(
         f"netcosim: compiling kernels ({', '.join(missing)}) on the first use of this version, "
-        f"about a minute, once; kept in {folder}",
+        f"about a minute, once; kept in {use_kernel_cache()}",
         file=sys.stderr,
         flush=True,
     )
@@ -60,20 +55,3 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     for _ in warm_up(missing):
         pass
     return missing
-
-
-def mark_compiled(part: str) -> None:
-    """Note that the cache holds all kernels of a part; a cache that cannot be written holds none.
-
-    Files of Numba's do not tell: a few are there as soon as a module is imported.
-    """
-    mark = _mark(use_kernel_cache(), part)
-    try:
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
-    except OSError:
-        pass
-
-
-def _mark(folder: Path, part: str) -> Path:
-    return folder / f"compiled-{part}"

@@ -8,8 +8,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from experiments.config_machine import family_parameters, short_name
-from experiments.units import format_quantity, quantity_of
+from experiments.config_machine import family_parameters
+from experiments.units import format_quantity, quantity_of, short_name
 from netsim.errors import NetcosimError, unknown_name
 
 Lines = list[str]

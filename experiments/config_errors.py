@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from experiments.units import short_name
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
@@ -147,8 +148,6 @@ def _in_words(error: Any, loc: Sequence[int | str], model: type[BaseModel]) -> s
 
 def _allowed_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
     """Keys of the section at a location, as a file spells them."""
-    from experiments.config_machine import short_name
-
     found = section_at(model, loc)
     return [] if found is None else [short_name(name) for name in found.model_fields]
 

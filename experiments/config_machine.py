@@ -9,7 +9,7 @@ from typing import Any
 from experiments.config_errors import ConfigError, near
 from experiments.fields import all_finite, quantity
 from experiments.inputs import is_input
-from experiments.units import quantity_of
+from experiments.units import quantity_of, short_name
 from netsim.errors import NetcosimError
 
 FILE_PARAMETERS = {"file"}
@@ -35,12 +35,6 @@ def family_parameters(family: str) -> dict[str, inspect.Parameter]:
     for builder in builders:
         found |= dict(inspect.signature(builder).parameters)
     return {name: p for name, p in found.items() if name != "network"}
-
-
-def short_name(name: str) -> str:
-    """The key of an SI name in a file: ``latency_s`` is ``latency``; ``_bytes`` stays."""
-    found = quantity_of(name)
-    return name if found is None or found.dimension == "bytes" else name[: -len(found.suffix)]
 
 
 def list_parameters() -> set[str]:

@@ -14,7 +14,6 @@ That is what the run-time model "measured" asks for; the registry's other models
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from experiments.build import (
-    BuiltMachine,
     build_machine,
     build_policy,
     build_workload,
@@ -31,6 +29,7 @@ from experiments.build import (
 )
 from experiments.config import Config
 from experiments.config_load import config_from
+from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
 from experiments.estimate import campaign_hops, check_snapshots, estimate_line
 from experiments.estimate_flows import flow_level_line
@@ -48,14 +47,13 @@ from queuesim.campaign import (
     speedup_table,
 )
 from queuesim.job_network import JobNetwork
-from queuesim.measured import SpeedupTable
-from queuesim.metrics import QueueSummary, summarise
 from queuesim.model_context import ModelContext, Pilot
 from queuesim.multijob import Communication
 from queuesim.queue import simulate_queue
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
+from queuesim.speedups import SpeedupTable
 from workloads.job import Workload
 
 _RUN_KEYS = ("run.name", "run.snapshots", "run.confidence")
@@ -70,45 +68,6 @@ Progress = Callable[[str, float], None]
 """Called with what is being done and the share of the whole run that is done, 0 to 1."""
 Notice = Callable[[str], None]
 """Called with a line that the user should read before a long step begins."""
-
-
-@dataclass(frozen=True, eq=False)
-class CosimResult:
-    """What a run gave, by policy in the config's order.
-
-    Attributes
-    ----------
-    config : Config
-    machine : BuiltMachine
-    workload : Workload
-    logged : dict of str to QueueResult
-        Schedules with logged run times; empty unless the model has them measured.
-    schedules : dict of str to QueueResult
-        Schedules with the config's run-time model.
-    measured : dict of str to Measurements
-        Empty with ``snapshots = 0``.
-    ratios : dict of str to Ratio
-        Mean communication time over the reference's, all jobs together.
-    table : SpeedupTable
-    reference : Reference
-    reference_schedule : QueueResult
-        With the config's run-time model.
-    """
-
-    config: Config
-    machine: BuiltMachine
-    workload: Workload
-    logged: dict[str, QueueResult]
-    schedules: dict[str, QueueResult]
-    measured: dict[str, Measurements]
-    ratios: dict[str, Ratio]
-    table: SpeedupTable
-    reference: Reference
-    reference_schedule: QueueResult
-
-    def summaries(self) -> dict[str, QueueSummary]:
-        """Queue metrics of the final schedules."""
-        return {name: summarise(result) for name, result in self.schedules.items()}
 
 
 def run_cosim(

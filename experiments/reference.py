@@ -12,8 +12,9 @@ from typing import Any
 
 from alloc.registry import policies_for
 from experiments.config import Config, MachineSection
+from experiments.config_content import content_config
 from experiments.config_errors import ConfigError, show
-from experiments.config_machine import short_name
+from experiments.units import short_name
 from netsim.errors import unknown_name
 
 _FILES = ("machine.file", "queue.measured.table")
@@ -84,10 +85,8 @@ def reference_of(config: Config) -> Reference:
 
 
 def _config_of(content: dict[str, Any]) -> Config:
-    from experiments.config_load import config_from
-
     try:
-        return config_from(content)
+        return content_config(content)
     except ConfigError as error:
         told = str(error).removeprefix(f"key {error.key}: ")
         raise ConfigError(f"reference.{error.key}", None, told) from None

@@ -9,7 +9,7 @@ import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy, policies_for
-from experiments.announce import FAT_TREES, FLOWS, PACKETS, PARTS, mark_compiled
+from experiments.compiled import FAT_TREES, FLOWS, PACKETS, PARTS, mark_compiled
 from netsim.flow.incidence import flow_paths
 from netsim.flow.job_load import job_link_load
 from netsim.flow.job_messages import job_messages

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from queuesim.coupled_packets import PacketBudget
     from queuesim.job_network import JobNetwork
-    from queuesim.measured import CommunicationMix, SpeedupTable
+    from queuesim.measured import CommunicationMix
     from queuesim.result import QueueResult
     from queuesim.runtime import RunTimeModel
+    from queuesim.speedups import SpeedupTable
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import announce, progress
+from experiments import announce, compiled, progress
 from experiments.config_load import config_from
 from experiments.progress import clock, line_gap_s, progress_line
 
@@ -93,10 +93,10 @@ def test_compilation_is_told_before_it_begins_and_once(
     def warm_up(parts: list[str]) -> list[tuple[str, float]]:
         told.append(capsys.readouterr().err)
         for part in parts:
-            announce.mark_compiled(part)
+            compiled.mark_compiled(part)
         return [(part, 1.0) for part in parts]
 
-    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path)
+    monkeypatch.setattr(compiled, "use_kernel_cache", lambda: tmp_path)
     monkeypatch.setattr(warmup, "warm_up", warm_up)
     # a module that compiles one function at its import leaves a file, and had been the end of it
     (tmp_path / "mix64.nbi").touch()
@@ -130,7 +130,7 @@ def test_the_clock_of_a_run_starts_after_compilation(
         events.append("bar")
         raise BarError
 
-    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(compiled, "use_kernel_cache", lambda: tmp_path / "cache")
     monkeypatch.setattr(warmup, "warm_up", warm_up)
     monkeypatch.setattr(run_output, "progress", bar)
     (tmp_path / "c.toml").write_text(config_text({}))

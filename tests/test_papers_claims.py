@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +14,19 @@ import pytest
 from experiments.papers import paper as kit
 from experiments.papers.interference.figures import CAB, OBLIVIOUS, between_claims
 from experiments.papers.jigsaw.utilisation import fig6_analyse
-from experiments.papers.paper import Claim, Options, claims_frame
+from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.paper import Options
 
 FOLDER = Path(kit.__file__).parent
-POSITIONS = list(Claim.__dataclass_fields__)
+POSITIONS = {
+    "Claim": list(Claim.__dataclass_fields__),
+    **{
+        name: list(inspect.signature(method).parameters)[1:]
+        for name, method in vars(Says).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    },
+}
+"""What makes claims, and the names of its arguments; `Says` is called by a name with "says"."""
 COLUMNS = ("paper", "paper_high")
 
 PRINTED = {
@@ -53,8 +64,7 @@ class Module:
         seen = set()
         for function in self.functions:
             for node in ast.walk(function):
-                made = isinstance(node, ast.Call) and ast.unparse(node.func) == "Claim"
-                if made and id(node) not in seen:
+                if isinstance(node, ast.Call) and maker(node) and id(node) not in seen:
                     seen.add(id(node))
                     yield function, node
 
@@ -158,7 +168,21 @@ def _part(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
             yield from _part(inner, own, name)
 
 
-MODULES = sorted(path for path in FOLDER.rglob("*.py") if "Claim(" in path.read_text("utf-8"))
+MODULES = sorted(
+    path
+    for path in FOLDER.rglob("*.py")
+    if path.parent.name != "kit" and re.search(r"Claim\(|[Ss]ays", path.read_text("utf-8"))
+)
+
+
+def maker(call: ast.Call) -> str | None:
+    """What makes the claim that a call makes; None if it makes none."""
+    match call.func:
+        case ast.Name("Claim"):
+            return "Claim"
+        case ast.Attribute(ast.Name(holder) | ast.Call(ast.Name(holder)), method):
+            return method if "says" in holder.lower() and method in POSITIONS else None
+    return None
 
 
 def given(call: ast.Call, column: str) -> ast.expr | None:
@@ -167,7 +191,10 @@ def given(call: ast.Call, column: str) -> ast.expr | None:
         assert keyword.arg is not None, "a claim's arguments are written out"
         if keyword.arg == column:
             return keyword.value
-    place = POSITIONS.index(column)
+    positions = POSITIONS[str(maker(call))]
+    if column not in positions:
+        return None
+    place = positions.index(column)
     return call.args[place] if len(call.args) > place else None
 
 
@@ -189,6 +216,8 @@ TRAPS = {
     "from a table": "Claim('c', 'w', True, 'r', paper=row['paper'], ours=ours)",
     "a sum of ours": "Claim('c', 'w', True, 'r', '', float(frame['jobs'].sum()), ours)",
     "an unknown helper": "Claim('c', 'w', True, 'r', '', nearest(ours), ours)",
+    "by a rule": "Says('w').near('c', min(ours, LOW_PAPER), ours, within=1)",
+    "by a rule, named": "says.below('c', ours, 1.0, paper=row['paper'])",
     "one of two ways": "Claim('c', 'w', True, 'r', '', paper if ours else 1.0, ours)",
 }
 

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from experiments.papers.interference.figures import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
 from experiments.papers.isolation.draw import draw_queues
-from experiments.papers.paper import Analysis, Options, claims_frame
+from experiments.papers.kit.claims import claims_frame
+from experiments.papers.paper import Analysis, Options
 from experiments.papers.partitions.draw import multiplication_bars, pairing_bars
 
 mpl.use("Agg")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.fattree.common import against_baseline, check, distance, queue_points
+from experiments.papers.fattree.common import check, distance, queue_points
 from experiments.papers.fattree.logs import (
     ATLAS,
     LOGS_VARIABLE,
@@ -29,6 +29,7 @@ from experiments.papers.fattree.point import (
 from experiments.papers.fattree.variants import VARIANTS, base_policy
 from experiments.papers.jigsaw import printed
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
+from experiments.papers.kit.frames import against_baseline
 from experiments.papers.paper import Options
 from experiments.papers.pollard.paper import PAPER as POLLARD
 from experiments.papers.reproduce import reproduce

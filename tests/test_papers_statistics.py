@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from experiments.papers.isolation.shares import mean_of_snapshots
-from experiments.papers.kit.statistics import Interval, bootstrap_mean, bootstrap_ratio, interval
+from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.level_spread.quadrants import (
     QUADRANTS,
     dots_of,
@@ -17,8 +17,8 @@ from experiments.papers.level_spread.quadrants import (
     reductions,
     shares,
 )
-from experiments.papers.paper import Claim, claims_frame
 from netsim.errors import NetcosimError
+from queuesim.statistics import Interval, bootstrap_mean, bootstrap_ratio, interval
 
 
 def rng() -> np.random.Generator:

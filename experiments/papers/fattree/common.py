@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from experiments.papers.fattree.logs import (
     QUICK_THUNDER_DAYS,
@@ -15,9 +15,6 @@ from experiments.papers.fattree.point import queue_point
 from experiments.papers.fattree.variants import VARIANTS
 from experiments.papers.paper import Options, Point, check_no_packets
 from netsim.errors import NetcosimError, unknown_name
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 POINT_RULE = "within 1 percentage point"
 TOLERANCE = 1.0
@@ -82,24 +79,6 @@ def queue_points(
         wanted = "; ".join(log.where_to_get for log in logs if log.files)
         raise NetcosimError(f"none of this figure's job logs is there (give --logs DIR): {wanted}")
     return points
-
-
-def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Parts of a frame with equal keys, in order of first appearance."""
-    for values, part in frame.groupby(list(keys), sort=False):
-        yield (values if isinstance(values, tuple) else (values,)), part
-
-
-def against_baseline(runs: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Each run's columns over Baseline's on the same log, as ``<column>_ratio``.
-
-    Baseline's row has scenario "none"; every scenario is compared with it.
-    """
-    base = runs[runs["policy"] == "baseline"].set_index("log")
-    rest = runs[runs["log"].isin(base.index)].copy()
-    for column in columns:
-        rest[f"{column}_ratio"] = rest[column] / rest["log"].map(base[column])
-    return rest[rest["policy"] != "baseline"].reset_index(drop=True)
 
 
 def distance(value: float, low: float, high: float) -> float:

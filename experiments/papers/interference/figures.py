@@ -6,14 +6,15 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from experiments.papers.fattree.common import groups
 from experiments.papers.interference import printed
 from experiments.papers.interference.point import FUNCTION, PACKET_BYTES, make_point
 from experiments.papers.interference.point import ROUNDS as DEFAULT_ROUNDS
 from experiments.papers.interference.workloads import Case
-from experiments.papers.kit.statistics import Interval, bootstrap_ratio
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
+from queuesim.statistics import Interval, bootstrap_ratio
 
 if TYPE_CHECKING:
     import pandas as pd

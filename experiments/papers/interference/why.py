@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from experiments.papers.fattree.common import groups
 from experiments.papers.interference import printed
 from experiments.papers.interference.figures import (
     CAB_SMALL,
@@ -22,7 +21,9 @@ from experiments.papers.interference.figures import (
 )
 from experiments.papers.interference.point import BUFFER_PACKETS, FUNCTION, PACKET_BYTES
 from experiments.papers.interference.workloads import Case
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,14 +20,8 @@ from experiments.papers.isolation.tables import (
     square_law,
     verdict_tables,
 )
-from experiments.papers.paper import (
-    Analysis,
-    Claim,
-    Options,
-    PaperFigure,
-    Point,
-    claims_frame,
-)
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from experiments.papers.isolation.cases import CASES, Case, machines
 from experiments.papers.isolation.pairs import NO_LOGS
 from experiments.papers.isolation.point import bench_of, measure_point, schedule
 from experiments.papers.isolation.shares import mean_of_snapshots
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
 from queuesim.campaign import snapshot_times

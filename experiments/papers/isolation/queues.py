@@ -30,15 +30,8 @@ from experiments.papers.isolation.queue_point import (
 )
 from experiments.papers.isolation.shares import counting_share
 from experiments.papers.isolation.tables import speedups
-from experiments.papers.paper import (
-    Analysis,
-    Claim,
-    Options,
-    PaperFigure,
-    Point,
-    Then,
-    claims_frame,
-)
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from queuesim.assumed import SCENARIOS
 
 if TYPE_CHECKING:

@@ -30,15 +30,8 @@ from experiments.papers.isolation.shares import (
     taken_off,
 )
 from experiments.papers.isolation.tables import speedups
-from experiments.papers.paper import (
-    Analysis,
-    Claim,
-    Options,
-    PaperFigure,
-    Point,
-    Then,
-    claims_frame,
-)
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import wasserstein_distance
 
-from experiments.papers.kit.statistics import Interval, interval, resamples
 from experiments.points import point_rng
 from queuesim.assumed import SCENARIOS
 from queuesim.campaign import SIZE_CLASSES
 from queuesim.draws import draw_key, uniform_per_job
+from queuesim.statistics import Interval, interval, resamples
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.papers.fattree.common import groups, queue_points
+from experiments.papers.fattree.common import queue_points
 from experiments.papers.fattree.logs import THUNDER, skipped_notes
 from experiments.papers.fattree.point import simulate
 from experiments.papers.fattree.variants import VARIANTS, base_policy
 from experiments.papers.jigsaw import printed
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.capacity import range_counts, sampled_utilisation, steady_state_utilisation
 from queuesim.result import QueueResult
 

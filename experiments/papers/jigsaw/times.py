@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from experiments.papers.fattree.common import against_baseline, groups, queue_points
+from experiments.papers.fattree.common import queue_points
 from experiments.papers.fattree.logs import (
     ATLAS,
     JIGSAW_CAB,
@@ -19,7 +19,9 @@ from experiments.papers.fattree.logs import (
 from experiments.papers.fattree.point import QUEUE
 from experiments.papers.jigsaw import printed
 from experiments.papers.jigsaw.utilisation import POLICIES, paper_name
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import against_baseline, groups
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 
 if TYPE_CHECKING:
     import pandas as pd

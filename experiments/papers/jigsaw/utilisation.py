@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from experiments.papers.fattree.common import (
-    POINT_RULE,
-    TOLERANCE,
-    distance,
-    groups,
-    queue_points,
-)
+from experiments.papers.fattree.common import POINT_RULE, TOLERANCE, distance, queue_points
 from experiments.papers.fattree.logs import (
     ATLAS,
     JIGSAW_CAB,
@@ -22,7 +16,9 @@ from experiments.papers.fattree.logs import (
 )
 from experiments.papers.fattree.point import DESCRIBE, QUEUE
 from experiments.papers.jigsaw import printed
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 
 if TYPE_CHECKING:
     import pandas as pd

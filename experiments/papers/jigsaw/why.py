@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from experiments.papers.fattree.common import POINT_RULE, TOLERANCE, distance, groups, queue_points
+from experiments.papers.fattree.common import POINT_RULE, TOLERANCE, distance, queue_points
 from experiments.papers.fattree.logs import ATLAS, SYNTHETIC, THUNDER, skipped_notes
 from experiments.papers.fattree.point import QUEUE
 from experiments.papers.fattree.variants import VARIANTS
 from experiments.papers.jigsaw import printed
 from experiments.papers.jigsaw.utilisation import fig6_range
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 
 if TYPE_CHECKING:
     import pandas as pd

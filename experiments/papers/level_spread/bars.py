@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from experiments.papers.kit.statistics import bootstrap_ratio
+from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.level_spread import common
 from experiments.papers.level_spread.machine import network_config, networks
 from experiments.papers.level_spread.point import FUNCTION, make_point
 from experiments.papers.level_spread.workloads import PATTERNS, homogeneous, job_type
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from queuesim.statistics import bootstrap_ratio
 
 if TYPE_CHECKING:
     import pandas as pd

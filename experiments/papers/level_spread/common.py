@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.papers.kit.statistics import Interval, bootstrap_ratio
 from experiments.papers.level_spread.machine import networks
 from experiments.papers.paper import Options
 from netsim.errors import unknown_name
+from queuesim.statistics import Interval, bootstrap_ratio
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.papers.kit.statistics import Interval, interval, resamples
+from queuesim.statistics import Interval, interval, resamples
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.level_spread import common
 from experiments.papers.level_spread.machine import network_config, networks
 from experiments.papers.level_spread.point import FUNCTION, make_point
 from experiments.papers.level_spread.quadrants import dots_of, quadrant, summary_row
 from experiments.papers.level_spread.workloads import PATTERNS, random_workload
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,9 +14,10 @@ import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy
+from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.level_spread import common
 from experiments.papers.level_spread.machine import Network, network_config, network_of, networks
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.level_spread import common
 from experiments.papers.level_spread.machine import (
     Network,
@@ -19,7 +20,7 @@ from experiments.papers.level_spread.machine import (
 )
 from experiments.papers.level_spread.point import Rows, make_point, run_workload
 from experiments.papers.level_spread.workloads import job_type
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from netsim.packet.engine import simulate_packets
 from netsim.topology import Topology
 from netsim.traffic import combine

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.papers.paper import Analysis, Claim, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.paper import Analysis
 from experiments.papers.partitions.printed import PAIRING_MEASURED, PAIRING_PREDICTED
 
 FLOW_TOLERANCE = 0.01

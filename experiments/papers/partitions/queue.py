@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from alloc.registry import make_policy
 from alloc.torus.menus import MIRA, MIRA_CURRENT
 from experiments.inputs import checked_path
-from experiments.papers.kit.statistics import bootstrap_ratio
-from experiments.papers.paper import Analysis, Claim, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.paper import Analysis
 from experiments.papers.partitions.point import Point, Rows, furthest_nodes, partition
 from netsim.flow.incidence import flow_paths
 from netsim.flow.maxmin import run_flows
@@ -24,6 +24,7 @@ from netsim.topologies.registry import preset
 from queuesim.metrics import summarise, turnaround_s, wait_s
 from queuesim.partition_bisection import PartitionBisection
 from queuesim.queue import simulate_queue
+from queuesim.statistics import bootstrap_ratio
 from workloads.job import Workload
 from workloads.registry import read_known_log
 from workloads.transform import from_zero, scale_sizes, select

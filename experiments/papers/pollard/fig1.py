@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.papers.fattree.common import groups, queue_points
+from experiments.papers.fattree.common import queue_points
 from experiments.papers.fattree.logs import (
     POLLARD_CAB,
     POLLARD_MIX,
@@ -21,7 +21,9 @@ from experiments.papers.fattree.logs import (
     skipped_notes,
 )
 from experiments.papers.fattree.point import average_pairwise_hops, least_hops, simulate
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from netsim.topologies.fattree import fat_tree
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from experiments.papers.fattree.common import against_baseline, groups, queue_points
+from experiments.papers.fattree.common import queue_points
 from experiments.papers.fattree.logs import POLLARD_CAB, POLLARD_OTHERS, skipped_notes
 from experiments.papers.fattree.point import QUEUE
-from experiments.papers.paper import Analysis, Claim, Options, PaperFigure, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import against_baseline, groups
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.pollard import printed
 from experiments.papers.pollard.draw import fig7_draw, fig8_draw, fig9_draw, fig10_draw
 

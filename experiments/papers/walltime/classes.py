@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from experiments.papers.fattree.common import groups
-from experiments.papers.paper import Analysis, Claim, Options, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.paper import Analysis, Options, Point
 from experiments.papers.walltime import printed
 from experiments.papers.walltime.logs import chosen, notes
 from experiments.papers.walltime.point import CLASSES, SHOWN, month_point

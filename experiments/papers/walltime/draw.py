@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments.figures.style import colour, grid, new_figure
-from experiments.papers.fattree.common import groups
+from experiments.papers.kit.frames import groups
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.walltime.point import CLASSES, SHOWN
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.papers.fattree.common import groups
-from experiments.papers.kit.statistics import Interval, bootstrap_mean, bootstrap_ratio
-from experiments.papers.paper import Analysis, Claim, Options, Point, claims_frame
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.paper import Analysis, Options, Point
 from experiments.papers.walltime import printed
 from experiments.papers.walltime.logs import CASES, chosen, notes
 from experiments.papers.walltime.point import ORDERS, SCHEMES, month_point
 from experiments.points import point_rng
+from queuesim.statistics import Interval, bootstrap_mean, bootstrap_ratio
 
 if TYPE_CHECKING:
     import pandas as pd

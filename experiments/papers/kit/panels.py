@@ -1,0 +1,187 @@
+"""Figures of several panels: bars in groups, boxes from quantiles, steps; one legend for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.papers.kit.frames import first_seen, groups
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Draw = Callable[["Axes", "pd.DataFrame"], None]
+"""Draws the rows of one panel."""
+FIVE = ("least", "q25", "median", "q75", "most")
+"""Columns of a box: ends of the whiskers, quartiles, median."""
+
+
+def panels(
+    frame: pd.DataFrame,
+    keys: str | Sequence[str],
+    draw: Draw,
+    *,
+    columns: int = 1,
+    size_in: tuple[float, float] = (7.5, 2.4),
+    ylabel: str = "",
+    xlabel: str = "",
+    title: Callable[..., str] = lambda *values: ", ".join(map(str, values)),
+    share: bool = False,
+    legend: bool = True,
+) -> Figure:
+    """A panel for each value of the key columns, and one legend above them all.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    keys : str or sequence of str
+        Columns whose values tell panels apart, in order of first appearance.
+    draw : callable (axis, rows of the panel)
+    columns : int
+        Panels side by side.
+    size_in : (width, height) of a panel in inches
+    ylabel, xlabel : str
+        Of all panels.
+    title : callable (values of the keys) -> str
+    share : bool
+        Whether all panels have the same limits.
+    legend : bool
+    """
+    from experiments.figures.style import grid, new_figure, shared_legend
+
+    parts = list(groups(frame, *([keys] if isinstance(keys, str) else keys)))
+    wide = min(columns, len(parts))
+    rows = -(-len(parts) // wide)
+    figure, axes = new_figure(
+        size_in[0] * wide, (0.8 if legend else 0.4) + size_in[1] * rows, rows, wide, share=share
+    )
+    for axis, (values, part) in zip(axes, parts, strict=False):
+        draw(axis, part)
+        axis.set_title(title(*values), fontsize=9)
+        axis.set_ylabel(ylabel, fontsize=8)
+        axis.set_xlabel(xlabel, fontsize=8)
+        grid(axis)
+    for axis in axes[len(parts) :]:
+        axis.set_visible(False)
+    if legend:
+        shared_legend(figure, axes)
+    return figure
+
+
+def grouped_bars(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x: str,
+    by: str,
+    value: str,
+    *,
+    scale: float = 1.0,
+    zero: float = 0.0,
+    ends: tuple[str, str] | None = None,
+    outline: str | None = None,
+    marks: Mapping[tuple[Any, Any], float] | None = None,
+    order: Sequence[Any] | None = None,
+    colours: Mapping[Any, str] | None = None,
+    name: Callable[[Any], str] = str,
+    numbers: str = "",
+) -> None:
+    """Bars side by side at each value of a column, one for each value of another.
+
+    Parameters
+    ----------
+    axis : Axes
+    frame : DataFrame
+    x, by, value : str
+        Columns: the group, the bar within it (a colour each), its height.
+    scale, zero : float
+        Heights are ``scale * (value - zero)``: 100 and 1 show ratios as percent above 1.
+    ends : (low, high), optional
+        Columns with the ends of an interval, drawn as a line over the bar.
+    outline : str, optional
+        Column of a second height, drawn as an empty bar around the first.
+    marks : mapping of (x, by) to float, optional
+        Printed values, already scaled: a line across the bar, "paper" in the legend.
+    order : sequence, optional
+        Groups from left to right; in order of first appearance by default.
+    colours : mapping of by to colour, optional
+    name : callable
+        Of a ``by`` value: its name in the legend.
+    numbers : str
+        Format of the number over each bar, such as "%.1f"; none by default.
+    """
+    from experiments.figures.style import INK, colour
+
+    groups_shown = list(first_seen(frame, x) if order is None else order)
+    kinds = first_seen(frame, by)
+    width = 0.8 / len(kinds)
+    for i, kind in enumerate(kinds):
+        rows = frame[frame[by] == kind].drop_duplicates(x).set_index(x).reindex(groups_shown)
+        at = np.arange(len(groups_shown)) + (i - (len(kinds) - 1) / 2) * width
+        paint = colour(i) if colours is None else colours[kind]
+
+        def heights(column: str, rows: pd.DataFrame = rows) -> np.ndarray:
+            return np.asarray(scale * (rows[column].to_numpy(dtype=float) - zero))
+
+        if outline is not None:
+            axis.bar(at, heights(outline), width * 0.92, fill=False, edgecolor=paint)
+        bars = axis.bar(at, heights(value), width * 0.92, color=paint, label=name(kind))
+        if ends is not None:
+            axis.vlines(at, heights(ends[0]), heights(ends[1]), color=INK, linewidth=0.9)
+        if numbers:
+            axis.bar_label(bars, fmt=numbers, fontsize=7, padding=1)
+        for group, place in zip(groups_shown, at, strict=True):
+            if marks is not None and (group, kind) in marks:
+                half, height = 0.45 * width, marks[group, kind]
+                axis.hlines(height, place - half, place + half, color=INK, lw=2, label="paper")
+    axis.axhline(0.0, color=INK, linewidth=0.8)
+    axis.set_xticks(range(len(groups_shown)), [str(g) for g in groups_shown])
+    axis.set_xlim(-0.6, len(groups_shown) - 0.4)
+
+
+def boxes(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x: str,
+    by: str,
+    *,
+    quantiles: Sequence[str] = FIVE,
+    scale: float = 1.0,
+    order: Sequence[Any] | None = None,
+    name: Callable[[Any], str] = str,
+) -> None:
+    """Boxes from stored quantiles, side by side at each value of a column.
+
+    Parameters
+    ----------
+    axis, frame, x, by, scale, order, name
+        See `grouped_bars`.
+    quantiles : five str
+        Columns: the ends of the whiskers outside, the quartiles, the median in the middle.
+    """
+    from experiments.figures.style import INK, colour
+
+    groups_shown = list(first_seen(frame, x) if order is None else order)
+    kinds = first_seen(frame, by)
+    step = 0.8 / max(2, len(kinds))
+    for row in frame.to_dict("records"):
+        i = kinds.index(row[by])
+        place = groups_shown.index(row[x]) + step * (i - (len(kinds) - 1) / 2)
+        low, q25, median, q75, high = (scale * float(row[q]) for q in quantiles)
+        half = 0.4 * step
+        axis.vlines(place, low, high, color=colour(i), lw=1)
+        axis.bar(
+            place,
+            q75 - q25,
+            2 * half,
+            bottom=q25,
+            color=colour(i),
+            alpha=0.6,
+            label=name(row[by]),
+        )
+        axis.hlines(median, place - half, place + half, color=INK, lw=1.2)
+    axis.set_xticks(range(len(groups_shown)), [str(g) for g in groups_shown])
+    axis.set_xlim(-0.6, len(groups_shown) - 0.4)

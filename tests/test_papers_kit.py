@@ -1,0 +1,72 @@
+"""The rules of claims, and tables against a baseline, by hand-worked cases."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from experiments.papers.kit.claims import Claim, Says
+from experiments.papers.kit.frames import against_baseline, first_seen, lookup
+from queuesim.statistics import Interval
+
+says = Says("Fig. 1", "ugal-l")
+SURE = Interval(1.2, 1.1, 1.3)
+
+
+@pytest.mark.parametrize(
+    ("claim", "holds", "rule"),
+    [
+        (says.near("c", 10.0, 11.0, within=1), True, "within 1"),
+        (says.near("c", 10.0, 11.1, within=1, unit="points"), False, "within 1 percentage points"),
+        (says.near("c", -8.0, -10.0, within=25, unit="%"), True, "within 25 %"),
+        (
+            says.near("c", 8.0, 10.1, within=25, unit="%", note="a draw"),
+            False,
+            "within 25 %; a draw",
+        ),
+        (says.between("c", 2.0, 3.0, 3.4, within=0.5), True, "from 2 to 3, within 0.5"),
+        (says.between("c", 2.0, 3.0, 1.9), False, "from 2 to 3"),
+        (says.equal("c", 3.0, 3.0), True, "equal"),
+        (says.below("c", 1.0, 1.0), False, "below 1"),
+        (says.at_most("c", 1.0, 1.0), True, "at most 1"),
+        (says.above("c", 1.0, 1.0), False, "above 1"),
+        (says.at_least("c", 1.0, 1.0), True, "at least 1"),
+        (says.surely_above("c", SURE, 1.0), True, "the whole interval above 1"),
+        (says.surely_above("c", SURE, 1.15), False, "the whole interval above 1.15"),
+        (says.surely_below("c", SURE, 1.25), False, "the whole interval below 1.25"),
+        (says.ordered("c", {"a": 1.0, "b": 2.0, "c": 2.5}), True, "a < b < c"),
+        (says.ordered("c", {"a": 1.0, "b": 1.0}), False, "a < b"),
+        (says.everywhere("c", [True, False]), False, "in all 2 panels"),
+    ],
+)
+def test_a_rule_says_what_was_asked(claim: Claim, holds: bool, rule: str) -> None:
+    assert (claim.holds, claim.rule) == (holds, rule)
+    assert (claim.where, claim.condition) == ("Fig. 1", "ugal-l")
+
+
+def test_an_interval_of_ours_stands_in_its_columns() -> None:
+    row = says.near("c", 0.6, SURE, within=1).row()
+    assert (row["ours"], row["low"], row["high"], row["ratio"]) == (1.2, 1.1, 1.3, 2.0)
+    assert row["verdict"] == "holds"
+
+
+def test_a_range_of_the_paper_has_no_ratio() -> None:
+    row = says.between("c", 2.0, 3.0, 2.5).row()
+    assert (row["paper"], row["paper_high"], row["ratio"]) == (2.0, 3.0, None)
+    assert says.between("c", 2.0, 2.0, 2.0).row()["paper_high"] is None
+
+
+def test_runs_are_compared_with_the_baseline_of_their_log() -> None:
+    runs = pd.DataFrame(
+        {
+            "log": ["a", "a", "b", "c"],
+            "policy": ["ta", "baseline", "ta", "baseline"],
+            "wait_s": [3.0, 2.0, 1.0, 5.0],
+        }
+    )
+    found = against_baseline(runs, ["wait_s"])
+    assert found.to_dict("records") == [
+        {"log": "a", "policy": "ta", "wait_s": 3.0, "wait_s_ratio": 1.5}
+    ]
+    assert first_seen(runs, "policy") == ["ta", "baseline"]
+    assert lookup(runs, ["log", "policy"], "wait_s")["b", "ta"] == 1.0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.flow.job_messages import JobMessages, job_messages
-from netsim.flow.loads import JobRoutes
+from netsim.flow.job_routes import JobRoutes
 from netsim.flow.message_load import MessageLoad, message_load
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing

@@ -22,10 +22,10 @@ from experiments.papers.interference.workloads import (
 from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.errors import NetcosimError, unknown_name
-from netsim.flow.bundles import BundleNetwork
-from netsim.flow.incidence import flow_paths
+from netsim.flow.bundles import bundle_stretches
 from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
+from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.base import Routing
@@ -227,12 +227,8 @@ def loads_of(
 
 def flow_stretches(bandwidth_Bps: NDArray[np.int64], loads: Sequence[JobLoad]) -> list[float]:
     """Stretch of each job when all communicate, at max-min fair rates of whole jobs."""
-    flows: BundleNetwork[int] = BundleNetwork(bandwidth_Bps)
-    flows.change(
-        [(i, load.links, load.link_bytes / load.isolated_bound_s) for i, load in enumerate(loads)],
-        [],
-    )
-    return [flows.stretch(i) for i in range(len(loads))]
+    jobs = [(load.links, load.link_bytes / load.isolated_bound_s) for load in loads]
+    return [float(stretch) for stretch in bundle_stretches(bandwidth_Bps, jobs)]
 
 
 def flow_finishes(

@@ -17,8 +17,8 @@ from experiments.inputs import checked_path
 from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.paper import Analysis
 from experiments.papers.partitions.point import Point, Rows, furthest_nodes, partition
-from netsim.flow.incidence import flow_paths
 from netsim.flow.maxmin import run_flows
+from netsim.flow.paths import flow_paths
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import preset
 from queuesim.metrics import summarise, turnaround_s, wait_s

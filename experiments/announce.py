@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from experiments.compiled import FAT_TREES, FLOWS, PACKETS, PARTS, is_compiled
+from experiments.compiled import FLOWS, PACKETS, PARTS, POLICY_SEARCH, is_compiled
 from experiments.mpi import launched_rank
 from netsim.kernel_cache import use_kernel_cache
 
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 def parts_of(config: Config) -> tuple[str, ...]:
     """The parts that a run of this config uses."""
+    from alloc.registry import POLICIES
+    from queuesim.registry import RUNTIME_MODELS
+
     parts = [PACKETS]
-    if config.queue.run_time_model.startswith("coupled"):
+    if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
         parts.append(FLOWS)
-    if config.machine.family == "fattree":
-        parts.append(FAT_TREES)
+    if any(POLICIES[name].compiled for name in config.queue.policies):
+        parts.append(POLICY_SEARCH)
     return tuple(parts)
 
 

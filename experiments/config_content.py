@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from experiments.config import Config, MachineSection
+from experiments.config import Config, MachineSection, file_keys
 from experiments.config_errors import ConfigError, config_error, model_inside
 from experiments.config_machine import machine_section
 from experiments.points import flatten
 from experiments.units import quantity_of, short_name
 from netsim.errors import NetcosimError
+from queuesim.registry import RUNTIME_MODELS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -49,10 +50,10 @@ def content_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config
 
 def _check_model(config: Config) -> None:
     """Values that the chosen run-time model cannot run with."""
-    from queuesim.registry import RUNTIME_MODELS
-
+    queue = config.queue
     try:
-        RUNTIME_MODELS[config.queue.run_time_model].check(config.model_settings())
+        parameters = queue.model_parameters(lambda named: named.file)
+        RUNTIME_MODELS[queue.run_time_model].check(parameters, config.run.snapshots)
     except NetcosimError as error:
         raise ConfigError("queue.run_time_model", None, str(error)) from None
 
@@ -92,12 +93,11 @@ def _in_si(
 
 def _place_files(content: dict[str, Any], folder: Path) -> None:
     """Files that a config names, relative to the config or else to the working directory."""
-    machine = content.get("machine")
-    parameters = machine.get("parameters") if isinstance(machine, dict) else None
-    queue = content.get("queue")
-    measured = queue.get("measured") if isinstance(queue, dict) else None
-    files = ((content.get("workload"), "log"), (parameters, "file"), (measured, "table"))
-    for section, key in files:
+    for dotted in file_keys():
+        *path, key = dotted.split(".")
+        section: Any = content
+        for part in path:
+            section = section.get(part) if isinstance(section, dict) else None
         if not isinstance(section, dict):
             continue
         pinned = section.get(key)

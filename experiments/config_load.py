@@ -19,6 +19,7 @@ from experiments.expand import expand
 from experiments.reference import reference_of
 from netsim.errors import NetcosimError
 from netsim.files import read_text
+from patterns.registry import PATTERNS
 
 _LIST_KEYS = {
     "workload.statuses",
@@ -137,15 +138,13 @@ def _list_keys(raw: Mapping[str, Any]) -> set[str]:
 
 
 def _list_keys_of_entry(number: int, entry: object) -> set[str]:
-    from patterns.registry import PATTERNS
-
     if not isinstance(entry, Mapping):
         return set()
     named = entry.get("pattern")
     patterns = named if isinstance(named, list) else [named]
     found = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
     where = f"communication.mix.{number}"
-    lists = {p.name for pattern in found for p in pattern.parameters if p.kind == "ints"}
+    lists = {p.name for pattern in found for p in pattern.parameters.values() if p.is_list}
     return {f"{where}.communication_fraction", *(f"{where}.parameters.{name}" for name in lists)}
 
 

@@ -8,9 +8,9 @@ from experiments.build import BuiltMachine
 from experiments.config import Config
 from experiments.reference import Reference
 from queuesim.campaign import Measurements, Ratio
+from queuesim.measured import SpeedupTable
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.result import QueueResult
-from queuesim.speedups import SpeedupTable
 from workloads.job import Workload
 
 

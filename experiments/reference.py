@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from alloc.registry import policies_for
-from experiments.config import Config, MachineSection
+from experiments.config import Config, MachineSection, file_keys
 from experiments.config_content import content_config
 from experiments.config_errors import ConfigError, show
 from experiments.units import short_name
 from netsim.errors import unknown_name
 
-_FILES = ("machine.file", "queue.measured.table")
+_FILES = tuple(key.replace("machine.parameters.", "machine.") for key in file_keys())
 _NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
 
 

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
+from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.multijob import Communication, routing_of, run_jobs
 from queuesim.result import QueueResult
-from queuesim.speedups import SpeedupRow, SpeedupTable
 
 FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]

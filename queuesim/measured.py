@@ -1,30 +1,144 @@
-"""Measured run times: communication-time ratios from packet runs, applied to a log.
-
-A job with communication share f whose communication takes ``ratio`` times as long as
-under the reference policy runs ``logged * ((1 - f) + f * ratio)``.
-"""
+"""What was measured and what jobs send: communication-time ratios, and the mix of patterns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.policy import Policy
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
+from netsim.limits import MAX_INDEX
 from queuesim.draws import draw_key, uniform_per_job
-from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
-from queuesim.speedup_file import read_speedups
-from queuesim.speedups import SpeedupTable
 from workloads.job import Workload
 
-if TYPE_CHECKING:
-    from queuesim.model_context import ModelContext, ModelSettings
-
 FloatArray = NDArray[np.float64]
+
+
+MAX_RATIO = 1e6
+"""Communication a million times as long is no measurement."""
+
+
+@dataclass(frozen=True)
+class SpeedupRow:
+    """One measurement: communication time against the reference policy's.
+
+    Attributes
+    ----------
+    pattern, policy : str
+    min_nodes, max_nodes : int
+        The size class, both ends included.
+    ratio : float
+        Below 1: faster than under the reference policy.
+    ratio_low, ratio_high : float or None
+        Confidence interval; both None where it is not known (one snapshot alone).
+    """
+
+    pattern: str
+    min_nodes: int
+    max_nodes: int
+    policy: str
+    ratio: float
+    ratio_low: float | None
+    ratio_high: float | None
+
+    def check(self, where: str) -> None:
+        """`NetcosimError` for numbers that make no sense; ``where`` begins the message."""
+        low, high = self.ratio_low, self.ratio_high
+        if low is None and high is None and 0 < self.ratio <= MAX_RATIO:
+            pass
+        elif low is None or high is None or not 0 < low <= self.ratio <= high <= MAX_RATIO:
+            raise NetcosimError(
+                f"{where}: ratio {self.ratio} in [{low}, {high}]; need 0 < low <= ratio <= high "
+                f"<= {MAX_RATIO:g}, or no interval at all"
+            )
+        if not 1 <= self.min_nodes <= self.max_nodes <= MAX_INDEX:
+            raise NetcosimError(
+                f"{where}: a size class needs 1 <= min_nodes <= max_nodes <= {MAX_INDEX:,}"
+            )
+
+
+@dataclass(frozen=True)
+class SpeedupTable:
+    """Measured ratios by pattern, size class and policy.
+
+    Raises
+    ------
+    NetcosimError
+        A ratio that is not positive, an interval that does not hold its ratio, a size
+        class that is empty or overlaps another of the same pattern and policy.
+    """
+
+    reference_policy: str
+    rows: tuple[SpeedupRow, ...]
+
+    def __post_init__(self) -> None:
+        seen: dict[tuple[str, str], list[SpeedupRow]] = {}
+        for row in self.rows:
+            where = f"speed-up table, {row.pattern} {row.min_nodes}-{row.max_nodes} {row.policy}"
+            row.check(where)
+            for other in seen.setdefault((row.pattern, row.policy), []):
+                if row.min_nodes <= other.max_nodes and other.min_nodes <= row.max_nodes:
+                    raise NetcosimError(
+                        f"{where}: overlaps {other.min_nodes}-{other.max_nodes} nodes"
+                    )
+            seen[row.pattern, row.policy].append(row)
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Policies with measurements, and the reference."""
+        return tuple(sorted({row.policy for row in self.rows} | {self.reference_policy}))
+
+    def ratios(
+        self, pattern: str, policy: str, n_nodes: NDArray[np.int32], bound: str = "mean"
+    ) -> FloatArray:
+        """Ratios for jobs of these sizes.
+
+        A size outside all classes takes the nearest class; a job of one node sends
+        nothing over the network and has ratio 1, as has the reference policy.
+
+        Parameters
+        ----------
+        pattern, policy : str
+        n_nodes : (n,) int32
+        bound : str
+            "mean", or an end of the confidence interval: "low", "high"; classes without an
+            interval are not looked at then.
+
+        Returns
+        -------
+        (n,) float64
+
+        Raises
+        ------
+        NetcosimError
+            No measurement of this pattern under this policy, or none with an interval.
+        """
+        column = {"mean": "ratio", "low": "ratio_low", "high": "ratio_high"}
+        if bound not in column:
+            raise unknown_name("confidence bound", bound, column)
+        if policy == self.reference_policy:
+            return np.ones(len(n_nodes))
+        if policy not in self.policies:
+            raise unknown_name("policy of the speed-up table", policy, self.policies)
+        rows = [row for row in self.rows if row.pattern == pattern and row.policy == policy]
+        if not rows:
+            known = sorted({row.pattern for row in self.rows if row.policy == policy})
+            raise unknown_name(f"pattern measured under {policy!r}", pattern, known)
+        if bound != "mean":
+            rows = [row for row in rows if row.ratio_low is not None]
+            if not rows:
+                raise NetcosimError(
+                    f"bound {bound!r}: the ratio of {pattern} under {policy!r} has no interval (it "
+                    'was seen in one snapshot); take bound "mean", or more snapshots'
+                )
+        low = np.array([row.min_nodes for row in rows])
+        high = np.array([row.max_nodes for row in rows])
+        sizes = n_nodes[:, None].astype(np.int64)
+        gap = np.maximum(np.maximum(low - sizes, sizes - high), 0)
+        values = np.array([getattr(row, column[bound]) for row in rows])
+        return np.where(n_nodes == 1, 1.0, values[np.argmin(gap, axis=1)])
 
 
 MAX_WEIGHT = 1e12
@@ -90,53 +204,3 @@ class CommunicationMix:
         low = np.array([share.fraction_low for share in self.shares])[which]
         high = np.array([share.fraction_high for share in self.shares])[which]
         return which, low + (high - low) * uniform_per_job(key, 1, workload.job_id)
-
-
-@dataclass(frozen=True)
-class Measured(RunTimeModel):
-    """Run times from measured communication-time ratios.
-
-    Parameters
-    ----------
-    table : SpeedupTable
-    mix : CommunicationMix
-    bound : str
-        "mean", "low" or "high" end of the measured confidence intervals.
-    """
-
-    name = "measured"
-    description = "logged times scaled by communication-time ratios measured with packets"
-    table: SpeedupTable = field()
-    mix: CommunicationMix = field()
-    bound: str = "mean"
-
-    @classmethod
-    def check(cls, settings: ModelSettings) -> None:
-        if settings.speedup_file is None and settings.snapshots == 0:
-            raise NetcosimError(
-                f'"{cls.name}" needs speed-ups from a file (queue.measured.table), or at least 1 '
-                "snapshot to measure them; run.snapshots = 0"
-            )
-        if settings.speedup_file is None and settings.bound != "mean" and settings.snapshots < 2:
-            raise NetcosimError(
-                f'queue.measured.bound = "{settings.bound}" needs at least 2 snapshots, since one '
-                f"has no interval; run.snapshots = {settings.snapshots}"
-            )
-
-    @classmethod
-    def from_config(cls, context: ModelContext) -> Measured:
-        """With the speed-ups of the config's file, or those that a campaign measures first."""
-        file = context.settings.speedup_file
-        table = context.measured_speedups() if file is None else read_speedups(file)
-        return cls(table, context.mix, context.settings.bound)
-
-    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        which, fraction = self.mix.draw(workload, rng)
-        ratio = np.ones(len(workload))
-        for k, share in enumerate(self.mix.shares):
-            mine = which == k
-            if mine.any():
-                ratio[mine] = self.table.ratios(
-                    share.pattern, policy.name, workload.n_nodes[mine], self.bound
-                )
-        return FixedRunTimes(workload.run_time_s * ((1 - fraction) + fraction * ratio))

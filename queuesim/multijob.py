@@ -14,6 +14,7 @@ from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult
 from netsim.routing.base import Routing
 from netsim.routing.partition import partition_routing
+from netsim.topologies.registry import family_of
 from netsim.traffic import Program, Traffic, combine
 from patterns.mapping import map_ranks
 from patterns.registry import make_pattern
@@ -73,9 +74,9 @@ class MultiJobResult:
 
 
 def routing_of(routing: Routing, placements: Sequence[Placement]) -> Routing:
-    """The machine's routing, but on a fat-tree jobs with links of their own keep to them."""
+    """The machine's routing; jobs with links of their own keep to them where the family can."""
     linked = [(place.nodes, place.links) for place in placements if len(place.links)]
-    if not linked or routing.topology.family != "fattree":
+    if not linked or not family_of(routing.topology).keeps_own_links:
         return routing
     return partition_routing(routing.topology, linked)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from netsim.errors import NetcosimError
 from netsim.files import read_text
-from queuesim.speedups import SpeedupRow, SpeedupTable
+from queuesim.measured import SpeedupRow, SpeedupTable
 
 MAX_FILE_BYTES = 1 << 26
 """64 MiB: a table has some hundred lines."""

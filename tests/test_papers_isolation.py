@@ -50,7 +50,7 @@ from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from experiments.points import canonical_json
 from netsim.errors import NetcosimError
-from queuesim.speedups import SpeedupRow, SpeedupTable
+from queuesim.measured import SpeedupRow, SpeedupTable
 
 QUICK = Options(scale="quick")
 MAIN = CASES["fattree"][0].name

@@ -74,7 +74,9 @@ CONTENT = {
 
 
 def test_parts_that_a_config_uses() -> None:
-    assert announce.parts_of(config_from(CONTENT)) == ("packets", "fat-trees")
+    assert announce.parts_of(config_from(CONTENT)) == ("packets",)
+    searching = CONTENT | {"queue": {"policies": ["baseline", "jigsaw"]}}
+    assert announce.parts_of(config_from(searching)) == ("packets", "policies")
     coupled = {
         "machine": {"family": "torus", "dims": [4]},
         "workload": CONTENT["workload"],

@@ -23,9 +23,9 @@ from queuesim.campaign import (
     snapshot_times,
     speedup_table,
 )
+from queuesim.measured import SpeedupRow
 from queuesim.multijob import Communication, run_jobs
 from queuesim.queue import simulate_queue
-from queuesim.speedups import SpeedupRow
 from workloads.job import Workload
 
 TOPOLOGY = dragonfly(2, 4, 5)

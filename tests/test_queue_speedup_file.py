@@ -10,8 +10,8 @@ import pytest
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from netsim.errors import NetcosimError
+from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.speedup_file import COLUMNS, read_speedups, write_speedups
-from queuesim.speedups import SpeedupRow, SpeedupTable
 
 TABLE = SpeedupTable(
     "baseline",

@@ -26,8 +26,8 @@ from experiments.papers.isolation.shares import (
 )
 from experiments.points import point_rng
 from queuesim.campaign import ALL_SIZES, SIZE_CLASSES, in_several
+from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.speedup_file import COLUMNS
-from queuesim.speedups import SpeedupRow, SpeedupTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, lowest, popcount, write_shape
 from alloc.fattree.kernels_search import search
+from netsim.kernels_options import PLAIN_KERNEL
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def join_spines(pod: int, need: int, w2: int, spine: Ints, before: Ints, after: Ints) -> Word:
     """Add a pod to the common spines: the mask of positions that keep ``need`` of them."""
     good = 0
@@ -67,7 +68,7 @@ class Partial(NamedTuple):
     used: NDArray[np.bool_]
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def able_leaves(n_L: int, m2: int, free: Ints, up: Ints, able: Ints) -> None:
     """Count into ``able`` the leaves of each pod that could be equal leaves."""
     able[:] = 0
@@ -90,13 +91,13 @@ def begin(shape: Shape, tree: Tree, able: Ints) -> Partial:
     return Partial(able, chosen, ports, common, good, np.zeros(tree.m3, dtype=np.bool_))
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def stage_of(shape: Shape, k: int) -> int:
     """The stage of the leaf that is chosen after k others."""
     return k // shape.L if k < shape.T * shape.L else shape.T
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def last_leaf(
     shape: Shape, tree: Tree, pod: int, positions: Word, chosen: Ints, start: int, stop: int
 ) -> int:
@@ -113,7 +114,7 @@ def last_leaf(
     return -1
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def rest_beside_leaves(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
     """The nr nodes on a leaf of the pod that has the Lr equal ones."""
     T, first = shape.T, shape.T * shape.L
@@ -132,7 +133,7 @@ def rest_beside_leaves(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, i
     return True, pod, leaf, lowest(tree.up[leaf] & wider, shape.nr)
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def rest_alone(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
     """The nr nodes on a leaf of a pod that has none of the equal ones."""
     T = shape.T
@@ -147,7 +148,7 @@ def rest_alone(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int,
     return False, -1, -1, 0
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def rest_of(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
     """What follows the equal leaves: (found, pod, leaf or -1, its positions)."""
     if shape.Lr > 0:
@@ -157,7 +158,7 @@ def rest_of(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Wo
     return True, -1, -1, 0
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def next_leaf(
     shape: Shape, tree: Tree, part: Partial, k: int, leaf: int, joined: int
 ) -> tuple[int, int]:

@@ -30,7 +30,6 @@ POSITIONS = {
 COLUMNS = ("paper", "paper_high")
 
 PRINTED = {
-    "level_spread/random.py": {"numbers"},  # FIG10_CLAIMS and FIG12_CLAIMS, through `_figure`
     "calibration/easy.py": {"LOGS"},  # the study's averages, log by log
     "jigsaw/why.py": {"fig6_range"},  # of jigsaw/utilisation.py, looked at there
 }

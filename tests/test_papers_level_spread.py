@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 
 from experiments.cli import main
+from experiments.papers.level_spread import times as comparison
+from experiments.papers.level_spread import workloads
 from experiments.papers.level_spread.machine import Network, machine, network_config
-from experiments.papers.level_spread.paper import PAPER, common, workloads
+from experiments.papers.level_spread.paper import PAPER
 from experiments.papers.level_spread.point import make_point, run_workload
 from experiments.papers.level_spread.sst import one_way
 from experiments.papers.level_spread.workloads import JobType, draw_counts, random_workload
@@ -95,7 +97,7 @@ def times(config: dict[str, object]) -> pd.DataFrame:
 
 
 def test_policies_share_draws_whatever_their_order() -> None:
-    jobs = workloads.heterogeneous(272, "halo2d")
+    jobs = workloads.filling(272, "halo2d", {16: 1, 64: 1})
     one, other = times(point(jobs, ["rdn", "simple"])), times(point(jobs, ["simple", "rdn"]))
     pd.testing.assert_frame_equal(one.sort_index(), other.sort_index())
 
@@ -103,8 +105,8 @@ def test_policies_share_draws_whatever_their_order() -> None:
 def test_large_job_first_makes_level_spread_round_robin() -> None:
     """VI-E: a 50-node job first leaves no group for a 15-node job, "converging to RRN"."""
     jobs = [
-        workloads.job_type("small", 1, 15, "halo2d"),
-        workloads.job_type("large", 1, 50, "halo2d"),
+        workloads.job_type(1, 15, "halo2d"),
+        workloads.job_type(1, 50, "halo2d"),
     ]
     policies = ["level-spread", "rrn"]
     late = times(point(jobs, policies, large_first=True))
@@ -118,7 +120,7 @@ def test_large_job_first_makes_level_spread_round_robin() -> None:
 
 def test_measures_and_link_statistics_add_up() -> None:
     config = point(
-        workloads.homogeneous(272, 16, "all-to-all"), ["level-spread", "rdn"], link_statistics=True
+        workloads.filling(272, "all-to-all", {16: 1}), ["level-spread", "rdn"], link_statistics=True
     )
     tables = run_workload(config)
     for row in tables["times"]:
@@ -157,7 +159,7 @@ def test_normalised_by_hand() -> None:
             "rank0_cut_us": [1.0, 2.0, 1.0, 2.0],
         }
     )
-    table = common.normalised(frame, ["case"], Options()).set_index("policy")
+    table = comparison.normalised(frame, ["case"], Options()).set_index("policy")
     assert table.loc["rdn", "ratio"] == 2.0
     # The pairs of both repetitions have ratio 2, so every resample has.
     assert (table.loc["rdn", "low"], table.loc["rdn", "high"]) == (2.0, 2.0)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from alloc.policy import Request
 from alloc.registry import make_policy
-from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.level_spread import common
-from experiments.papers.level_spread.machine import Network, network_config, network_of, networks
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.frames import groups, lookup
+from experiments.papers.kit.panels import grouped_bars, panels
+from experiments.papers.level_spread.machine import Network, network_of
+from experiments.papers.level_spread.times import COLOURS, LEVEL_SPREAD
+from experiments.papers.paper import Analysis, Options
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
@@ -27,6 +27,7 @@ from queuesim.multijob import Communication, run_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FUNCTION = "experiments.papers.level_spread.slingshot:run_large"
@@ -57,33 +58,10 @@ def slingshot(p: int, a: int, g: int, h: int, arrangement: str) -> Topology:
     )
 
 
-def points(options: Options) -> list[Point]:
-    """A point for each arrangement, routing and policy; jobs fill 89 % of the machine."""
-    machine = QUICK if options.quick else FULL
-    return [
-        {
-            "experiment": "level-spread slingshot",
-            "machine": dict(machine),
-            "arrangement": arrangement,
-            "network": network_config(_network(network)),
-            "policy": policy,
-            "draws": {"seed": options.seed},
-            "labels": {
-                "arrangement": arrangement,
-                "routing": network.routing,
-                "policy": policy,
-            },
-        }
-        for network in networks(options, ("ugal-l",))
-        for arrangement in ARRANGEMENTS
-        for policy in POLICIES
-    ]
-
-
-def _network(network: Network) -> Network:
+def network(routing: str) -> Network:
     """Packets of 4 KB, buffers of 64 KB a channel, one rank a node."""
     return Network(
-        routing=network.routing,
+        routing=routing,
         packet_bytes=4096,
         buffer_bytes=65536,
         router_latency_s=ROUTER_LATENCY_S,
@@ -100,7 +78,7 @@ def run_large(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
         "times": one row: mean and longest time of the jobs, packet hops, most stalled link.
     """
     size = config["machine"]
-    network = network_of(config["network"])
+    packets = network_of(config["network"])
     topology = slingshot(size["p"], size["a"], size["g"], size["h"], config["arrangement"])
     policy = make_policy(topology, config["policy"], point_rng(config["draws"], "placement"))
     jobs = []
@@ -110,10 +88,10 @@ def run_large(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
             raise NetcosimError(f"{config['policy']}: job {i} finds no place")
         jobs.append((Communication("all-to-all", MESSAGE_BYTES), placement.nodes))
     result = run_jobs(
-        make_routing(topology, network.routing),
+        make_routing(topology, packets.routing),
         jobs,
-        network.packet_config(),
-        ranks_per_node=network.ranks_per_node,
+        packets.packet_config(),
+        ranks_per_node=packets.ranks_per_node,
         task_mapping="random",
         mapping_rng=point_rng(config["draws"], "task mapping"),
         routing_rng=point_rng(config["draws"], "routing"),
@@ -132,50 +110,32 @@ def run_large(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Times beside RDN's; the claim is the paper's: the gain grows with the machine."""
     table = frames["times"].copy()
-    cell_keys = ["arrangement", "routing"]
-    base = table.loc[table["policy"] == "rdn", [*cell_keys, "mean_time_us"]]
-    base = base.rename(columns={"mean_time_us": "rdn_us"})
-    table = table.merge(base, on=cell_keys, how="left")
+    keys = ["arrangement", "routing"]
+    rdn = table[table["policy"] == "rdn"].set_index(keys)["mean_time_us"].rename("rdn_us")
+    table = table.join(rdn, on=keys)
     table["time_over_rdn"] = table["mean_time_us"] / table["rdn_us"]
     claims = []
-    for cell, part in common.cells(table, ["arrangement", "routing"]):
-        by_policy = part.set_index("policy")["time_over_rdn"]
-        best = float(np.min(by_policy.to_numpy()))
-        ours = float(by_policy["level-spread"])
-        claims.append(
-            Claim(
-                "Level-Spread is within 5 % of the best policy",
-                "VI-B: larger machines magnify the difference",
-                ours <= 1.05 * best,
-                "time over the best's at most 1.05",
-                f"{cell['arrangement']}, {cell['routing']}",
-                None,
-                ours / best,
-            )
-        )
+    for (arrangement, routing), part in groups(table, *keys):
+        times = lookup(part, ["policy"], "time_over_rdn")
+        ours = times[LEVEL_SPREAD] / min(times.values())
+        says = Says("VI-B: larger machines magnify the difference", f"{arrangement}, {routing}")
+        what = "Level-Spread is within 5 % of the best policy"
+        claims.append(says.at_most(what, ours, 1.05, note="its time over the best's"))
     return Analysis(claims_frame(claims), {"times": table})
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
-    """Bars of mean time by policy, one panel an arrangement and routing."""
-    table = analysis.tables["times"]
-    found = list(common.cells(table, ["arrangement", "routing"]))
-    drawing, axes = common.panels(1, len(found), 3.4 * len(found), 3.2, sharey=True)
-    for panel, (cell, part) in zip(axes[0], found, strict=True):
-        for i, policy in enumerate(POLICIES):
-            time_us = part.loc[part["policy"] == policy, "mean_time_us"]
-            panel.bar(i, time_us, 0.7, color=common.STYLES[policy][1])
-        panel.set_xticks(range(len(POLICIES)), POLICIES, fontsize=8)
-        panel.set_title(f"{cell['arrangement']}, {cell['routing']}", fontsize=9)
-    axes[0][0].set_ylabel("mean time of a job (us)")
-    return drawing
+    """Bars of mean time by policy and arrangement, one panel a routing."""
 
+    def bars(axis: Axes, part: pd.DataFrame) -> None:
+        grouped_bars(axis, part, "arrangement", "policy", "mean_time_us", colours=COLOURS)
 
-SLINGSHOT = PaperFigure(
-    name="slingshot",
-    description="beyond the paper: 57 jobs of 512 nodes on 32,768 nodes with 25 GB/s links",
-    function=FUNCTION,
-    points=points,
-    analyse=analyse,
-    draw=draw,
-)
+    return panels(
+        analysis.tables["times"],
+        "routing",
+        bars,
+        columns=2,
+        size_in=(5.0, 2.8),
+        ylabel="mean time of a job (us)",
+        share=True,
+    )

@@ -157,15 +157,19 @@ def draw(analysis: Analysis, options: Options) -> Figure:
                 fontsize=13,
                 zorder=5,
             )
-        beyond = 100 * np.mean((part[["x", "y"]] > top).any(axis=1))
-        ties = f"ties {100 * np.mean(at == 4):.0f} %, beyond the axes {beyond:.1f} %"
-        axis.text(0.5, 1.0, ties, transform=axis.transAxes, ha="center", va="bottom", fontsize=8)
         axis.set(xlim=(0.25, top), ylim=(0.25, top))
+
+    def title(routing: str) -> str:
+        part = dots[dots["routing"] == routing]
+        ties = np.mean(quadrant(part["x"].to_numpy(), part["y"].to_numpy()) == 4)
+        beyond = np.mean((part[["x", "y"]] > top).any(axis=1))
+        return f"{routing}; ties {100 * ties:.0f} %, beyond the axes {100 * beyond:.1f} %"
 
     return panels(
         dots,
         "routing",
         quarters,
+        title=title,
         columns=2,
         size_in=(5.2, 5.0),
         xlabel="small jobs' time / Level-Spread",

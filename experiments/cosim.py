@@ -47,11 +47,12 @@ from queuesim.campaign import (
     ratio_of_stretches,
     speedup_table,
 )
+from queuesim.communication import Communication
+from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobNetwork
 from queuesim.measured import SpeedupTable
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.model_context import ModelContext, Pilot
-from queuesim.multijob import Communication
 from queuesim.queue import simulate_queue
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
@@ -237,6 +238,18 @@ class _Run:
         mix = communication_mix(self.config.communication)
         return mix.draw(self.workload, self.rng("jobs", RANK_KEYS))
 
+    @cached_property
+    def shared(self) -> SharedNetwork:
+        """What jobs on the machine share, for packets and run-time models."""
+        section = self.config.communication
+        return SharedNetwork(
+            self.machine.routing,
+            self.machine.packets,
+            section.ranks_per_node,
+            section.task_mapping,
+            int(self.rng("packets", RANK_KEYS).integers(0, 2**32)),
+        )
+
     # What a run-time model may ask for
 
     def network(self) -> JobNetwork:
@@ -249,15 +262,7 @@ class _Run:
         )
         if line is not None and self.notice is not None:
             self.notice(line)
-        return JobNetwork(
-            self.machine.routing,
-            communication_mix(section),
-            self.communications(),
-            self.machine.packets,
-            section.ranks_per_node,
-            section.task_mapping,
-            int(self.rng("packets", RANK_KEYS).integers(0, 2**32)),
-        )
+        return JobNetwork(self.shared, communication_mix(section), self.communications())
 
     def measured_speedups(self) -> SpeedupTable:
         """Snapshots of schedules with logged run times, against the reference's."""
@@ -354,15 +359,7 @@ class _Run:
     @cached_property
     def yardsticks(self) -> Yardsticks:
         """Times of jobs alone on the machine's first nodes."""
-        section = self.config.communication
-        return Yardsticks(
-            self.machine.routing,
-            self.communications(),
-            self.machine.packets,
-            section.ranks_per_node,
-            section.task_mapping,
-            int(self.rng("packets", RANK_KEYS).integers(0, 2**32)),
-        )
+        return Yardsticks(self.shared, self.communications())
 
     def campaign(
         self, schedules: Mapping[str, QueueResult], *, share_of_run: float
@@ -390,7 +387,6 @@ class _Run:
                 share,
                 self.yardsticks,
                 n_snapshots=self.config.run.snapshots,
-                seed=self.yardsticks.seed,
                 alone=None if self.other is None else self.other.yardsticks,
                 progress=count,
             )

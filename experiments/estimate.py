@@ -18,7 +18,7 @@ from netsim.routing.base import Routing
 from patterns.build import need_messages
 from patterns.registry import make_pattern
 from queuesim.campaign import Yardsticks, snapshot_times
-from queuesim.multijob import Communication
+from queuesim.communication import Communication
 from queuesim.result import QueueResult
 
 HOPS_PER_S = 10e6
@@ -121,7 +121,7 @@ def campaign_hops(
     NetcosimError
         What a pattern refuses.
     """
-    counts = PacketCounts(yardsticks.config.packet_bytes)
+    counts = PacketCounts(yardsticks.network.packet.packet_bytes)
     looked_at = min(n_snapshots, _SAMPLED_SNAPSHOTS)
     packets = 0.0
     for result in schedules.values():
@@ -129,10 +129,13 @@ def campaign_hops(
         for time_s in snapshot_times(result, looked_at):
             for job in result.running_at(float(time_s)):
                 if nodes[job] > 1:
-                    which, ranks = int(share[job]), int(nodes[job]) * yardsticks.ranks_per_node
+                    which, ranks = (
+                        int(share[job]),
+                        int(nodes[job]) * yardsticks.network.ranks_per_node,
+                    )
                     sent = counts.of(which, yardsticks.communications[which], ranks)
                     packets += sent * n_snapshots / looked_at
-    return (packets + sum(counts.known.values())) * mean_hops(yardsticks.routing)
+    return (packets + sum(counts.known.values())) * mean_hops(yardsticks.network.routing)
 
 
 def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import NetcosimError
-from netsim.packet.model import PacketConfig, PacketResult
-from netsim.routing.base import Routing
+from netsim.packet.model import PacketResult
+from queuesim.communication import Communication
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork, stand_in_id
 from queuesim.measured import SpeedupRow, SpeedupTable
-from queuesim.multijob import Communication, routing_of, run_jobs
 from queuesim.result import QueueResult
 
 FloatArray = NDArray[np.float64]
@@ -108,33 +108,20 @@ def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
 class Yardsticks:
     """Communication times of jobs alone on the machine's first nodes, measured once each.
 
-    Each yardstick has draws of its own (``seed``, communication, size), so it is the same
-    number whoever asks first.
+    A yardstick stands for all jobs of its communication and size, so it draws by these
+    (`queuesim.ensemble.stand_in_id`) and is the same number whoever asks first.
     """
 
-    routing: Routing
+    network: SharedNetwork
     communications: Sequence[Communication]
-    config: PacketConfig
-    ranks_per_node: int
-    task_mapping: str
-    seed: int
     known: dict[tuple[int, int], float] = field(default_factory=dict)
 
     def time_s(self, share: int, n_nodes: int) -> float:
         """Time of communication number ``share`` alone on ``n_nodes`` nodes."""
         key = (share, n_nodes)
         if key not in self.known:
-            mapping_rng, routing_rng = np.random.default_rng([self.seed, *key]).spawn(2)
-            alone = run_jobs(
-                self.routing,
-                [(self.communications[share], np.arange(n_nodes, dtype=np.int32))],
-                self.config,
-                ranks_per_node=self.ranks_per_node,
-                task_mapping=self.task_mapping,
-                mapping_rng=mapping_rng,
-                routing_rng=routing_rng,
-            )
-            self.known[key] = float(alone.time_s[0])
+            job = PlacedJob(stand_in_id(key), self.communications[share], np.arange(n_nodes))
+            self.known[key] = float(Ensemble(self.network, [job]).packets().time_s[0])
         return self.known[key]
 
 
@@ -144,7 +131,6 @@ def measure(
     yardsticks: Yardsticks,
     *,
     n_snapshots: int,
-    seed: int,
     alone: Yardsticks | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measurements:
@@ -162,8 +148,7 @@ def measure(
     yardsticks : Yardsticks
         Also says on what network, and how ranks sit.
     n_snapshots : int
-    seed : int
-        Snapshot i of every policy gets the same streams.
+        The routing's stream is the snapshot's number, under every policy.
     alone : Yardsticks, optional
         Where jobs alone are timed, if it is not that network: times under two routings can be
         compared if both are divided by the same yardstick.
@@ -172,7 +157,7 @@ def measure(
     alone = yardsticks if alone is None else alone
     columns: dict[str, list[np.ndarray]] = {k: [] for k in ("snapshot", "job", "time", "yard")}
     packets = []
-    requested = result.workload.n_nodes.astype(np.int64)
+    requested, job_ids = result.workload.n_nodes.astype(np.int64), result.workload.job_id
     for number, snapshot in enumerate(result.snapshots(snapshot_times(result, n_snapshots))):
         multi = [
             (int(job), place)
@@ -180,19 +165,19 @@ def measure(
             if requested[job] > 1
         ]
         if multi:
-            mapping_rng, routing_rng = np.random.default_rng([seed, number]).spawn(2)
-            run = run_jobs(
-                routing_of(yardsticks.routing, [place for _, place in multi]),
+            ensemble = Ensemble(
+                yardsticks.network,
                 [
-                    (yardsticks.communications[share[job]], place.nodes[: requested[job]])
+                    PlacedJob(
+                        int(job_ids[job]),
+                        yardsticks.communications[share[job]],
+                        place.nodes[: requested[job]],
+                        partition=place,
+                    )
                     for job, place in multi
                 ],
-                yardsticks.config,
-                ranks_per_node=yardsticks.ranks_per_node,
-                task_mapping=yardsticks.task_mapping,
-                mapping_rng=mapping_rng,
-                routing_rng=routing_rng,
             )
+            run = ensemble.packets(stream=number)
             jobs = np.array([job for job, _ in multi])
             columns["snapshot"].append(np.full(len(multi), number))
             columns["job"].append(jobs)

@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from alloc.policy import Request
-from alloc.registry import make_policy
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.frames import groups, lookup
 from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.level_spread.machine import Network, network_of
+from experiments.papers.level_spread.point import place_all
 from experiments.papers.level_spread.times import COLOURS, LEVEL_SPREAD
 from experiments.papers.paper import Analysis, Options
 from experiments.points import point_rng
-from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
-from queuesim.multijob import Communication, run_jobs
+from queuesim.communication import Communication
+from queuesim.ensemble import Ensemble, PlacedJob
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,22 +79,14 @@ def run_large(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     size = config["machine"]
     packets = network_of(config["network"])
     topology = slingshot(size["p"], size["a"], size["g"], size["h"], config["arrangement"])
-    policy = make_policy(topology, config["policy"], point_rng(config["draws"], "placement"))
-    jobs = []
-    for i in range(size["n_jobs"]):
-        placement = policy.allocate(Request(i, size["job_nodes"]))
-        if placement is None:
-            raise NetcosimError(f"{config['policy']}: job {i} finds no place")
-        jobs.append((Communication("all-to-all", MESSAGE_BYTES), placement.nodes))
-    result = run_jobs(
-        make_routing(topology, packets.routing),
-        jobs,
-        packets.packet_config(),
-        ranks_per_node=packets.ranks_per_node,
-        task_mapping="random",
-        mapping_rng=point_rng(config["draws"], "task mapping"),
-        routing_rng=point_rng(config["draws"], "routing"),
-    )
+    sizes = [size["job_nodes"]] * size["n_jobs"]
+    placed = place_all(topology, config["policy"], sizes, point_rng(config["draws"], "placement"))
+    routing = make_routing(topology, packets.routing)
+    said = Communication("all-to-all", MESSAGE_BYTES)
+    result = Ensemble(
+        packets.shared(routing, "random", point_rng(config["draws"], "jobs")),
+        [PlacedJob(i, said, nodes) for i, nodes in enumerate(placed)],
+    ).packets()
     row = {
         **config["labels"],
         "n_nodes": topology.n_nodes,

@@ -30,7 +30,6 @@ POSITIONS = {
 COLUMNS = ("paper", "paper_high")
 
 PRINTED = {
-    "calibration/easy.py": {"LOGS"},  # the study's averages, log by log
     "jigsaw/why.py": {"fig6_range"},  # of jigsaw/utilisation.py, looked at there
 }
 """Names that hold a paper's numbers besides those imported from modules ``printed`` and the

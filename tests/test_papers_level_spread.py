@@ -13,7 +13,7 @@ import pytest
 from experiments.cli import main
 from experiments.papers.level_spread import times as comparison
 from experiments.papers.level_spread import workloads
-from experiments.papers.level_spread.machine import Network, machine, network_config
+from experiments.papers.level_spread.machine import built, machine_section
 from experiments.papers.level_spread.paper import PAPER
 from experiments.papers.level_spread.point import make_point, run_workload
 from experiments.papers.level_spread.sst import one_way
@@ -48,7 +48,7 @@ def test_message_sizes() -> None:
 
 @pytest.mark.parametrize(("nodes", "h"), [(272, 4), (528, 8), (544, 2), (1056, 4)])
 def test_machines(nodes: int, h: int) -> None:
-    topology = machine(nodes, 0.25)
+    topology = built(machine_section(nodes, 0.25, "minimal").model_dump(mode="json")).topology
     shape = topology.shape
     assert topology.n_nodes == nodes
     assert (shape.h, shape.global_links_per_pair) == (h, 1)
@@ -82,9 +82,7 @@ def test_counts_are_uniform_over_all_pairs_that_fit() -> None:
 
 def point(jobs: list[JobType], policies: list[str], **extra: Any) -> dict[str, object]:
     return make_point(
-        n_nodes=272,
-        alpha=1.0,
-        network=network_config(Network(routing="minimal")),
+        machine=machine_section(272, 1.0, "minimal"),
         jobs=[job.config() for job in jobs],
         policies=policies,
         draws={"seed": 5, "workload": "test", "repetition": 0},
@@ -109,7 +107,7 @@ def test_large_job_first_makes_level_spread_round_robin() -> None:
         workloads.job_type(1, 50, "halo2d"),
     ]
     policies = ["level-spread", "rrn"]
-    late = times(point(jobs, policies, large_first=True))
+    late = times(point(jobs, policies, order="largest"))
     pd.testing.assert_frame_equal(late.loc["level-spread"], late.loc["rrn"])
     early = times(point(jobs, policies))
     assert (
@@ -140,7 +138,7 @@ def test_measures_and_link_statistics_add_up() -> None:
 @pytest.mark.parametrize("hops", [0, 1, 2, 3])
 def test_one_way_times(hops: int) -> None:
     """152 ns a router-to-router link, as in SST; 192 ns for the two node links and a router."""
-    network = Network()
+    network = built(machine_section(272, 1.0, "minimal").model_dump(mode="json"))
     assert one_way(network, hops, 1000)["head_ns"] == pytest.approx(192 + 152 * hops)
     # The 48 packets before the last of 100,000 bytes, with their headers, pass first.
     longer = one_way(network, hops, 100_000)["head_ns"] - 192 - 152 * hops

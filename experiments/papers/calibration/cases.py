@@ -32,16 +32,17 @@ class Network:
 
     def build(self) -> Topology:
         """The topology, one flit a cycle on each link, one cycle of latency."""
-        levels = {
-            "dragonfly": ("node", "local", "global"),
-            "fattree": ("node", "level1", "level2"),
-            "torus": ("node", "link"),
-        }[self.family]
-        speeds = {f"{level}_bandwidth_Bps": LINK_BPS for level in levels}
-        delays = {f"{level}_latency_s": CYCLE_S for level in levels}
-        return make_topology(self.family, {**self.params, **speeds, **delays})
+        ends = {"_bandwidth_Bps": LINK_BPS, "_latency_s": CYCLE_S}
+        kinds = ("node", *LINKS_OF[self.family])
+        alike = {f"{kind}{end}": value for kind in kinds for end, value in ends.items()}
+        return make_topology(self.family, {**self.params, **alike})
 
 
+LINKS_OF = {
+    "dragonfly": ("local", "global"),
+    "fattree": ("level1", "level2"),
+    "torus": ("link",),
+}
 _DRAGONFLY = ("minimal", "valiant", "ugal-l", "ugal-g")
 _FATTREE = ("d-mod-k", "adaptive")
 _TORUS = ("dimension-order", "minimal-adaptive")
@@ -213,12 +214,3 @@ BUFFER_STUDY: tuple[tuple[str, str, str, float], ...] = (
     ("dragonfly-72", "ugal-l", "adversarial", 0.45),
 )
 BUFFERS = (1, 2, 4, 8, 16, 32, 64, 128)
-
-BOOKSIM: dict[tuple[str, str], dict[float, float]] = {
-    ("torus-8x8", "dimension-order"): {0.1: 21, 0.3: 28, 0.5: 38, 0.7: 61, 0.9: 175},
-    ("fattree-64", "adaptive"): {0.1: 20, 0.5: 36, 0.7: 55, 0.9: 127},
-}
-"""Mean packet latency in cycles by offered load (flits a cycle and node), uniform traffic.
-
-BookSim2, packets of 8 flits, routers near output queueing, one cycle a router and a channel.
-"""

@@ -8,7 +8,6 @@ routing, so any figure can be had with either.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +19,11 @@ from experiments.papers.level_spread import (
     slingshot,
     sst,
 )
-from experiments.papers.level_spread.machine import network_config, networks
+from experiments.papers.level_spread.machine import (
+    dragonfly_section,
+    machine_section,
+    settings_of,
+)
 from experiments.papers.level_spread.point import FUNCTION, make_point
 from experiments.papers.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLICIES, check
 from experiments.papers.level_spread.workloads import (
@@ -60,7 +63,7 @@ class Case(NamedTuple):
     labels : mapping
         Columns of their rows, beside routing and repetition.
     n_nodes, alpha
-        See `level_spread.machine.machine`.
+        See `level_spread.machine.machine_section`.
     """
 
     jobs: Sequence[JobType]
@@ -79,26 +82,26 @@ def workload_points(
     repetitions: int | None = None,
     ranks_per_node: int = 2,
     mapping: str = "random",
-    large_first: bool = False,
+    order: str = "smallest",
     link_statistics: bool = False,
 ) -> list[Point]:
     """A point for each routing, case and repetition; see `level_spread.point.make_point`."""
     if repetitions is None:
         repetitions = QUICK_REPETITIONS if options.quick else REPETITIONS
+    settings = settings_of(options)
     return [
         make_point(
-            n_nodes=case.n_nodes,
-            alpha=case.alpha,
-            network=network_config(replace(network, ranks_per_node=ranks_per_node)),
-            jobs=[job.config() for job in case.jobs],
+            machine=machine_section(case.n_nodes, case.alpha, routing, settings),
+            jobs=[job.config(settings["broadcast"]) for job in case.jobs],
             policies=policies,
             draws={"seed": options.seed, "workload": case.workload, "repetition": repetition},
-            labels={"routing": network.routing, **case.labels, "repetition": repetition},
+            labels={"routing": routing, **case.labels, "repetition": repetition},
+            order=order,
+            ranks_per_node=ranks_per_node,
             mapping=mapping,
-            large_first=large_first,
             link_statistics=link_statistics,
         )
-        for network in networks(options, routings)
+        for routing in options.routings or routings
         for case in cases
         for repetition in range(repetitions)
     ]
@@ -183,14 +186,12 @@ def _random_case(index: int, seed: int, patterns: Sequence[str], label: str) -> 
 
 
 def mixed_points(
-    options: Options, *, policies: Sequence[str] = POLICIES, large_first: bool = False
+    options: Options, *, policies: Sequence[str] = POLICIES, order: str = "smallest"
 ) -> list[Point]:
     """The 1000 workloads with mixed patterns; small jobs placed first, or large ones."""
     n = N_QUICK if options.quick else N_WORKLOADS
     cases = [_random_case(index, options.seed, PATTERNS, "") for index in range(n)]
-    return workload_points(
-        options, cases, policies=policies, repetitions=1, large_first=large_first
-    )
+    return workload_points(options, cases, policies=policies, repetitions=1, order=order)
 
 
 def single_points(options: Options) -> list[Point]:
@@ -219,10 +220,9 @@ def sst_points(options: Options) -> list[Point]:
         ranks_per_node=1,
         mapping="in-order",
     )
-    [alone, *_] = networks(options, ("minimal",))
-    network = network_config(alone)
+    alone = machine_section(272, 1.0, "minimal", settings_of(options)).model_dump(mode="json")
     return points + [
-        {"experiment": "level-spread one way", "network": network, "hops": hops, "bytes": size}
+        {"experiment": "level-spread one way", "machine": alone, "hops": hops, "bytes": size}
         for hops in sst.ONE_WAY_NS
         for size in (1000, 100_000)
     ]
@@ -230,22 +230,27 @@ def sst_points(options: Options) -> list[Point]:
 
 def slingshot_points(options: Options) -> list[Point]:
     """A point for each arrangement, routing and policy; jobs fill 89 % of the machine."""
-    machine = slingshot.QUICK if options.quick else slingshot.FULL
+    shape, n_jobs, n_nodes = slingshot.QUICK if options.quick else slingshot.FULL
+    job = JobType(n_jobs, n_nodes, "all-to-all", slingshot.MESSAGE_BYTES)
+    machine_nodes = shape["p"] * shape["a"] * shape["g"]
     return [
-        {
-            "experiment": "level-spread slingshot",
-            "machine": dict(machine),
-            "arrangement": arrangement,
-            "network": network_config(slingshot.network(network.routing)),
-            "policy": policy,
-            "draws": {"seed": options.seed},
-            "labels": {
-                "arrangement": arrangement,
-                "routing": network.routing,
-                "policy": policy,
-            },
-        }
-        for network in networks(options, UGAL)
+        make_point(
+            machine=dragonfly_section(
+                shape,
+                arrangement,
+                routing,
+                slingshot.PACKETS,
+                bandwidth_Bps=slingshot.LINK_BPS,
+                global_bandwidth_Bps=slingshot.LINK_BPS,
+                latency_s=slingshot.LINK_LATENCY_S,
+            ),
+            jobs=[job.config()],
+            policies=(policy,),
+            draws={"seed": options.seed},
+            labels={"arrangement": arrangement, "routing": routing, "n_nodes": machine_nodes},
+            ranks_per_node=1,
+        )
+        for routing in options.routings or UGAL
         for arrangement in slingshot.ARRANGEMENTS
         for policy in slingshot.POLICIES
     ]
@@ -266,9 +271,9 @@ TITLES = {
     "sst": "our engine beside SST's own figures for the paper's machine",
     "slingshot": "beyond the paper: 57 jobs of 512 nodes on 32,768 nodes with 25 GB/s links",
 }
-LARGE_FIRST = partial(mixed_points, large_first=True)
+LARGE_FIRST = partial(mixed_points, order="largest")
 JOKANOVIC = partial(mixed_points, policies=WITH_JOKANOVIC)
-JOKANOVIC_LARGE_FIRST = partial(JOKANOVIC, large_first=True)
+JOKANOVIC_LARGE_FIRST = partial(JOKANOVIC, order="largest")
 PARTS: dict[str, tuple[Any, ...]] = {
     "fig2": (fig2_points, homogeneous.fig2_analyse, homogeneous.fig2_draw),
     "fig4": (fig4_points, homogeneous.fig4_analyse, homogeneous.fig4_draw),
@@ -285,7 +290,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
     "slingshot": (slingshot_points, slingshot.analyse, slingshot.draw),
 }
 """Of each figure: its points, its analysis, its drawing if it has one."""
-FUNCTIONS = {"sst": sst.FUNCTION, "slingshot": slingshot.FUNCTION}
+FUNCTIONS = {"sst": sst.FUNCTION}
 PAPER = Paper(
     name="level-spread",
     title="Level-Spread: A New Job Allocation Policy for Dragonfly Networks",

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.build import BuiltMachine
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.level_spread.machine import Network, machine, network_of, routing_of
+from experiments.papers.level_spread.machine import LOCAL_BPS, built
 from experiments.papers.level_spread.point import Rows, run_workload
 from experiments.papers.level_spread.times import measure_column
 from experiments.papers.paper import Analysis, Options
+from netsim.analysis.load_latency import links_on_path
 from netsim.packet.engine import simulate_packets
-from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.build import build_program, make_messages
 
@@ -47,44 +47,26 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     """Either kind of point."""
     if config["experiment"] == "level-spread":
         return run_workload(config)
-    network = network_of(config["network"])
     hops, size = config["hops"], config["bytes"]
-    return {"one_way": [{"hops": hops, "bytes": size, **one_way(network, hops, size)}]}
+    times = one_way(built(config["machine"]), hops, size)
+    return {"one_way": [{"hops": hops, "bytes": size, **times}]}
 
 
-def one_way(network: Network, hops: int, n_bytes: int) -> dict[str, float]:
-    """Time of one message over so many router-to-router links, minimal routing.
+def one_way(machine: BuiltMachine, hops: int, n_bytes: int) -> dict[str, float]:
+    """Time of one message from node 0 over so many router-to-router links, minimal routing.
 
     ``time_ns``, and ``head_ns``: without the last packet's own bytes on the last link,
     which SST does not charge.
     """
-    minimal = replace(network, routing="minimal")
-    topology = machine(272, 1.0, minimal.arrangement)
-    target = _node_at(topology, hops)
+    routing, n_nodes = machine.routing, machine.topology.n_nodes
+    target = next(n for n in range(1, n_nodes) if links_on_path(routing, 0, n) == hops + 2)
     messages = make_messages([0], [0], [1], [0], [n_bytes])
     traffic = combine([build_program(2, 1, messages)], [np.array([0, target])])
-    packets = minimal.packet_config()
-    result = simulate_packets(
-        routing_of(272, 1.0, minimal), traffic, packets, np.random.default_rng(0)
-    )
+    packets = machine.packets
+    result = simulate_packets(routing, traffic, packets, np.random.default_rng(0))
     time_ns = float(result.message_finish_ps[0] / 1000)
     last = (n_bytes - 1) % packets.packet_bytes + 1 + packets.header_bytes
-    return {"time_ns": time_ns, "head_ns": time_ns - last * 1e9 / 1e9}
-
-
-def _node_at(topology: Topology, hops: int) -> int:
-    """A node so many router-to-router links away from node 0, the short way."""
-    shape = topology.shape
-    if hops == 0:
-        return 1
-    if hops == 1:
-        return int(shape.p)
-    for group in range(1, shape.g):
-        out, into = shape.global_router(0, group), shape.global_router(group, 0)
-        for router in range(group * shape.a, (group + 1) * shape.a):
-            if (out != 0) + 1 + (into != router) == hops:
-                return int(router * shape.p)
-    raise AssertionError(f"no node {hops} links away")
+    return {"time_ns": time_ns, "head_ns": time_ns - last * 1e9 / LOCAL_BPS}
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.papers.kit.frames import groups
 from experiments.papers.kit.panels import Look
-from experiments.papers.level_spread.machine import networks
+from experiments.papers.level_spread.machine import check_machines
 from experiments.papers.paper import Options
 from netsim.errors import unknown_name
 from queuesim.statistics import Interval, bootstrap_ratio
@@ -57,7 +57,7 @@ def check(options: Options) -> None:
     """Raise NetcosimError for a routing, measure or setting that this paper does not know."""
     if options.measure and options.measure not in MEASURES:
         raise unknown_name("measure of level-spread", options.measure, MEASURES)
-    networks(options, ("ugal-l",))
+    check_machines(options)
 
 
 def measure_column(options: Options) -> str:

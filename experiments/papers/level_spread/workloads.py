@@ -36,9 +36,15 @@ class JobType:
     pattern: str
     message_bytes: int
 
-    def config(self) -> dict[str, object]:
-        """As it stands in a point's config; jobs that fit into a group are "small"."""
-        return {"kind": "small" if self.n_nodes <= GROUP_NODES else "large", **asdict(self)}
+    @property
+    def kind(self) -> str:
+        """Jobs that fit into a group are "small", others "large"."""
+        return "small" if self.n_nodes <= GROUP_NODES else "large"
+
+    def config(self, broadcast: str = "binary") -> dict[str, object]:
+        """As it stands in a point's config; ``broadcast`` is an algorithm of the pattern."""
+        own = {"algorithm": broadcast} if self.pattern == "broadcast" else {}
+        return {"kind": self.kind, **asdict(self), "parameters": own}
 
 
 def message_bytes(pattern: str, size_kb: int = 1) -> int:

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from experiments.papers import paper as kit
-from experiments.papers.interference.figures import CAB, OBLIVIOUS, between_claims
+from experiments.papers.interference.cases import CAB, OBLIVIOUS
+from experiments.papers.interference.speedups import between_claims
 from experiments.papers.jigsaw.utilisation import fig6_analyse
 from experiments.papers.kit.claims import Claim, Says, claims_frame
 from experiments.papers.paper import Options

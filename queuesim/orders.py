@@ -46,6 +46,14 @@ def _requested(workload: Workload) -> FloatArray:
     return np.asarray(workload.requested_s, dtype=np.float64)
 
 
+def _nodes(workload: Workload) -> FloatArray:
+    return np.asarray(workload.n_nodes, dtype=np.float64)
+
+
+def _nodes_down(workload: Workload) -> FloatArray:
+    return -_nodes(workload)
+
+
 def wfp_score(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:
     """Cobalt's WFP: ``(wait / walltime)^3 * nodes`` (Tang et al., section on job ordering)."""
     wait = np.maximum(now_s - workload.submit_s[jobs], 0.0)
@@ -63,6 +71,8 @@ ORDERS: dict[str, Order] = {
             score=wfp_score,
         ),
         Order("shortest", "shortest requested walltime first", static_key=_requested),
+        Order("smallest", "fewest nodes first", static_key=_nodes),
+        Order("largest", "most nodes first", static_key=_nodes_down),
     )
 }
 

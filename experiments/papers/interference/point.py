@@ -62,7 +62,7 @@ def make_point(
     ----------
     case : Case
     placement : str
-        A name of `interference_workloads.PLACEMENTS`.
+        A name of `workloads.PLACEMENTS`.
     workload, seed : int
         The jobs follow from these and from the case's machine and sizes alone.
     routing : str

@@ -40,7 +40,7 @@ class Case:
     Attributes
     ----------
     name : str
-        As in `interference_printed.SPEEDUPS`.
+        As in `printed.SPEEDUPS`.
     radix, pods : int
         Of the fat-tree.
     smallest, largest : int

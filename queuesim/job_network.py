@@ -6,6 +6,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from queuesim.ensemble import PlacedJob, SharedNetwork, stand_in_id
 from queuesim.measured import CommunicationMix
 
 _KEPT_NUMBERS = 1 << 26
+_KEPT_SITUATIONS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +87,16 @@ class Situation(NamedTuple):
 class JobLoads:
     """Loads of placed jobs; what they send is kept.
 
-    Without chance in its pattern a job sends what all of its size send; with chance, each
-    situation has partners of its own.
+    Without chance in its pattern a job sends what all of its size send. With chance, each
+    situation has partners of its own, and only those of the last ones are kept.
     """
 
     def __init__(self, network: JobNetwork) -> None:
         self.network = network
         self._routes = JobRoutes(network.shared.routing)
-        self._messages: OrderedDict[tuple[int, int | bytes], JobMessages] = OrderedDict()
+        self._messages: OrderedDict[tuple[int, int], JobMessages] = OrderedDict()
         self._n_kept = 0
+        self._with_chance = lru_cache(maxsize=_KEPT_SITUATIONS)(self._made)
 
     def rank_node(self, situation: Situation) -> NDArray[np.int32]:
         """(n_ranks,) int32: node of every rank."""
@@ -128,16 +131,19 @@ class JobLoads:
 
     def messages(self, situation: Situation) -> JobMessages:
         """What the nodes of a job send each other in one iteration."""
-        said = self.network.communications[situation.share]
-        key = (situation.share, situation.nodes if said.draws else situation.n_nodes)
+        if self.network.communications[situation.share].draws:
+            return self._with_chance(situation)
+        key = (situation.share, situation.n_nodes)
         if key in self._messages:
             self._messages.move_to_end(key)
             return self._messages[key]
-        shared = self.network.shared
-        program = shared.program(situation.job(said), said.iterations)
-        found = job_messages(program, shared.ranks_per_node, shared.packet)
-        self._messages[key] = found
+        found = self._messages[key] = self._made(situation)
         self._n_kept += found.n_kept
         while self._n_kept > _KEPT_NUMBERS and len(self._messages) > 1:
             self._n_kept -= self._messages.popitem(last=False)[1].n_kept
         return found
+
+    def _made(self, situation: Situation) -> JobMessages:
+        shared, said = self.network.shared, self.network.communications[situation.share]
+        program = shared.program(situation.job(said), said.iterations)
+        return job_messages(program, shared.ranks_per_node, shared.packet)

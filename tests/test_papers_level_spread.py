@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,23 @@ import pandas as pd
 import pytest
 
 from experiments.cli import main
+from experiments.config_load import config_from
+from experiments.cosim import run_cosim
 from experiments.papers.level_spread import times as comparison
 from experiments.papers.level_spread import workloads
 from experiments.papers.level_spread.machine import built, machine_section
 from experiments.papers.level_spread.paper import PAPER
-from experiments.papers.level_spread.point import make_point, run_workload
+from experiments.papers.level_spread.point import make_point, place_all, run_workload
 from experiments.papers.level_spread.sst import one_way
 from experiments.papers.level_spread.workloads import JobType, draw_counts, random_workload
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from experiments.store import Store
 from netsim.errors import NetcosimError
+from queuesim.communication import Communication
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +150,29 @@ def test_one_way_times(hops: int) -> None:
     # The 48 packets before the last of 100,000 bytes, with their headers, pass first.
     longer = one_way(network, hops, 100_000)["head_ns"] - 192 - 152 * hops
     assert longer == pytest.approx(48 * (2048 + 45))
+
+
+def test_an_ordinary_run_measures_what_a_point_does() -> None:
+    """The page's config: all jobs at once, the largest placed first, timed in one snapshot."""
+    page = (DOCS / "level-spread.md").read_text(encoding="utf-8")
+    raw = tomllib.loads(page.split("```toml\n")[1].split("```")[0])
+    raw["communication"]["task_mapping"] = "in-order"  # so that nothing is left to chance
+    config = config_from(raw)
+    run = run_cosim(config)
+    found, sizes = run.measured["level-spread"], run.workload.n_nodes
+    paper = machine_section(272, 1.0, "minimal")
+    assert (config.machine.packet, config.machine.routing) == (paper.packet, paper.routing)
+    machine = built(config.machine.model_dump(mode="json"))
+    order = np.argsort(-sizes, kind="stable")
+    rng = np.random.default_rng(0)
+    placed = place_all(machine.topology, "level-spread", sizes[order], rng)
+    nodes = dict(zip(order.tolist(), placed, strict=True))
+    said = Communication("all-to-all", 1000)
+    together = [PlacedJob(int(j), said, nodes[j]) for j in found.job.tolist()]
+    shared = SharedNetwork(machine.routing, machine.packets, 2, "in-order")
+    times = Ensemble(shared, together).packets().time_s
+    assert found.time_s.tolist() == times.tolist()
+    assert len(together) == np.count_nonzero(sizes > 1) > 5
 
 
 def test_normalised_by_hand() -> None:

@@ -17,8 +17,8 @@ from experiments.cosim import run_cosim
 from experiments.papers.level_spread import times as comparison
 from experiments.papers.level_spread import workloads
 from experiments.papers.level_spread.machine import built, machine_section
-from experiments.papers.level_spread.paper import PAPER
-from experiments.papers.level_spread.point import make_point, place_all, run_workload
+from experiments.papers.level_spread.paper import PAPER, Case, workload_points
+from experiments.papers.level_spread.point import place_all, run_workload
 from experiments.papers.level_spread.sst import one_way
 from experiments.papers.level_spread.workloads import JobType, draw_counts, random_workload
 from experiments.papers.paper import Options
@@ -88,13 +88,15 @@ def test_counts_are_uniform_over_all_pairs_that_fit() -> None:
 
 
 def point(jobs: list[JobType], policies: list[str], **extra: Any) -> dict[str, object]:
-    return make_point(
-        machine=machine_section(272, 1.0, "minimal"),
-        jobs=[job.config() for job in jobs],
+    [found] = workload_points(
+        Options(seed=5),
+        [Case(jobs, "test", {})],
         policies=policies,
-        draws={"seed": 5, "workload": "test", "repetition": 0},
+        routings=("minimal",),
+        repetitions=1,
         **extra,
     )
+    return found
 
 
 def times(config: dict[str, object]) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 QUANTITIES = {"packets": "packets", "stall_us": "stall time (us)", "stalls": "stalls"}
 DRAWN = ("packets", "stall_us")
 """SST counts the time for which a port is stalled, so that is drawn."""
+VARIATION = "coefficient_of_variation"
 FIVE = ("min", "q25", "median", "q75", "max")
 COMPACT, WIDE = (*GROUPING, LEVEL_SPREAD), (*SPREADING, LEVEL_SPREAD)
 
@@ -45,9 +47,7 @@ def boxes(links: pd.DataFrame) -> pd.DataFrame:
                     "quantity": quantity,
                     **dict(zip(FIVE, np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), strict=True)),
                     "mean": values.mean(),
-                    "coefficient_of_variation": values.std() / values.mean()
-                    if values.any()
-                    else 0.0,
+                    VARIATION: values.std() / values.mean() if values.any() else 0.0,
                 }
             )
     return pd.DataFrame(rows)
@@ -55,50 +55,35 @@ def boxes(links: pd.DataFrame) -> pd.DataFrame:
 
 Comparison = tuple[str, str, str, Sequence[str], Sequence[str]]
 """Quantity, its column, the claim in words, policies that have less of it, and more."""
-FIG5: tuple[Comparison, ...] = tuple(
-    (
-        quantity,
-        "mean",
-        f"mean {name}: grouping and Level-Spread below spreading",
-        COMPACT,
-        SPREADING,
-    )
-    for quantity, name in (("packets", "packets"), ("stall_us", "stall time"))
-)
-FIG6: tuple[Comparison, ...] = (
-    (
-        "packets",
-        "median",
-        "median packets: grouping below spreading and Level-Spread",
-        GROUPING,
-        WIDE,
+LESS, MORE = (COMPACT, SPREADING), (WIDE, GROUPING)
+BELOW = "spreading and Level-Spread below grouping"
+COMPARED: dict[str, tuple[Comparison, ...]] = {
+    "Fig. 5, VI-A": (
+        ("packets", "mean", "mean packets: grouping and Level-Spread below spreading", *LESS),
+        ("stall_us", "mean", "mean stall time: grouping and Level-Spread below spreading", *LESS),
     ),
-    (
-        "packets",
-        "coefficient_of_variation",
-        "variation of packets (sd / mean): spreading and Level-Spread below grouping",
-        WIDE,
-        GROUPING,
+    "Fig. 6, VI-A": (
+        (
+            *("packets", "median", "median packets: grouping below spreading and Level-Spread"),
+            *(GROUPING, WIDE),
+        ),
+        ("packets", VARIATION, f"variation of packets (sd / mean): {BELOW}", *MORE),
+        ("stall_us", "mean", f"mean stall time: {BELOW}", *MORE),
     ),
-    (
-        "stall_us",
-        "mean",
-        "mean stall time: spreading and Level-Spread below grouping",
-        WIDE,
-        GROUPING,
-    ),
-)
+}
 
 
-def analyse(
-    frames: Mapping[str, pd.DataFrame], where: str, comparisons: Sequence[Comparison]
-) -> Analysis:
-    """Whether every policy of one group has at most what any of the other has, and not all 0."""
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options, *, where: str) -> Analysis:
+    """Whether every policy of one group has at most what any of the other has, and not all 0.
+
+    Fig. 5: grouping policies and Level-Spread put fewer packets and stalls on links. Fig. 6:
+    spreading puts more packets on the median link, varies less and stalls less.
+    """
     table = boxes(frames["links"])
     claims: list[Claim] = []
     for (routing,), part in groups(table, "routing"):
         for kind in LINK_KINDS:
-            for quantity, column, what, less, more in comparisons:
+            for quantity, column, what, less, more in COMPARED[where]:
                 mine = part[(part["link_kind"] == kind) & (part["quantity"] == quantity)]
                 values = lookup(mine, ["policy"], column)
                 low, high = pick(values, less), pick(values, more)
@@ -114,14 +99,8 @@ def analyse(
     return Analysis(claims_frame(claims), {"boxes": table})
 
 
-def fig5_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Grouping policies and Level-Spread put fewer packets and stalls on links."""
-    return analyse(frames, "Fig. 5, VI-A", FIG5)
-
-
-def fig6_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Spreading puts more packets on the median link, varies less and stalls less."""
-    return analyse(frames, "Fig. 6, VI-A", FIG6)
+fig5_analyse = partial(analyse, where="Fig. 5, VI-A")
+fig6_analyse = partial(analyse, where="Fig. 6, VI-A")
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:

@@ -73,32 +73,11 @@ def settings_of(options: Options) -> dict[str, Any]:
     return found
 
 
-def dragonfly_section(
-    shape: Mapping[str, int],
-    arrangement: str,
-    routing: str,
-    packet: PacketSection,
-    *,
-    bandwidth_Bps: int,
-    global_bandwidth_Bps: int,
-    latency_s: float,
-) -> MachineSection:
-    """``[machine]`` of a dragonfly whose links differ in the global ones' bandwidth alone.
-
-    ``shape`` has p, a, g and h as the builder has them.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown routing.
-    """
-    if routing not in routings_for("dragonfly"):
-        raise unknown_name("routing for dragonfly", routing, routings_for("dragonfly"))
-    speeds = {f"{kind}_bandwidth_Bps": bandwidth_Bps for kind in ("node", "local")}
-    delays = {f"{kind}_latency_s": latency_s for kind in ("node", "local", "global")}
-    links = {**speeds, "global_bandwidth_Bps": global_bandwidth_Bps, **delays}
-    parameters = {**shape, "arrangement": arrangement, **links}
-    return MachineSection(family="dragonfly", parameters=parameters, routing=routing, packet=packet)
+def links_alike(bandwidth_Bps: int, latency_s: float) -> dict[str, float]:
+    """Parameters of a dragonfly whose links are all alike."""
+    kinds = ("node", "local", "global")
+    speeds = {f"{kind}_bandwidth_Bps": bandwidth_Bps for kind in kinds}
+    return {**speeds, **{f"{kind}_latency_s": latency_s for kind in kinds}}
 
 
 def machine_section(
@@ -119,21 +98,20 @@ def machine_section(
     Raises
     ------
     NetcosimError
-        Another number of nodes, an unknown routing.
+        An unknown routing.
     """
-    if n_nodes not in MACHINES:
-        raise unknown_name("machine size of level-spread", str(n_nodes), map(str, MACHINES))
+    if routing not in routings_for("dragonfly"):
+        raise unknown_name("routing for dragonfly", routing, routings_for("dragonfly"))
     a, g = MACHINES[n_nodes]
+    links = links_alike(LOCAL_BPS, LINK_LATENCY_S)
+    links["global_bandwidth_Bps"] = round(alpha * LOCAL_BPS)
     sizes = {key: settings[key] for key in ("packet_bytes", "header_bytes", "buffer_bytes")}
     packet = {**sizes, "router_latency_s": ROUTER_LATENCY_S, **ENDPOINTS[settings["endpoint"]]}
-    return dragonfly_section(
-        {"p": 4, "a": a, "g": g},
-        settings["arrangement"],
-        routing,
-        PacketSection.model_validate(packet),
-        bandwidth_Bps=LOCAL_BPS,
-        global_bandwidth_Bps=round(alpha * LOCAL_BPS),
-        latency_s=LINK_LATENCY_S,
+    return MachineSection(
+        family="dragonfly",
+        parameters={"p": 4, "a": a, "g": g, "arrangement": settings["arrangement"], **links},
+        routing=routing,
+        packet=PacketSection.model_validate(packet),
     )
 
 

@@ -19,12 +19,8 @@ from experiments.papers.level_spread import (
     slingshot,
     sst,
 )
-from experiments.papers.level_spread.machine import (
-    dragonfly_section,
-    machine_section,
-    settings_of,
-)
-from experiments.papers.level_spread.point import FUNCTION, make_point
+from experiments.papers.level_spread.machine import machine_section, settings_of
+from experiments.papers.level_spread.point import FUNCTION
 from experiments.papers.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLICIES, check
 from experiments.papers.level_spread.workloads import (
     PATTERNS,
@@ -85,22 +81,28 @@ def workload_points(
     order: str = "smallest",
     link_statistics: bool = False,
 ) -> list[Point]:
-    """A point for each routing, case and repetition; see `level_spread.point.make_point`."""
+    """A point for each routing, case and repetition; see `level_spread.point.run_workload`."""
     if repetitions is None:
         repetitions = QUICK_REPETITIONS if options.quick else REPETITIONS
     settings = settings_of(options)
+    common = {
+        "experiment": "level-spread",
+        "policies": list(policies),
+        "order": order,
+        "ranks_per_node": ranks_per_node,
+        "mapping": mapping,
+        "link_statistics": link_statistics,
+    }
     return [
-        make_point(
-            machine=machine_section(case.n_nodes, case.alpha, routing, settings),
-            jobs=[job.config(settings["broadcast"]) for job in case.jobs],
-            policies=policies,
-            draws={"seed": options.seed, "workload": case.workload, "repetition": repetition},
-            labels={"routing": routing, **case.labels, "repetition": repetition},
-            order=order,
-            ranks_per_node=ranks_per_node,
-            mapping=mapping,
-            link_statistics=link_statistics,
-        )
+        {
+            **common,
+            "machine": machine_section(case.n_nodes, case.alpha, routing, settings).model_dump(
+                mode="json"
+            ),
+            "jobs": [job.config(settings["broadcast"]) for job in case.jobs],
+            "draws": {"seed": options.seed, "workload": case.workload, "repetition": repetition},
+            "labels": {"routing": routing, **case.labels, "repetition": repetition},
+        }
         for routing in options.routings or routings
         for case in cases
         for repetition in range(repetitions)
@@ -230,26 +232,20 @@ def sst_points(options: Options) -> list[Point]:
 
 def slingshot_points(options: Options) -> list[Point]:
     """A point for each arrangement, routing and policy; jobs fill 89 % of the machine."""
-    shape, n_jobs, n_nodes = slingshot.QUICK if options.quick else slingshot.FULL
-    job = JobType(n_jobs, n_nodes, "all-to-all", slingshot.MESSAGE_BYTES)
-    machine_nodes = shape["p"] * shape["a"] * shape["g"]
+    shape, job = slingshot.QUICK if options.quick else slingshot.FULL
     return [
-        make_point(
-            machine=dragonfly_section(
-                shape,
-                arrangement,
-                routing,
-                slingshot.PACKETS,
-                bandwidth_Bps=slingshot.LINK_BPS,
-                global_bandwidth_Bps=slingshot.LINK_BPS,
-                latency_s=slingshot.LINK_LATENCY_S,
-            ),
-            jobs=[job.config()],
-            policies=(policy,),
-            draws={"seed": options.seed},
-            labels={"arrangement": arrangement, "routing": routing, "n_nodes": machine_nodes},
-            ranks_per_node=1,
-        )
+        {
+            "experiment": "level-spread",
+            "machine": slingshot.section(shape, arrangement, routing).model_dump(mode="json"),
+            "jobs": [job.config()],
+            "policies": [policy],
+            "order": "smallest",
+            "ranks_per_node": 1,
+            "mapping": "random",
+            "draws": {"seed": options.seed},
+            "labels": {"arrangement": arrangement, "routing": routing},
+            "link_statistics": False,
+        }
         for routing in options.routings or UGAL
         for arrangement in slingshot.ARRANGEMENTS
         for policy in slingshot.POLICIES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,9 +11,7 @@ import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy
-from experiments.config import MachineSection
 from experiments.papers.level_spread.machine import built
-from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketResult
@@ -40,55 +38,18 @@ class WholeNanoseconds(Communication):
         return dataclasses.replace(program, compute_s=np.rint(program.compute_s * 1e9) / 1e9)
 
 
-def make_point(
-    *,
-    machine: MachineSection,
-    jobs: Sequence[Mapping[str, object]],
-    policies: Sequence[str],
-    draws: Mapping[str, object],
-    labels: Mapping[str, object] | None = None,
-    order: str = "smallest",
-    ranks_per_node: int = 2,
-    mapping: str = "random",
-    link_statistics: bool = False,
-) -> Point:
-    """A point's config.
+def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
+    """Place the jobs under each policy, let all communicate at once, and time them.
 
     Parameters
     ----------
-    machine : MachineSection
-    jobs : sequence of mapping
-        Job types (`level_spread.workloads.JobType.config`), small before large.
-    policies : sequence of str
-    draws : mapping
-        Seed, workload and repetition: all chance comes from it, so points that differ in
-        other things share placement draws, task mapping and routing seed.
-    labels : mapping, optional
-        Columns that are put into every row.
-    order : {"smallest", "largest"}
-        Which jobs are placed first (VI-E).
-    ranks_per_node : int
-    mapping : str
-        Task mapping.
-    link_statistics : bool
-        Whether to store packets and stalls of every router-to-router link.
-    """
-    return {
-        "experiment": "level-spread",
-        "machine": machine.model_dump(mode="json"),
-        "jobs": [dict(job) for job in jobs],
-        "order": order,
-        "policies": list(policies),
-        "ranks_per_node": ranks_per_node,
-        "mapping": mapping,
-        "draws": dict(draws),
-        "labels": dict(labels or {}),
-        "link_statistics": link_statistics,
-    }
-
-
-def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
-    """Place the jobs under each policy, let all communicate at once, and time them.
+    config : mapping
+        ``machine`` (`experiments.config.MachineSection` in plain types), ``jobs``
+        (`level_spread.workloads.JobType.config`), ``policies``, ``order`` ("smallest" or
+        "largest": which jobs are placed first, VI-E), ``ranks_per_node``, ``mapping`` of tasks;
+        ``draws``: all chance comes from it, so points that differ in other things share
+        placement draws, task mapping and routing seed; ``labels``: columns that are put into
+        every row; ``link_statistics``: whether "links" is wanted.
 
     Returns
     -------
@@ -123,7 +84,7 @@ def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
         placed = place_all(machine.topology, policy, sizes, point_rng(draws, "placement"))
         jobs = [PlacedJob(i, said[k], placed[i]) for i, k in enumerate(which)]
         result = Ensemble(shared, jobs).packets()
-        head = {**config["labels"], "policy": policy}
+        head = {"n_nodes": machine.topology.n_nodes, **config["labels"], "policy": policy}
         found = _link_rows(machine.topology, result.packets)
         stall_us = sum(sum(row["stall_us"]) for row in found)  # type: ignore[call-overload]
         times += [{**head, **row, "stall_us": stall_us} for row in _time_rows(result, kinds)]

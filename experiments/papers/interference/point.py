@@ -88,6 +88,23 @@ def make_point(
     }
 
 
+def settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns by which points of one case, workload and placement are told apart."""
+    case = config["case"]
+    return {
+        "routing": config["routing"],
+        "ranks_per_node": case["ranks_per_node"],
+        "large_bytes": case["large_bytes"],
+        "packet_bytes": config["packet_bytes"],
+        "law": case["law"],
+        "judge": config["judge"],
+        "exchange": case["exchange"],
+        "least_degree": case["degrees"][0],
+        "communication_fraction": case["communication_fraction"],
+        "buffer_packets": config["buffer_packets"],
+    }
+
+
 def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     """Time an iteration of every job of the workload, in packets and in flows.
 
@@ -148,16 +165,7 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
         "case": case.name,
         "workload": config["draws"]["workload"],
         "placement": name,
-        "routing": config["routing"],
-        "ranks_per_node": case.ranks_per_node,
-        "large_bytes": case.large_bytes,
-        "packet_bytes": config["packet_bytes"],
-        "law": case.law,
-        "judge": config["judge"],
-        "exchange": case.exchange,
-        "least_degree": case.degrees[0],
-        "communication_fraction": case.communication_fraction,
-        "buffer_packets": config["buffer_packets"],
+        **settings(config),
         "alone": config["alone"],
     }
     columns = {

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.papers.interference import printed
-from experiments.papers.interference.cases import CAB_SMALL, SIMULATED, scaled
-from experiments.papers.interference.point import BUFFER_PACKETS, PACKET_BYTES
+from experiments.papers.interference.cases import CAB_SMALL, SIMULATED, point_of, scaled
+from experiments.papers.interference.point import BUFFER_PACKETS, PACKET_BYTES, settings
 from experiments.papers.interference.speedups import (
     NAMES,
     RULE,
@@ -90,27 +90,15 @@ VARIANTS = (
 )
 
 
-def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case) -> pd.DataFrame:
+def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case, options: Options) -> pd.DataFrame:
     """The rows of a variant's placement and of its TA."""
-    changed = variant.change(case)
-    wanted = {
-        "case": case.name,
-        "ranks_per_node": changed.ranks_per_node,
-        "large_bytes": changed.large_bytes,
-        "judge": variant.choices.get("judge", "packets"),
-        "law": changed.law,
-        "communication_fraction": changed.communication_fraction,
-        "exchange": changed.exchange,
-        "least_degree": changed.degrees[0],
-        "packet_bytes": variant.choices.get("packet_bytes", PACKET_BYTES),
-        "buffer_packets": variant.choices.get("buffer_packets", BUFFER_PACKETS),
-        "routing": variant.choices.get("routing", "d-mod-k"),
-    }
-    keep = jobs["placement"].isin(["ta", variant.placement])
-    for column, value in wanted.items():
+    point = point_of(variant.change(case), variant.placement, 0, options, variant.choices)
+    keep = (jobs["case"] == case.name) & jobs["placement"].isin(["ta", variant.placement])
+    for column, value in settings(point).items():
         keep &= jobs[column] == value
-    alone = bool(variant.choices.get("alone", False))
-    found: pd.DataFrame = jobs[keep & ((jobs["alone"] == alone) | (jobs["placement"] == "ta"))]
+    found: pd.DataFrame = jobs[
+        keep & ((jobs["alone"] == point["alone"]) | (jobs["placement"] == "ta"))
+    ]
     return found
 
 
@@ -121,7 +109,7 @@ def variant_table(jobs: pd.DataFrame, options: Options) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for case in scaled(CASES, options):
         for variant in (v for v in VARIANTS if case.name in v.cases):
-            both = against_ta(_rows_of(jobs, variant, case))
+            both = against_ta(_rows_of(jobs, variant, case, options))
             key = {"case": case.name, "variant": variant.name}
             rows += by_pattern(both[both["placement"] == variant.placement], key, options)
     return pd.DataFrame(rows)

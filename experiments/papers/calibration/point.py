@@ -9,13 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from experiments.papers.calibration.cases import (
-    CYCLE_S,
-    NETWORKS,
-    PACKET_BYTES,
-    QUICK_SHARE,
-    WINDOW_CYCLES,
-)
+from experiments.papers.calibration.cases import CYCLE_S, NETWORKS, PACKET_BYTES, QUICK_SHARE
 from experiments.papers.paper import Options, Point
 from experiments.points import point_rng
 from netsim.analysis.load_latency import (
@@ -48,7 +42,7 @@ def load_point(
     buffer_packets: int | None = None,
 ) -> Point:
     """One point of a curve; by default with the network's own buffers."""
-    cycles = round(WINDOW_CYCLES[network] * (QUICK_SHARE if options.quick else 1))
+    cycles = round(NETWORKS[network].window_cycles * (QUICK_SHARE if options.quick else 1))
     return {
         "kind": "load",
         "network": network,

@@ -24,6 +24,7 @@ from patterns.open_loop import lone_messages
 
 BPS = 10**9
 PACKETS = PacketConfig(packet_bytes=1000, buffer_bytes=4000, router_latency_s=40e-9)
+WINDOW_S = 4.05e-6
 TOOK_S = 1120e-9  # 1000 bytes at 1 GB/s, two wires of 40 ns, a router of 40 ns
 
 
@@ -40,16 +41,16 @@ def a_message_a_microsecond(n: int) -> Traffic:
 
 
 def measured(drain_s: float):
-    window = Window(warm_up_s=2e-6, window_s=4e-6, drain_s=drain_s)
+    window = Window(warm_up_s=1.1e-6, window_s=WINDOW_S, drain_s=drain_s)
     rng = np.random.default_rng(1)
     return measure_load(one_router(10), a_message_a_microsecond(10), window, PACKETS, rng)
 
 
 def test_messages_are_counted_where_they_are_posted_and_where_they_arrive() -> None:
-    """Posted at 2, 3, 4 and 5 us; those of 1, 2, 3 and 4 us arrive in the window."""
+    """Posted at 2, 3, 4 and 5 us; those of 0, 1, 2, 3 and 4 us arrive in the window."""
     found = measured(drain_s=2e-6)
-    share = 4 * 1000 / (10 * BPS * 4e-6)
-    assert (found.offered, found.accepted) == pytest.approx((share, share))
+    one = 1000 / (10 * BPS * WINDOW_S)
+    assert (found.offered, found.accepted) == pytest.approx((4 * one, 5 * one))
     assert found.messages == 4
     assert found.unfinished == 0
     assert (found.latency_mean_s, found.latency_p99_s) == pytest.approx((TOOK_S, TOOK_S))

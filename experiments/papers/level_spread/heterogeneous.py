@@ -130,6 +130,7 @@ def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 
 def _draw(analysis: Analysis, row_keys: list[str], title: Callable[..., str]) -> Figure:
+    """Communication times over Simple's, a panel a value of the keys and a pattern."""
     dots = analysis.tables["dots"]
     routing = dots["routing"].iloc[0]
 
@@ -144,8 +145,8 @@ def _draw(analysis: Analysis, row_keys: list[str], title: Callable[..., str]) ->
         draw,
         columns=len(first_seen(dots, "pattern")),
         size_in=(2.4, 2.1),
-        xlabel=f"small jobs' time / Simple, {routing}",
-        ylabel="large jobs' time / Simple",
+        xlabel=f"small jobs / Simple, {routing}",
+        ylabel="large jobs / Simple",
         title=lambda *values: f"{title(*values[:-1])}\n{values[-1]}",
     )
 

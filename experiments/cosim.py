@@ -215,17 +215,15 @@ class _Run:
 
     def simulate(self) -> None:
         """The queue under each policy, and packets measured, before or after as the model asks."""
-        table = self.config.queue.measured.table
-        if table is not None:
-            checked_path(table.model_dump())
+        queue = self.config.queue
+        parameters = queue.model_parameters(lambda named: checked_path(named.model_dump()))
         context = ModelContext(
-            settings=self.config.model_settings(),
             mix=communication_mix(self.config.communication),
             network=self.network,
             measured_speedups=self.measured_speedups,
             pilot=self.pilot,
         )
-        model = RUNTIME_MODELS[self.config.queue.run_time_model].from_config(context)
+        model = RUNTIME_MODELS[queue.run_time_model].from_config(context, parameters)
         snapshots_follow = bool(self.config.run.snapshots) and not self.measured
         self.schedules = self.queues(
             model, share_of_run=(0.3 if snapshots_follow else 1.0) - self.done

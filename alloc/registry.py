@@ -23,6 +23,7 @@ from alloc.fattree.lc import LeastConstrained
 from alloc.fattree.lc_s import LeastConstrainedShared
 from alloc.fattree.slurm_tree import SlurmTree
 from alloc.fattree.ta import TopologyAware
+from alloc.fattree.ta_readings import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from alloc.first_free import Baseline
 from alloc.policy import Policy
 from alloc.random_nodes import RandomNodes
@@ -52,6 +53,10 @@ POLICIES: dict[str, type[Policy]] = {
         JokanovicCoded,
         SlurmTree,
         TopologyAware,
+        OneTypeALeaf,
+        WholeLeaves,
+        FullestLeaf,
+        WholeLeavesOverPods,
         Laas,
         LaasCoded,
         Jigsaw,

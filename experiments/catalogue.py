@@ -144,6 +144,8 @@ KINDS: dict[str, Kind] = {
     "backfills": Kind("backfill", "queuesim.registry:BACKFILLS"),
     "estimates": Kind("estimate", "queuesim.registry:ESTIMATES"),
     "runtime-models": Kind("runtime-model", "queuesim.registry:RUNTIME_MODELS", _runtime_model),
+    "measures": Kind("measure", "queuesim.measure:MEASURES"),
+    "observables": Kind("observable", "experiments.observables.registry:OBSERVABLES"),
     "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),
     "logs": Kind("log", "workloads.registry:LOGS", _log),
     "papers": Kind("paper", "experiments.papers:PAPERS"),

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from alloc.registry import POLICIES, policies_for
+from experiments.config_run import CommunicationSection, RunSection
 from experiments.fields import (
     BandwidthsBps,
     Count,
@@ -20,32 +21,22 @@ from experiments.fields import (
     InputFile,
     Number,
     Positive,
-    Share,
-    ShareRange,
+    Section,
     SizeBytes,
     SizeOrZeroBytes,
     Text,
     TimeRangeS,
     TimeS,
     Whole,
-    all_finite,
     config_kind,
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
-from netsim.parameters import Parameter, checked, model_from
+from netsim.parameters import Parameter, model_from
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
-from patterns.mapping import MAPPINGS
-from patterns.registry import PATTERNS
-from queuesim.registry import BACKFILLS, ORDERS, RUNTIME_MODELS
+from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
 from workloads.registry import LOGS
-
-
-class Section(BaseModel):
-    """Base of all sections: nothing unknown, nothing changed afterwards."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class PacketSection(Section):
@@ -116,8 +107,12 @@ class WorkloadSection(Section):
 
     ``log`` is a file (SWF, or CSV by its ending); ``known_log`` says how to read it (`netcosim
     list logs`). ``processors_per_node``: as the known log has it, else as the log's header says,
-    if left out (`workloads.node_size`). ``larger_jobs``: jobs that the machine can never hold are
-    an error, or dropped and counted.
+    if left out (`workloads.node_size`). ``month`` is a calendar month (UTC, "2018-10") of an SWF
+    log whose header has UnixStartTime; ``days`` are the first of what is left. ``sizes`` are the
+    sizes that the machine gives: a job's is rounded up to the next of them. ``run_times``: as
+    logged, or cut at the walltime. ``walltimes``: what the scheduler knows, the request or the run
+    time. ``larger_jobs``: jobs that the machine can never hold are an error, or dropped and
+    counted.
     """
 
     log: Input | None = None
@@ -130,10 +125,15 @@ class WorkloadSection(Section):
     min_run_time_s: TimeS | None = None
     start_s: TimeS | None = None
     end_s: TimeS | None = None
+    month: Annotated[Text, Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")] | None = None
+    days: Positive | None = None
     first_jobs: Count | None = None
     arrival_factor: Positive = 1.0
     size_factor: Positive = 1.0
+    sizes: tuple[Count, ...] = ()
     all_at_zero: Flag = False
+    run_times: Literal["logged", "to-walltime"] = "logged"
+    walltimes: Literal["logged", "exact"] = "logged"
     larger_jobs: Literal["error", "drop"] = "error"
 
     @field_validator("known_log")
@@ -151,6 +151,8 @@ class WorkloadSection(Section):
             raise NetcosimError("known_log says how to read a log; give log too")
         if self.start_s is not None and self.end_s is not None and self.end_s <= self.start_s:
             raise NetcosimError(f"end {self.end_s:g} s; must be after start {self.start_s:g} s")
+        if self.month is not None and (self.start_s is not None or self.end_s is not None):
+            raise NetcosimError("give either month or start and end, the one or the other")
         return self
 
 
@@ -161,7 +163,8 @@ class _QueueKeys(Section):
     `QueueSection`, as the models declare them.
 
     ``window`` is the number of jobs behind the head that backfilling looks at, "all" for no bound.
-    ``overrun`` says what happens to a job past its walltime.
+    ``overrun`` says what happens to a job past its walltime. ``estimates`` are the run times that
+    the placement is told (`netcosim list estimates`); order and backfilling go by the walltimes.
     ``bandwidth_need`` is what a job needs, for policies that place by it (lc-s: of each of its
     links; contention-aware: of each of its nodes): one value, or several of which each job draws
     one, all equally likely and the same under every policy.
@@ -172,12 +175,15 @@ class _QueueKeys(Section):
     backfill: Text = "easy"
     window: Whole | Literal["all"] = "all"
     overrun: Literal["keep", "cut"] = "keep"
+    estimates: Text = "requested"
     run_time_model: Text = "measured"
     bandwidth_need_Bps: BandwidthsBps = ()
 
-    @field_validator("policies")
+    @field_validator("policies", "speeds_up", check_fields=False)
     @classmethod
-    def _known_policies(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _known_policies(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is None:
+            return None
         for name in names:
             if name not in POLICIES:
                 raise unknown_name("allocation policy", name, POLICIES)
@@ -185,12 +191,13 @@ class _QueueKeys(Section):
             raise NetcosimError(f"{', '.join(names)}; a policy stands there twice")
         return names
 
-    @field_validator("order", "backfill", "run_time_model")
+    @field_validator("order", "backfill", "estimates", "run_time_model")
     @classmethod
     def _known_names(cls, name: str, info: Any) -> str:
         registries: dict[str, Any] = {
             "order": ORDERS,
             "backfill": BACKFILLS,
+            "estimates": ESTIMATES,
             "run_time_model": RUNTIME_MODELS,
         }
         valid = registries[info.field_name]
@@ -260,75 +267,6 @@ else:
     QueueSection = _with_models()
 
 
-class PatternSection(Section):
-    """One ``[[communication.mix]]`` entry: a pattern and its share of the jobs.
-
-    ``communication_fraction`` is the part of a job's run time that it spends
-    communicating, a number or ``[low, high]``, uniform between them.
-    """
-
-    pattern: Text
-    weight: Positive = 1.0
-    message_bytes: SizeBytes = 1000
-    iterations: Count = 1
-    communication_fraction: ShareRange = (0.3, 0.3)
-    parameters: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("pattern")
-    @classmethod
-    def _known_pattern(cls, name: str) -> str:
-        if name not in PATTERNS:
-            raise unknown_name("pattern", name, PATTERNS)
-        return name
-
-    @field_validator("communication_fraction")
-    @classmethod
-    def _low_to_high(cls, value: tuple[float, float]) -> tuple[float, float]:
-        if value[0] > value[1]:
-            raise NetcosimError(f"{list(value)}; must be [low, high]")
-        return value
-
-    @model_validator(mode="after")
-    def _known_parameters(self) -> PatternSection:
-        for name, value in self.parameters.items():
-            if not all_finite(value):
-                raise NetcosimError(f"parameters.{name}: {value}; must be finite")
-        checked(f"pattern {self.pattern}", PATTERNS[self.pattern].function, self.parameters)
-        return self
-
-
-class CommunicationSection(Section):
-    """``[communication]``: what jobs send, how many ranks a node, which rank sits where."""
-
-    mix: tuple[PatternSection, ...] = Field(
-        default=(PatternSection(pattern="all-to-all"),), min_length=1
-    )
-    ranks_per_node: Count = 1
-    task_mapping: Text = "random"
-
-    @field_validator("task_mapping")
-    @classmethod
-    def _known_mapping(cls, name: str) -> str:
-        if name not in MAPPINGS:
-            raise unknown_name("task mapping", name, MAPPINGS)
-        return name
-
-
-class RunSection(Section):
-    """``[run]``: the seed, the repetition, how much is sampled.
-
-    ``snapshots`` is the number of instants of the schedule whose running jobs are sent
-    through the packet engine, 0 for the queue alone; ``repetition`` changes nothing but the
-    draws.
-    """
-
-    name: Text = ""
-    seed: Annotated[Whole, Field(ge=0)] = 1
-    repetition: Annotated[Whole, Field(ge=0)] = 0
-    snapshots: Annotated[Whole, Field(ge=0)] = 10
-    confidence: Share = 0.95
-
-
 class Config(Section):
     """A whole config; see `experiments.config_load` for reading one.
 
@@ -342,6 +280,16 @@ class Config(Section):
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
     reference: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _paired_knows_what_a_node_sends(self) -> Config:
+        paired = self.run.measure == "paired" and self.run.snapshots > 0
+        if paired and any(entry.node_bytes is None for entry in self.communication.mix):
+            raise NetcosimError(
+                'run.measure = "paired" needs node_bytes in every entry of communication.mix, so '
+                "that jobs of all sizes can last equally long"
+            )
+        return self
 
     @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:

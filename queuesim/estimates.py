@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -36,6 +37,11 @@ class EstimateModel(ABC):
 
     name: str
     description: str
+
+    @classmethod
+    def after(cls, history: Callable[[], Workload | None]) -> EstimateModel:
+        """The model where some jobs came before; one that learns from them calls for them."""
+        return cls()
 
     @abstractmethod
     def prepare(self, workload: Workload) -> Estimates:
@@ -140,6 +146,11 @@ class Adjusted(EstimateModel):
 
     def __post_init__(self) -> None:
         check_values(f"estimates {self.name}", self)
+
+    @classmethod
+    def after(cls, history: Callable[[], Workload | None]) -> Adjusted:
+        """The model that has learnt from the jobs before."""
+        return cls(history=history())
 
     def prepare(self, workload: Workload) -> Estimates:
         estimates = _Adjusted(workload, self.recent)

@@ -63,6 +63,14 @@ class SpeedupRow:
 class SpeedupTable:
     """Measured ratios by pattern, size class and policy.
 
+    Attributes
+    ----------
+    reference_policy : str
+    rows : tuple of SpeedupRow
+    whole_runs : bool
+        Whether ratios are those of whole runs, computing and all, so that a job's communication
+        share is in them already; else of communication alone.
+
     Raises
     ------
     NetcosimError
@@ -72,6 +80,7 @@ class SpeedupTable:
 
     reference_policy: str
     rows: tuple[SpeedupRow, ...]
+    whole_runs: bool = False
 
     def __post_init__(self) -> None:
         seen: dict[tuple[str, str], list[SpeedupRow]] = {}

@@ -1,7 +1,8 @@
 """Measured run times: communication-time ratios from packet runs, applied to a log.
 
 A job with communication share f whose communication takes ``ratio`` times as long as
-under the reference policy runs ``logged * ((1 - f) + f * ratio)``.
+under the reference policy runs ``logged * ((1 - f) + f * ratio)``; f is 1 where whole runs were
+measured.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class Measured(RunTimeModel):
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         which, fraction = self.mix.draw(workload, rng)
+        if self.table.whole_runs:
+            fraction = np.ones(len(workload))
         ratio = np.ones(len(workload))
         for k, share in enumerate(self.mix.shares):
             mine = which == k

@@ -15,18 +15,16 @@ from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from queuesim.campaign import (
     NOT_KNOWN,
-    Measurements,
-    Ratio,
     Yardsticks,
-    measure,
     ratio_of_stretches,
-    snapshot_times,
     speedup_table,
+    stretches,
 )
 from queuesim.communication import Communication
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 from queuesim.measured import SpeedupRow
 from queuesim.queue import simulate_queue
+from queuesim.snapshots import Measurements, Ratio, Side, Study, snapshot_times
 from workloads.job import Workload
 
 TOPOLOGY = dragonfly(2, 4, 5)
@@ -221,6 +219,14 @@ def test_yardsticks_of_another_network_are_the_measure_there():
     np.testing.assert_array_equal(told.time_s, plain.time_s)
     assert told.yardstick_s.tolist() == [there.time_s(0, n) for n in told.n_nodes.tolist()]
     assert (told.yardstick_s != plain.yardstick_s).all()
+
+
+def measure(result, share, said, *, n_snapshots, alone=None):
+    """Stretches of a schedule on the network of the yardsticks, over these or others."""
+    side = Side(result, said.network)
+    fraction = np.ones(len(share))
+    study = Study({"it": side}, "it", said.communications, share, fraction, n_snapshots)
+    return stretches(study, "it", said if alone is None else alone)
 
 
 def yardsticks(routing=ROUTING, message_bytes=2000):

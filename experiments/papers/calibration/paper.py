@@ -23,7 +23,7 @@ from experiments.papers.calibration.load_curves import (
     draw_curves,
 )
 from experiments.papers.calibration.point import FUNCTION, load_point, lone_point
-from experiments.papers.fattree.logs import logs_folder
+from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, PaperFigure, Point
 from netsim.errors import NetcosimError, unknown_name
 

@@ -17,8 +17,8 @@ from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
-from queuesim.campaign import snapshot_times
 from queuesim.ensemble import PlacedJob
+from queuesim.snapshots import snapshot_times
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,16 +1,15 @@
-"""Readings of a policy other than ours, to see what they are worth; not offered to users."""
+"""TA by other readings of its two papers, to see what a reading is worth.
+
+Our own reading is `alloc.fattree.ta`; the papers leave open which jobs may share a leaf and in
+what order leaves are taken.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
 from alloc.fattree.ta import TopologyAware
 from alloc.nodes import Nodes, fill
-from alloc.policy import Policy
-from alloc.registry import make_policy
-from netsim.topology import Topology
 
 
 class OneTypeALeaf(TopologyAware):
@@ -22,6 +21,7 @@ class OneTypeALeaf(TopologyAware):
     """
 
     name = "ta-one-type"
+    description = "TA where a leaf never has jobs of different types"
 
     def _select(self, n_nodes: int) -> Nodes | None:
         leaf_size, _ = self._blocks
@@ -46,6 +46,7 @@ class WholeLeaves(TopologyAware):
     """
 
     name = "ta-whole-leaves"
+    description = "TA where jobs larger than a leaf take wholly free leaves"
 
     def _select(self, n_nodes: int) -> Nodes | None:
         leaf_size, _ = self._blocks
@@ -68,6 +69,7 @@ class FullestLeaf(TopologyAware):
     """
 
     name = "ta-fullest-leaf"
+    description = "TA that takes the fullest leaves, in the first pod that fits"
     t3_whole = False
     """Whether T3 jobs take wholly free leaves alone."""
 
@@ -109,21 +111,5 @@ class WholeLeavesOverPods(FullestLeaf):
     """
 
     name = "ta-t3-whole-leaves"
+    description = "ta-fullest-leaf where jobs larger than a pod take free leaves"
     t3_whole = True
-
-
-VARIANTS: dict[str, Callable[[Topology, np.random.Generator], Policy]] = {
-    policy.name: policy for policy in (OneTypeALeaf, WholeLeaves, FullestLeaf, WholeLeavesOverPods)
-}
-
-
-def make_variant(topology: Topology, name: str, rng: np.random.Generator) -> Policy:
-    """A policy of `alloc.registry` or one of `VARIANTS`."""
-    if name in VARIANTS:
-        return VARIANTS[name](topology, rng)
-    return make_policy(topology, name, rng)
-
-
-def base_policy(name: str) -> str:
-    """The policy that a variant is a reading of; other names as they are."""
-    return TopologyAware.name if name in VARIANTS else name

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from alloc.policy import Request
     from alloc.registry import make_policy
-    from experiments.catalogue import describe, entries
     from experiments.config_load import config_from, load_config
     from experiments.cosim import run_cosim
     from experiments.cosim_report import policy_table
     from experiments.cosim_tables import result_tables
     from experiments.store import Store
     from experiments.sweep import run_points
+    from netcosim.catalogue import describe, entries
     from netsim.errors import NetcosimError
     from netsim.packet.engine import simulate_packets
     from netsim.packet.model import PacketConfig
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "alloc.policy": ("Request",),
     "alloc.registry": ("make_policy",),
-    "experiments.catalogue": ("describe", "entries"),
     "experiments.config_load": ("config_from", "load_config"),
     "experiments.cosim": ("run_cosim",),
     "experiments.cosim_report": ("policy_table",),
     "experiments.cosim_tables": ("result_tables",),
     "experiments.store": ("Store",),
     "experiments.sweep": ("run_points",),
+    "netcosim.catalogue": ("describe", "entries"),
     "netsim.errors": ("NetcosimError",),
     "netsim.packet.engine": ("simulate_packets",),
     "netsim.packet.model": ("PacketConfig",),

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import catalogue
 from experiments.store import Store
+from netcosim import catalogue
 from netcosim.cli import command_names, main
 from workloads.swf import read_swf
 

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.export import export_tables
 from experiments.points import canonical_json, flatten, plain, point_key, point_rng, without
 from experiments.store import APPLICATION_ID, Store, encode_tables
+from netcosim.export import export_tables
 from netsim.errors import NetcosimError
 
 ROOT = Path(__file__).resolve().parents[1]

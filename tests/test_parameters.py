@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from annotated_types import Ge, Le
 
-from experiments.catalogue import KINDS, reference
+from netcosim.catalogue import KINDS, reference
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, OneOf, checked, parameters_of
 from netsim.routing.registry import ROUTINGS, routings_for

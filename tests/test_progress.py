@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import announce, kernel_parts, progress
+from experiments import progress
 from experiments.config_load import config_from
 from experiments.progress import clock, line_gap_s, progress_line
+from netcosim import announce, kernel_parts
 
 
 class FakeTime:
@@ -88,7 +89,7 @@ def test_parts_that_a_config_uses() -> None:
 def test_compilation_is_told_before_it_begins_and_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from experiments import warmup
+    from netcosim import warmup
 
     told: list[str] = []
 
@@ -117,7 +118,7 @@ def test_the_clock_of_a_run_starts_after_compilation(
     """The order of events: told, compiled, then the bar."""
     from hostile.row import config_text
 
-    from experiments import run_output, warmup
+    from netcosim import run_output, warmup
     from netcosim.cli import main
 
     events: list[str] = []

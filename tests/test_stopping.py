@@ -230,7 +230,7 @@ def test_closed_streams_do_not_end_up_in_results(tmp_path: Path) -> None:
 def test_out_of_memory_and_deep_nesting_are_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from experiments import catalogue
+    from netcosim import catalogue
 
     for error, told in (
         (MemoryError("Unable to allocate 7 TiB"), "out of memory (Unable to allocate 7 TiB)"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments.folders import need_folder
+from netcosim.folders import need_folder
 
 HELP = "the whole loop in a minute or two, with a report"
 
@@ -38,10 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the config, run it, report."""
-    from experiments.announce import compile_kernels, parts_of
     from experiments.config_load import load_config
-    from experiments.demo_config import demo_config_text, read_demo_log
+    from netcosim.announce import compile_kernels, parts_of
     from netcosim.commands.trace import left_out_and_notes
+    from netcosim.demo_config import demo_config_text, read_demo_log
     from netsim.errors import NetcosimError
 
     if args.first is not None and args.first < 1:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         config = load_config(path)
         compile_kernels(parts_of(config))
         # what it imports takes a while and must not come before a word on compiling
-        from experiments.run_output import run_and_report
+        from netcosim.run_output import run_and_report
 
         page = run_and_report(config, text, out, title="netcosim demo")
     except NetcosimError:

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the entries of the name under every kind that has it, or the whole reference."""
-    from experiments.catalogue import describe, reference
+    from netcosim.catalogue import describe, reference
 
     print("\n".join(reference() if args.all else describe(args.name)))
     return 0

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print names with one line of description each."""
-    from experiments.catalogue import entries, kinds
+    from netcosim.catalogue import entries, kinds
 
     if args.kind is None:
         for kind in kinds():

@@ -17,7 +17,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.folders import need_folder
+from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
     from experiments.papers.paper import Reproduction
@@ -68,10 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, compare, write; status 1 if points failed (not if a verdict is "differs")."""
-    from experiments.announce import compile_kernels
     from experiments.executor import check_jobs
     from experiments.papers.paper import Options
     from experiments.papers.registry import load_paper
+    from netcosim.announce import compile_kernels
     from netsim.errors import NetcosimError
 
     check_jobs(args.jobs)

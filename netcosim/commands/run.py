@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments.folders import need_folder
+from netcosim.folders import need_folder
 
 HELP = "run one config and write its report"
 
@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run and report."""
-    from experiments.announce import compile_kernels, parts_of
     from experiments.config_load import load_config_text
+    from netcosim.announce import compile_kernels, parts_of
 
     path = Path(args.config)
     config, text = load_config_text(path)
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     need_folder(out)
     compile_kernels(parts_of(config))
     # what it imports takes a while and must not come before a word on compiling
-    from experiments.run_output import run_and_report
+    from netcosim.run_output import run_and_report
 
     run_and_report(config, text, out, title=config.run.name or path.stem)
     return 0

@@ -34,11 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Expand the config and compute what is not stored; 1 if a point failed."""
-    from experiments.announce import compile_kernels, parts_of
     from experiments.config_load import load_sweep
     from experiments.executor import check_jobs
     from experiments.mpi import launched_rank
     from experiments.units import format_quantity
+    from netcosim.announce import compile_kernels, parts_of
 
     check_jobs(args.jobs)
     sweep = load_sweep(args.config)

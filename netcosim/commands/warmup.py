@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
     """Run every kernel once on a tiny case."""
     import time
 
-    from experiments.warmup import warm_up
+    from netcosim.warmup import warm_up
     from netsim.kernel_cache import use_kernel_cache
 
     print("compiling, about a minute where nothing is cached", flush=True)

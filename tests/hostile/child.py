@@ -97,8 +97,8 @@ def run_in_folder(row: Row) -> dict[str, object]:
 def set_up() -> TextIO:
     """Load and compile what is no row's cost; gives the stream for results."""
     signal.signal(signal.SIGPROF, alarm)
-    import experiments.run_output  # noqa: F401
-    from experiments.announce import compile_kernels
+    import netcosim.run_output  # noqa: F401
+    from netcosim.announce import compile_kernels
 
     compile_kernels()
     return os.fdopen(os.dup(1), "w")

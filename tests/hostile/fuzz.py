@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.demo_config import demo_config_text
 from hostile.row import RUN, Row, all_of, config_text, written
 from hostile.rows_commands import ONE, TABLE_HEAD
 from hostile.rows_store import EXPORT, noise, sql, store
+from netcosim.demo_config import demo_config_text
 
 TOKEN = re.compile(r'"[^"\n]*"|[\w.+-]+|\s+|.')
 NUMBERS = f"0 -1 1e308 -1e308 nan inf 1{'0' * 30} 0.5 true false 1 2 3 0x10 1_000 1979-05-27"

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from experiments.kernel_parts import FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_of
 from experiments.mpi import launched_rank
+from netcosim.kernel_parts import FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_of
 from netsim.kernel_cache import use_kernel_cache
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     Parameters
     ----------
     parts : sequence of str
-        Of `experiments.kernel_parts.PARTS`.
+        Of `netcosim.kernel_parts.PARTS`.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
         flush=True,
     )
     # imports numba and much else, so the user has been told before
-    from experiments.warmup import warm_up
+    from netcosim.warmup import warm_up
 
     for _ in warm_up(missing):
         pass

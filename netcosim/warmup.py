@@ -9,7 +9,7 @@ import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy, policies_for
-from experiments.kernel_parts import FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_compiled
+from netcosim.kernel_parts import FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_compiled
 from netsim.flow.job_load import job_link_load
 from netsim.flow.job_messages import job_messages
 from netsim.flow.job_routes import JobRoutes

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from alloc.registry import POLICIES
 from experiments.build import BuiltMachine, build_machine, communication_mix
 from experiments.config import Config
-from experiments.estimate import campaign_hops, check_snapshots, estimate_line
-from experiments.estimate_flows import flow_level_line
+from experiments.notices import check_snapshots, estimate_line, flow_level_line
 from experiments.schedules import Queues, queues_of
 from queuesim.communication import Communication
+from queuesim.cost import campaign_hops, flow_level_s
 from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobNetwork
 from queuesim.measure import MEASURES, Measure
@@ -89,8 +89,9 @@ class Bench:
     def flow_cost(self) -> str | None:
         """What the user should know before jobs are put on that network."""
         share, _ = self.drawn
-        sizes, n_policies = self.queues.jobs.n_nodes, len(self.config.queue.policies)
-        return flow_level_line(self.machine.routing, self.communications, share, sizes, n_policies)
+        routing, sizes = self.machine.routing, self.queues.jobs.n_nodes
+        seconds, longest = flow_level_s(routing, self.communications, share, sizes)
+        return flow_level_line(seconds * len(self.config.queue.policies), longest)
 
     def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
         """Schedules on this network."""

@@ -136,7 +136,7 @@ class RunSection(Section):
     @field_validator("observables")
     @classmethod
     def _known_observables(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        from experiments.observables.registry import OBSERVABLES
+        from queuesim.observables.registry import OBSERVABLES
 
         for name in names:
             if name not in OBSERVABLES:

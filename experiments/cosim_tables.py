@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.cosim_result import CosimResult
-from experiments.observables.registry import observed
 from experiments.store import Rows
 from netsim.packet.model import PS_PER_S
 from queuesim.metrics import QueueSummary, summarise
+from queuesim.observables.registry import observed
 from queuesim.speedup_file import speedup_rows
 
 

@@ -145,7 +145,7 @@ KINDS: dict[str, Kind] = {
     "estimates": Kind("estimate", "queuesim.registry:ESTIMATES"),
     "runtime-models": Kind("runtime-model", "queuesim.registry:RUNTIME_MODELS", _runtime_model),
     "measures": Kind("measure", "queuesim.measure:MEASURES"),
-    "observables": Kind("observable", "experiments.observables.registry:OBSERVABLES"),
+    "observables": Kind("observable", "queuesim.observables.registry:OBSERVABLES"),
     "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),
     "logs": Kind("log", "workloads.registry:LOGS", _log),
     "papers": Kind("paper", "experiments.papers:PAPERS"),

@@ -16,6 +16,8 @@ from workloads.job import Workload
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
+Rows = Sequence[Mapping[str, object]]
+"""A table: a list of rows, each a mapping of column to value."""
 
 
 @dataclass(frozen=True, eq=False)

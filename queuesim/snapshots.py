@@ -19,11 +19,10 @@ from netsim.packet.model import PacketResult
 from queuesim.communication import Communication
 from queuesim.ensemble import PlacedJob, SharedNetwork
 from queuesim.measured import SpeedupTable
-from queuesim.result import QueueResult
+from queuesim.result import QueueResult, Rows
 
 FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]
-Rows = Sequence[Mapping[str, object]]
 Progress = Callable[[str, float], None]
 """Called with what was timed and the share of all that is done, 0 to 1."""
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hostile.row import config_text
 
-from experiments import estimate
+from experiments import notices
 from experiments.config import Config
 from experiments.config_load import config_from, parse_toml
 from experiments.cosim import run_cosim
-from experiments.estimate import PacketCounts, check_snapshots, estimate_line, mean_hops
-from experiments.estimate_flows import flow_level_line, node_pairs
+from experiments.notices import check_snapshots, estimate_line, flow_level_line
 from netsim import limits
 from netsim.errors import NetcosimError
 from netsim.packet.checks import MAX_PACKET_HOPS
@@ -22,6 +21,7 @@ from netsim.topologies import dragonfly, fattree, graph, hyperx, registry, slimf
 from netsim.topologies.registry import make_topology
 from patterns.registry import make_pattern
 from queuesim.communication import Communication
+from queuesim.cost import PacketCounts, flow_level_s, mean_hops, node_pairs
 
 MODULES = {
     "dragonfly": dragonfly,
@@ -150,7 +150,7 @@ def test_long_runs_are_announced_and_endless_ones_refused() -> None:
 
 def test_the_announcement_comes_before_the_packets(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
-    monkeypatch.setattr(estimate, "LONG_S", 0.0)
+    monkeypatch.setattr(notices, "LONG_S", 0.0)
     run_cosim(
         small(),
         lambda what, share: events.append(what),
@@ -176,10 +176,11 @@ def test_the_flow_level_of_large_jobs_is_announced(monkeypatch: pytest.MonkeyPat
     """300 jobs of 1000 nodes in all-to-all on a torus: 999,000 pairs of 2.9 us each, 14 minutes."""
     routing = make_routing(make_topology("torus", {"dims": [10, 10, 10]}), "minimal-adaptive")
     jobs = (np.zeros(300, np.int64), np.full(300, 1000, np.int32))
-    told = flow_level_line(routing, [Communication("all-to-all")], *jobs, 2)
+    seconds, longest = flow_level_s(routing, [Communication("all-to-all")], *jobs)
+    told = flow_level_line(2 * seconds, longest)
     assert told is not None
     assert told.startswith("about 29 min at flow level ahead")
-    assert flow_level_line(routing, [Communication("pairs")], *jobs, 1) is None
+    assert flow_level_line(*flow_level_s(routing, [Communication("pairs")], *jobs)) is None
     monkeypatch.setattr(limits, "memory_bytes", lambda: 10**8)
     with pytest.raises(NetcosimError, match="all-to-all of a job of 1,000 nodes at flow level"):
-        flow_level_line(routing, [Communication("all-to-all")], *jobs, 2)
+        flow_level_s(routing, [Communication("all-to-all")], *jobs)

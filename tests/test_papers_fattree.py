@@ -11,8 +11,6 @@ from fattree_stream import on_54_nodes, simulate, small_log
 
 from experiments.build import build_machine
 from experiments.config_load import config_from
-from experiments.observables.hops import average_pairwise_hops, least_hops
-from experiments.observables.registry import observed
 from experiments.papers.jigsaw import logs, printed
 from experiments.papers.jigsaw.logs import ATLAS, NEEDS_BPS, SYNTHETIC, THUNDER, distance
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
@@ -28,6 +26,8 @@ from experiments.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import xgft
 from queuesim.bandwidth import bandwidth_by_class
+from queuesim.observables.hops import average_pairwise_hops, least_hops
+from queuesim.observables.registry import observed
 
 
 @pytest.fixture(autouse=True)

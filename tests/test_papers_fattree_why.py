@@ -8,8 +8,6 @@ import pytest
 from fattree_stream import on_54_nodes, simulate
 from queue_helpers import Mask, make_workload
 
-from experiments.observables.hops import average_pairwise_hops, hops, spread
-from experiments.observables.machine import EACH, TO_LAST_START, ranges
 from experiments.papers.jigsaw import printed
 from experiments.papers.jigsaw import table2_why as why
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
@@ -17,6 +15,8 @@ from experiments.papers.paper import Options
 from experiments.papers.pollard.paper import PAPER as POLLARD
 from netsim.topologies.fattree import fat_tree
 from queuesim.capacity import range_counts
+from queuesim.observables.hops import average_pairwise_hops, hops, spread
+from queuesim.observables.machine import EACH, TO_LAST_START, ranges
 from queuesim.queue import simulate_queue
 
 FIGURE = JIGSAW.figures["table2-why"]

@@ -13,11 +13,11 @@ from experiments.build import build_history, build_machine, build_workload
 from experiments.config import Config, WorkloadSection
 from experiments.config_load import config_from, validated_workload
 from experiments.cosim import cosim_point, run_cosim
-from experiments.observables.registry import OBSERVABLES, observed
 from experiments.papers.kit.points import config_points, observe
 from experiments.schedules import queues_of
 from netsim.errors import NetcosimError
 from queuesim.estimates import Actual, Adjusted, Requested
+from queuesim.observables.registry import OBSERVABLES, observed
 from queuesim.result import QueueResult
 from workloads.job import Workload
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.observables.machine import EACH, TO_LAST_START
 from experiments.papers.jigsaw import printed
 from experiments.papers.jigsaw.logs import ISOLATING, THUNDER, points
 from experiments.papers.kit.claims import Claim, Says, claims_frame
@@ -22,6 +21,7 @@ from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import OBSERVE
 from experiments.papers.kit.queues import READINGS, reading_of
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from queuesim.observables.machine import EACH, TO_LAST_START
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from experiments.build import build_workload
 from experiments.config_load import config_from
 from experiments.draws import Draws
-from experiments.observables.machine import EACH
 from experiments.papers.jigsaw import printed
 from experiments.papers.jigsaw.logs import (
     ATLAS,
@@ -25,6 +24,7 @@ from experiments.papers.kit.frames import groups, lookup
 from experiments.papers.kit.logs import log_notes, present
 from experiments.papers.kit.points import OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from queuesim.observables.machine import EACH
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ from typing import Any
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.expand import expand
-from experiments.observables.registry import observed
 from experiments.papers.paper import Point
 from experiments.points import replaced
 from experiments.store import Rows
+from queuesim.observables.registry import observed
 
 OBSERVE = "experiments.papers.kit.points:observe"
 """The point function of `config_points`."""

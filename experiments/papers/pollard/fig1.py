@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.observables.hops import SEVERAL
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.frames import groups
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.pollard.logs import KTH, OWN, SLURM, points
+from queuesim.observables.hops import SEVERAL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.observables.jobs import BINS
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.frames import against_baseline, first_seen, groups, lookup
 from experiments.papers.kit.logs import PaperLog, log_notes
@@ -13,6 +12,7 @@ from experiments.papers.kit.points import OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.pollard import printed
 from experiments.papers.pollard.logs import LOGS, SCENARIOS, points
+from queuesim.observables.jobs import BINS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,44 +1,51 @@
-"""How much the packets of a run will cost, told before the first of them is sent."""
+"""How much the packets of a campaign, or a queue's jobs at flow level, will cost to compute."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from experiments.config_errors import ConfigError
-from experiments.units import format_quantity
 from netsim.errors import NetcosimError
+from netsim.flow.job_routes import load_cost
 from netsim.limits import MAX_INDEX, need_memory, shown
-from netsim.packet.checks import MAX_PACKET_HOPS, packets_of
+from netsim.packet.checks import packets_of
 from netsim.routing.base import Routing
 from patterns.build import need_messages
 from patterns.registry import make_pattern
 from queuesim.communication import Communication
 from queuesim.snapshots import Study, snapshot_times
 
-HOPS_PER_S = 10e6
-"""What the packet engine does on one idle core; a shared one does half."""
-MAX_SNAPSHOTS = 100_000
-LONG_S = 60.0
-"""A run of more than this is announced."""
-
-_KNOWN_RANKS = 128
+_KNOWN = 128
 _SAMPLED_PAIRS = 64
 _SAMPLED_SNAPSHOTS = 50
-_RESULT_BYTES_A_LINK = 40
+
+
+def carried_on(asked: Callable[[int], float], n: int) -> float:
+    """What ``asked(n)`` gives, up to 128; beyond, its growth from 64 to 128 is carried on.
+
+    An all-to-all of 10,000 ranks takes gigabytes only to be counted.
+    """
+    if n > _KNOWN:
+        try:
+            half, full = (asked(known) for known in (_KNOWN // 2, _KNOWN))
+        except NetcosimError:
+            pass  # a pattern for numbers of ranks of its own
+        else:
+            power = math.log2(full / half) if half > 0 and full > 0 else 1.0
+            return full * float((n / _KNOWN) ** power)
+    return asked(n)
 
 
 @dataclass
 class PacketCounts:
     """Packets that a job sends, by communication and ranks, each counted once.
 
-    Up to 128 ranks the pattern is asked; beyond, its growth from 64 to 128 ranks is carried on,
-    since an all-to-all of 10,000 ranks takes gigabytes only to be counted. That is within a third
-    for most patterns; an fft3d, whose messages shrink until each is one packet, has up to some
-    times more.
+    The growth of large ones (`carried_on`) is within a third for most patterns; an fft3d, whose
+    messages shrink until each is one packet, has up to some times more.
     """
 
     packet_bytes: int
@@ -48,19 +55,9 @@ class PacketCounts:
         """Packets of communication number ``which`` on so many ranks."""
         key = (which, n_ranks)
         if key not in self.known:
-            self.known[key] = communication.iterations * self._once(communication, n_ranks)
+            once = carried_on(lambda ranks: self._asked(communication, ranks), n_ranks)
+            self.known[key] = communication.iterations * once
         return self.known[key]
-
-    def _once(self, communication: Communication, n_ranks: int) -> float:
-        if n_ranks > _KNOWN_RANKS:
-            try:
-                half, full = (self._asked(communication, n) for n in (64, _KNOWN_RANKS))
-            except NetcosimError:
-                pass  # a pattern for numbers of ranks of its own
-            else:
-                power = math.log2(full / half) if half > 0 and full > 0 else 1.0
-                return full * float((n_ranks / _KNOWN_RANKS) ** power)
-        return self._asked(communication, n_ranks)
 
     def _asked(self, communication: Communication, n_ranks: int) -> float:
         rng = np.random.default_rng(0)
@@ -127,40 +124,54 @@ def campaign_hops(study: Study, sent: Mapping[str, float]) -> float:
     return (packets + sum(counts.known.values())) * mean_hops(network.routing)
 
 
-def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:
-    """Refuse more snapshots than can be kept.
+def node_pairs(communication: Communication, n_nodes: int) -> int:
+    """Pairs of nodes that exchange anything in a job, one rank a node; see `carried_on`."""
+    found = carried_on(lambda nodes: _asked_pairs(communication, nodes), n_nodes)
+    return min(round(found), n_nodes**2)
 
-    Raises
-    ------
-    ConfigError, NetcosimError
-    """
-    if n_snapshots > MAX_SNAPSHOTS:
-        raise ConfigError("run.snapshots", shown(n_snapshots), f"at most {MAX_SNAPSHOTS:,}")
-    need_memory(
-        f"key run.snapshots: {n_snapshots:,} under {n_policies} policies on {n_links:,} links",
-        n_snapshots * n_policies * n_links * _RESULT_BYTES_A_LINK,
+
+def _asked_pairs(communication: Communication, n_nodes: int) -> int:
+    name, size = communication.pattern, communication.message_bytes
+    program = make_pattern(
+        name, n_nodes, size, 1, np.random.default_rng(0), communication.parameters
     )
+    source, target = program.send_src().astype(np.int64), program.send_dst
+    return len(np.unique(source * n_nodes + target))
 
 
-def estimate_line(hops: float, n_snapshots: int) -> str | None:
-    """What the user should know before packets are sent; None if it is soon done.
+def flow_level_s(
+    routing: Routing,
+    communications: Sequence[Communication],
+    share: NDArray[np.int64],
+    n_nodes: NDArray[np.int32],
+) -> tuple[float, float]:
+    """Seconds that it takes to put all jobs on the network once, and the longest of them.
+
+    Parameters
+    ----------
+    routing : Routing
+    communications : sequence of Communication
+    share : (n_jobs,) int64
+        Communication of each job.
+    n_nodes : (n_jobs,) int32
 
     Raises
     ------
     NetcosimError
-        More than anybody will wait for; names the keys that make it so.
+        A job that needs more memory than the machine has; what a pattern refuses.
     """
-    if hops > MAX_PACKET_HOPS:
-        raise NetcosimError(
-            f"{n_snapshots:,} snapshots take {hops:.2g} packet hops, "
-            f"{hops / HOPS_PER_S / 86400:.2g} days; at most {MAX_PACKET_HOPS:.0e} hops "
-            "are simulated: lower communication.mix.message_bytes or iterations, "
-            "communication.ranks_per_node or run.snapshots, or raise machine.packet.packet_bytes"
+    seconds, longest = 0.0, 0.0
+    kinds, jobs = np.unique(np.stack([share, n_nodes]), axis=1, return_counts=True)
+    for (which, size), count in zip(kinds.T.tolist(), jobs.tolist(), strict=True):
+        if size < 2:
+            continue
+        communication = communications[which]
+        cost = load_cost(routing, node_pairs(communication, size))
+        need_memory(
+            f"queue.run_time_model: {communication.pattern} of a job of {size:,} nodes at flow "
+            "level",
+            round(cost.memory_bytes),
         )
-    seconds = hops / HOPS_PER_S
-    if seconds < LONG_S:
-        return None
-    return (
-        f"about {format_quantity(seconds, 'time', 2)} of packet simulation ahead: "
-        f"{n_snapshots:,} snapshots, {hops:.2g} packet hops"
-    )
+        seconds += cost.seconds * count
+        longest = max(longest, cost.seconds)
+    return seconds, longest

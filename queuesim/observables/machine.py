@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.store import Rows
 from queuesim.capacity import range_counts, sampled_utilisation, utilisation_steps
 from queuesim.metrics import LARGE_NODES, summarise
-from queuesim.result import QueueResult
+from queuesim.result import QueueResult, Rows
 
 QUANTILES = (("least", 0.0), ("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("most", 1.0))
 EACH = "each start and end"

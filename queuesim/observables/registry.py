@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.observables.hops import hops, spread
-from experiments.observables.jobs import bins, classes, days, quantiles
-from experiments.observables.machine import minutes, ranges, runs, timing
-from experiments.store import Rows
-from queuesim.result import QueueResult
+from queuesim.observables.hops import hops, spread
+from queuesim.observables.jobs import bins, classes, days, quantiles
+from queuesim.observables.machine import minutes, ranges, runs, timing
+from queuesim.result import QueueResult, Rows
 
 
 @dataclass(frozen=True)

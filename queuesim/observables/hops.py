@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.observables.jobs import BINS, by_size
-from experiments.observables.machine import QUANTILES
-from experiments.store import Rows
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import FatTreeShape
-from queuesim.result import QueueResult
+from queuesim.observables.jobs import BINS, by_size
+from queuesim.observables.machine import QUANTILES
+from queuesim.result import QueueResult, Rows
 
 MOST_JOBS = 1500
 """Jobs of a run that "spread" tells, evenly over the log."""

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.store import Rows
 from queuesim.capacity import lost_nodes
 from queuesim.metrics import bounded_slowdown, turnaround_s, wait_s
-from queuesim.result import QueueResult
+from queuesim.result import QueueResult, Rows
 
 BINS = {
     "1": 1,

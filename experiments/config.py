@@ -29,6 +29,7 @@ from experiments.fields import (
     TimeS,
     Whole,
     config_kind,
+    known,
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
@@ -116,7 +117,7 @@ class WorkloadSection(Section):
     """
 
     log: Input | None = None
-    known_log: Text | None = None
+    known_log: Annotated[Text, known("job log", LOGS)] | None = None
     synthetic: SyntheticSection | None = None
     processors_per_node: Count | None = None
     node_field: Literal["allocated", "requested"] = "allocated"
@@ -135,13 +136,6 @@ class WorkloadSection(Section):
     run_times: Literal["logged", "to-walltime"] = "logged"
     walltimes: Literal["logged", "exact"] = "logged"
     larger_jobs: Literal["error", "drop"] = "error"
-
-    @field_validator("known_log")
-    @classmethod
-    def _known(cls, name: str | None) -> str | None:
-        if name is not None and name not in LOGS:
-            raise unknown_name("job log", name, LOGS)
-        return name
 
     @model_validator(mode="after")
     def _one_source(self) -> WorkloadSection:
@@ -171,12 +165,12 @@ class _QueueKeys(Section):
     """
 
     policies: tuple[Text, ...] = Field(min_length=1)
-    order: Text = "fcfs"
-    backfill: Text = "easy"
+    order: Annotated[Text, known("order", ORDERS)] = "fcfs"
+    backfill: Annotated[Text, known("backfill", BACKFILLS)] = "easy"
     window: Whole | Literal["all"] = "all"
     overrun: Literal["keep", "cut"] = "keep"
-    estimates: Text = "requested"
-    run_time_model: Text = "measured"
+    estimates: Annotated[Text, known("estimates", ESTIMATES)] = "requested"
+    run_time_model: Annotated[Text, known("run time model", RUNTIME_MODELS)] = "measured"
     bandwidth_need_Bps: BandwidthsBps = ()
 
     @field_validator("policies", "speeds_up", check_fields=False)
@@ -190,20 +184,6 @@ class _QueueKeys(Section):
         if len(set(names)) < len(names):
             raise NetcosimError(f"{', '.join(names)}; a policy stands there twice")
         return names
-
-    @field_validator("order", "backfill", "estimates", "run_time_model")
-    @classmethod
-    def _known_names(cls, name: str, info: Any) -> str:
-        registries: dict[str, Any] = {
-            "order": ORDERS,
-            "backfill": BACKFILLS,
-            "estimates": ESTIMATES,
-            "run_time_model": RUNTIME_MODELS,
-        }
-        valid = registries[info.field_name]
-        if name not in valid:
-            raise unknown_name(info.field_name.replace("_", " "), name, valid)
-        return name
 
     @field_validator("window")
     @classmethod

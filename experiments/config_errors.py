@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from experiments.units import short_name
 from netsim.errors import NetcosimError
@@ -141,15 +141,29 @@ def section_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseMod
     return model
 
 
+def list_keys(model: type[BaseModel], where: str = "") -> set[str]:
+    """Dotted keys of a section whose value is a list by nature, by both of their names."""
+    found: set[str] = set()
+    for name, field in model.model_fields.items():
+        inner = model_inside(field.annotation)
+        if _is_list(field.annotation):
+            found |= {f"{where}{name}", f"{where}{short_name(name)}"}
+        elif inner is not None:
+            found |= list_keys(inner, f"{where}{name}.")
+    return found
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) is tuple or any(map(_is_list, get_args(annotation)))
+
+
 def model_inside(annotation: Any) -> type[BaseModel] | None:
     """The section that a field holds, also in ``Section | None`` and ``tuple[Section, ...]``."""
-    import typing
-
     from pydantic import BaseModel
 
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for inner in typing.get_args(annotation):
+    for inner in get_args(annotation):
         found = model_inside(inner)
         if found is not None:
             return found

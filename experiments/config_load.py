@@ -13,27 +13,16 @@ from pydantic import ValidationError
 
 from experiments.config import Config, WorkloadSection
 from experiments.config_content import config_alone
-from experiments.config_errors import ConfigError, config_error
+from experiments.config_errors import ConfigError, config_error, list_keys
 from experiments.config_machine import list_parameters
+from experiments.config_run import PatternSection
 from experiments.expand import expand
 from experiments.reference import reference_of
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from patterns.registry import PATTERNS
 
-_LIST_KEYS = {
-    "workload.statuses",
-    "workload.sizes",
-    "workload.synthetic.run_time_range",
-    "workload.synthetic.run_time_range_s",
-    "workload.synthetic.requested_factor",
-    "communication.mix",
-    "queue.policies",
-    "queue.speeds_up",
-    "queue.bandwidth_need",
-    "queue.bandwidth_need_Bps",
-    "run.observables",
-}
+_LIST_KEYS = list_keys(Config)
 
 
 @dataclass(frozen=True)
@@ -148,7 +137,7 @@ def _list_keys_of_entry(number: int, entry: object) -> set[str]:
     found = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
     where = f"communication.mix.{number}"
     lists = {p.name for pattern in found for p in pattern.parameters.values() if p.is_list}
-    return {f"{where}.communication_fraction", *(f"{where}.parameters.{name}" for name in lists)}
+    return list_keys(PatternSection, f"{where}.") | {f"{where}.parameters.{n}" for n in lists}
 
 
 def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:

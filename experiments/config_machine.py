@@ -88,7 +88,7 @@ def _in_si(key: str, name: str, value: object) -> object:
     if key != name and not isinstance(value, str):
         raise ConfigError(f"machine.{key}", value, f"has no unit; give it one, or write {name}")
     try:
-        return quantity(value, unit.dimension, positive=unit.dimension == "bandwidth")
+        return quantity(value, unit.dimension)
     except NetcosimError as error:
         raise ConfigError(f"machine.{key}", None, str(error)) from None
 

@@ -23,11 +23,14 @@ from experiments.fields import (
     Text,
     Whole,
     all_finite,
+    known,
 )
-from netsim.errors import NetcosimError, unknown_name
+from netsim.errors import NetcosimError
 from netsim.parameters import checked
 from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
+from queuesim.measure import MEASURES
+from queuesim.observables.registry import OBSERVABLES
 
 
 class PatternSection(Section):
@@ -39,20 +42,13 @@ class PatternSection(Section):
     communicating, a number or ``[low, high]``, uniform between them.
     """
 
-    pattern: Text
+    pattern: Annotated[Text, known("pattern", PATTERNS)]
     weight: Positive = 1.0
     message_bytes: SizeBytes = 1000
     node_bytes: SizeBytes | None = None
     iterations: Count = 1
     communication_fraction: ShareRange = (0.3, 0.3)
     parameters: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("pattern")
-    @classmethod
-    def _known_pattern(cls, name: str) -> str:
-        if name not in PATTERNS:
-            raise unknown_name("pattern", name, PATTERNS)
-        return name
 
     @field_validator("communication_fraction")
     @classmethod
@@ -91,14 +87,7 @@ class CommunicationSection(Section):
         default=(PatternSection(pattern="all-to-all"),), min_length=1
     )
     ranks_per_node: Count = 1
-    task_mapping: Text = "random"
-
-    @field_validator("task_mapping")
-    @classmethod
-    def _known_mapping(cls, name: str) -> str:
-        if name not in MAPPINGS:
-            raise unknown_name("task mapping", name, MAPPINGS)
-        return name
+    task_mapping: Annotated[Text, known("task mapping", MAPPINGS)] = "random"
 
 
 class PairedSection(Section):
@@ -128,29 +117,10 @@ class RunSection(Section):
     repetition: Annotated[Whole, Field(ge=0)] = 0
     snapshots: Annotated[Whole, Field(ge=0)] = 10
     only_snapshot: Annotated[Whole, Field(ge=0)] | None = None
-    measure: Text = "stretch"
+    measure: Annotated[Text, known("measure", MEASURES)] = "stretch"
     paired: PairedSection = PairedSection()
     confidence: Share = 0.95
-    observables: tuple[Text, ...] = ()
-
-    @field_validator("observables")
-    @classmethod
-    def _known_observables(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        from queuesim.observables.registry import OBSERVABLES
-
-        for name in names:
-            if name not in OBSERVABLES:
-                raise unknown_name("observable", name, OBSERVABLES)
-        return names
-
-    @field_validator("measure")
-    @classmethod
-    def _known_measure(cls, name: str) -> str:
-        from queuesim.measure import MEASURES
-
-        if name not in MEASURES:
-            raise unknown_name("measure", name, MEASURES)
-        return name
+    observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = ()
 
     @model_validator(mode="after")
     def _one_of_the_snapshots(self) -> RunSection:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
 from experiments.inputs import input_file
 from experiments.units import Dimension, parse_quantity, quantity_of
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Parameter, checked_kind
 
 
-def quantity(value: object, dimension: Dimension, *, positive: bool) -> int | float:
+def quantity(value: object, dimension: Dimension, *, positive: bool = False) -> int | float:
     """A quantity in SI, plain numbers allowed, checked for its sign.
 
     Raises
     ------
     NetcosimError
-        As `parse_quantity`; a negative value, or zero where it must be positive.
+        As `parse_quantity`; a negative value, or zero where it must be positive, as every
+        bandwidth must.
     """
     parsed = parse_quantity(value, dimension, plain=True)
+    positive = positive or dimension == "bandwidth"
     if parsed < 0 or (positive and parsed == 0):
         raise NetcosimError(
             f"{value}; {'must be positive' if positive else 'must not be negative'}"
@@ -30,20 +32,21 @@ def quantity(value: object, dimension: Dimension, *, positive: bool) -> int | fl
     return parsed
 
 
-def _size(value: Any) -> int | float:
-    return quantity(value, "bytes", positive=True)
+def in_si(dimension: Dimension, *, positive: bool = False) -> BeforeValidator:
+    """Turns what a file says into a `quantity`."""
+    return BeforeValidator(lambda value: quantity(value, dimension, positive=positive))
 
 
-def _size_or_zero(value: Any) -> int | float:
-    return quantity(value, "bytes", positive=False)
+def known(what: str, registry: Iterable[str]) -> AfterValidator:
+    """Sees that a name, or each of several, is in a registry of ``what``."""
 
+    def check(value: Any) -> Any:
+        for name in [value] if isinstance(value, str) else value:
+            if name not in registry:
+                raise unknown_name(what, name, registry)
+        return value
 
-def _time(value: Any) -> int | float:
-    return quantity(value, "time", positive=False)
-
-
-def _bandwidth(value: Any) -> int | float:
-    return quantity(value, "bandwidth", positive=True)
+    return AfterValidator(check)
 
 
 def _one_or_more(value: Any) -> Any:
@@ -101,8 +104,7 @@ def config_kind(parameter: Parameter) -> Any:
     if parameter.names_file:
         kind: Any = Input
     elif unit is not None:
-        parse = {"time": _time, "bandwidth": _bandwidth, "bytes": _size_or_zero}[unit.dimension]
-        kind = Annotated[parameter.kind, BeforeValidator(parse), *parameter.limits]
+        kind = Annotated[parameter.kind, in_si(unit.dimension), *parameter.limits]
     else:
         return checked_kind(parameter)
     return kind | None if parameter.optional else kind
@@ -116,11 +118,11 @@ Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Count = Annotated[Whole, Field(ge=1)]
 
-SizeBytes = Annotated[int, BeforeValidator(_size)]
-SizeOrZeroBytes = Annotated[int, BeforeValidator(_size_or_zero)]
-TimeS = Annotated[float, BeforeValidator(_time)]
+SizeBytes = Annotated[int, in_si("bytes", positive=True)]
+SizeOrZeroBytes = Annotated[int, in_si("bytes")]
+TimeS = Annotated[float, in_si("time")]
 TimeRangeS = Annotated[tuple[TimeS, TimeS], BeforeValidator(_interval)]
 Input = Annotated[InputFile, BeforeValidator(_input_file)]
-BandwidthBps = Annotated[float, BeforeValidator(_bandwidth)]
+BandwidthBps = Annotated[float, in_si("bandwidth")]
 BandwidthsBps = Annotated[tuple[BandwidthBps, ...], BeforeValidator(_one_or_more)]
 ShareRange = Annotated[tuple[Share, Share], BeforeValidator(_interval)]

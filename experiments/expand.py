@@ -7,8 +7,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
-from experiments.points import flatten
-from experiments.units import Dimension, parse_exact
+from experiments.units import DIMENSIONS, parse_exact
 from netsim.errors import NetcosimError
 
 _RANGE_KEYS = {"from", "to", "step", "factor", "count", "scale"}
@@ -239,7 +238,7 @@ def _unit(value: object) -> str:
 def _exact(value: object, where: str, unit: str) -> Fraction:
     """A number, or a quantity counted in ``unit``, as an exact fraction."""
     if unit:
-        for dimension in _dimensions():
+        for dimension in DIMENSIONS:
             try:
                 return parse_exact(value, dimension) / parse_exact(f"1 {unit}", dimension)
             except NetcosimError:
@@ -254,17 +253,6 @@ def _exact(value: object, where: str, unit: str) -> Fraction:
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
-def _dimensions() -> tuple[Dimension, ...]:
-    return ("bandwidth", "bytes", "time")
-
-
 def _written(value: Fraction, unit: str) -> object:
     number = int(value) if value.denominator == 1 else float(value)
     return f"{number!r} {unit}" if unit else number
-
-
-def axis_keys(points: Sequence[Mapping[str, object]]) -> list[str]:
-    """Dotted keys whose values differ between points, for messages and tables."""
-    flats = [flatten(point) for point in points]
-    names = dict.fromkeys(name for flat in flats for name in flat)
-    return [name for name in names if any(flat.get(name) != flats[0].get(name) for flat in flats)]

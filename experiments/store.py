@@ -57,6 +57,24 @@ class StoredPoint:
     code: str
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one point.
+
+    Attributes
+    ----------
+    tables : dict of str to str or None
+        Encoded tables; None for a point that failed.
+    error : str or None
+        One line.
+    seconds : float
+    """
+
+    tables: dict[str, str] | None
+    error: str | None
+    seconds: float
+
+
 def encode_tables(tables: Mapping[str, Rows]) -> dict[str, str]:
     """Tables of a result as text, column by column; done where the point was computed.
 
@@ -245,50 +263,20 @@ class Store:
 
     # Writing
 
-    def put_done(
-        self,
-        key: str,
-        config: Mapping[str, object],
-        tables: Mapping[str, str],
-        seconds: float,
-        code: str = "",
-    ) -> None:
-        """Store a point and its encoded tables (`encode_tables`) in one transaction."""
+    def put(self, key: str, config: Mapping[str, object], outcome: Outcome, code: str = "") -> None:
+        """Store what became of a point, in one transaction."""
+        status = "failed" if outcome.tables is None else "done"
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as db:
-            self._put_point(db, key, config, "done", None, seconds, code)
+            db.execute("DELETE FROM points WHERE key = ?", (key,))
+            db.execute(
+                "INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (key, canonical_json(config), status, outcome.error, outcome.seconds, now, code),
+            )
             db.executemany(
                 "INSERT INTO results VALUES (?, ?, ?)",
-                [(key, name, text) for name, text in sorted(tables.items())],
+                [(key, name, text) for name, text in sorted((outcome.tables or {}).items())],
             )
-
-    def put_failed(
-        self,
-        key: str,
-        config: Mapping[str, object],
-        error: str,
-        seconds: float,
-        code: str = "",
-    ) -> None:
-        """Record a point that could not be computed, with its error."""
-        with self._transaction() as db:
-            self._put_point(db, key, config, "failed", error, seconds, code)
-
-    @staticmethod
-    def _put_point(
-        db: sqlite3.Connection,
-        key: str,
-        config: Mapping[str, object],
-        status: str,
-        error: str | None,
-        seconds: float,
-        code: str,
-    ) -> None:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        db.execute("DELETE FROM points WHERE key = ?", (key,))
-        db.execute(
-            "INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (key, canonical_json(config), status, error, seconds, now, code),
-        )
 
     def put_meta(self, values: Mapping[str, object]) -> None:
         """Set entries of the store as a whole (the config's text, versions, ...)."""

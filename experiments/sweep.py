@@ -14,8 +14,8 @@ from experiments.inputs import refuse_bare_paths
 from experiments.mpi import world
 from experiments.points import code_fingerprint, point_key
 from experiments.progress import progress as show_progress
-from experiments.store import Store
-from experiments.worker import Outcome, PointFunction, compute, function_path
+from experiments.store import Outcome, Store
+from experiments.worker import PointFunction, compute, function_path
 
 
 @dataclass(frozen=True)
@@ -216,12 +216,9 @@ def _manage(
 
         def finish(key: str, outcome: Outcome) -> None:
             nonlocal done
-            if outcome.tables is None:
-                error = outcome.error or "unknown error"
-                store.put_failed(key, by_key[key], error, outcome.seconds, code)
-                failed.append((key, error))
-            else:
-                store.put_done(key, by_key[key], outcome.tables, outcome.seconds, code)
+            store.put(key, by_key[key], outcome, code)
+            if outcome.error is not None:
+                failed.append((key, outcome.error))
             done += 1
             show.at(done, f"{len(failed):,} failed" if failed else "")
 

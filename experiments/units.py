@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, get_args
 
 from netsim.errors import NetcosimError
 
 Dimension = Literal["bandwidth", "bytes", "time"]
+DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 
 _DECIMAL = {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -94,11 +95,6 @@ def short_name(name: str) -> str:
     """The key of an SI name in a file: ``latency_s`` is ``latency``; ``_bytes`` stays."""
     found = quantity_of(name)
     return name if found is None or found.dimension == "bytes" else name[: -len(found.suffix)]
-
-
-def allowed_units(dimension: Dimension) -> str:
-    """The units of a dimension as one line for messages and help texts."""
-    return _SHOWN[dimension]
 
 
 def parse_exact(value: object, dimension: Dimension, *, plain: bool = False) -> Fraction:

@@ -8,33 +8,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from multiprocessing import parent_process
 from typing import cast
 
-from experiments.store import Rows, encode_tables
+from experiments.store import Outcome, Rows, encode_tables
 from netsim.errors import NetcosimError
 
 PointFunction = Callable[[Mapping[str, object]], Mapping[str, Rows]]
 """What a sweep computes: a point's config to its tables (name to list of rows)."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one point.
-
-    Attributes
-    ----------
-    tables : dict of str to str or None
-        Encoded tables; None for a point that failed.
-    error : str or None
-        One line.
-    seconds : float
-    """
-
-    tables: dict[str, str] | None
-    error: str | None
-    seconds: float
 
 
 def function_path(function: str | PointFunction) -> str:
@@ -98,7 +79,7 @@ def describe_error(error: BaseException) -> str:
     """One line of an exception; for a fault of the program, with the place it came from."""
     text = " ".join(str(error).split())
     if isinstance(error, NetcosimError):
-        return text
+        return text or "unknown error"
     trace, place = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code

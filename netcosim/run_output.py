@@ -12,7 +12,7 @@ from experiments.cosim_tables import result_tables
 from experiments.inputs import digests
 from experiments.points import code_fingerprint, point_key
 from experiments.progress import progress
-from experiments.store import Store, encode_tables
+from experiments.store import Outcome, Store, encode_tables
 from netsim.errors import NetcosimError
 from netsim.packet.credit import buffer_warning
 from queuesim.coupled import CoupledFlow
@@ -79,13 +79,8 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         raise NetcosimError(f"{out}: cannot be made: {error.strerror}") from None
     content = config.resolved()
     with Store(results, "write") as store:
-        store.put_done(
-            point_key(content),
-            content,
-            encode_tables(tables),
-            seconds,
-            code_fingerprint(),
-        )
+        outcome = Outcome(encode_tables(tables), None, seconds)
+        store.put(point_key(content), content, outcome, code_fingerprint())
         store.put_meta({"config_text": config_text, "title": title})
     page = render_page(
         title,

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.points import canonical_json, flatten, plain, point_key, point_rng, without
-from experiments.store import APPLICATION_ID, Store, encode_tables
+from experiments.store import APPLICATION_ID, Outcome, Store, encode_tables
 from netcosim.export import export_tables
 from netsim.errors import NetcosimError
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def put(store: Store, config: dict[str, object], **tables: list[dict[str, object]]) -> str:
     key = point_key(config)
-    store.put_done(key, config, encode_tables(tables), 0.5)
+    store.put(key, config, Outcome(encode_tables(tables), None, 0.5))
     return key
 
 
@@ -136,7 +136,7 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
 def test_a_point_is_replaced_whole(tmp_path: Path) -> None:
     with Store(tmp_path / "r.db", "write") as store:
         key = put(store, {"p": 4}, jobs=[{"x": 1}], links=[{"y": 1}])
-        store.put_failed(key, {"p": 4}, "ZeroDivisionError: no", 0.1)
+        store.put(key, {"p": 4}, Outcome(None, "ZeroDivisionError: no", 0.1))
         assert store.table_names() == []
         assert store.statuses() == {key: "failed"}
         put(store, {"p": 4}, jobs=[{"x": 2}])
@@ -221,12 +221,12 @@ def test_sigkill_loses_at_most_the_open_point(tmp_path: Path) -> None:
     """A writer killed at any time leaves whole points only, and a file that goes on."""
     script = (
         "import sys\n"
-        "from experiments.store import Store, encode_tables\n"
+        "from experiments.store import Outcome, Store, encode_tables\n"
         "from experiments.points import point_key\n"
         "store = Store(sys.argv[1], 'write')\n"
         "for i in range(10**6):\n"
         "    tables = encode_tables({'jobs': [{'x': i}] * 50, 'links': [{'y': i}]})\n"
-        "    store.put_done(point_key({'i': i}), {'i': i}, tables, 0.0)\n"
+        "    store.put(point_key({'i': i}), {'i': i}, Outcome(tables, None, 0.0))\n"
         "    print(i, flush=True)\n"
     )
     path = tmp_path / "r.db"
@@ -257,7 +257,7 @@ def test_export(tmp_path: Path) -> None:
     with Store(tmp_path / "r.db", "write") as store:
         for p in (1, 2):
             put(store, {"p": p}, jobs=[{"x": p / 3, "name": "a"}])
-        store.put_failed("f" * 64, {"p": 3}, "boom", 0.1)
+        store.put("f" * 64, {"p": 3}, Outcome(None, "boom", 0.1))
         csv = export_tables(store, tmp_path / "out", "csv")
         assert [p.name for p in csv] == ["points.csv", "jobs.csv"]
         pd.testing.assert_frame_equal(pd.read_csv(csv[1]), store.frame("jobs"))
@@ -296,8 +296,8 @@ def test_a_format_of_before_is_not_read_either(tmp_path: Path) -> None:
 
 def test_exported_points_keep_their_times(tmp_path: Path) -> None:
     with Store(tmp_path / "r.db", "write") as store:
-        store.put_done("a" * 64, {"p": 1}, {}, 1.5, "code")
-        store.put_failed("b" * 64, {"p": 2}, "boom", 0.25, "code")
+        store.put("a" * 64, {"p": 1}, Outcome({}, None, 1.5), "code")
+        store.put("b" * 64, {"p": 2}, Outcome(None, "boom", 0.25), "code")
         (path,) = export_tables(store, tmp_path / "out", "csv")
     points = pd.read_csv(path)
     assert points["point"].tolist() == ["a" * 64, "b" * 64]

@@ -15,7 +15,7 @@ import sweep_points
 
 from experiments.mpi import launched_by_mpi, launched_rank
 from experiments.points import point_key
-from experiments.store import Store
+from experiments.store import Outcome, Store
 from experiments.sweep import keyed, plan_points, run_points
 from netsim.errors import NetcosimError
 
@@ -231,9 +231,9 @@ def test_only_points_asked_for_count_as_other_code_and_only_done_ones_as_time(
         for i in range(6):
             key = point_key(points[i])
             if i == 1:
-                store.put_failed(key, points[i], "boom", 40.0, "other")
+                store.put(key, points[i], Outcome(None, "boom", 40.0), "other")
             else:
-                store.put_done(key, points[i], {}, 2.0 if i == 0 else 9.0, "other")
+                store.put(key, points[i], Outcome({}, None, 2.0 if i == 0 else 9.0), "other")
     asked = [points[0], points[1], points[6]]
     plan = plan_points(sweep_points.draw, asked, path, trial=False)
     assert (plan.total, plan.already, plan.to_do, plan.seconds_per_point) == (3, 2, 1, 2.0)

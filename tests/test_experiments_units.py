@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.units import (
+    DIMENSIONS,
     Dimension,
-    allowed_units,
     format_quantity,
     parse_exact,
     parse_quantity,
@@ -19,8 +19,6 @@ from experiments.units import (
     time_scale,
 )
 from netsim.errors import NetcosimError
-
-DIMENSIONS: tuple[Dimension, ...] = ("bandwidth", "bytes", "time")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +143,10 @@ def test_every_shown_unit_is_what_it_says() -> None:
         | {"min": Fraction(60), "h": Fraction(3600), "d": Fraction(86400)},
     }
     for dimension in DIMENSIONS:
-        shown = re.sub(r" \([^)]*\)", "", allowed_units(dimension)).split(", ")
+        with pytest.raises(NetcosimError) as told:
+            parse_quantity("8 furlongs", dimension)
+        listed = str(told.value).partition("units: ")[2]
+        shown = re.sub(r" \([^)]*\)", "", listed).split(", ")
         assert set(shown) == set(known[dimension])
         for unit in shown:
             assert parse_exact(f"8 {unit}", dimension) == 8 * known[dimension][unit]

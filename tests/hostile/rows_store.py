@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.store import APPLICATION_ID, Store, encode_tables
+from experiments.store import APPLICATION_ID, Outcome, Store, encode_tables
 from hostile.row import Make, Row, all_of, config_text, nothing, written
 
 REPORT = ("report", "r.db")
@@ -23,7 +23,7 @@ def store(folder: Path) -> None:
     with Store(folder / "r.db", "write") as made:
         for number in range(2):
             config = {"run": {"seed": number}, "machine": {"p": number}}
-            made.put_done(f"{number:064x}", config, encode_tables(tables), 1.0, "code")
+            made.put(f"{number:064x}", config, Outcome(encode_tables(tables), None, 1.0), "code")
         made.put_meta({"config_text": "x = 1"})
 
 
@@ -89,7 +89,7 @@ def table_called(*names: str) -> Make:
     def make(folder: Path) -> None:
         tables = {name: [{"x": 1}] for name in names}
         with Store(folder / "r.db", "write") as made:
-            made.put_done("0" * 64, {"a": 1}, encode_tables(tables), 1.0)
+            made.put("0" * 64, {"a": 1}, Outcome(encode_tables(tables), None, 1.0))
 
     return make
 

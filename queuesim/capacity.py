@@ -84,22 +84,6 @@ def steady_state_utilisation(result: QueueResult) -> float:
     return _requested_in(result, result.first_blocked_s, float(result.start_s.max()))
 
 
-def instantaneous_table(result: QueueResult, *, requested: bool = True) -> dict[str, int]:
-    """How often the utilisation lay in each range, one count a start and one an end.
-
-    Jigsaw paper, Table 2 and section 6.1: "each time a job is scheduled or completed".
-    The text counts allocated nodes, but its LaaS row shows what rounding up loses, so
-    requested nodes are counted unless ``requested`` is False.
-
-    Returns
-    -------
-    dict of str to int
-        By `UTILISATION_RANGES`; a boundary belongs to the higher range, 60 % to the lowest.
-    """
-    _, busy = result.busy_nodes(requested=requested)
-    return range_counts(busy, result.machine_nodes)
-
-
 def range_counts(busy_nodes: NDArray[np.int64], machine_nodes: int) -> dict[str, int]:
     """How many of these counts of busy nodes lie in each range of utilisation.
 

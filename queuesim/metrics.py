@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from queuesim.capacity import loss_of_capacity, mean_utilisation, steady_state_utilisation
 from queuesim.result import QueueResult
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 
@@ -43,30 +39,6 @@ def bounded_slowdown(result: QueueResult, bound_s: float = SLOWDOWN_BOUND_S) -> 
 def makespan_s(result: QueueResult) -> float:
     """From the first submission to the last end (Pollard et al., section IV-C)."""
     return float(result.end_s.max() - result.workload.submit_s.min())
-
-
-def job_table(result: QueueResult) -> pd.DataFrame:
-    """One row a job: sizes, times, wait, turnaround, bounded slowdown, scheduling time."""
-    import pandas as pd
-
-    workload = result.workload
-    return pd.DataFrame(
-        {
-            "job_id": workload.job_id,
-            "n_nodes": workload.n_nodes,
-            "allocated_nodes": result.allocated_nodes,
-            "submit_s": workload.submit_s,
-            "start_s": result.start_s,
-            "end_s": result.end_s,
-            "wait_s": wait_s(result),
-            "run_s": result.end_s - result.start_s,
-            "turnaround_s": turnaround_s(result),
-            "overran": result.overran,
-            "bounded_slowdown": bounded_slowdown(result),
-            "promised_s": result.promised_s,
-            "scheduling_s": result.scheduling_s,
-        }
-    )
 
 
 @dataclass(frozen=True)

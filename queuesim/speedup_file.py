@@ -46,15 +46,6 @@ def speedup_rows(table: SpeedupTable) -> list[dict[str, object]]:
     ]
 
 
-def write_speedups(table: SpeedupTable, path: str | Path) -> None:
-    """Write a table, numbers exact; no interval leaves its two cells empty."""
-    columns = [*COLUMNS, RATIO_OF] if table.whole_runs else COLUMNS
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        out = csv.DictWriter(file, columns)
-        out.writeheader()
-        out.writerows(speedup_rows(table))
-
-
 def read_speedups(path: str | Path) -> SpeedupTable:
     """Read a table.
 

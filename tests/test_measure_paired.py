@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from speedup_csv import write_speedups
 
 from alloc.registry import POLICIES, make_policy
 from experiments.config_load import config_from
@@ -22,7 +23,7 @@ from queuesim.pairing import Paired, Pairing
 from queuesim.pairs import Pair, speedup_rows, summary
 from queuesim.queue import simulate_queue
 from queuesim.snapshots import Side, Study, class_name, size_class
-from queuesim.speedup_file import read_speedups, write_speedups
+from queuesim.speedup_file import read_speedups
 from workloads.csv_jobs import read_csv
 
 LINK_BPS = 5 * 10**9

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from queue_helpers import Mask, make_workload
 
 from queuesim import capacity, metrics
+from queuesim.observables.machine import EACH, ranges
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 
@@ -29,19 +30,6 @@ def test_job_metrics() -> None:
     # C ran 4 s, counted as 10: 84 / 10.
     assert metrics.bounded_slowdown(result) == pytest.approx([1, 2.8, 8.4])
     assert metrics.makespan_s(result) == 150
-    table = metrics.job_table(replace(result, allocated_nodes=np.array([7, 8, 2], dtype=np.int32)))
-    by_hand = {
-        "n_nodes": [6, 8, 1],
-        "allocated_nodes": [7, 8, 2],
-        "submit_s": [0, 10, 20],
-        "start_s": [0, 100, 100],
-        "end_s": [100, 150, 104],
-        "wait_s": [0, 90, 80],
-        "run_s": [100, 50, 4],
-        "turnaround_s": [100, 140, 84],
-        "bounded_slowdown": [1, 2.8, 8.4],
-    }
-    assert {key: table[key].tolist() for key in by_hand} == by_hand
 
 
 def test_summary_by_hand() -> None:
@@ -86,13 +74,19 @@ def test_capacity_metrics() -> None:
     assert sampled == pytest.approx([0.6, 0.6, 0.8])
 
 
-def test_instantaneous_table_counts_each_start_and_end() -> None:
+def each_start_and_end(result: QueueResult) -> list[object]:
+    first = ranges(result)[0]
+    assert first["counting"] == EACH
+    return list(first.values())[1:]
+
+
+def test_ranges_count_each_start_and_end() -> None:
     # After each event: 6, (end of A) 0, 8, 9, 8, 0 of 10 nodes; 60 % is in the lowest range.
-    assert list(capacity.instantaneous_table(small()).values()) == [0, 0, 1, 2, 0, 3]
+    assert each_start_and_end(small()) == [0, 0, 1, 2, 0, 3]
     edges = make_workload([0] * 5, [1, 2, 3, 4, 5], [60, 20, 10, 5, 3])
     full = simulate_queue(edges, Mask(100), rng=np.random.default_rng(0))
     # 60, 80, 90, 95, 98 going up; 38, 18, 8, 3, 0 coming down.
-    assert list(capacity.instantaneous_table(full).values()) == [1, 1, 1, 1, 0, 6]
+    assert each_start_and_end(full) == [1, 1, 1, 1, 0, 6]
 
 
 def test_every_count_of_busy_nodes_is_in_its_range() -> None:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from speedup_csv import write_speedups
 
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from netsim.errors import NetcosimError
 from queuesim.measured import SpeedupRow, SpeedupTable
-from queuesim.speedup_file import COLUMNS, read_speedups, write_speedups
+from queuesim.speedup_file import COLUMNS, read_speedups
 
 TABLE = SpeedupTable(
     "baseline",

@@ -82,14 +82,6 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
     return tuple(worst)
 
 
-def credit_round_trip_bytes(topology: Topology, config: PacketConfig) -> dict[str, int]:
-    """Buffer bytes a channel that each link kind needs to run at its full bandwidth.
-
-    See `credit_loops`. Ejection links end in nodes, which take everything, and are left out.
-    """
-    return {loop.kind: loop.needed_bytes for loop in credit_loops(topology, config)}
-
-
 def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:
     """One line that names the link kind whose rate the buffer limits most; None if none.
 

@@ -25,6 +25,7 @@ from experiments.build import (
     BuiltMachine,
     build_machine,
     communication_mix,
+    communications,
 )
 from experiments.config import Config
 from experiments.config_load import config_from
@@ -35,7 +36,6 @@ from experiments.inputs import checked_path
 from experiments.reference import Reference, reference_of
 from experiments.schedules import queues_of
 from experiments.store import Rows
-from queuesim.communication import Communication
 from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobNetwork
 from queuesim.measure import MEASURES
@@ -235,11 +235,17 @@ class _Run:
         share, _ = self.draws()
         n_policies = len(self.config.queue.policies)
         line = flow_level_line(
-            self.machine.routing, self.communications(), share, self.workload.n_nodes, n_policies
+            self.machine.routing,
+            communications(section),
+            share,
+            self.workload.n_nodes,
+            n_policies,
         )
         if line is not None and self.notice is not None:
             self.notice(line)
-        return JobNetwork(self.shared, communication_mix(section), self.communications())
+        return JobNetwork(
+            self.shared, communication_mix(section), communications(self.config.communication)
+        )
 
     def measured_speedups(self) -> SpeedupTable:
         """Snapshots of schedules with logged run times, against the reference's."""
@@ -263,20 +269,6 @@ class _Run:
         return self.piloted
 
     # Steps
-
-    def communications(self) -> list[Communication]:
-        """What the jobs of each entry of the mix send."""
-        section = self.config.communication
-        return [
-            Communication(
-                e.pattern,
-                e.message_bytes,
-                e.iterations,
-                e.parameters,
-                None if e.node_bytes is None else max(1, e.node_bytes // section.ranks_per_node),
-            )
-            for e in section.mix
-        ]
 
     def queues(
         self,
@@ -329,7 +321,7 @@ class _Run:
         study = Study(
             sides,
             self.reference.column,
-            self.communications(),
+            communications(self.config.communication),
             share,
             fraction,
             section.snapshots,

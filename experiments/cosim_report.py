@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.pyplot import close
 
-from experiments.cosim import CosimResult
+from experiments.cosim_result import CosimResult
 from experiments.figures.bars import bars_against_baseline
 from experiments.figures.boxes import link_boxes
 from experiments.figures.curves import cdf, utilisation_over_time

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -279,6 +281,24 @@ def test_a_job_sends_the_same_in_all_snapshots_and_chance_on_the_way_is_new():
     assert len(set(times("valiant", 1))) == 3
     assert times("valiant", 1) == times("valiant", 1)
     assert times("minimal", 2)[0] != times("minimal", 1)[0]
+
+
+def test_a_measured_job_draws_by_its_id():
+    """The second job of the list, number 9 in the log, sends what 9 sends, on "simple"'s nodes."""
+    jobs = replace(jobs_of([2, 30], [100.0, 100.0], None), job_id=np.array([4, 9]))
+    policy = make_policy(TOPOLOGY, "simple", np.random.default_rng(1))
+    result = simulate_queue(jobs, policy, rng=np.random.default_rng(2), keep_placements=True)
+    network = SharedNetwork(ROUTING, seed=7)
+    said = Communication("pairs", 50_000)
+    found = measure(result, np.zeros(2, dtype=np.int64), Yardsticks(network, [said]), n_snapshots=1)
+    (snapshot,) = result.snapshots(snapshot_times(result, 1))
+    both = [
+        PlacedJob(job_id, said, place.nodes)
+        for job_id, place in zip((4, 9), snapshot.placements, strict=True)
+    ]
+    assert found.time_s.tolist() == Ensemble(network, both).packets().time_s.tolist()
+    both[1] = replace(both[1], job_id=1)
+    assert found.time_s.tolist() != Ensemble(network, both).packets().time_s.tolist()
 
 
 def test_single_node_jobs_send_nothing_and_are_left_out():

@@ -14,7 +14,7 @@ import numpy as np
 from alloc.bluegene.loops import blue_gene
 from alloc.bluegene.machine import BlueGene
 from experiments.inputs import checked_path
-from experiments.papers.fattree.logs import logs_folder
+from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options
 from netsim.errors import NetcosimError, unknown_name
 from workloads.job import Workload

@@ -6,7 +6,7 @@ menu and on Intrepid stands in. Two orders, six schemes; Cobalt's drains and win
 
 from __future__ import annotations
 
-from experiments.papers.fattree.logs import logs_folder
+from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, PaperFigure, check_no_packets
 from experiments.papers.walltime.classes import class_analyse, class_points
 from experiments.papers.walltime.draw import class_curves, gain_bars, gain_distribution

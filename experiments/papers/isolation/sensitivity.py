@@ -11,29 +11,30 @@ from experiments.papers.isolation.cases import (
     LOGS,
     REFERENCES,
     SENSITIVITY,
+    SMALL_LOG,
     Case,
     Machine,
     machines,
 )
 from experiments.papers.isolation.draw import draw_sensitivity
-from experiments.papers.isolation.pairs import NO_LOGS, measured_pairs
-from experiments.papers.isolation.point import MEASURE, measure_point
-from experiments.papers.isolation.queue_point import QUEUE, measured_times, queue_point
-from experiments.papers.isolation.queues import LOGGED, against_reference
-from experiments.papers.isolation.shares import (
-    MAIN_SHARE,
-    class_name,
-    counting_share,
-    job_shares,
-    mean_of_snapshots,
-    taken_off,
+from experiments.papers.isolation.point import (
+    MEASURE,
+    QUEUE,
+    measure_points,
+    measured_pairs,
+    queue_point,
 )
+from experiments.papers.isolation.queues import LOGGED, against_reference
+from experiments.papers.isolation.shares import MAIN_SHARE, counting_share, job_shares
 from experiments.papers.isolation.tables import speedups
-from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.frames import groups
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from experiments.points import point_rng
-from netsim.errors import NetcosimError
+from queuesim.pairs import taken_off
+from queuesim.snapshots import class_name
+from queuesim.statistics import mean_of_snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ POLICY = "jigsaw"
 
 def _machines(options: Options) -> list[Machine]:
     """Thunder's, whose snapshots take seconds; with ``--scale quick`` the small one."""
-    return [m for m in machines(NETWORK, options) if m.log["name"] in ("thunder", "synth-small")]
+    return [m for m in machines(NETWORK, options) if m.log in ("thunder", SMALL_LOG)]
 
 
 def _cases(options: Options) -> tuple[Case, ...]:
@@ -56,15 +57,12 @@ def _cases(options: Options) -> tuple[Case, ...]:
 
 def sensitivity_points(options: Options) -> list[Point]:
     """The same instants of the schedule in every case."""
-    found = [
-        {**measure_point(machine, case, i, options.seed), "snapshots": machine.snapshots[1]}
+    return [
+        point
         for case in _cases(options)
         for machine in _machines(options)
-        for i in range(machine.snapshots[1])
+        for point in measure_points(machine, case, options.seed, machine.snapshots[1])
     ]
-    if not found:
-        raise NetcosimError(NO_LOGS)
-    return found
 
 
 def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[Point]:
@@ -72,15 +70,11 @@ def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[P
     pairs = measured_pairs(frames)
     points = []
     for machine in _machines(options):
-        log = str(machine.log["name"])
-        points.append(queue_point(machine, REFERENCES[NETWORK], LOGGED, {}, options.seed))
+        points.append(queue_point(machine, REFERENCES[NETWORK], LOGGED, options.seed))
         for case in _cases(options):
-            mine = pairs[(pairs["log"] == log) & (pairs["case"] == case.name)]
-            if len(mine) and case.duty < 1:
-                table = speedups(mine, NETWORK, log, case.name, options.seed)
-                share = counting_share(case.duty, MAIN_SHARE)
-                times = measured_times(table, POLICY, share)
-                points.append(queue_point(machine, POLICY, case.name, times, options.seed))
+            table = speedups(pairs, NETWORK, machine.log, case.name, options.seed)
+            if table.rows and case.duty < 1:
+                points.append(queue_point(machine, POLICY, case.name, options.seed, table=table))
     return points
 
 
@@ -98,7 +92,7 @@ def off_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
 
     known = {case.name: case for case in SENSITIVITY}
     rows = []
-    for (log, name, policy), part in pairs.groupby(["log", "case", "policy"], sort=False):
+    for (log, name, policy), part in groups(pairs, "log", "case", "policy"):
         case = known[str(name)]
         f = job_shares(part["job_id"].to_numpy(), counting_share(case.duty, MAIN_SHARE), seed)
         part = part.assign(off=100 * taken_off(part["run_ratio"], f))
@@ -133,17 +127,14 @@ def off_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Time off and Jigsaw's makespan in every case; whether the paper's conclusion stands there."""
     off = off_table(measured_pairs(frames), options.seed)
-    runs = against_reference(frames["queues"])
+    runs = against_reference(frames["runs"])
     runs = runs[runs["policy"] == POLICY]
     claims = [
-        Claim(
+        Says("Jigsaw 6.3", str(row["run_times"])).at_most(
             f"{row['log']}: Jigsaw's makespan is not above Baseline's",
-            "Jigsaw 6.3",
-            row["makespan_s_ratio"] <= 1,
-            "ratio of makespans at most 1",
-            str(row["run_times"]),
-            None,
             row["makespan_s_ratio"],
+            1,
+            note="ratio of makespans",
         )
         for row in runs.to_dict("records")
     ]

@@ -16,6 +16,7 @@ from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
+from queuesim.communication import Communication
 from queuesim.measured import CommunicationMix, PatternShare
 from workloads import transform
 from workloads.csv_jobs import is_csv, read_csv
@@ -208,6 +209,22 @@ def _read_swf(section: WorkloadSection) -> Workload:
         max_nodes=section.max_nodes if section.max_nodes is not None else most,
         min_run_time_s=section.min_run_time_s,
     )
+
+
+def communications(section: CommunicationSection) -> list[Communication]:
+    """What the jobs of each entry of the mix send."""
+    return [
+        Communication(
+            entry.pattern,
+            entry.message_bytes,
+            entry.iterations,
+            entry.parameters,
+            None
+            if entry.node_bytes is None
+            else max(1, entry.node_bytes // section.ranks_per_node),
+        )
+        for entry in section.mix
+    ]
 
 
 def communication_mix(section: CommunicationSection) -> CommunicationMix:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,10 +48,11 @@ LOGS = (
 WINDOW = 50
 """Jigsaw, 5.4.3: how many jobs behind the head backfilling looks at."""
 
-FATTREE_POLICIES = ("ta", "laas", "jigsaw")
-DRAGONFLY_POLICIES = ("rdg", "simple", "level-spread")
 REFERENCES = {"fattree": "baseline", "dragonfly": "rdn"}
-POLICIES = {"fattree": FATTREE_POLICIES, "dragonfly": DRAGONFLY_POLICIES}
+POLICIES = {
+    "fattree": ("ta", "laas", "jigsaw"),
+    "dragonfly": ("rdg", "simple", "level-spread"),
+}
 
 
 @dataclass(frozen=True)
@@ -97,26 +98,20 @@ class Case:
         return ", ".join(words)
 
 
-CASES: dict[str, tuple[Case, ...]] = {
-    "fattree": (
-        Case("d-mod-k"),
-        Case("d-mod-k", duty=0.3),
-        Case("adaptive"),
-        Case("d-mod-k", duty=0.1),
-        Case("d-mod-k", duty=0.5),
-        Case("d-mod-k", load="small"),
-        Case("d-mod-k", mapping="random"),
-    ),
-    "dragonfly": (
-        Case("ugal-l"),
-        Case("ugal-l", duty=0.3),
-        Case("minimal"),
-        Case("ugal-l", duty=0.1),
-        Case("ugal-l", duty=0.5),
-        Case("ugal-l", load="small"),
-        Case("ugal-l", mapping="random"),
-    ),
-}
+def _cases(routing: str, other: str) -> tuple[Case, ...]:
+    """Ways to measure on a network: by one routing, and by another one."""
+    return (
+        Case(routing),
+        Case(routing, duty=0.3),
+        Case(other),
+        Case(routing, duty=0.1),
+        Case(routing, duty=0.5),
+        Case(routing, load="small"),
+        Case(routing, mapping="random"),
+    )
+
+
+CASES = {"fattree": _cases("d-mod-k", "adaptive"), "dragonfly": _cases("ugal-l", "minimal")}
 """By network; the first is the main one."""
 
 ORDERS = ("", "slurm-tree", "random")
@@ -202,7 +197,9 @@ def machines(network: str, options: Options) -> list[Machine]:
 
 def cases(network: str, options: Options) -> tuple[Case, ...]:
     """All cases, or those of the routings that one asks for with ``--routing``."""
-    known = CASES[network]
-    if options.routings:
-        known = tuple(case for case in known if case.routing in options.routings)
-    return known
+    return asked_for(CASES[network], options)
+
+
+def asked_for(known: Sequence[Case], options: Options) -> tuple[Case, ...]:
+    """Those of the routings of ``--routing``; all by default."""
+    return tuple(c for c in known if not options.routings or c.routing in options.routings)

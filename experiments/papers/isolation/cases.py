@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.papers.kit.logs import PaperLog, known, needed
+from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER, fat_tree
+from experiments.papers.kit.logs import needed
 from experiments.papers.paper import Options
 
 PATTERNS = (
@@ -30,23 +31,7 @@ node's link would take for so many iterations."""
 
 MOST_ITERATIONS = 32
 
-LINK_BPS = 5 * 10**9
-"""Of the fat-trees: Jigsaw, 5.4.2."""
-
-
-def _log(name: str, radix: int, *, all_at_zero: bool) -> PaperLog:
-    machine = {"family": "fattree", "radix": radix, "bandwidth_Bps": LINK_BPS}
-    return known(name, name, machine, all_at_zero=all_at_zero)
-
-
-# Theta's tree is the full one nearest above its 4360 nodes: 4394.
-LOGS = (
-    _log("thunder", 18, all_at_zero=True),
-    _log("atlas", 18, all_at_zero=True),
-    _log("theta", 26, all_at_zero=False),
-)
-WINDOW = 50
-"""Jigsaw, 5.4.3: how many jobs behind the head backfilling looks at."""
+LOGS = (THUNDER, ATLAS, THETA)
 
 REFERENCES = {"fattree": "baseline", "dragonfly": "rdn"}
 POLICIES = {
@@ -167,7 +152,7 @@ SNAPSHOTS = {"thunder": (24, 12), "atlas": (40, 16), "theta": (16, 6)}
 FIRST_CASES = {("dragonfly", "theta"): 3}
 DRAGONFLIES = {"thunder": "dragonfly-1056", "atlas": "dragonfly-1056", "theta": "theta"}
 SMALL = {
-    "fattree": {"family": "fattree", "radix": 8, "bandwidth_Bps": LINK_BPS},
+    "fattree": fat_tree(8),
     "dragonfly": {"family": "dragonfly", "p": 2, "a": 4, "g": 9},
 }
 SMALL_LOG = "synth-small"

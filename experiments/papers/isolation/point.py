@@ -23,19 +23,20 @@ from experiments.papers.isolation.cases import (
     PATTERNS,
     POLICIES,
     REFERENCES,
-    WINDOW,
     Case,
     Machine,
     cases,
     machines,
 )
+from experiments.papers.jigsaw.logs import WINDOW
 from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options, Point
 from experiments.points import canonical_json, point_rng, replaced
 from experiments.schedules import Queues, queues_of
 from experiments.store import Rows
 from netsim.errors import NetcosimError
-from queuesim.measured import Measured, SpeedupRow, SpeedupTable
+from queuesim.measured import SpeedupRow, SpeedupTable
+from queuesim.measured_times import Measured
 from queuesim.pairing import Pairing
 from queuesim.result import QueueResult
 from queuesim.snapshots import size_class

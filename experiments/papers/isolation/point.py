@@ -210,9 +210,9 @@ def queue_point(
     policy: str,
     label: str,
     seed: int,
+    table: SpeedupTable | None = None,
     *,
     scenario: str = "",
-    table: SpeedupTable | None = None,
     share: tuple[float, float] = (1.0, 1.0),
     bound: str = "mean",
 ) -> Point:
@@ -225,10 +225,10 @@ def queue_point(
     label : str
         Name of the run times in tables.
     seed : int
-    scenario : str
-        Run times assumed; as logged if neither this nor a table is given.
     table : SpeedupTable, optional
         Run times measured: its rows of this policy.
+    scenario : str
+        Run times assumed; as logged if neither this nor a table is given.
     share : (float, float)
         Communication share, from and to, to which the table applies.
     bound : str

@@ -12,7 +12,6 @@ from experiments.papers.isolation.cases import (
     REFERENCES,
     SMALL_LOG,
     Case,
-    Machine,
     cases,
     machines,
 )
@@ -54,14 +53,13 @@ class Variant(NamedTuple):
     Attributes
     ----------
     label : str
-    case : int
-        Place in `CASES` of the network.
+    case : Case
     share : str
     bound : str
     """
 
     label: str
-    case: int
+    case: Case
     share: str
     bound: str = "mean"
 
@@ -69,16 +67,14 @@ class Variant(NamedTuple):
 def _variants(network: str) -> list[Variant]:
     """The measured run times of a network."""
     known = CASES[network]
-    of_duty = {case.duty: i for i, case in enumerate(known) if case.duty < 1}
-    found = [Variant(LIVE.format(f"{d:g}"), of_duty[d], f"{d:g}") for d in sorted(of_duty)]
-    found += [
-        Variant(f"{MAIN}, low end", of_duty[0.3], "0.3", "low"),
-        Variant(f"{MAIN}, high end", of_duty[0.3], "0.3", "high"),
-    ]
-    other = next(i for i, case in enumerate(known) if case.routing != known[0].routing)
-    for i in (0, other):
-        found.append(Variant(f"{ALWAYS}{known[i].routing}, f = 0.3", i, "0.3"))
-    found.append(Variant(f"{ALWAYS}{known[0].routing}, f = 0.1-0.5", 0, "mix"))
+    always = {case.routing: case for case in known if case.name == case.routing}
+    live = {f"{case.duty:g}": case for case in known if case.duty < 1}
+    found = [Variant(LIVE.format(share), live[share], share) for share in sorted(live)]
+    for end in ("low", "high"):
+        found.append(Variant(f"{MAIN}, {end} end", live["0.3"], "0.3", end))
+    for routing, case in always.items():
+        found.append(Variant(f"{ALWAYS}{routing}, f = 0.3", case, "0.3"))
+    found.append(Variant(f"{ALWAYS}{known[0].routing}, f = 0.1-0.5", known[0], "mix"))
     return found
 
 
@@ -96,35 +92,26 @@ def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[P
     pairs = measured_pairs(frames)
     points = []
     for network in NETWORKS:
-        chosen = cases(network, options)
+        chosen, policies = cases(network, options), POLICIES[network]
         for machine in machines(network, options):
             points.append(queue_point(machine, REFERENCES[network], LOGGED, options.seed))
-            for variant in _variants(network):
-                case = CASES[network][variant.case]
-                if case in chosen:
-                    points += _measured(pairs, machine, variant, case, options.seed)
+            for label, case, share, bound in _variants(network):
+                table = speedups(pairs, network, machine.log, case.name, options.seed)
+                if case in chosen and table.rows:
+                    counted = counting_share(case.duty, share)
+                    points += [
+                        queue_point(
+                            machine, policy, label, options.seed, table, share=counted, bound=bound
+                        )
+                        for policy in policies
+                    ]
             if network == "fattree":
                 points += [
                     queue_point(machine, policy, scenario, options.seed, scenario=scenario)
                     for scenario in SCENARIOS
-                    for policy in POLICIES[network]
+                    for policy in policies
                 ]
     return points
-
-
-def _measured(
-    pairs: pd.DataFrame, machine: Machine, variant: Variant, case: Case, seed: int
-) -> list[Point]:
-    table = speedups(pairs, machine.network, machine.log, case.name, seed)
-    if not table.rows:
-        return []
-    share = counting_share(case.duty, variant.share)
-    return [
-        queue_point(
-            machine, policy, variant.label, seed, table=table, share=share, bound=variant.bound
-        )
-        for policy in POLICIES[machine.network]
-    ]
 
 
 def against_reference(runs: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from experiments.config_load import config_from
-from experiments.papers.interference.figures import near, with_computing
+from experiments.papers.interference.speedups import near, with_computing
 from experiments.papers.isolation.cases import CASES, PATTERNS, SENSITIVITY, machines
 from experiments.papers.isolation.figures import _cab, _level_spread, analyse_fattree
 from experiments.papers.isolation.point import measure_points, measured_pairs, patterns_of

@@ -22,6 +22,10 @@ PATTERNS = (
 )
 """Equally likely; each job has one, drawn by its id."""
 
+SMALL_LOG = "synth-small"
+AT_ZERO = ("thunder", "atlas", SMALL_LOG)
+"""Logs with all arrivals at 0: there the makespan is what counts (Jigsaw, 6.3)."""
+
 LARGE_RANKS = 512
 """Above this an all-to-all of all ranks is no longer what applications do: sub-a2a instead."""
 
@@ -155,7 +159,6 @@ SMALL = {
     "fattree": fat_tree(8),
     "dragonfly": {"family": "dragonfly", "p": 2, "a": 4, "g": 9},
 }
-SMALL_LOG = "synth-small"
 
 
 def machines(network: str, options: Options) -> list[Machine]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.papers.paper import Options
+from experiments.papers.partitions.bisections import compare_cells, computed
 from experiments.papers.partitions.paper import PAPER
 from experiments.papers.partitions.point import (
     MACHINES,
@@ -18,7 +19,6 @@ from experiments.papers.partitions.point import (
     rank_nodes,
 )
 from experiments.papers.partitions.printed import PRINTED, TABLE_3, TABLE_4
-from experiments.papers.partitions.tables import compare_cells, computed
 from netsim.analysis.bisection import partition_bisection, partition_dims
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import PRESETS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from patterns.bisection_pairing import bisection_pairing
 from patterns.strassen_winograd import strassen_winograd
 
 Rows = list[dict[str, object]]
-Point = Mapping[str, object]
+Point = Mapping[str, Any]
 
 MODULE = "experiments.papers.partitions.point"
 MACHINES: dict[str, tuple[int, ...]] = {
@@ -104,21 +104,13 @@ def bisections(config: Point) -> dict[str, Rows]:
 
     ``config``: machine, choice (see `geometry_for`).
     """
-    machine, choice = str(config["machine"]), str(config["choice"])
+    machine, choice = config["machine"], config["choice"]
     rows: Rows = []
-    for size in possible_sizes(MACHINES[machine]) if machine in MACHINES else [1]:
+    for size in possible_sizes(MACHINES[machine]):
         geometry = geometry_for(machine, choice, size)
         if geometry is not None:
-            rows.append(
-                {
-                    "machine": machine,
-                    "choice": choice,
-                    "P": int(prod(partition_dims(geometry))),
-                    "Midplanes": size,
-                    "geometry": shown(geometry),
-                    "bisection": partition_bisection(geometry),
-                }
-            )
+            nodes = int(prod(partition_dims(geometry)))
+            rows.append(_labels({**config, "midplanes": size}, geometry) | {"P": nodes})
     return {"partitions": rows}
 
 
@@ -133,9 +125,9 @@ def pairing(config: Point) -> dict[str, Rows]:
     topology = partition(geometry)
     dims = topology.shape.dims
     far = furthest_nodes(dims)
-    routing = make_routing(topology, str(config["routing"]))
-    chunk, chunks = _int(config, "message_bytes"), _int(config, "chunks")
-    rounds, warmup = _int(config, "rounds"), _int(config, "warmup_rounds")
+    routing = make_routing(topology, config["routing"])
+    chunk, chunks = config["message_bytes"], config["chunks"]
+    rounds, warmup = config["rounds"], config["warmup_rounds"]
     if config["engine"] == "flow":
         # A pair that never waits is two flows that go on from round to round. Should some pairs
         # finish before others, the rates of the counted rounds are those of all rounds.
@@ -151,8 +143,8 @@ def pairing(config: Point) -> dict[str, Rows]:
             routing,
             combine([program], [np.arange(topology.n_nodes)]),
             PacketConfig(
-                packet_bytes=_int(config, "packet_bytes"),
-                buffer_bytes=_int(config, "buffer_bytes"),
+                packet_bytes=config["packet_bytes"],
+                buffer_bytes=config["buffer_bytes"],
                 router_latency_s=ROUTER_LATENCY_S,
             ),
             np.random.default_rng(0),
@@ -162,21 +154,15 @@ def pairing(config: Point) -> dict[str, Rows]:
         pair = both[:, -1] - (both[:, warmup - 1] if warmup else 0.0)
         work = {"flow_classes": 0, "packet_hops": result.packet_hops}
     else:
-        raise unknown_name("engine", str(config["engine"]), ("flow", "packet"))
-    bound = rounds * chunks * chunk * max(dims) / 4 / LINK_BPS
-    return {
-        "pairing": [
-            {
-                **_labels(config, geometry),
-                "engine": config["engine"],
-                "routing": config["routing"],
-                "time_s": float(pair.mean()),
-                "slowest_s": float(pair.max()),
-                "bound_s": bound,
-                **work,
-            }
-        ]
+        raise unknown_name("engine", config["engine"], ("flow", "packet"))
+    row = _labels(config, geometry) | {
+        "engine": config["engine"],
+        "routing": config["routing"],
+        "time_s": float(pair.mean()),
+        "slowest_s": float(pair.max()),
+        "bound_s": rounds * chunks * chunk * max(dims) / 4 / LINK_BPS,
     }
+    return {"pairing": [row | work]}
 
 
 def multiplication(config: Point) -> dict[str, Rows]:
@@ -188,26 +174,22 @@ def multiplication(config: Point) -> dict[str, Rows]:
     """
     geometry = _geometry(config)
     topology = partition(geometry)
-    routing = make_routing(topology, str(config["routing"]))
-    ranks = _int(config, "ranks")
-    nodes = rank_nodes(str(config["mapping"]), ranks, topology.n_nodes, _int(config, "seed"))
-    messages = _steps(ranks, _int(config, "matrix_dim"), str(config["first_groups"]))
+    routing = make_routing(topology, config["routing"])
+    ranks, mapping, first = config["ranks"], config["mapping"], config["first_groups"]
+    nodes = rank_nodes(mapping, ranks, topology.n_nodes, config["seed"])
     rows: Rows = []
-    for level, (src, dst, down, up) in enumerate(messages):
-        # Both directions of a level use the same pairs, so their loads are proportional.
-        load = job_link_load(routing, src, dst, down + up, nodes)
-        rows.append(
-            {
-                **_labels(config, geometry),
-                "ranks": ranks,
-                "mapping": config["mapping"],
-                "first_groups": config["first_groups"],
-                "routing": config["routing"],
-                "level": level,
-                "time_s": load.isolated_bound_s,
-                "network_bytes": float(load.link_bytes.sum()),
-            }
-        )
+    for level, (src, dst, n_bytes) in enumerate(_steps(ranks, config["matrix_dim"], first)):
+        load = job_link_load(routing, src, dst, n_bytes, nodes)
+        row = _labels(config, geometry) | {
+            "ranks": ranks,
+            "mapping": mapping,
+            "first_groups": first,
+            "routing": config["routing"],
+            "level": level,
+            "time_s": load.isolated_bound_s,
+            "network_bytes": float(load.link_bytes.sum()),
+        }
+        rows.append(row)
     return {"multiplication": rows}
 
 
@@ -234,35 +216,30 @@ def rank_nodes(mapping: str, ranks: int, n_nodes: int, seed: int) -> NDArray[np.
 @lru_cache(maxsize=2)
 def _steps(
     ranks: int, matrix_dim: int, first_groups: str
-) -> list[tuple[NDArray[np.int32], NDArray[np.int32], int, int]]:
-    """Senders and receivers of each level with the bytes down and up, from the program."""
+) -> list[tuple[NDArray[np.int32], NDArray[np.int32], int]]:
+    """Senders and receivers of each level with the bytes down and up, from the program.
+
+    Both directions of a level use the same pairs, so their loads add up.
+    """
     program = strassen_winograd(ranks, 1, matrix_dim=matrix_dim, first_groups=first_groups)
     steps = program.n_steps // ranks
     # Every rank sends the same number of messages in every step, step after step.
     each = program.n_messages // program.n_steps
-    src = program.send_src().reshape(ranks, steps, each)
-    dst = program.send_dst.reshape(ranks, steps, each)
-    size = program.send_bytes.reshape(ranks, steps, each)
+    src, dst, size = (
+        column.reshape(ranks, steps, each).swapaxes(0, 1).reshape(steps, -1)
+        for column in (program.send_src(), program.send_dst, program.send_bytes)
+    )
     levels = []
     for level in range(steps // 2):
         back = steps - 1 - level
-        assert np.array_equal(dst[:, level], dst[:, back])
-        assert np.ptp(size[:, level]) == 0
-        assert np.ptp(size[:, back]) == 0
-        levels.append(
-            (
-                src[:, level].ravel(),
-                dst[:, level].ravel(),
-                int(size[0, level, 0]),
-                int(size[0, back, 0]),
-            )
-        )
+        assert np.array_equal(dst[level], dst[back])
+        assert np.ptp(size[level]) == np.ptp(size[back]) == 0
+        levels.append((src[level], dst[level], int(size[level, 0] + size[back, 0])))
     return levels
 
 
 def _geometry(config: Point) -> tuple[int, ...]:
-    size = _int(config, "midplanes")
-    machine, choice = str(config["machine"]), str(config["choice"])
+    machine, choice, size = config["machine"], config["choice"], config["midplanes"]
     geometry = geometry_for(machine, choice, size)
     if geometry is None:
         raise unknown_name(
@@ -281,7 +258,3 @@ def _labels(config: Point, geometry: tuple[int, ...]) -> dict[str, object]:
         "geometry": shown(geometry),
         "bisection": partition_bisection(geometry),
     }
-
-
-def _int(config: Point, key: str) -> int:
-    return int(cast("Any", config[key]))

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
-from typing import Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from alloc.registry import make_policy
 from alloc.torus.menus import MIRA, MIRA_CURRENT
+from experiments.figures.style import colour
 from experiments.inputs import checked_path
-from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.paper import Analysis
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.kit.panels import grouped_bars, panels
+from experiments.papers.paper import Analysis, Options
 from experiments.papers.partitions.point import Point, Rows, furthest_nodes, partition
 from netsim.flow.incidence import flow_paths
 from netsim.flow.maxmin import run_flows
@@ -29,6 +31,11 @@ from workloads.job import Workload
 from workloads.registry import read_known_log
 from workloads.transform import from_zero, scale_sizes, select
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 MODULE = "experiments.papers.partitions.queue"
 POLICIES = ("menu", "menu-proposed", "cuboid-best", "contention-aware")
 BASELINE = "menu"
@@ -36,6 +43,7 @@ MIDPLANE_NODES = 512
 WINDOW = 50
 """How many jobs behind the head backfilling looks at; docs/partitions.md has results with it."""
 MONTH_S = 30.5 * 86400
+KEYS = ("order", "bound_jobs", "communication")
 METRICS = ("mean_turnaround_s", "bound_turnaround_s", "mean_wait_s", "bound_run_s")
 
 
@@ -110,24 +118,19 @@ def queue(config: Point) -> dict[str, Rows]:
     ``config``: policy, log ("" for a made workload), month, bound_jobs, communication, order,
     seed, made_jobs. Walltimes stay as requested. Wires outside a partition's midplanes are free.
     """
-    seed, month = _int(config, "seed"), _int(config, "month")
-    log = config["log"]
-    path = checked_path(log) if isinstance(log, Mapping) else ""
-    workload = mira_workload(path, month, seed, _int(config, "made_jobs"))
+    seed, month, log = config["seed"], config["month"], config["log"]
+    workload = mira_workload(checked_path(log) if log else "", month, seed, config["made_jobs"])
     model = PartitionBisection(
-        bound_jobs=_float(config, "bound_jobs"),
-        communication=_float(config, "communication"),
+        bound_jobs=config["bound_jobs"],
+        communication=config["communication"],
         contention=contention,
         logged=logged_geometry,
     )
     bound = model.bound(workload, np.random.default_rng(seed))
-    policy = make_policy(
-        preset("mira-midplanes"), str(config["policy"]), np.random.default_rng(seed)
-    )
     result = simulate_queue(
         workload,
-        policy,
-        order=str(config["order"]),
+        make_policy(preset("mira-midplanes"), config["policy"], np.random.default_rng(seed)),
+        order=config["order"],
         window=WINDOW,
         run_time_model=model,
         rng=np.random.default_rng(seed),
@@ -137,67 +140,78 @@ def queue(config: Point) -> dict[str, Rows]:
     summary = summarise(result)
     run = result.end_s - result.start_s
     waits, turnarounds = wait_s(result), turnaround_s(result)
-    return {
-        "queue": [
-            {
-                "policy": config["policy"],
-                "month": month,
-                "bound_jobs": config["bound_jobs"],
-                "communication": config["communication"],
-                "order": config["order"],
-                "jobs": len(workload),
-                "mean_wait_s": summary.mean_wait_s,
-                "bound_wait_s": _mean(waits[bound]),
-                "mean_turnaround_s": summary.mean_turnaround_s,
-                "bound_turnaround_s": _mean(turnarounds[bound]),
-                "bound_run_s": _mean(run[bound]),
-                "mean_bounded_slowdown": summary.mean_bounded_slowdown,
-                "utilisation": summary.utilisation,
-                "loss_of_capacity": summary.loss_of_capacity,
-            }
-        ]
+    row = {
+        **{key: config[key] for key in ("policy", "month", *KEYS)},
+        "jobs": len(workload),
+        "mean_wait_s": summary.mean_wait_s,
+        "bound_wait_s": _mean(waits[bound]),
+        "mean_turnaround_s": summary.mean_turnaround_s,
+        "bound_turnaround_s": _mean(turnarounds[bound]),
+        "bound_run_s": _mean(run[bound]),
+        "mean_bounded_slowdown": summary.mean_bounded_slowdown,
+        "utilisation": summary.utilisation,
+        "loss_of_capacity": summary.loss_of_capacity,
     }
-
-
-def analyse_queue(queue: pd.DataFrame) -> Analysis:
-    """Every policy against the static menu: means over the months, relative to it."""
-    keys = ["order", "bound_jobs", "communication"]
-    means = queue.groupby([*keys, "policy"], as_index=False)[
-        [*METRICS, "bound_wait_s", "mean_bounded_slowdown", "utilisation", "loss_of_capacity"]
-    ].mean()
-    claims = []
-    for cell, part in queue.groupby(keys):
-        order, share, _ = cell
-        # Nobody bound: geometry acts on packing alone.
-        metrics = METRICS if share else ("mean_turnaround_s", "mean_wait_s")
-        months = part.pivot(index="month", columns="policy", values=list(metrics))
-        for policy in (p for p in POLICIES if p != BASELINE and (part["policy"] == p).any()):
-            for metric in metrics:
-                ours, base = months[metric][policy], months[metric][BASELINE]
-                # Months are drawn together, so the interval is of the ratio of their means.
-                found = bootstrap_ratio(ours, base, np.random.default_rng(0))
-                claims.append(
-                    Claim(
-                        claim=f"{metric.removesuffix('_s')} against the static menu",
-                        where="section 5, future work (no number)",
-                        condition=f"{policy}, {order}, {share:.0%} bound",
-                        ours=found.value,
-                        low=found.low,
-                        high=found.high,
-                        holds=found.high < 1.0,
-                        rule="whole interval over the months below 1",
-                    )
-                )
-    return Analysis(claims_frame(claims), {"means": means, "months": queue})
+    return {"queue": [row]}
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _int(config: Mapping[str, object], key: str) -> int:
-    return int(cast("Any", config[key]))
+def analyse_queue(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Every policy against the static menu: means over the months, relative to it."""
+    queue = frames["queue"]
+    claims = []
+    for (order, share, _), part in groups(queue, *KEYS):
+        # Nobody bound: geometry acts on packing alone.
+        metrics = METRICS if share else ("mean_turnaround_s", "mean_wait_s")
+        months = part.pivot(index="month", columns="policy", values=list(metrics))
+        for policy in (p for p in POLICIES if p != BASELINE and (part["policy"] == p).any()):
+            says = Says(
+                "section 5, future work (no number)", f"{policy}, {order}, {share:.0%} bound"
+            )
+            for metric in metrics:
+                # Months are drawn together, so the interval is of the ratio of their means.
+                ours, base = months[metric][policy], months[metric][BASELINE]
+                found = bootstrap_ratio(ours, base, np.random.default_rng(0))
+                what = f"{metric.removesuffix('_s')} against the static menu"
+                claims.append(says.surely_below(what, found, 1.0))
+    means = queue.drop(columns=["month", "jobs"]).groupby([*KEYS, "policy"], as_index=False).mean()
+    return Analysis(claims_frame(claims), {"means": means, "months": queue})
 
 
-def _float(config: Mapping[str, object], key: str) -> float:
-    return float(cast("Any", config[key]))
+def queue_bars(analysis: Analysis, options: Options) -> Figure:
+    """Mean turnaround and wait of every policy, one panel each, bars by share of bound jobs."""
+    names = {
+        "mean_wait_s": "wait of all jobs",
+        "mean_turnaround_s": "turnaround of all jobs",
+        "bound_run_s": "run time of bound jobs",
+    }
+    means = analysis.tables["means"]
+    shares = {share: colour(i) for i, share in enumerate(sorted(set(means["bound_jobs"])))}
+    table = means.melt(["policy", "bound_jobs"], list(names), "metric", "seconds")
+
+    def draw(axis: Axes, part: pd.DataFrame) -> None:
+        grouped_bars(
+            axis,
+            part.dropna(subset="seconds"),
+            "policy",
+            "bound_jobs",
+            "seconds",
+            scale=1 / 3600,
+            order=POLICIES,
+            colours=shares,
+            name=lambda share: f"{share:.0%} of jobs bound",
+            numbers="%.1f",
+        )
+
+    return panels(
+        table,
+        "metric",
+        draw,
+        columns=3,
+        size_in=(5.6, 3.2),
+        ylabel="hours",
+        title=lambda metric: f"Mira, contention-bound jobs known: {names[metric]}",
+    )

@@ -88,42 +88,33 @@ def chosen(options: Options) -> list[tuple[Case, str]]:
     if name and name not in CASES:
         raise unknown_name("case", name, CASES)
     wanted = [CASES[name]] if name else list(CASES.values())
-    found: list[tuple[Case, str]] = []
-    for case in wanted:
-        path = _file(case, folder)
-        if path is not None and not (found and not name and found[0][0].name == "intrepid"):
-            found.append((case, str(path.resolve())))
+    found = [(case, path) for case in wanted if (path := _file(case, folder))]
     if not found:
         raise NetcosimError(
             "none of the job logs is there (give --logs DIR): " + "; ".join(map(_where, wanted))
         )
-    return found[:1] if options.quick else found
+    return found[:1] if options.quick or found[0][0].log == "intrepid" else found
 
 
 def notes(options: Options) -> tuple[str, ...]:
     """What the reader must know of the logs that were used."""
-    found = chosen(options)
-    said = []
-    if all(case.log != "intrepid" for case, _ in found):
-        said.append(f"Mira 2018 stands in for the paper's log, Intrepid 2009: {_where_intrepid()}")
-        said.append(
-            "Mira is another machine with other jobs: levels differ, look at the relative gains"
-        )
-    return tuple(said)
-
-
-def _where_intrepid() -> str:
-    return _where(CASES["intrepid"])
+    if any(case.log == "intrepid" for case, _ in chosen(options)):
+        return ()
+    where = _where(CASES["intrepid"])
+    return (
+        f"Mira 2018 stands in for the paper's log, Intrepid 2009: {where}",
+        "Mira is another machine with other jobs: levels differ, look at the relative gains",
+    )
 
 
 def _where(case: Case) -> str:
     return f"put {' or '.join(case.files)} into the logs folder ({known_log(case.log).source})"
 
 
-def _file(case: Case, folder: Path | None) -> Path | None:
-    if folder is None:
-        return None
-    return next((folder / name for name in case.files if (folder / name).is_file()), None)
+def _file(case: Case, folder: Path | None) -> str:
+    """The path of a case's log; empty where it is not there."""
+    here = [folder / name for name in case.files] if folder else []
+    return next((str(path.resolve()) for path in here if path.is_file()), "")
 
 
 def month_window(month: str, start_unix_s: int) -> tuple[float, float]:

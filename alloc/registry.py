@@ -25,6 +25,7 @@ from alloc.fattree.lc import LeastConstrained
 from alloc.fattree.lc_s import LeastConstrainedShared
 from alloc.fattree.slurm_tree import SlurmTree
 from alloc.fattree.ta import TopologyAware
+from alloc.fattree.ta_readings import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from alloc.first_free import Baseline
 from alloc.policy import Policy
 from alloc.random_nodes import RandomNodes
@@ -70,6 +71,10 @@ _CLASSES: tuple[tuple[type[Policy], str], ...] = (
     (JokanovicCoded, "dragonfly"),
     (SlurmTree, "fattree"),
     (TopologyAware, "fattree"),
+    (OneTypeALeaf, "fattree"),
+    (WholeLeaves, "fattree"),
+    (FullestLeaf, "fattree"),
+    (WholeLeavesOverPods, "fattree"),
     (Laas, "fattree"),
     (LaasCoded, "fattree"),
     (Jigsaw, "fattree"),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from alloc.policy import Policy
-from alloc.registry import POLICIES, make_policy
 from experiments.config import MachineSection, WorkloadSection
 from experiments.inputs import checked_path, is_input
 from netsim.errors import NetcosimError
@@ -18,16 +17,19 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from queuesim.measured import CommunicationMix, PatternShare
-from queuesim.queue import fitting
 from workloads import transform
 from workloads.csv_jobs import is_csv, read_csv
 from workloads.job import Workload
+from workloads.months import ended_before, month_window
 from workloads.registry import known_log
-from workloads.swf import read_swf
+from workloads.swf import read_swf, read_swf_header
 from workloads.synthetic import laas_workload
 
 if TYPE_CHECKING:
-    from experiments.config import CommunicationSection, QueueSection
+    from experiments.config import CommunicationSection
+
+
+DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +38,25 @@ class BuiltMachine:
 
     Attributes
     ----------
+    section : MachineSection
     topology : Topology
-    routing : Routing
     packets : PacketConfig
     """
 
+    section: MachineSection
     topology: Topology
-    routing: Routing
     packets: PacketConfig
+
+    @cached_property
+    def routing(self) -> Routing:
+        """Made when it is asked for: a queue alone needs none."""
+        return make_routing(
+            self.topology, self.section.routing, ugal_bias_s=self.section.ugal_bias_s
+        )
 
 
 def build_machine(section: MachineSection) -> BuiltMachine:
-    """Topology, routing and packet parameters of ``[machine]``.
+    """The network of ``[machine]``.
 
     Raises
     ------
@@ -59,8 +68,7 @@ def build_machine(section: MachineSection) -> BuiltMachine:
         for name, value in section.parameters.items()
     }
     topology = make_topology(section.family, parameters)
-    routing = make_routing(topology, section.routing, ugal_bias_s=section.ugal_bias_s)
-    return BuiltMachine(topology, routing, PacketConfig(**section.packet.model_dump()))
+    return BuiltMachine(section, topology, PacketConfig(**section.packet.model_dump()))
 
 
 def build_workload(
@@ -83,36 +91,83 @@ def build_workload(
         A log that cannot be read, no job left, a job larger than the machine.
     """
     jobs = _source(section, machine_nodes, rng)
-    if section.start_s is not None or section.end_s is not None:
-        end_s = np.inf if section.end_s is None else section.end_s
-        inside = transform.time_window(jobs, section.start_s or 0.0, end_s)
-        jobs = transform.from_zero(transform.refuse_empty(inside, jobs))
+    window = _window_s(section)
+    if window is not None:
+        jobs = _inside(jobs, *window)
+    if section.days is not None:
+        jobs = _inside(jobs, jobs.submit_s[0], jobs.submit_s[0] + section.days * DAY_S)
     if section.first_jobs is not None:
         jobs = transform.head(jobs, section.first_jobs)
-    if section.arrival_factor != 1:
-        jobs = transform.scale_arrivals(jobs, section.arrival_factor)
-    if section.size_factor != 1:
-        jobs = transform.scale_sizes(jobs, section.size_factor)
-    if section.all_at_zero:
-        jobs = transform.all_at_zero(jobs)
+    jobs = _reshaped(jobs, section)
     if section.larger_jobs == "drop":
         return transform.refuse_empty(transform.drop_larger(jobs, machine_nodes), jobs)
     return transform.refuse_larger(jobs, machine_nodes)
 
 
-_SWF_KEYS = ("known_log", "processors_per_node", "node_field", "statuses")
+def build_history(section: WorkloadSection) -> Workload | None:
+    """Jobs of the log that were over when the window of ``[workload]`` begins; None without one."""
+    window = _window_s(section)
+    if window is None or section.log is None:
+        return None
+    jobs = _source(section, 0, np.random.default_rng(0))
+    return _reshaped(ended_before(jobs, window[0]), section)
+
+
+def _inside(jobs: Workload, begin_s: float, end_s: float) -> Workload:
+    """Jobs submitted in a window; there have to be some."""
+    inside = transform.time_window(jobs, begin_s, end_s)
+    return transform.from_zero(transform.refuse_empty(inside, jobs))
+
+
+def _reshaped(jobs: Workload, section: WorkloadSection) -> Workload:
+    """Arrivals, sizes and times as the section has them."""
+    if section.arrival_factor != 1:
+        jobs = transform.scale_arrivals(jobs, section.arrival_factor)
+    if section.size_factor != 1:
+        jobs = transform.scale_sizes(jobs, section.size_factor)
+    if section.sizes:
+        jobs = transform.round_sizes(jobs, section.sizes)
+    if section.all_at_zero:
+        jobs = transform.all_at_zero(jobs)
+    if section.run_times == "to-walltime":
+        jobs = replace(jobs, run_time_s=np.minimum(jobs.run_time_s, jobs.requested_s))
+    if section.walltimes == "exact":
+        jobs = replace(jobs, requested_s=jobs.run_time_s)
+    return jobs
+
+
+def _window_s(section: WorkloadSection) -> tuple[float, float] | None:
+    """Begin and end of the submit times that count, on the log's clock; None for all."""
+    if section.month is not None and section.log is not None:
+        start = read_swf_header(section.log.file).unix_start_time
+        if start is None:
+            told = f"{section.month}; {section.log.file} has no UnixStartTime in its header"
+            raise NetcosimError(f"key workload.month: {told}")
+        return month_window(section.month, start)
+    if section.start_s is None and section.end_s is None:
+        return None
+    return section.start_s or 0.0, np.inf if section.end_s is None else section.end_s
+
+
+_SWF_KEYS = ("known_log", "processors_per_node", "node_field", "statuses", "month")
 """Keys that mean something for SWF alone."""
+_READING = ("log", *_SWF_KEYS[:-1], "max_nodes", "min_run_time_s")
+"""What reading an SWF log depends on."""
 
 
 def _source(section: WorkloadSection, machine_nodes: int, rng: np.random.Generator) -> Workload:
     """The jobs of the log, or generated ones, without those that the section leaves out."""
-    log = None if section.log is None else checked_path(section.log.model_dump())
-    if log is not None and not is_csv(log):
-        return _swf(log, section)
+    if section.log is not None:
+        checked_path(section.log.model_dump())
+        if not is_csv(section.log.file):
+            return _read_swf(WorkloadSection(**{k: getattr(section, k) for k in _READING}))
     for key in _SWF_KEYS:
         if getattr(section, key) != WorkloadSection.model_fields[key].default:
             raise NetcosimError(f"key workload.{key}: for logs in SWF alone; other jobs have nodes")
-    jobs = all_jobs = _generated(section, machine_nodes, rng) if log is None else read_csv(log)
+    if section.log is not None:
+        jobs = all_jobs = read_csv(section.log.file)
+    else:
+        jobs = all_jobs = _generated(section, machine_nodes, rng)
     if section.max_nodes is not None:
         jobs = transform.drop_larger(jobs, section.max_nodes)
     if section.min_run_time_s is not None:
@@ -134,12 +189,18 @@ def _generated(section: WorkloadSection, machine_nodes: int, rng: np.random.Gene
     )
 
 
-def _swf(log: str, section: WorkloadSection) -> Workload:
+@lru_cache(maxsize=2)
+def _read_swf(section: WorkloadSection) -> Workload:
+    """Kept for a process's next points, by what the file holds: a file that changed is read anew.
+
+    The section has keys of `_READING` alone.
+    """
+    assert section.log is not None
     known = None if section.known_log is None else known_log(section.known_log)
     statuses = known.statuses if known is not None else None
     most = known.max_nodes if known is not None else None
     return read_swf(
-        log,
+        section.log.file,
         processors_per_node=section.processors_per_node,
         known_processors_per_node=None if known is None else known.processors_per_node,
         node_field=section.node_field,
@@ -147,21 +208,6 @@ def _swf(log: str, section: WorkloadSection) -> Workload:
         max_nodes=section.max_nodes if section.max_nodes is not None else most,
         min_run_time_s=section.min_run_time_s,
     )
-
-
-def build_policy(
-    topology: Topology, name: str, rng: np.random.Generator, jobs: Workload, *, drop: bool
-) -> tuple[Policy, Workload]:
-    """A policy on the empty machine, and the jobs that it can place at all.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown policy; no job that it can place. Without ``drop`` a job that never fits is
-        left for the queue, which refuses it.
-    """
-    policy = make_policy(topology, name, rng)
-    return policy, transform.refuse_empty(fitting(jobs, policy), jobs) if drop else jobs
 
 
 def communication_mix(section: CommunicationSection) -> CommunicationMix:
@@ -176,18 +222,3 @@ def communication_mix(section: CommunicationSection) -> CommunicationMix:
         PatternShare(entry.pattern, entry.weight, *entry.communication_fraction)
         for entry in section.mix
     )
-
-
-def with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
-    """The jobs with a note if policies and ``queue.bandwidth_need`` do not go together."""
-    readers = {name: POLICIES[name].policy.without_need for name in section.policies}
-    readers = {name: gets for name, gets in readers.items() if gets}
-    if section.bandwidth_need_Bps:
-        found = [] if readers else ["queue.bandwidth_need is given, but no policy here reads it"]
-    else:
-        found = [
-            f"{name} places jobs by the bandwidth they need, and queue.bandwidth_need is not "
-            f"given: every job gets {gets}"
-            for name, gets in readers.items()
-        ]
-    return replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *found))))

@@ -75,6 +75,18 @@ def _scenarios() -> dict[str, str]:
     return {name: entry.description for name, entry in SCENARIOS.items()}
 
 
+def _estimates() -> dict[str, str]:
+    from queuesim.registry import ESTIMATES
+
+    return {name: entry.description for name, entry in ESTIMATES.items()}
+
+
+def _observables() -> dict[str, str]:
+    from experiments.observables.registry import OBSERVABLES
+
+    return {name: entry.description for name, entry in OBSERVABLES.items()}
+
+
 def _logs() -> dict[str, str]:
     from workloads.registry import LOGS
 
@@ -97,6 +109,8 @@ _KINDS: dict[str, Callable[[], dict[str, str]]] = {
     "backfills": _backfills,
     "runtime-models": _runtime_models,
     "scenarios": _scenarios,
+    "estimates": _estimates,
+    "observables": _observables,
     "logs": _logs,
     "papers": _papers,
 }

@@ -111,8 +111,12 @@ class WorkloadSection(Section):
 
     ``log`` is a file (SWF, or CSV by its ending); ``known_log`` says how to read it (`netcosim
     list logs`). ``processors_per_node``: as the known log has it, else as the log's header says,
-    if left out (`workloads.node_size`). ``larger_jobs``: jobs that the machine can never hold are
-    an error, or dropped and counted.
+    if left out (`workloads.node_size`). ``month`` is a calendar month (UTC, "2018-10") of an SWF
+    log whose header has UnixStartTime; ``days`` are the first of what is left. ``sizes`` are the
+    sizes that the machine gives: a job's is rounded up to the next of them. ``run_times``: as
+    logged, or cut at the walltime. ``walltimes``: what the scheduler knows, the request or the run
+    time. ``larger_jobs``: jobs that the machine can never hold are an error, or dropped and
+    counted.
     """
 
     log: Input | None = None
@@ -125,10 +129,15 @@ class WorkloadSection(Section):
     min_run_time_s: TimeS | None = None
     start_s: TimeS | None = None
     end_s: TimeS | None = None
+    month: Annotated[Text, Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")] | None = None
+    days: Positive | None = None
     first_jobs: Count | None = None
     arrival_factor: Positive = 1.0
     size_factor: Positive = 1.0
+    sizes: tuple[Count, ...] = ()
     all_at_zero: Flag = False
+    run_times: Literal["logged", "to-walltime"] = "logged"
+    walltimes: Literal["logged", "exact"] = "logged"
     larger_jobs: Literal["error", "drop"] = "error"
 
     @field_validator("known_log")
@@ -148,6 +157,8 @@ class WorkloadSection(Section):
             raise NetcosimError("known_log says how to read a log; give log too")
         if self.start_s is not None and self.end_s is not None and self.end_s <= self.start_s:
             raise NetcosimError(f"end {self.end_s:g} s; must be after start {self.start_s:g} s")
+        if self.month is not None and (self.start_s is not None or self.end_s is not None):
+            raise NetcosimError("give either month or start and end, the one or the other")
         return self
 
 
@@ -182,7 +193,10 @@ class QueueSection(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
 
     ``window`` is the number of jobs behind the head that backfilling looks at, "all" for no bound.
-    ``overrun`` says what happens to a job past its walltime.
+    ``overrun`` says what happens to a job past its walltime. ``estimates`` are the run times that
+    the placement is told (`netcosim list estimates`); order and backfilling go by the walltimes.
+    ``speeds_up`` names the policies whose jobs an assumed scenario speeds up; those that isolate,
+    if it is left out.
     ``bandwidth_need`` is what a job needs, for policies that place by it (lc-s: of each of its
     links; contention-aware: of each of its nodes): one value, or several of which each job draws
     one, all equally likely and the same under every policy.
@@ -193,17 +207,21 @@ class QueueSection(Section):
     backfill: Text = "easy"
     window: Whole | Literal["all"] = "all"
     overrun: Literal["keep", "cut"] = "keep"
+    estimates: Text = "requested"
     run_time_model: Text = "measured"
     scenario: Text = "none"
+    speeds_up: tuple[Text, ...] | None = None
     bandwidth_need_Bps: BandwidthsBps = ()
     coupled: CoupledSection = CoupledSection()
     measured: MeasuredSection = MeasuredSection()
 
-    @field_validator("policies")
+    @field_validator("policies", "speeds_up")
     @classmethod
-    def _known_policies(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _known_policies(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
         from alloc.registry import POLICIES
 
+        if names is None:
+            return None
         for name in names:
             if name not in POLICIES:
                 raise unknown_name("allocation policy", name, POLICIES)
@@ -211,14 +229,15 @@ class QueueSection(Section):
             raise NetcosimError(f"{', '.join(names)}; a policy stands there twice")
         return names
 
-    @field_validator("order", "backfill", "run_time_model", "scenario")
+    @field_validator("order", "backfill", "estimates", "run_time_model", "scenario")
     @classmethod
     def _known_names(cls, name: str, info: Any) -> str:
-        from queuesim.registry import BACKFILLS, ORDERS, RUNTIME_MODELS, SCENARIOS
+        from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS, SCENARIOS
 
         registries: dict[str, Any] = {
             "order": ORDERS,
             "backfill": BACKFILLS,
+            "estimates": ESTIMATES,
             "run_time_model": RUNTIME_MODELS,
             "scenario": SCENARIOS,
         }
@@ -305,7 +324,7 @@ class RunSection(Section):
 
     ``snapshots`` is the number of instants of the schedule whose running jobs are sent
     through the packet engine, 0 for the queue alone; ``repetition`` changes nothing but the
-    draws.
+    draws. ``observables`` are more tables on each schedule (`netcosim list observables`).
     """
 
     name: Text = ""
@@ -313,6 +332,17 @@ class RunSection(Section):
     repetition: Annotated[Whole, Field(ge=0)] = 0
     snapshots: Annotated[Whole, Field(ge=0)] = 10
     confidence: Share = 0.95
+    observables: tuple[Text, ...] = ()
+
+    @field_validator("observables")
+    @classmethod
+    def _known_observables(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        from experiments.observables.registry import OBSERVABLES
+
+        for name in names:
+            if name not in OBSERVABLES:
+                raise unknown_name("observable", name, OBSERVABLES)
+        return names
 
 
 class Config(Section):
@@ -348,6 +378,7 @@ class Config(Section):
         budget = queue.coupled.model_dump(exclude={"runtime_reference"})
         return ModelSettings(
             scenario=queue.scenario,
+            speeds_up=queue.speeds_up,
             speedup_file=None if queue.measured.table is None else queue.measured.table.file,
             bound=queue.measured.bound,
             runtime_reference=queue.coupled.runtime_reference,

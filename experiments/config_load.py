@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 
 _LIST_KEYS = {
     "workload.statuses",
+    "workload.sizes",
     "workload.synthetic.run_time_range",
     "workload.synthetic.run_time_range_s",
     "workload.synthetic.requested_factor",
     "communication.mix",
     "queue.policies",
+    "queue.speeds_up",
     "queue.bandwidth_need",
     "queue.bandwidth_need_Bps",
+    "run.observables",
 }
 
 

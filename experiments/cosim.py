@@ -20,14 +20,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.policy import Policy
 from experiments.build import (
     BuiltMachine,
     build_machine,
-    build_policy,
-    build_workload,
     communication_mix,
-    with_notes_on_needs,
 )
 from experiments.config import Config
 from experiments.config_load import config_from
@@ -35,10 +31,9 @@ from experiments.cosim_tables import result_tables
 from experiments.estimate import campaign_hops, check_snapshots, estimate_line
 from experiments.estimate_flows import flow_level_line
 from experiments.inputs import checked_path
-from experiments.points import point_rng
 from experiments.reference import Reference, reference_of
+from experiments.schedules import queues_of
 from experiments.store import Rows
-from queuesim.bandwidth import bandwidth_by_class
 from queuesim.campaign import (
     Measurements,
     Ratio,
@@ -52,19 +47,10 @@ from queuesim.measured import SpeedupTable
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.model_context import ModelContext, Pilot
 from queuesim.multijob import Communication
-from queuesim.queue import simulate_queue
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
 from workloads.job import Workload
-
-_RUN_KEYS = ("run.name", "run.snapshots", "run.confidence")
-JOB_KEYS = ("machine", "queue", "communication", *_RUN_KEYS)
-"""What the jobs' draws do not depend on: every machine and policy gets the same jobs."""
-RANK_KEYS = ("machine", "queue", *_RUN_KEYS)
-"""What patterns and task mappings do not depend on: the same ranks talk on every machine."""
-PLACEMENT_KEYS = ("machine", "queue", "communication", *_RUN_KEYS)
-"""What a policy's draws do not depend on: faster links get the same placements."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share of the whole run that is done, 0 to 1."""
@@ -174,8 +160,6 @@ class _Run:
         self.config = config
         self.reference = reference
         self.notice = notice
-        # what a run is compared with changes none of its draws
-        self.content = {k: v for k, v in config.resolved().items() if k != "reference"}
         self.progress = progress
         self.done = 0.0
         self.other: _Run | None = None
@@ -184,28 +168,8 @@ class _Run:
         self.measured: dict[str, Measurements] = {}
         self.schedules: dict[str, QueueResult] = {}
         self.machine = build_machine(config.machine)
-        if jobs is None:
-            nodes = self.machine.topology.n_nodes
-            jobs = build_workload(config.workload, nodes, self.rng("workload", JOB_KEYS))
-        self.workload = jobs
-        drop = config.workload.larger_jobs == "drop"
-        for name in config.queue.policies:
-            # every policy gets the same jobs: those that all of them can place
-            _, self.workload = build_policy(
-                self.machine.topology, name, np.random.default_rng(0), self.workload, drop=drop
-            )
-        self.workload = with_notes_on_needs(config.queue, self.workload)
-
-    def rng(self, purpose: str, leave_out: tuple[str, ...] = ()) -> np.random.Generator:
-        """The generator of one purpose, which the keys left out do not change."""
-        return point_rng(self.content, purpose, leave_out)
-
-    def needs(self, policy: Policy) -> NDArray[np.float64] | None:
-        """Bandwidth that each job needs, for a policy that reads it; the same for all of them."""
-        classes = self.config.queue.bandwidth_need_Bps
-        if not classes or not policy.without_need:
-            return None
-        return bandwidth_by_class(self.workload, classes, self.rng("bandwidth", JOB_KEYS))
+        self.waiting = queues_of(config, self.machine.topology, jobs)
+        self.workload = self.waiting.jobs
 
     def tell(self, what: str, share: float) -> None:
         """Report progress: ``share`` is the part of the run that is done."""
@@ -235,7 +199,7 @@ class _Run:
     def draws(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Communication and its fraction of each job: the same for packets and run-time models."""
         mix = communication_mix(self.config.communication)
-        return mix.draw(self.workload, self.rng("jobs", RANK_KEYS))
+        return mix.draw(self.workload, self.waiting.draws.rng("jobs"))
 
     # What a run-time model may ask for
 
@@ -256,7 +220,7 @@ class _Run:
             self.machine.packets,
             section.ranks_per_node,
             section.task_mapping,
-            int(self.rng("packets", RANK_KEYS).integers(0, 2**32)),
+            int(self.waiting.draws.rng("packets").integers(0, 2**32)),
         )
 
     def measured_speedups(self) -> SpeedupTable:
@@ -294,7 +258,7 @@ class _Run:
             self.with_reference(),
             self.reference.column,
             [entry.pattern for entry in self.config.communication.mix],
-            self.rng("bootstrap"),
+            self.waiting.draws.rng("bootstrap"),
             confidence=self.config.run.confidence,
         )
 
@@ -319,13 +283,6 @@ class _Run:
         policies = queue.policies if only is None else (only,)
         results = {}
         for name in policies:
-            policy, _ = build_policy(
-                self.machine.topology,
-                name,
-                self.rng(f"policy {name}", PLACEMENT_KEYS),
-                self.workload,
-                drop=False,
-            )
             begun, part = self.done, share_of_run / len(policies)
             what = f"queue, {model.name}, {name}"
 
@@ -334,20 +291,9 @@ class _Run:
             ) -> None:
                 self.tell(what, begun + part * done / max(total, 1))
 
-            results[name] = simulate_queue(
-                self.workload,
-                policy,
-                order=queue.order,
-                backfill=queue.backfill,
-                window=None if queue.window == "all" else queue.window,
-                # the pilot of "contended-baseline" has to see its jobs through
-                overrun="keep" if only is not None else queue.overrun,
-                run_time_model=model,
-                rng=self.rng("jobs", RANK_KEYS),
-                bandwidth_Bps=self.needs(policy),
-                keep_placements=True,
-                progress=count,
-            )
+            # the pilot of "contended-baseline" has to see its jobs through
+            overrun = "keep" if only is not None else None
+            results[name] = self.waiting.under(name, model, overrun=overrun, progress=count)
             self.done = begun + part
         return results
 
@@ -361,7 +307,7 @@ class _Run:
             self.machine.packets,
             section.ranks_per_node,
             section.task_mapping,
-            int(self.rng("packets", RANK_KEYS).integers(0, 2**32)),
+            int(self.waiting.draws.rng("packets").integers(0, 2**32)),
         )
 
     def campaign(
@@ -404,7 +350,10 @@ class _Run:
         everyone = self.with_reference() if self.measured else {}
         for name, mine in self.measured.items():
             ratio = ratio_of_stretches(
-                mine, everyone[column], self.rng("bootstrap"), confidence=self.config.run.confidence
+                mine,
+                everyone[column],
+                self.waiting.draws.rng("bootstrap"),
+                confidence=self.config.run.confidence,
             )
             if ratio is not None:
                 ratios[name] = Ratio(1.0, 1.0, 1.0, ratio.n_jobs) if name == column else ratio

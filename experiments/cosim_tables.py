@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from experiments.observables.registry import observed
 from experiments.store import Rows
 from netsim.packet.model import PS_PER_S
 from queuesim.metrics import QueueSummary, summarise
@@ -21,7 +22,7 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     "policies" has one row a policy; ratios there are relative to what ``relative_to`` says, which
     has a table "reference" of its own where it is not one of the policies. If packets were sent,
     "speedups" (columns of `queuesim.speedup_file`), "measured_jobs" and "links" follow, and
-    whatever the run-time model reports.
+    whatever the run-time model reports, and what ``run.observables`` asks for.
     """
     reference = summarise(result.reference_schedule)
     tables: dict[str, Rows] = {
@@ -47,7 +48,8 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     for name, schedule in result.schedules.items():
         for table_name, row in schedule.reports.items():
             reports.setdefault(table_name, []).append({"policy": name, **row})
-    return tables | reports
+    asked = observed(result.schedules, result.config.run.observables)
+    return tables | reports | asked
 
 
 def _policy_row(

@@ -89,6 +89,18 @@ def without(config: Mapping[str, object], leave_out: Iterable[str]) -> dict[str,
     return copy(config, "")
 
 
+def replaced(config: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
+    """A copy of a nested mapping with other values at dotted keys, tables made where missing."""
+    copy = dict(config)
+    for dotted, value in changes.items():
+        first, _, rest = dotted.partition(".")
+        inner = copy.get(first)
+        if rest:
+            value = replaced(inner if isinstance(inner, Mapping) else {}, {rest: value})
+        copy[first] = value
+    return copy
+
+
 def point_rng(
     config: Mapping[str, object], purpose: str, leave_out: Sequence[str] = ()
 ) -> np.random.Generator:

@@ -106,21 +106,21 @@ SCENARIOS: dict[str, Scenario] = {
 
 @dataclass(frozen=True)
 class Assumed(RunTimeModel):
-    """Run times shortened by a scenario where the policy isolates.
+    """Run times shortened by a scenario under some policies.
 
     Parameters
     ----------
     scenario : str
         A name in `SCENARIOS`.
-    speeds_up : bool or None
-        Whether jobs speed up; None asks the policy (``isolates``). The Jigsaw paper also
-        speeds up LC+S, which shares links.
+    speeds_up : tuple of str or None
+        Policies whose jobs speed up; None: those that isolate. The Jigsaw paper also speeds
+        up LC+S, which shares links.
     """
 
     name = "assumed"
     description = "a scenario of the papers: isolated jobs run some percent faster"
     scenario: str = "none"
-    speeds_up: bool | None = None
+    speeds_up: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.scenario not in SCENARIOS:
@@ -129,7 +129,7 @@ class Assumed(RunTimeModel):
     @classmethod
     def from_config(cls, context: ModelContext) -> Assumed:
         """The config's scenario."""
-        return cls(context.settings.scenario)
+        return cls(context.settings.scenario, context.settings.speeds_up)
 
     @property
     def label(self) -> str:
@@ -137,7 +137,7 @@ class Assumed(RunTimeModel):
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         reduction = scenario_reduction(self.scenario, workload, rng)
-        faster = policy.isolates if self.speeds_up is None else self.speeds_up
+        faster = policy.isolates if self.speeds_up is None else policy.name in self.speeds_up
         if not faster:
             reduction = np.zeros_like(reduction)
         return FixedRunTimes(workload.run_time_s * (1.0 - reduction))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,11 @@ class EstimateModel(ABC):
 
     name: str
     description: str
+
+    @classmethod
+    def after(cls, history: Callable[[], Workload | None]) -> EstimateModel:
+        """The model where some jobs came before; one that learns from them calls for them."""
+        return cls()
 
     @abstractmethod
     def prepare(self, workload: Workload) -> Estimates:
@@ -139,6 +145,11 @@ class Adjusted(EstimateModel):
     def __post_init__(self) -> None:
         if self.recent < 1:
             raise NetcosimError(f"adjusted estimates: recent = {self.recent}; it must be >= 1")
+
+    @classmethod
+    def after(cls, history: Callable[[], Workload | None]) -> Adjusted:
+        """The model that has learnt from the jobs before."""
+        return cls(history=history())
 
     def prepare(self, workload: Workload) -> Estimates:
         estimates = _Adjusted(workload, self.recent)

@@ -30,6 +30,8 @@ class ModelSettings:
     ----------
     scenario : str
         A name in `queuesim.assumed.SCENARIOS`.
+    speeds_up : tuple of str or None
+        See `queuesim.assumed.Assumed`.
     speedup_file : str or None
         See `queuesim.speedup_file`.
     bound : {"mean", "low", "high"}
@@ -42,6 +44,7 @@ class ModelSettings:
     """
 
     scenario: str
+    speeds_up: tuple[str, ...] | None
     speedup_file: str | None
     bound: str
     runtime_reference: str

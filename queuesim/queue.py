@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from math import inf, isfinite, nan, nextafter
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -174,6 +175,7 @@ class _Run:
         progress: Callable[[int, int], None] | None,
     ) -> None:
         n = len(workload)
+        self.began = perf_counter()
         self.workload = workload
         self.machine = machine
         self.run_times = run_times
@@ -344,7 +346,8 @@ class _Run:
             run_time_model=run_time_model,
             window=window,
             overrun=overrun,
-            machine_nodes=self.machine.policy.topology.n_nodes,
+            topology=self.machine.policy.topology,
+            wall_s=perf_counter() - self.began,
             start_s=self.start_s,
             end_s=self.end_s,
             overran=self.overran,

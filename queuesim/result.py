@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
+from netsim.topology import Topology
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
@@ -85,7 +86,9 @@ class QueueResult:
     window : int or None
     overrun : str
         A key of `queuesim.queue.OVERRUNS`.
-    machine_nodes : int
+    topology : Topology
+    wall_s : float
+        Wall-clock time that the simulation took.
     start_s, end_s : (n,) float64
     overran : (n,) bool
         Jobs that had work left at their walltime: cut there, or kept, as ``overrun`` says.
@@ -114,7 +117,8 @@ class QueueResult:
     run_time_model: str
     window: int | None
     overrun: str
-    machine_nodes: int
+    topology: Topology
+    wall_s: float
     start_s: FloatArray
     end_s: FloatArray
     overran: NDArray[np.bool_]
@@ -129,6 +133,11 @@ class QueueResult:
 
     def __len__(self) -> int:
         return len(self.start_s)
+
+    @property
+    def machine_nodes(self) -> int:
+        """Nodes of the machine."""
+        return self.topology.n_nodes
 
     @property
     def event_s(self) -> FloatArray:

@@ -39,13 +39,6 @@ def bars_frame() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["group", "policy", "ratio", "low", "high"])
 
 
-def scatter_frame() -> pd.DataFrame:
-    corners = [(-1, -1)] * 5 + [(1, -1)] * 3 + [(-1, 1)] * 2
-    return pd.DataFrame(
-        [("rdn", x, y) for x, y in corners], columns=["against", "small_percent", "large_percent"]
-    )
-
-
 def all_figures() -> dict[str, Figure]:
     rng = np.random.default_rng(1)
     topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
@@ -59,11 +52,9 @@ def all_figures() -> dict[str, Figure]:
         columns=["policy", "kind", "packets", "stall_s"],
     )
     x = np.linspace(0, 1e5, 50)
-    load = np.linspace(0.1, 0.9, 9)
     return {
         "boxes": figures.link_boxes(boxes),
         "bars": figures.bars_against_baseline(bars_frame(), baseline="simple"),
-        "scatter": figures.small_against_large(scatter_frame(), policy="level-spread"),
         "heat": figures.link_heat_map(topology, rng.random(topology.n_links)),
         "gantt": figures.gantt(
             np.array([0.0, 50.0]),
@@ -73,9 +64,6 @@ def all_figures() -> dict[str, Figure]:
             machine_nodes=8,
         ),
         "utilisation": figures.utilisation_over_time(dict.fromkeys(POLICIES, (x, x / 100000.0))),
-        "latency": figures.latency_load(
-            {"minimal": (load, 1 / (1 - load))}, limits={"a": 0.5, "b": 0.5, "c": 0.9}
-        ),
         "cdf": figures.cdf({p: rng.random(20) for p in POLICIES}, xlabel="time (s)"),
     }
 
@@ -89,11 +77,9 @@ def test_axes_tell_their_units(drawn: dict[str, Figure]) -> None:
     expected = {
         "boxes": ["packets on a link", "stalled time of a link (us)", "local links"],
         "bars": ["simple = 1", "communication time, relative to the baseline", "level-spread"],
-        "scatter": ["small jobs: change of communication time (%)", "against rdn"],
         "heat": ["sending router", "receiving router", "link busy (%)"],
         "gantt": ["time (s)", "node", "2-16 nodes"],
         "utilisation": ["time (hours)", "nodes in use (%)", "rdg"],
-        "latency": ["mean packet latency (us)", "a, b: 0.5", "c: 0.9"],
         "cdf": ["time (s)", "share of samples (%)"],
     }
     for name, words in expected.items():
@@ -117,12 +103,6 @@ def test_no_text_is_cut_off(drawn: dict[str, Figure]) -> None:
             box = text.get_window_extent(renderer)
             corners = (box.x0 + 1, box.y0 + 1, page.x1 + 1 - box.x1, page.y1 + 1 - box.y1)
             assert min(corners) >= 0, (name, text.get_text())
-
-
-def test_quadrants_sum_to_the_whole(drawn: dict[str, Figure]) -> None:
-    shares = [t for t in texts(drawn["scatter"]) if re.fullmatch(r"\d+ %", t)]
-    # Lower left, upper left, lower right, upper right.
-    assert shares == ["50 %", "20 %", "30 %", "0 %"]
 
 
 def test_bars_have_the_given_heights(drawn: dict[str, Figure]) -> None:
@@ -177,17 +157,13 @@ def test_units_of_axes() -> None:
     assert time_scale(0.0) == (1.0, "s")
 
 
-def test_figures_refuse_what_they_cannot_draw(tmp_path: Path) -> None:
+def test_figures_refuse_what_they_cannot_draw() -> None:
     with pytest.raises(NetcosimError, match="column 'low' is missing; there are: group"):
         figures.bars_against_baseline(bars_frame().drop(columns="low"), baseline="simple")
     with pytest.raises(NetcosimError, match="nothing to draw"):
-        figures.small_against_large(scatter_frame().head(0), policy="x")
+        figures.bars_against_baseline(bars_frame().head(0), baseline="simple")
     with pytest.raises(NetcosimError, match="needs x and y of one length"):
         figures.utilisation_over_time({"a": ([0, 1], [1])})
-    with pytest.raises(NetcosimError, match=r"\.png, \.svg or \.pdf"):
-        figures.save_figure(figures.cdf({"a": [1.0]}, xlabel="s"), tmp_path / "a.doc")
-    with pytest.raises(NetcosimError, match="cannot be written"):
-        figures.save_figure(figures.cdf({"a": [1.0]}, xlabel="s"), tmp_path / "no" / "a.png")
 
 
 # The page

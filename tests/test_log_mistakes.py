@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from log_lines import line, written
 
-from experiments.build import build_machine, build_policy, build_workload
+from experiments.build import build_machine, build_workload
 from experiments.cli import main
-from experiments.config import MachineSection
 from experiments.config_load import config_from, validated_workload
 from experiments.inputs import file_digest
+from experiments.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.files import MAX_LINE, MAX_TEXT_BYTES, read_bytes, read_lines, read_text
 from patterns.goal import read_goal
@@ -301,10 +301,16 @@ def test_a_log_of_which_nothing_is_left_says_why(tmp_path: Path) -> None:
     with pytest.raises(NetcosimError, match=told):
         read(2000, start_s=1e6, end_s=2e6)
     jobs = read(2000)
-    torus = MachineSection(family="torus", parameters={"dims": [4]}, routing="dimension-order")
-    machine = build_machine(torus).topology
+    on_cuboids = config_from(
+        {
+            "machine": {"family": "torus", "dims": [4]},
+            "workload": {"log": str(path), "larger_jobs": "drop"},
+            "queue": {"policies": ["first-fit-cuboid"]},
+        }
+    )
+    machine = build_machine(on_cuboids.machine).topology
     with pytest.raises(NetcosimError, match=r"all 1,000 jobs are left out \(never fits under f"):
-        build_policy(machine, "first-fit-cuboid", np.random.default_rng(0), jobs, drop=True)
+        queues_of(on_cuboids, machine, jobs)
 
 
 @pytest.mark.parametrize("name", ["fifo", "bomb.swf.gz"])

@@ -46,8 +46,8 @@ def test_fixed_scenarios_spare_jobs_of_four_nodes(scenario: str, percent: float)
 def test_baseline_never_speeds_up_unless_told() -> None:
     workload = sized([600])
     assert run_times(Assumed("20%"), workload, Mask(1)) == [100]
-    assert run_times(Assumed("20%", speeds_up=True), workload, Mask(1)) == [80]
-    assert run_times(Assumed("20%", speeds_up=False), workload, Isolating(1)) == [100]
+    assert run_times(Assumed("20%", (Mask.name,)), workload, Mask(1)) == [80]
+    assert run_times(Assumed("20%", ()), workload, Isolating(1)) == [100]
 
 
 @pytest.mark.parametrize(

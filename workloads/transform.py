@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -85,6 +86,14 @@ def scale_sizes(workload: Workload, factor: float) -> Workload:
             f"size_factor = {factor:g}: a job has {float(workload.n_nodes.max()) * factor:g} nodes"
         )
     return replace(workload, n_nodes=np.maximum(scaled, 1).astype(np.int32))
+
+
+def round_sizes(workload: Workload, sizes: Sequence[int]) -> Workload:
+    """Round job sizes up to the next of these; those above the largest stay as they are."""
+    offered = np.unique(np.asarray(sizes, dtype=np.int32))
+    place = np.searchsorted(offered, workload.n_nodes)
+    next_up = offered[np.minimum(place, len(offered) - 1)]
+    return replace(workload, n_nodes=np.maximum(next_up, workload.n_nodes))
 
 
 def drop_larger(workload: Workload, max_nodes: int) -> Workload:

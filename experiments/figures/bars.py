@@ -17,8 +17,6 @@ def bars_against_baseline(
     frame: pd.DataFrame,
     *,
     baseline: str,
-    value_label: str = "communication time, relative to the baseline",
-    title: str = "",
 ) -> Figure:
     """Groups of bars, one bar a policy, with the baseline as a line at 1.
 
@@ -30,7 +28,6 @@ def bars_against_baseline(
         itself are not drawn.
     baseline : str
         Name of the policy with ratio 1.
-    value_label, title : str
 
     Raises
     ------
@@ -81,14 +78,13 @@ def bars_against_baseline(
     axis.tick_params(axis="x", length=0)
     axis.set_xlim(-0.55, len(groups) - 0.45)
     axis.set_ylim(0, None)
-    axis.set_ylabel(value_label, color=INK)
+    axis.set_ylabel("communication time, relative to the baseline", color=INK)
     grid(axis)
     figure.legend(
         loc="outside upper left",
         ncols=min(len(policies), 6),
         frameon=False,
         fontsize=9,
-        title=title or None,
         alignment="left",
         labelcolor=INK,
     )

@@ -21,7 +21,6 @@ def link_boxes(
         ("packets", "packets on a link"),
         ("stall_s", "stalled time of a link"),
     ),
-    title: str = "",
 ) -> Figure:
     """Boxes by policy, a column of panels for each kind of link, a row for each value.
 
@@ -33,7 +32,6 @@ def link_boxes(
         A row a link: columns ``policy``, ``kind`` and those named in ``values``.
     values : tuple of (column, label)
         A column in seconds (``..._s``) is drawn in the unit that fits, told in the label.
-    title : str
 
     Raises
     ------
@@ -92,6 +90,4 @@ def link_boxes(
             if row == 0:
                 axis.set_title(f"{kind} links", fontsize=10, loc="left")
             grid(axis, "x")
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure

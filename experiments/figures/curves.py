@@ -1,4 +1,4 @@
-"""Lines: utilisation over time, latency against load, cumulative shares."""
+"""Lines: utilisation over time, cumulative shares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from experiments.figures.style import INK, SOFT, colour, dash, grid, marker, new_figure
+from experiments.figures.style import colour, dash, grid, new_figure
 from netsim.errors import NetcosimError
 
 Series = Mapping[str, tuple[ArrayLike, ArrayLike]]
@@ -37,22 +37,13 @@ def _checked(series: Series, what: str) -> dict[str, tuple[np.ndarray, np.ndarra
     return found
 
 
-def utilisation_over_time(
-    series: Series,
-    *,
-    smooth_s: float | None = None,
-    title: str = "",
-    ylabel: str = "nodes in use (%)",
-) -> Figure:
-    """Steps of utilisation, one line a policy.
+def utilisation_over_time(series: Series) -> Figure:
+    """Utilisation, one line a policy: the running mean over a hundredth of the span.
 
     Parameters
     ----------
     series : mapping of str to (time_s, share)
         Ascending times; the share (0 to 1) holds from its time to the next.
-    smooth_s : float, optional
-        Width of the running mean, a hundredth of the span by default; 0 draws the steps.
-    title, ylabel : str
 
     Raises
     ------
@@ -63,35 +54,23 @@ def utilisation_over_time(
     start = min(x[0] for x, _ in data.values())
     end = max(x[-1] for x, _ in data.values())
     unit_s, unit = time_unit(end - start)
-    width_s = (end - start) / 100 if smooth_s is None else smooth_s
     figure, [axis] = new_figure(8.5, 3.6)
-    drawn = {}
     for i, (name, (x, y)) in enumerate(data.items()):
-        times, shares = (x, y) if width_s <= 0 else _running_mean(x, y, width_s)
+        times, shares = _running_mean(x, y, (end - start) / 100)
         axis.plot(
             (times - start) / unit_s,
             100 * shares,
-            drawstyle="steps-post" if width_s <= 0 else "default",
             color=colour(i),
             linestyle=dash(i),
             linewidth=1.2,
+            label=name,
         )
-        drawn[name] = ((times - start) / unit_s, 100 * shares)
     axis.set_xlim(0, (end - start) / unit_s)
     axis.set_ylim(0, 102)
     axis.set_xlabel(f"time ({unit})")
-    axis.set_ylabel(ylabel)
+    axis.set_ylabel("nodes in use (%)")
     grid(axis)
-    if title:
-        axis.set_title(title, loc="left", fontsize=11)
-    figure.legend(
-        [axis.lines[i] for i in range(len(drawn))],
-        list(drawn),
-        loc="outside upper right",
-        ncols=min(7, len(drawn)),
-        frameon=False,
-        fontsize=9,
-    )
+    figure.legend(loc="outside upper right", ncols=min(7, len(data)), frameon=False, fontsize=9)
     return figure
 
 
@@ -105,90 +84,11 @@ def _running_mean(x: np.ndarray, y: np.ndarray, width: float) -> tuple[np.ndarra
     return times, inside / np.maximum(high - low, 1e-300)
 
 
-def latency_load(
-    series: Series,
-    *,
-    limits: Mapping[str, float] | None = None,
-    latency_unit: str = "us",
-    highest: float | None = None,
-    title: str = "",
-) -> Figure:
-    """Latency against offered load, with the loads that closed forms allow at most.
-
-    Parameters
-    ----------
-    series : mapping of str to (load, latency)
-        Load as a fraction of injection bandwidth; latency in ``latency_unit``. nan or inf:
-        saturated.
-    limits : mapping of str to float, optional
-        Upright dashed lines at these loads, with their names.
-    latency_unit : str
-    highest : float, optional
-        Upper end of the latency axis; by default eight times the least latency.
-    title : str
-
-    Raises
-    ------
-    NetcosimError
-        Nothing to draw, or lengths that differ.
-    """
-    data = _checked(series, "latency-load")
-    finite = np.concatenate([y[np.isfinite(y)] for _, y in data.values()])
-    if len(finite) == 0:
-        raise NetcosimError("latency-load: no finite latency to draw")
-    top = highest if highest is not None else 8 * float(finite.min())
-    figure, [axis] = new_figure(8.0, 4.4)
-    for i, (x, y) in enumerate(data.values()):
-        axis.plot(
-            x,
-            np.where(np.isfinite(y), np.minimum(y, 50 * top), np.nan),
-            color=colour(i),
-            linestyle=dash(i),
-            marker=marker(i),
-            markersize=4.0,
-            linewidth=1.4,
-        )
-    reach = max(float(x.max()) for x, _ in data.values())
-    axis.set_xlim(0, max(1.0, reach))
-    axis.set_ylim(0, top)
-    for load, names in _merged(limits or {}):
-        axis.axvline(load, color=SOFT, linewidth=1.0, linestyle=(0, (4, 3)))
-        axis.annotate(
-            f"{names}: {load:.3g}",
-            (load, 0.985),
-            xycoords=("data", "axes fraction"),
-            xytext=(-3, 0),
-            textcoords="offset points",
-            rotation=90,
-            ha="right",
-            va="top",
-            fontsize=8.5,
-            color=INK,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
-        )
-    axis.set_xlabel("offered load (fraction of injection bandwidth)")
-    axis.set_ylabel(f"mean packet latency ({latency_unit})")
-    grid(axis)
-    if title:
-        axis.set_title(title, loc="left", fontsize=11)
-    figure.legend(axis.lines[: len(data)], list(data), loc="outside right upper", frameon=False)
-    return figure
-
-
-def _merged(limits: Mapping[str, float]) -> list[tuple[float, str]]:
-    """Limits at one load share a line."""
-    by_load: dict[float, list[str]] = {}
-    for name, load in limits.items():
-        by_load.setdefault(round(load, 6), []).append(name)
-    return [(load, ", ".join(names)) for load, names in sorted(by_load.items())]
-
-
 def cdf(
     samples: Mapping[str, Sequence[float] | np.ndarray],
     *,
     xlabel: str,
     log: bool = False,
-    title: str = "",
 ) -> Figure:
     """Cumulative share of samples, one line each.
 
@@ -200,7 +100,6 @@ def cdf(
         With its unit.
     log : bool
         Logarithmic axis; samples of 0 and less then stand at its left end.
-    title : str
 
     Raises
     ------
@@ -234,7 +133,5 @@ def cdf(
     axis.set_xlabel(xlabel)
     axis.set_ylabel("share of samples (%)")
     grid(axis, "both")
-    if title:
-        axis.set_title(title, loc="left", fontsize=11)
     axis.legend(loc="lower right", frameon=False, fontsize=9)
     return figure

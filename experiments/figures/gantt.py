@@ -22,9 +22,6 @@ def gantt(
     nodes: NDArray[np.int32],
     *,
     machine_nodes: int,
-    group_nodes: int | None = None,
-    job_labels: list[str] | None = None,
-    title: str = "",
 ) -> Figure:
     """Each job as the blocks of nodes that it held, from its start to its end.
 
@@ -37,11 +34,6 @@ def gantt(
     nodes : int32
         Job i held ``nodes[node_ptr[i]:node_ptr[i + 1]]`` (`queuesim.result.KeptPlacements`).
     machine_nodes : int
-    group_nodes : int, optional
-        Thin lines every so many nodes: a dragonfly group, a pod.
-    job_labels : list of str, optional
-        One a job, written into blocks that are large enough.
-    title : str
 
     Raises
     ------
@@ -70,32 +62,15 @@ def gantt(
             a, b = float(left[job]), float(right[job])
             blocks.append([(a, low), (b, low), (b, high), (a, high)])
             fills.append(colour(size))
-            roomy = (b - a) / span > 0.035 and (high - low) / machine_nodes > 0.03
-            if job_labels is not None and roomy:
-                axis.text(
-                    (a + b) / 2,
-                    (low + high) / 2,
-                    job_labels[job],
-                    ha="center",
-                    va="center",
-                    fontsize=7.5,
-                    color="white",
-                    clip_on=True,
-                )
     # White edges part neighbours, but would eat blocks that are thinner than themselves.
     edges = [0.4 if (b[2][1] - b[0][1]) > 0.012 * machine_nodes else 0.0 for b in blocks]
     axis.add_collection(
         PolyCollection(blocks, facecolors=fills, edgecolors="white", linewidths=edges)
     )
-    if group_nodes:
-        for line in range(group_nodes, machine_nodes, group_nodes):
-            axis.axhline(line, color="#8c959f", linewidth=0.4, zorder=0.5)
     axis.set_xlim(0, span)
     axis.set_ylim(0, machine_nodes)
     axis.set_xlabel(f"time ({unit})")
     axis.set_ylabel("node")
-    if title:
-        axis.set_title(title, loc="left", fontsize=11)
     names = [name for _, name in _CLASSES] + [f"more than {_CLASSES[-1][0]} nodes"]
     figure.legend(
         handles=[Patch(color=colour(size), label=names[size]) for size in sorted(used)],

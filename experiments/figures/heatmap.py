@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.colors import LogNorm, Normalize
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -53,15 +53,7 @@ def link_matrix(
     return matrix, block
 
 
-def link_heat_map(
-    topology: Topology,
-    values: NDArray[np.float64],
-    *,
-    value_label: str = "link busy (%)",
-    log: bool = False,
-    highest: float | None = None,
-    title: str = "",
-) -> Figure:
+def link_heat_map(topology: Topology, busy_percent: NDArray[np.float64]) -> Figure:
     """Every router-to-router link as a cell: sending router down, receiving router across.
 
     In a dragonfly the squares on the diagonal are the groups, the cells off it the global
@@ -70,36 +62,22 @@ def link_heat_map(
     Parameters
     ----------
     topology : Topology
-    values : (n_links,) float64
-        Busy share in percent, packets, stalled seconds, ...
-    value_label : str
-        With its unit.
-    log : bool
-        Logarithmic colours; values of 0 and less are drawn as the least.
-    highest : float, optional
-        Value of the darkest colour, to compare maps; the largest value by default.
-    title : str
+    busy_percent : (n_links,) float64
+        Share of time that each link is busy; the largest has the darkest colour.
 
     Raises
     ------
     NetcosimError
         Not one value a link.
     """
-    matrix, block = link_matrix(topology, values)
+    matrix, block = link_matrix(topology, busy_percent)
     known = matrix[np.isfinite(matrix)]
-    top = highest if highest is not None else (float(known.max()) if len(known) else 1.0)
-    top = top if top > 0 else 1.0
-    norm: Normalize = Normalize(0.0, top)
-    if log:
-        positive = known[known > 0]
-        least = float(positive.min()) if len(positive) else top / 10
-        matrix = np.where(matrix <= 0, least, matrix)
-        norm = LogNorm(min(least, top / 1.01), top)
+    top = float(known.max()) if len(known) else 1.0
     figure, [axis] = new_figure(6.8, 5.8)
     image = axis.imshow(
         matrix,
         cmap="cividis_r",
-        norm=norm,
+        norm=Normalize(0.0, top if top > 0 else 1.0),
         interpolation="nearest",
         origin="upper",
         extent=(0, len(matrix) * block, len(matrix) * block, 0),
@@ -114,7 +92,7 @@ def link_heat_map(
     axis.set_ylabel("sending router")
     axis.spines[["top", "right"]].set_visible(True)
     bar = figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
-    bar.set_label(value_label)
+    bar.set_label("link busy (%)")
     bar.outline.set_visible(False)
-    axis.set_title(title or topology.name, loc="left", fontsize=11)
+    axis.set_title(topology.name, loc="left", fontsize=11)
     return figure

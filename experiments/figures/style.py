@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -84,24 +82,6 @@ def marker(index: int) -> str:
 def grid(axis: Axes, which: str = "y") -> None:
     """Thin lines behind the marks."""
     axis.grid(axis=which, color=GRID, linewidth=0.7)  # type: ignore[arg-type]
-
-
-def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 160) -> Path:
-    """Write a figure; the ending of the name (.png, .svg, .pdf) tells the format.
-
-    Raises
-    ------
-    NetcosimError
-        An ending that is not known, a path that cannot be written.
-    """
-    path = Path(path)
-    try:
-        figure.savefig(path, dpi=dpi, facecolor="white")
-    except OSError as error:
-        raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
-    except ValueError:
-        raise NetcosimError(f"{path}: figures are .png, .svg or .pdf") from None
-    return path
 
 
 def check_columns(frame: Any, needed: Sequence[str], what: str) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.registry import make_policy
 from experiments.papers.fattree.logs import read_log
-from experiments.papers.fattree.variants import base_policy, make_variant
+from experiments.papers.fattree.variants import base_policy
 from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.topologies.fattree import FatTreeShape, fat_tree
@@ -132,11 +133,11 @@ def simulate(config: Mapping[str, Any], *, keep_placements: bool = False) -> Que
     shares = config["policy"] == "lc-s"
     return simulate_queue(
         workload,
-        make_variant(topology, config["policy"], rng("placement")),
+        make_policy(topology, config["policy"], rng("placement")),
         backfill=config["backfill"],
         window=config["window"],
         # Jigsaw speeds LC+S up like the isolating ones (its interference is "negligible").
-        run_time_model=Assumed(config["scenario"], True if shares else None),
+        run_time_model=Assumed(config["scenario"], ("lc-s",) if shares else None),
         rng=rng("scenario"),
         bandwidth_Bps=bandwidth_needs(workload, rng("bandwidth")) if shares else None,
         keep_placements=keep_placements,

@@ -1,0 +1,58 @@
+"""The chance of a run: a generator for each purpose, made of what that purpose depends on.
+
+Points of a sweep that differ only in what a purpose does not depend on share its draws (common
+random numbers): every machine and policy gets the same jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.points import point_rng
+
+_NEVER = (
+    "reference",
+    "workload.month",
+    "workload.days",
+    "workload.sizes",
+    "workload.run_times",
+    "workload.walltimes",
+    "queue.estimates",
+    "queue.speeds_up",
+    "run.observables",
+)
+"""Which of the log's jobs are taken, what is known of them, what is compared and told."""
+_RUN = ("run.name", "run.snapshots", "run.confidence")
+_JOBS = ("machine", "queue", "communication", *_RUN)
+_RANKS = ("machine", "queue", *_RUN)
+
+PURPOSES: dict[str, tuple[str, ...]] = {
+    "workload": _JOBS,  # synthetic jobs
+    "bandwidth": _JOBS,  # what a job needs of its links
+    "policy": _JOBS,  # faster links get the same placements
+    "jobs": _RANKS,  # patterns, communication shares, scenarios
+    "packets": _RANKS,  # the same ranks talk on every machine
+    "bootstrap": (),
+}
+"""Purposes, and the keys of a config on which their draws do not depend."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Generators of a config.
+
+    Attributes
+    ----------
+    content : mapping
+        From `experiments.config.Config.resolved`; its seed and repetition are part of it.
+    """
+
+    content: Mapping[str, object]
+
+    def rng(self, purpose: str, which: str = "") -> np.random.Generator:
+        """A generator of a purpose, a key of `PURPOSES`; each ``which`` has one of its own."""
+        name = f"{purpose} {which}" if which else purpose
+        return point_rng(self.content, name, (*_NEVER, *PURPOSES[purpose]))

@@ -1,0 +1,113 @@
+"""Observables of the jobs: waits, turnarounds and slowdowns by size and by day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.store import Rows
+from queuesim.capacity import lost_nodes
+from queuesim.metrics import bounded_slowdown, turnaround_s, wait_s
+from queuesim.result import QueueResult
+
+BINS = {
+    "1": 1,
+    "2-4": 2,
+    "5-18": 5,
+    "19-64": 19,
+    "65-128": 65,
+    "129-256": 129,
+    "257-324": 257,
+    ">324": 325,
+}
+"""Sizes of the topology-aware paper's figures by name: the first size of each."""
+CLASSES = {"512": 1, "1K/2K": 513, "4K/8K": 2049, "16K/32K": 8193}
+"""Size classes of the walltime-aware paper's figures by name: the first size of each."""
+NEAR_ZERO_MIN = 1.0
+"""What counts as a waiting time of nearly zero (the paper does not say)."""
+LONG_MIN = 300.0
+DAY_S = 86_400.0
+PERCENTILES = np.linspace(0.0, 1.0, 101)
+
+Mask = NDArray[np.bool_]
+
+
+def by_size(n_nodes: NDArray[np.int32], first_sizes: dict[str, int]) -> Iterator[tuple[str, Mask]]:
+    """Name and jobs of each bin of sizes that has jobs."""
+    which = np.searchsorted(list(first_sizes.values()), n_nodes, side="right") - 1
+    for i, name in enumerate(first_sizes):
+        if (mine := which == i).any():
+            yield name, mine
+
+
+def bins(result: QueueResult) -> Rows:
+    """Waits and turnarounds by job size."""
+    waits, turnarounds = wait_s(result), turnaround_s(result)
+    return [
+        {
+            "bin": name,
+            "jobs": int(mine.sum()),
+            "mean_wait_s": float(waits[mine].mean()),
+            "median_wait_s": float(np.median(waits[mine])),
+            "mean_turnaround_s": float(turnarounds[mine].mean()),
+        }
+        for name, mine in by_size(result.workload.n_nodes, BINS)
+    ]
+
+
+def classes(result: QueueResult) -> Rows:
+    """Waits (minutes) and bounded slowdowns by size class."""
+    waits, slowdowns = wait_s(result) / 60.0, bounded_slowdown(result)
+    return [
+        {
+            "class": name,
+            "jobs": int(mine.sum()),
+            "mean_wait_min": float(waits[mine].mean()),
+            "median_wait_min": float(np.median(waits[mine])),
+            "near_zero": float((waits[mine] <= NEAR_ZERO_MIN).mean()),
+            "within_300_min": float((waits[mine] <= LONG_MIN).mean()),
+            "mean_slowdown": float(slowdowns[mine].mean()),
+        }
+        for name, mine in by_size(result.workload.n_nodes, CLASSES)
+    ]
+
+
+def quantiles(result: QueueResult) -> Rows:
+    """Percentiles of waits (minutes) and bounded slowdowns by size class."""
+    metrics = {"wait_min": wait_s(result) / 60.0, "bounded_slowdown": bounded_slowdown(result)}
+    return [
+        {"class": name, "metric": metric, "share": float(q), "value": float(v)}
+        for name, mine in by_size(result.workload.n_nodes, CLASSES)
+        for metric, values in metrics.items()
+        for q, v in zip(PERCENTILES, np.quantile(values[mine], PERCENTILES), strict=True)
+    ]
+
+
+def days(result: QueueResult) -> Rows:
+    """Sums over the jobs submitted on a day, and the share of capacity lost on it."""
+    times, lost = lost_nodes(result)
+    n = int(times[-1] // DAY_S) + 1
+    area = np.concatenate([[0.0], np.cumsum(lost[:-1] * np.diff(times))])
+    # Between events the area grows linearly, so it may be read off at midnight.
+    share = np.diff(np.interp(np.arange(n + 1) * DAY_S, times, area)) / (
+        result.machine_nodes * float(times[-1] - times[0])
+    )
+    day = (result.workload.submit_s // DAY_S).astype(np.int64)
+
+    def summed(weights: NDArray[np.float64]) -> Sequence[float]:
+        return [float(v) for v in np.bincount(day, weights=weights, minlength=n)]
+
+    waits, slowdowns = summed(wait_s(result) / 60.0), summed(bounded_slowdown(result))
+    jobs = np.bincount(day, minlength=n)
+    return [
+        {
+            "day": k,
+            "jobs": int(jobs[k]),
+            "wait_min": waits[k],
+            "bounded_slowdown": slowdowns[k],
+            "loss_of_capacity": float(share[k]),
+        }
+        for k in range(n)
+    ]

@@ -1,0 +1,62 @@
+"""Every observable by name: what ``[run] observables`` may ask of a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from experiments.observables.hops import hops, spread
+from experiments.observables.jobs import bins, classes, days, quantiles
+from experiments.observables.machine import minutes, ranges, runs, timing
+from experiments.store import Rows
+from queuesim.result import QueueResult
+
+
+@dataclass(frozen=True)
+class Observable:
+    """Something that is told of a schedule.
+
+    Attributes
+    ----------
+    rows : callable (QueueResult) -> list of dict
+        The rows of its table.
+    description : str
+        One line.
+    """
+
+    rows: Callable[[QueueResult], Rows]
+    description: str
+
+
+OBSERVABLES: dict[str, Observable] = {
+    "runs": Observable(runs, "one row of metrics: waits, makespan, utilisations, jobs left out"),
+    "ranges": Observable(
+        ranges, "starts and ends by range of utilisation, counted in five ways (Jigsaw, Table 2)"
+    ),
+    "minutes": Observable(minutes, "quantiles of the utilisation every minute"),
+    "timing": Observable(timing, "wall-clock time of the policy and of the simulation"),
+    "bins": Observable(bins, "waits and turnarounds by job size, 1 to more than 324 nodes"),
+    "days": Observable(days, "sums over the jobs of each day of waits, slowdowns, lost capacity"),
+    "classes": Observable(classes, "waits and slowdowns by size class of a Blue Gene machine"),
+    "quantiles": Observable(quantiles, "percentiles of waits and slowdowns by the same classes"),
+    "hops": Observable(hops, "fat-trees: average pairwise hops by job size, and the least"),
+    "spread": Observable(spread, "fat-trees: nodes, hops and least possible hops of 1500 jobs"),
+}
+
+
+def observed(schedules: Mapping[str, QueueResult], names: Sequence[str]) -> dict[str, Rows]:
+    """Tables of observables of schedules by policy.
+
+    Raises
+    ------
+    NetcosimError
+        An observable that the machine does not have.
+    """
+    return {
+        name: [
+            {"policy": policy, **row}
+            for policy, result in schedules.items()
+            for row in OBSERVABLES[name].rows(result)
+        ]
+        for name in names
+    }

@@ -1,0 +1,61 @@
+"""A paper's points: configs that differ in some keys, and what is observed of each.
+
+A point is ``{"experiment", "config", "labels"}``: a resolved config, whose ``run.observables``
+name the tables, and columns that join every row of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.config_load import config_from
+from experiments.cosim import run_cosim
+from experiments.expand import expand
+from experiments.observables.registry import observed
+from experiments.papers.paper import Point
+from experiments.points import replaced
+from experiments.store import Rows
+
+OBSERVE = "experiments.papers.kit.points:observe"
+"""The point function of `config_points`."""
+
+
+def config_points(
+    experiment: str,
+    base: Mapping[str, Any],
+    changes: Mapping[str, Sequence[object]],
+    labels: Mapping[str, object],
+) -> list[Point]:
+    """A point for every combination of values, the last key's running fastest.
+
+    Parameters
+    ----------
+    experiment : str
+        Tells points of one store apart.
+    base : mapping
+        A config as in a file.
+    changes : mapping of str to sequence
+        Dotted keys and their values, such as ``{"queue.policies": [["ta"], ["jigsaw"]]}``. A key
+        with single values joins the rows as a column of its last name; policies do anyway.
+    labels : mapping
+        Columns that are the same at every point.
+
+    Raises
+    ------
+    NetcosimError
+        What `experiments.config_load.config_from` refuses.
+    """
+    points: list[Point] = []
+    for chosen in expand(changes):
+        config = config_from(replaced(base, chosen)).resolved()
+        columns = {k.split(".")[-1]: v for k, v in chosen.items() if not isinstance(v, list)}
+        points.append({"experiment": experiment, "config": config, "labels": {**labels, **columns}})
+    return points
+
+
+def observe(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """Run a point's config; the tables that it asks for, with the point's labels."""
+    config = config_from(point["config"])
+    tables = observed(run_cosim(config).schedules, config.run.observables)
+    return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}

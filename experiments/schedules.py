@@ -1,0 +1,155 @@
+"""The one way from a config to schedules: its machine and jobs, and the queue under a policy.
+
+``netcosim run``, sweeps and the papers all come this way; what a paper's method can do stands in
+the config's ``[workload]`` and ``[queue]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Policy
+from alloc.registry import POLICIES, make_policy
+from experiments.build import build_history, build_workload
+from experiments.config import Config, QueueSection
+from experiments.draws import Draws
+from netsim.topology import Topology
+from queuesim.bandwidth import bandwidth_by_class
+from queuesim.estimates import EstimateModel
+from queuesim.queue import fitting, simulate_queue
+from queuesim.registry import ESTIMATES
+from queuesim.result import QueueResult
+from queuesim.runtime import RunTimeModel
+from workloads.job import Workload
+from workloads.transform import from_zero, refuse_empty
+
+Count = Callable[[int, int], None]
+"""``count(jobs done, jobs)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Queues:
+    """A machine and its jobs, which wait for a policy.
+
+    Attributes
+    ----------
+    section : QueueSection
+    topology : Topology
+    jobs : Workload
+        Every policy gets the same: those that all of them can place.
+    estimates : EstimateModel
+        Run times that the placement is told.
+    draws : Draws
+    """
+
+    section: QueueSection
+    topology: Topology
+    jobs: Workload
+    estimates: EstimateModel
+    draws: Draws
+
+    def under(
+        self,
+        policy: str,
+        model: RunTimeModel | None = None,
+        *,
+        overrun: str | None = None,
+        bandwidth_Bps: NDArray[np.float64] | None = None,
+        progress: Count | None = None,
+    ) -> QueueResult:
+        """The schedule under a policy.
+
+        Parameters
+        ----------
+        policy : str
+            A name in `alloc.registry.POLICIES`.
+        model : RunTimeModel, optional
+            As logged by default.
+        overrun : str, optional
+            Instead of the config's.
+        bandwidth_Bps : (n,) float64, optional
+            What each job needs, instead of a draw of the config's classes.
+        progress : callable, optional
+
+        Raises
+        ------
+        NetcosimError
+            What `queuesim.queue.simulate_queue` refuses.
+        """
+        placing = make_policy(self.topology, policy, self.draws.rng("policy", policy))
+        return simulate_queue(
+            self.jobs,
+            placing,
+            order=self.section.order,
+            backfill=self.section.backfill,
+            window=None if self.section.window == "all" else self.section.window,
+            overrun=self.section.overrun if overrun is None else overrun,
+            run_time_model=model,
+            rng=self.draws.rng("jobs"),
+            bandwidth_Bps=self._needs(placing) if bandwidth_Bps is None else bandwidth_Bps,
+            estimates=self.estimates,
+            keep_placements=True,
+            progress=progress,
+        )
+
+    def _needs(self, policy: Policy) -> NDArray[np.float64] | None:
+        """Bandwidth that each job needs, for a policy that reads it; the same for all of them."""
+        classes = self.section.bandwidth_need_Bps
+        if not classes or not policy.without_need:
+            return None
+        return bandwidth_by_class(self.jobs, classes, self.draws.rng("bandwidth"))
+
+
+def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) -> Queues:
+    """The queues of a config.
+
+    Parameters
+    ----------
+    config : Config
+    topology : Topology
+        Its machine's.
+    jobs : Workload, optional
+        Instead of the config's own.
+
+    Raises
+    ------
+    NetcosimError
+        What `experiments.build.build_workload` refuses; no job that every policy can place.
+    """
+    draws = Draws(config.resolved())
+    section = config.workload
+    if jobs is None:
+        jobs = build_workload(section, topology.n_nodes, draws.rng("workload"))
+        # a log's clock may begin long before its first job
+        jobs = jobs if section.log is None else from_zero(jobs)
+    if section.larger_jobs == "drop":
+        for name in config.queue.policies:
+            policy = make_policy(topology, name, np.random.default_rng(0))
+            jobs = refuse_empty(fitting(jobs, policy), jobs)
+    model = ESTIMATES[config.queue.estimates]
+    return Queues(
+        config.queue,
+        topology,
+        _with_notes_on_needs(config.queue, jobs),
+        model.after(lambda: build_history(section)),
+        draws,
+    )
+
+
+def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
+    """The jobs with a note if policies and ``queue.bandwidth_need`` do not go together."""
+    readers = {name: POLICIES[name].policy.without_need for name in section.policies}
+    readers = {name: gets for name, gets in readers.items() if gets}
+    if section.bandwidth_need_Bps:
+        found = [] if readers else ["queue.bandwidth_need is given, but no policy here reads it"]
+    else:
+        found = [
+            f"{name} places jobs by the bandwidth they need, and queue.bandwidth_need is not "
+            f"given: every job gets {gets}"
+            for name, gets in readers.items()
+        ]
+    return replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *found))))

@@ -105,10 +105,15 @@ def build_workload(
 
 
 def build_history(section: WorkloadSection) -> Workload | None:
-    """Jobs of the log that were over when the window of ``[workload]`` begins; None without one."""
+    """Jobs of the log that were over when the window of ``[workload]`` begins; None without one.
+
+    Jobs that are left out for their size or their run time have run all the same, and a scheduler
+    has learnt from them.
+    """
     window = _window_s(section)
     if window is None or section.log is None:
         return None
+    section = section.model_copy(update={"max_nodes": None, "min_run_time_s": None})
     jobs = _source(section, 0, np.random.default_rng(0))
     return _reshaped(ended_before(jobs, window[0]), section)
 

@@ -13,7 +13,7 @@ from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
 from experiments.inputs import checked_path, digests, file_digest, identity, input_file
 from experiments.papers.fattree.logs import PaperLog, read_log
-from experiments.papers.walltime.point import month_point
+from experiments.papers.walltime.logs import CASES
 from experiments.points import flatten, point_key, point_rng
 from experiments.store import Store
 from experiments.sweep import keyed
@@ -183,10 +183,10 @@ def test_logs_of_papers_count_with_what_they_hold(tmp_path: Path) -> None:
     after = read_log(changed, 16, 1)
     assert after.run_time_s.sum() == before.run_time_s.sum() + 3
     paths = [str(folder / "jobs.swf") for folder in (one, other)]
-    points = [month_point("mira", path, "2018-10", "fcfs", "Base", 1) for path in paths]
+    points = [CASES["mira"].config(path, "cobalt", "requested") for path in paths]
     assert point_key(points[0]) != point_key(points[1])
     shutil.copy(*paths)
-    points = [month_point("mira", path, "2018-10", "fcfs", "Base", 1) for path in paths]
+    points = [CASES["mira"].config(path, "cobalt", "requested") for path in paths]
     assert point_key(points[0]) == point_key(points[1])
 
 

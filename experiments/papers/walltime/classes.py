@@ -6,20 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from experiments.figures.style import colour
+from experiments.observables.jobs import CLASSES
 from experiments.papers.kit.claims import Claim, Says, claims_frame
 from experiments.papers.kit.frames import groups
 from experiments.papers.kit.panels import curves, panels
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.walltime import printed
 from experiments.papers.walltime.logs import notes
-from experiments.papers.walltime.point import CLASSES, SHOWN
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LARGE = CLASSES[-1]
+SHOWN = ("Base", "Combo")
+"""Schemes whose distributions are shown."""
+LARGE = list(CLASSES)[-1]
 LITTLE = 0.9
 """Under WFP the paper sees "little improvement" for the largest jobs."""
 DASHES = {"Base": "--", "Combo": "-"}

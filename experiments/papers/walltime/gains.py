@@ -14,7 +14,6 @@ from experiments.papers.kit.panels import curves, grouped_bars, panels
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.walltime import printed
 from experiments.papers.walltime.logs import CASES, notes
-from experiments.papers.walltime.point import ORDERS, SCHEMES
 from experiments.points import point_rng
 from queuesim.statistics import Interval, bootstrap_mean, bootstrap_ratio
 
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KEYS = ("case", "order", "month")
-COUNTED = SCHEMES[1:5]
+ORDERS = ("fcfs", "wfp")
+COUNTED = ("SL", "PF", "Combo", "AdjEst")
 """The schemes of the paper's 48 cases: all but Base and the ideal ActRun."""
 
 
@@ -35,6 +35,13 @@ def _rng(options: Options, *what: object) -> np.random.Generator:
 
 def _condition(case: str, order: str) -> str:
     return f"{case}, {order.upper()}"
+
+
+def runs_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every run with the paper's metrics by name: `printed.METRICS`."""
+    runs = frames["runs"]
+    wait_min, slowdown = runs["mean_wait_s"] / 60, runs["mean_bounded_slowdown"]
+    return runs.assign(wait_min=wait_min, bounded_slowdown=slowdown)
 
 
 def day_gain(
@@ -65,7 +72,7 @@ def gains_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Data
 
     days = dict(groups(frames["days"], *KEYS, "scheme"))
     rows: list[dict[str, object]] = []
-    for keys, part in groups(frames["runs"], *KEYS):
+    for keys, part in groups(runs_table(frames), *KEYS):
         runs = part.set_index("scheme")
         if "Base" not in runs.index:
             continue
@@ -96,7 +103,7 @@ def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Dat
 
     days = dict(groups(frames["days"], *KEYS, "scheme"))
     rows: list[dict[str, object]] = []
-    for keys, part in groups(frames["runs"], *KEYS, "scheme"):
+    for keys, part in groups(runs_table(frames), *KEYS, "scheme"):
         mine = days[keys]
         for metric in printed.METRICS:
             rng = _rng(options, "level", *keys, metric)
@@ -121,7 +128,7 @@ def levels_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
 
 def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Base by month: cell by cell on Intrepid, else the mean beside the paper's range."""
-    runs = frames["runs"]
+    runs = runs_table(frames)
     claims: list[Claim] = []
     for (case, order), part in groups(runs, "case", "order"):
         says = Says("Table II", case)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from experiments.papers.kit.points import OBSERVE, config_points
 from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_no_packets
-from experiments.papers.walltime.classes import class_analyse, class_curves
+from experiments.papers.walltime.classes import SHOWN, class_analyse, class_curves
 from experiments.papers.walltime.gains import (
     COUNTED,
+    ORDERS,
     fig9_analyse,
     gain_bars,
     gain_distribution,
@@ -20,10 +22,18 @@ from experiments.papers.walltime.gains import (
     table2_analyse,
 )
 from experiments.papers.walltime.logs import chosen
-from experiments.papers.walltime.point import MODULE, ORDERS, SCHEMES, SHOWN, month_point
 
 SETTINGS = ("logs", "case")
-POINT = f"{MODULE}:run_month"
+SCHEMES = {
+    "Base": ("cobalt", "requested"),
+    "SL": ("cobalt-sl", "requested"),
+    "PF": ("cobalt-pf", "requested"),
+    "Combo": ("cobalt-combo", "requested"),
+    "AdjEst": ("cobalt-combo", "adjusted"),
+    "ActRun": ("cobalt-combo", "actual"),
+}
+"""Table I: a policy, and the run times that it is told; order and backfilling use the request."""
+OBSERVED = ["runs", "days", "timing"]
 
 
 def _points(
@@ -32,40 +42,47 @@ def _points(
     """Points of these schemes for every case, month and order; quick: the middle month."""
 
     def points(options: Options) -> list[Point]:
-        return [
-            month_point(case.name, path, month, order, scheme, options.seed)
-            for case, path in chosen(options)
-            for month in ((case.middle,) if options.quick or one_month else case.months)
-            for order in orders
-            for scheme in schemes
-        ]
+        found = []
+        for case, path in chosen(options):
+            months = (case.middle,) if options.quick or one_month else case.months
+            for scheme in schemes:
+                base = case.config(path, *SCHEMES[scheme])
+                shown = ["classes", "quantiles"] if scheme in SHOWN else []
+                base["run"] |= {"seed": options.seed, "observables": OBSERVED + shown}
+                found += config_points(
+                    "walltime",
+                    base,
+                    {"workload.month": list(months), "queue.order": list(orders)},
+                    {"case": case.name, "scheme": scheme},
+                )
+        return found
 
     return points
 
 
 def _gains(figure: str, metric: str, description: str) -> PaperFigure:
     analyse = gains_analyse(metric, figure)
-    return PaperFigure(f"fig{figure}", description, POINT, _points(*SCHEMES), analyse, gain_bars)
+    return PaperFigure(f"fig{figure}", description, OBSERVE, _points(*SCHEMES), analyse, gain_bars)
 
 
 def _classes(figure: str, metric: str, order: str, description: str) -> PaperFigure:
     points = _points(*SHOWN, orders=(order,), one_month=True)
     analyse = class_analyse(metric, order, figure)
-    return PaperFigure(f"fig{figure}", description, POINT, points, analyse, class_curves)
+    return PaperFigure(f"fig{figure}", description, OBSERVE, points, analyse, class_curves)
 
 
 _FIGURES = (
     PaperFigure(
         "table2",
         "Base by month: loss of capacity, wait, slowdown",
-        POINT,
+        OBSERVE,
         _points("Base"),
         table2_analyse,
     ),
     PaperFigure(
         "levels",
         "all orders, schemes and months with intervals",
-        POINT,
+        OBSERVE,
         _points(*SCHEMES),
         levels_analyse,
     ),
@@ -75,7 +92,7 @@ _FIGURES = (
     PaperFigure(
         "fig9",
         "how often schemes gain, over all months and orders",
-        POINT,
+        OBSERVE,
         _points("Base", *COUNTED),
         fig9_analyse,
         gain_distribution,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _LIST_KEYS = {
     "workload.statuses",
     "workload.sizes",
+    "workload.synthetic.sizes",
     "workload.synthetic.run_time_range",
     "workload.synthetic.run_time_range_s",
     "workload.synthetic.requested_factor",

@@ -18,6 +18,8 @@ _NEVER = (
     "workload.month",
     "workload.days",
     "workload.sizes",
+    "workload.synthetic.sizes",
+    "workload.synthetic.median_run_time_s",
     "workload.run_times",
     "workload.walltimes",
     "queue.estimates",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
@@ -67,6 +68,7 @@ class PartitionBisection(RunTimeModel):
 
     name = "partition-bisection"
     description = "communication of contention-bound jobs scaled by their partition's bisection"
+    knows_needs = True
     bound_jobs: float
     communication: float
     contention: Callable[[tuple[int, ...]], float]
@@ -77,9 +79,13 @@ class PartitionBisection(RunTimeModel):
             if not 0 <= getattr(self, key) <= 1:
                 raise NetcosimError(f"{key} = {getattr(self, key)}; allowed: 0 to 1")
 
-    def bound(self, workload: Workload, rng: np.random.Generator) -> np.ndarray:
-        """(n,) bool: which jobs are contention-bound; the hint that a policy may get."""
+    def bound(self, workload: Workload, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """(n,) bool: which jobs are contention-bound."""
         return uniform_per_job(draw_key(rng), 0, workload.job_id) < self.bound_jobs
+
+    def bandwidth_needs(self, workload: Workload, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A bound job asks for all it can get, another for nothing."""
+        return np.where(self.bound(workload, rng), np.inf, 0.0)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         """Bind to a workload and a policy on a torus.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,8 @@ class RunTimeModel(ABC):
 
     name: str
     description: str
+    knows_needs: ClassVar[bool] = False
+    """Whether it tells what jobs need of the network: `bandwidth_needs`."""
 
     @property
     def label(self) -> str:
@@ -107,6 +109,15 @@ class RunTimeModel(ABC):
             f"run-time model {cls.name!r} cannot be built from a config: {cls.__name__} has no "
             "from_config"
         )
+
+    def bandwidth_needs(
+        self, workload: Workload, rng: np.random.Generator
+    ) -> NDArray[np.float64] | None:
+        """(n,) bandwidth that jobs need, the hint for policies that place by it; None: unknown.
+
+        The generator is in the state in which `prepare` gets it.
+        """
+        return None
 
     @abstractmethod
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:

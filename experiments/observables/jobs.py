@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.store import Rows
+from netsim.errors import NetcosimError
 from queuesim.capacity import lost_nodes
 from queuesim.metrics import bounded_slowdown, turnaround_s, wait_s
 from queuesim.result import QueueResult
@@ -82,6 +83,23 @@ def quantiles(result: QueueResult) -> Rows:
         for name, mine in by_size(result.workload.n_nodes, CLASSES)
         for metric, values in metrics.items()
         for q, v in zip(PERCENTILES, np.quantile(values[mine], PERCENTILES), strict=True)
+    ]
+
+
+def needs(result: QueueResult) -> Rows:
+    """Run times, waits and turnarounds by the bandwidth that jobs were known to need."""
+    if result.needs_Bps is None:
+        raise NetcosimError("observable needs: nothing tells what jobs need (queue.bandwidth_need)")
+    metrics = {
+        "mean_run_s": result.end_s - result.start_s,
+        "mean_wait_s": wait_s(result),
+        "mean_turnaround_s": turnaround_s(result),
+    }
+    return [
+        {"need": f"{need:g}", "jobs": int(mine.sum())}
+        | {name: float(values[mine].mean()) for name, values in metrics.items()}
+        for need in np.unique(result.needs_Bps)
+        for mine in (result.needs_Bps == need,)
     ]
 
 

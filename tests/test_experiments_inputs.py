@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from experiments.build import build_workload
 from experiments.cli import main
+from experiments.config import Config
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
 from experiments.inputs import checked_path, digests, file_digest, identity, input_file
-from experiments.papers.fattree.logs import PaperLog, read_log
-from experiments.papers.walltime.logs import CASES
+from experiments.papers.kit.logs import PaperLog
 from experiments.points import flatten, point_key, point_rng
 from experiments.store import Store
 from experiments.sweep import keyed
@@ -167,27 +167,27 @@ def test_identity_keeps_all_but_the_path() -> None:
 
 
 def test_logs_of_papers_count_with_what_they_hold(tmp_path: Path) -> None:
-    log = PaperLog("t", "thunder", ("jobs.swf",), {"radix": 4})
+    log = PaperLog("t", {"preset": "fattree-1024"}, {"known_log": "thunder"}, ("jobs.swf",))
     one, other = folder_with(tmp_path / "a"), folder_with(tmp_path / "b")
-    configs = [log.config(folder) for folder in (one, other)]
-    assert configs[0] is not None
-    assert configs[1] is not None
-    assert point_key(configs[0]) == point_key(configs[1])
-    before = read_log(configs[0], 16, 1)
+
+    def config(folder: Path) -> Config:
+        sections = log.sections(folder)
+        assert sections is not None
+        return config_from({**sections, "queue": {"policies": ["ta"]}})
+
+    def work_s(read: Config) -> float:
+        jobs = build_workload(read.workload, 1024, np.random.default_rng(0))
+        return float(jobs.run_time_s.sum())
+
+    first, second = config(one), config(other)
+    assert point_key(first.resolved()) == point_key(second.resolved())
+    before = work_s(first)
     (one / "jobs.swf").write_text(CHANGES["jobs.swf"])
     with pytest.raises(NetcosimError, match="has changed"):
-        read_log(configs[0], 16, 1)
-    changed = log.config(one)
-    assert changed is not None
-    assert point_key(changed) != point_key(configs[1])
-    after = read_log(changed, 16, 1)
-    assert after.run_time_s.sum() == before.run_time_s.sum() + 3
-    paths = [str(folder / "jobs.swf") for folder in (one, other)]
-    points = [CASES["mira"].config(path, "cobalt", "requested") for path in paths]
-    assert point_key(points[0]) != point_key(points[1])
-    shutil.copy(*paths)
-    points = [CASES["mira"].config(path, "cobalt", "requested") for path in paths]
-    assert point_key(points[0]) == point_key(points[1])
+        work_s(first)
+    changed = config(one)
+    assert point_key(changed.resolved()) != point_key(second.resolved())
+    assert work_s(changed) == before + 3
 
 
 def test_a_point_with_a_bare_path_is_refused(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from experiments.papers.calibration.easy import (
     study_slowdown,
 )
 from experiments.papers.calibration.paper import PAPER
-from experiments.papers.fattree.logs import LOGS_VARIABLE
+from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from netsim.errors import NetcosimError

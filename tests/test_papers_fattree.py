@@ -2,59 +2,37 @@
 
 from __future__ import annotations
 
-import gzip
 from itertools import permutations
 
 import numpy as np
 import pandas as pd
 import pytest
+from fattree_stream import on_54_nodes, simulate, small_log
 
-from experiments.papers.fattree.common import check, distance, queue_points
-from experiments.papers.fattree.logs import (
-    ATLAS,
-    LOGS_VARIABLE,
-    SYNTHETIC,
-    THUNDER,
-    read_log,
-    skipped_notes,
-)
-from experiments.papers.fattree.point import (
-    average_pairwise_hops,
-    bandwidth_needs,
-    least_hops,
-    queue_point,
-    run_queue,
-    simulate,
-)
-from experiments.papers.fattree.variants import VARIANTS, base_policy
-from experiments.papers.jigsaw import printed
+from experiments.build import build_machine
+from experiments.config_load import config_from
+from experiments.observables.hops import average_pairwise_hops, least_hops
+from experiments.observables.registry import observed
+from experiments.papers.jigsaw import logs, printed
+from experiments.papers.jigsaw.logs import ATLAS, NEEDS_BPS, SYNTHETIC, THUNDER, distance
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
 from experiments.papers.kit.frames import against_baseline
+from experiments.papers.kit.logs import LOGS_VARIABLE, log_notes
+from experiments.papers.kit.points import observe
+from experiments.papers.kit.queues import READINGS, check_queues, reading_of
 from experiments.papers.paper import Options
 from experiments.papers.pollard.paper import PAPER as POLLARD
 from experiments.papers.reproduce import reproduce
 from experiments.points import point_key
+from experiments.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import xgft
-
-LOG = {**SYNTHETIC[0].config(None), "mean_nodes": 5}
+from queuesim.bandwidth import bandwidth_by_class
 
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch):
     monkeypatch.delenv(LOGS_VARIABLE, raising=False)
-
-
-def small_log(tmp_path, n=400):
-    """A stream small enough for a tree of 54 nodes."""
-    rng = np.random.default_rng(3)
-    lines = ["job,nodes,run_s,arrival_s"]
-    lines += [
-        f"{i},{int(rng.integers(1, 30))},{int(rng.integers(20, 300))},0" for i in range(1, n + 1)
-    ]
-    path = tmp_path / "synth-16.csv.gz"
-    path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    return SYNTHETIC[3].config(tmp_path)
 
 
 def test_the_papers_table_2_counts_each_start_and_end_once():
@@ -93,35 +71,43 @@ def test_least_hops_is_the_least_of_all_subsets():
 
 def test_all_policies_of_a_log_share_their_draws(tmp_path):
     """The same jobs take the same time under every isolating policy, whatever the scenario."""
-    log = small_log(tmp_path)
-    points = [
-        queue_point(log, {"radix": 6}, policy, scenario="Random") for policy in ("ta", "jigsaw")
-    ]
-    runs = [result.end_s - result.start_s for result in map(simulate, points)]
+    configs = [on_54_nodes(tmp_path, policy, scenario="Random") for policy in ("ta", "jigsaw")]
+    runs = [result.end_s - result.start_s for result in map(simulate, configs)]
     assert np.allclose(runs[0], runs[1], rtol=0, atol=1e-9 * runs[0].max())
-    base = simulate(queue_point(log, {"radix": 6}, "baseline", scenario="Random"))
+    base = simulate(on_54_nodes(tmp_path, "baseline", scenario="Random"))
     assert np.array_equal(base.end_s - base.start_s, base.workload.run_time_s)
+
+
+def test_a_scenario_speeds_up_the_policies_that_the_config_names(tmp_path):
+    """LC+S shares links, and the Jigsaw paper speeds it up all the same."""
+    own, named = (
+        simulate(on_54_nodes(tmp_path, "lc-s", scenario="20%", **more))
+        for more in ({}, {"speeds_up": ["jigsaw", "lc-s"]})
+    )
+    assert np.array_equal(own.end_s - own.start_s, own.workload.run_time_s)
+    shorter = np.where(named.workload.n_nodes > 4, 0.8, 1.0) * named.workload.run_time_s
+    assert named.end_s - named.start_s == pytest.approx(shorter)
+    with pytest.raises(NetcosimError, match=r"queue\.speeds_up: .*jigsav.*jigsaw"):
+        on_54_nodes(tmp_path, "lc-s", speeds_up=["jigsav"])
 
 
 def test_rounding_is_a_loss_in_the_steady_state_but_not_by_allocated_nodes(tmp_path):
     """LaaS: by allocated nodes it stands above what was asked for; Jigsaw: both are one."""
-    log = small_log(tmp_path)
     laas, jigsaw = (
-        run_queue(queue_point(log, {"radix": 6}, policy))["runs"][0]
+        observed({policy: simulate(on_54_nodes(tmp_path, policy))}, ["runs"])["runs"][0]
         for policy in ("laas", "jigsaw")
     )
     assert laas["steady_allocated"] > laas["steady_utilisation"] + 0.005
     assert jigsaw["steady_allocated"] == pytest.approx(jigsaw["steady_utilisation"])
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", READINGS)
 def test_readings_of_ta_keep_their_rule(tmp_path, name):
     """At every start: who may share a leaf, and where a T1 job or a T2 job must go."""
     # Without backfilling no node is ever held, so where a job must go follows from who runs.
     fullest = name in ("ta-fullest-leaf", "ta-t3-whole-leaves")
     backfill = "none" if fullest else "easy"
-    point = queue_point(small_log(tmp_path), {"radix": 6}, name, backfill=backfill)
-    result = simulate(point, keep_placements=True)
+    result = simulate(on_54_nodes(tmp_path, name, backfill=backfill))
     on_leaf = [set() for _ in range(18)]
     sizes = result.workload.n_nodes
     small = sizes <= 3
@@ -152,22 +138,21 @@ def test_readings_of_ta_keep_their_rule(tmp_path, name):
                 assert all(small[other] for other, _ in on_leaf[leaf])
             on_leaf[leaf] ^= {here}
     assert not any(on_leaf)
-    assert base_policy(name) == "ta"
+    assert reading_of(name) == "ta"
 
 
 def test_exact_walltimes_are_another_point_with_the_same_draws(tmp_path):
-    log = small_log(tmp_path)
     plain, exact = (
-        queue_point(log, {"radix": 6}, "lc-s", scenario="V2", walltimes=w)
-        for w in ("logged", "exact")
+        on_54_nodes(tmp_path, "lc-s", walltimes, scenario="V2", speeds_up=["lc-s"])
+        for walltimes in ("logged", "exact")
     )
-    assert point_key(plain) != point_key(exact)
+    assert point_key(plain.resolved()) != point_key(exact.resolved())
     # The stream has no walltimes: the run times stand in, so both schedules are one.
     assert np.array_equal(simulate(plain).start_s, simulate(exact).start_s)
 
 
 def why_row(log, policy, steady, **others):
-    row = {"log": log, "policy": policy, "reading": policy, "walltimes": "logged", "window": 50}
+    row = {"log": log, "policy": policy, "walltimes": "logged", "window": 50}
     row |= {"backfill": "easy", "steady_utilisation": steady, "steady_allocated": steady}
     return row | {"makespan_s": 100.0} | others
 
@@ -188,17 +173,26 @@ def test_why_names_the_reading_that_closes_a_gap():
     assert makespan["ours"] == pytest.approx(5.5)
 
 
+def made_jobs(seed):
+    raw = {
+        "machine": {"family": "fattree", "radix": 16},
+        "workload": {"synthetic": {"n_jobs": 10_000, "mean_nodes": 16}, "larger_jobs": "drop"},
+        "queue": {"policies": ["jigsaw"], "run_time_model": "as-logged"},
+        "run": {"seed": seed},
+    }
+    config = config_from(raw)
+    return queues_of(config, build_machine(config.machine).topology).jobs
+
+
 def test_bandwidth_classes_are_even_and_belong_to_the_job():
-    log = {**LOG, "mean_nodes": 16}
-    workload = read_log(log, 1024, 1)
-    needs = bandwidth_needs(workload, np.random.default_rng(5))
+    needs = bandwidth_by_class(made_jobs(1), NEEDS_BPS, np.random.default_rng(5))
     values, counts = np.unique(needs, return_counts=True)
     assert values.tolist() == [0.5e9, 1e9, 1.5e9, 2e9]
     assert np.all(np.abs(counts - 2500) < 4 * np.sqrt(2500 * 0.75))
 
 
 def test_generated_streams_depend_on_the_seed_alone():
-    a, b, c = (read_log(LOG, 1024, seed) for seed in (1, 1, 2))
+    a, b, c = (made_jobs(seed) for seed in (1, 1, 2))
     assert np.array_equal(a.n_nodes, b.n_nodes)
     assert not np.array_equal(a.n_nodes, c.n_nodes)
 
@@ -208,7 +202,7 @@ def test_missing_logs_are_named_with_their_source():
     with pytest.raises(NetcosimError, match=r"LLNL-Thunder.*l_llnl_thunder"):
         JIGSAW.figures["table2"].points(options)
     points = JIGSAW.figures["fig6"].points(options)
-    assert {point["log"]["name"] for point in points} == {"synth-16", "synth-22", "synth-28"}
+    assert {p["labels"]["log"] for p in points} == {"synth-16", "synth-22", "synth-28"}
 
 
 def test_a_quick_look_takes_the_first_days_of_thunder(tmp_path):
@@ -216,11 +210,13 @@ def test_a_quick_look_takes_the_first_days_of_thunder(tmp_path):
     (tmp_path / "LLNL-Thunder-2007-1.1-cln.swf").write_text("; none\n")
     options = Options(scale="quick", settings={"logs": str(tmp_path)})
     points = JIGSAW.figures["table2"].points(options)
-    assert {(p["log"]["name"], p["log"]["days"]) for p in points} == {("thunder", 14.0)}
-    assert skipped_notes((THUNDER,), options) == ("thunder: the first 14 days only",)
+    found = {(p["labels"]["log"], p["config"]["workload"]["days"]) for p in points}
+    assert found == {("thunder", 14.0)}
+    assert log_notes((THUNDER,), options) == ("thunder: the first 14 days only",)
     full = Options(settings={"logs": str(tmp_path)})
-    assert {p["log"]["days"] for p in JIGSAW.figures["table2"].points(full)} == {None}
-    assert skipped_notes((THUNDER,), full) == ()
+    points = JIGSAW.figures["table2"].points(full)
+    assert {p["config"]["workload"]["days"] for p in points} == {None}
+    assert log_notes((THUNDER,), full) == ()
 
 
 def test_logs_that_a_quick_look_leaves_out_are_not_called_missing(tmp_path):
@@ -229,16 +225,16 @@ def test_logs_that_a_quick_look_leaves_out_are_not_called_missing(tmp_path):
     large = tuple(log for log in SYNTHETIC if log.name == "synth-28-file")
     options = Options(scale="quick", settings={"logs": str(tmp_path)})
     with pytest.raises(NetcosimError, match=r"quick leaves out .* \(synth-28-file\).*--scale full"):
-        queue_points(large, ("baseline",), options)
+        logs.points(large, ("baseline",), options)
 
 
 def test_settings_that_the_papers_do_not_have_are_refused(tmp_path):
     with pytest.raises(NetcosimError, match="no such folder"):
-        check(Options(settings={"logs": str(tmp_path / "nothing")}))
+        check_queues(Options(settings={"logs": str(tmp_path / "nothing")}))
     with pytest.raises(NetcosimError, match="endpoint"):
-        check(Options(settings={"endpoint": "firefly"}))
+        check_queues(Options(settings={"endpoint": "firefly"}))
     with pytest.raises(NetcosimError, match="routing"):
-        check(Options(routings=("minimal",)))
+        check_queues(Options(routings=("minimal",)))
 
 
 def test_distance_to_a_range():
@@ -313,11 +309,12 @@ def test_a_figure_end_to_end(tmp_path, monkeypatch):
 def test_pollard_on_a_stand_in(shared_dir, tmp_path):
     """KTH SP2 on 100 nodes: both policies, hops below 2 for what fits a pod."""
     options = Options(settings={"logs": str(shared_dir / "traces")})
-    points = [p for p in POLLARD.figures["fig7"].points(options) if "cab" in p["log"]["name"]]
-    assert {p["log"]["name"] for p in points} == {"kth-2x on small cab"}
+    points = POLLARD.figures["fig7"].points(options)
+    points = [p for p in points if "cab" in p["labels"]["log"]]
+    assert {p["labels"]["log"] for p in points} == {"kth-2x on small cab"}
     frames = {}
     for point in points:
-        for name, rows in run_queue(point).items():
+        for name, rows in observe(point).items():
             frames[name] = pd.concat([frames.get(name, pd.DataFrame()), pd.DataFrame(rows)])
     analysis = POLLARD.figures["fig7"].analyse(frames, options)
     assert set(analysis.claims["verdict"]) == {"holds"}

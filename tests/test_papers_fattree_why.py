@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 import pandas as pd
 import pytest
+from fattree_stream import on_54_nodes, simulate
 from queue_helpers import Mask, make_workload
 
-from experiments.papers.fattree.logs import SYNTHETIC
-from experiments.papers.fattree.point import average_pairwise_hops, queue_point, simulate
+from experiments.observables.hops import average_pairwise_hops, hops, spread
+from experiments.observables.machine import EACH, TO_LAST_START, ranges
 from experiments.papers.jigsaw import printed
 from experiments.papers.jigsaw import table2_why as why
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
 from experiments.papers.paper import Options
-from experiments.papers.pollard.fig1 import run_spread
 from experiments.papers.pollard.paper import PAPER as POLLARD
 from netsim.topologies.fattree import fat_tree
+from queuesim.capacity import range_counts
 from queuesim.queue import simulate_queue
 
 FIGURE = JIGSAW.figures["table2-why"]
@@ -27,23 +26,26 @@ def test_ways_of_counting_one_schedule():
     # 10 nodes: A (6 nodes) 0-60, B (4) 0-120, then C (9) 120-180; nothing fits beside.
     workload = make_workload([0, 0, 0], [60, 120, 60], [6, 4, 9])
     result = simulate_queue(workload, Mask(10), backfill="none", rng=np.random.default_rng(0))
-    found = {name: busy.tolist() for name, busy in why.counted(result).items()}
-    assert found == {
-        why.EACH: [6, 10, 4, 0, 9, 0],
+    busy = {
+        EACH: [6, 10, 4, 0, 9, 0],
         "allocated nodes": [6, 10, 4, 0, 9, 0],
         "once an instant": [10, 4, 9, 0],
-        why.TO_LAST_START: [6, 10, 4, 0, 9],
+        TO_LAST_START: [6, 10, 4, 0, 9],
         "every minute": [10, 4, 9],
     }
+    assert ranges(result) == [
+        {"counting": name, **range_counts(np.array(nodes), 10)} for name, nodes in busy.items()
+    ]
 
 
-def counts_frame(**ours):
-    rows = []
-    for (policy, schedule, counting), counts in ours["rows"].items():
-        row = {"log": "thunder", "policy": policy, "reading": policy, "schedule": schedule}
-        row |= {"counting": counting, "steady_percent": 80.0}
-        rows.append(row | dict(zip(printed.RANGES, counts, strict=True)))
-    return {"counts": pd.DataFrame(rows)}
+def frames_of(rows):
+    found = []
+    for (policy, backfill, counting), counts in rows.items():
+        row = {"policy": policy, "backfill": backfill, "window": 50, "walltimes": "logged"}
+        row |= {"counting": counting, "steady_utilisation": 0.8}
+        found.append(row | dict(zip(printed.RANGES, counts, strict=True)))
+    frame = pd.DataFrame(found)
+    return {"ranges": frame, "runs": frame}
 
 
 def test_events_in_another_range():
@@ -52,11 +54,11 @@ def test_events_in_another_range():
     tenth = sum(paper) // 10
     moved = (paper[0], paper[1] - tenth, paper[2] + tenth, *paper[3:])
     rows = {
-        ("laas", why.AS_TEXT, why.EACH): moved,
-        ("laas", why.FIFO, why.EACH): paper,
-        ("laas", why.FIFO, why.TO_LAST_START): paper,
+        ("laas", "easy", EACH): moved,
+        ("laas", "none", EACH): paper,
+        ("laas", "none", TO_LAST_START): paper,
     }
-    analysis = FIGURE.analyse(counts_frame(rows=rows), Options())
+    analysis = FIGURE.analyse(frames_of(rows), Options())
     table = analysis.tables["readings"].query("reading == 'laas'")
     assert table["moved_percent"].tolist() == pytest.approx([10.0, 0.0, 0.0], abs=1e-3)
     verdicts = dict(
@@ -74,34 +76,28 @@ def test_events_in_another_range():
     }
 
 
-def stream(tmp_path, n=300):
-    rng = np.random.default_rng(3)
-    lines = ["job,nodes,run_s,arrival_s"]
-    lines += [
-        f"{i},{int(rng.integers(1, 30))},{int(rng.integers(20, 300))},0" for i in range(1, n + 1)
-    ]
-    path = tmp_path / "synth-16.csv.gz"
-    path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    return SYNTHETIC[3].config(tmp_path)
-
-
 @pytest.mark.parametrize("backfill", ["easy", "none"])
 def test_a_run_counted(tmp_path, backfill):
     """Each start and end once; the sum to the last start leaves out the jobs that still run."""
-    point = queue_point(stream(tmp_path), {"radix": 6}, "jigsaw", backfill=backfill)
-    rows = {row["counting"]: row for row in why.run_counts(point)["counts"]}
+    result = simulate(on_54_nodes(tmp_path, "jigsaw", backfill=backfill))
+    rows = {row["counting"]: row for row in ranges(result)}
     total = {name: sum(row[r] for r in printed.RANGES) for name, row in rows.items()}
-    result = simulate(point)
-    assert total[why.EACH] == 600
-    assert 600 - total[why.TO_LAST_START] == np.sum(result.end_s > result.start_s.max())
-    assert rows[why.EACH]["schedule"] == (why.AS_TEXT if backfill == "easy" else why.FIFO)
+    assert total[EACH] == 800
+    assert 800 - total[TO_LAST_START] == np.sum(result.end_s > result.start_s.max())
+
+
+def test_the_name_of_a_schedule():
+    row = {"backfill": "easy", "window": 50, "walltimes": "logged"}
+    assert why.schedule_name(row) == why.AS_TEXT
+    assert why.schedule_name({**row, "all_at_zero": float("nan")}) == why.AS_TEXT
+    assert why.schedule_name({**row, "backfill": "none"}) == why.FIFO
+    special = {**row, "window": 10, "walltimes": "exact", "all_at_zero": False}
+    assert why.schedule_name(special) == "EASY, window 10, exact walltimes, arrivals as logged"
 
 
 def test_spread_by_brute_force(tmp_path):
     """Share above the least hops: least found by filling leaves and pods from the first on."""
-    point = queue_point(stream(tmp_path), {"radix": 6}, "baseline", hops=True)
-    found = run_spread(point)
-    result = simulate(point, keep_placements=True)
+    result = simulate(on_54_nodes(tmp_path, "baseline"))
     shape = fat_tree(radix=6).shape
     kept = result.placements
     above = []
@@ -112,23 +108,28 @@ def test_spread_by_brute_force(tmp_path):
             average_pairwise_hops(x, np.array([0, len(x)]), shape)[0] for x in (nodes, tight)
         )
         above.append(mine > least + 1e-9)
-    assert found["spread"][0]["above_least_percent"] == pytest.approx(100 * np.mean(above))
-    assert all(row["hops"] >= row["least"] - 1e-9 for row in found["jobs"])
-    assert len(found["jobs"]) == len(above)
+    several = hops(result)[-1]
+    assert (several["bin"], several["jobs"]) == (">1", len(above))
+    assert several["above_least"] == pytest.approx(np.mean(above))
+    jobs = spread(result)
+    assert all(row["hops"] >= row["least"] - 1e-9 for row in jobs)
+    assert len(jobs) == len(above)
 
 
 def test_fig1_says_that_it_is_no_record(tmp_path):
     frames = {
-        "spread": pd.DataFrame(
+        "hops": pd.DataFrame(
             {
                 "log": ["atlas on cab"] * 2,
                 "policy": ["baseline", "ta"],
-                "above_least_percent": [60.0, 5.0],
+                "bin": [">1", ">1"],
+                "jobs": [5, 5],
+                "above_least": [0.6, 0.05],
                 "mean_hops": [3.0, 1.1],
                 "mean_least": [1.0, 1.0],
             }
         ),
-        "jobs": pd.DataFrame({"log": [], "policy": [], "nodes": [], "hops": [], "least": []}),
+        "spread": pd.DataFrame({"log": [], "policy": [], "nodes": [], "hops": [], "least": []}),
     }
     analysis = POLLARD.figures["fig1"].analyse(frames, Options())
     assert analysis.claims["verdict"].tolist() == ["holds", "holds"]

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.papers.fattree.logs import LOGS_VARIABLE
 from experiments.papers.isolation import point as isolation_point
 from experiments.papers.isolation.cases import CASES, Case, cases, machines
 from experiments.papers.isolation.figures import fattree_points
@@ -46,6 +45,7 @@ from experiments.papers.isolation.shares import (
     with_ratios,
 )
 from experiments.papers.isolation.tables import speedups, square_law, verdict_tables
+from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from experiments.points import canonical_json

@@ -164,10 +164,11 @@ def test_point_agrees_with_its_schedule(tmp_path: Path, order: str) -> None:
 
 def test_a_machine_given_by_its_dimensions_has_the_menu_of_its_name() -> None:
     for case in CASES.values():
-        name = "intrepid" if case.name.endswith("intrepid") else "mira"
-        machine = blue_gene(name)
-        parameters = case.config(__file__, "cobalt", "requested")["machine"]["parameters"]
-        assert machine_for(torus(**parameters)).partitions == machine.partitions
+        machine = blue_gene("intrepid" if case.log.name.endswith("intrepid") else "mira")
+        dims, concentration = case.log.machine["dims"], case.log.machine["concentration"]
+        assert (
+            machine_for(torus(dims, concentration=concentration)).partitions == machine.partitions
+        )
         sizes = sorted({len(p.midplanes) * machine.midplane_nodes for p in machine.partitions})
         assert sizes[-2] == LARGEST_NODES
 
@@ -254,14 +255,18 @@ def test_mistakes(tmp_path: Path) -> None:
     write_log(tmp_path)
     with pytest.raises(NetcosimError, match="unknown case 'mire'"):
         chosen(options_for(tmp_path, case="mire"))
-    assert chosen(options_for(tmp_path, case="mira-on-intrepid"))[0][0].dims == (5, 4, 4)
+    assert chosen(options_for(tmp_path, case="mira-on-intrepid"))[0][0].log.machine["dims"] == [
+        5,
+        4,
+        4,
+    ]
     check = load_paper("walltime").check
     with pytest.raises(NetcosimError, match="no routing to choose"):
         check(Options(routings=("minimal",)))
     with pytest.raises(NetcosimError, match="unknown setting 'cases'"):
         check(Options(settings={"cases": "mira"}))
     (tmp_path / "ANL-Intrepid-2009-1.swf").write_text("; UnixStartTime: 1\n")
-    assert [case.name for case, _ in chosen(Options(settings={"logs": str(tmp_path)}))] == [
+    assert [case.log.name for case, _ in chosen(Options(settings={"logs": str(tmp_path)}))] == [
         "intrepid"
     ]
     assert notes(options_for(tmp_path)) == ()

@@ -76,18 +76,18 @@ def average_pairwise_hops(
     Pollard et al., equation (1): 0 on one leaf, 2 in a pod, 4 over pods; links between
     nodes and leaves do not count. 0 for a job of one node.
     """
-    found = np.zeros(len(node_ptr) - 1)
-    for job in range(len(found)):
-        mine = nodes[node_ptr[job] : node_ptr[job + 1]]
-        n = len(mine)
-        if n > 1:
-            # Ordered pairs on one leaf save 2 links, those in one pod 2 more.
-            near = sum(
-                int(np.sum(np.unique(part, return_counts=True)[1] ** 2))
-                for part in (shape.leaf_of(mine), shape.pod_of(mine))
-            )
-            found[job] = (4 * n * n - 2 * near) / (n * (n - 1))
-    return found
+    n = np.diff(node_ptr)
+    job = np.repeat(np.arange(len(n)), n)
+    # Ordered pairs on one leaf save 2 links, those in one pod 2 more.
+    near = sum(_pairs(job, part, len(n)) for part in (shape.leaf_of(nodes), shape.pod_of(nodes)))
+    return np.where(n > 1, (4 * n * n - 2 * near) / np.maximum(n * (n - 1), 1), 0.0)
+
+
+def _pairs(job: NDArray[np.int64], part: NDArray[np.integer], n_jobs: int) -> FloatArray:
+    """(n,) ordered pairs of a job's nodes that sit in one part, each node with itself too."""
+    width = int(part.max()) + 1
+    places, counts = np.unique(job * width + part, return_counts=True)
+    return np.bincount(places // width, weights=counts.astype(np.float64) ** 2, minlength=n_jobs)
 
 
 def least_hops(n_nodes: int, shape: FatTreeShape) -> float:

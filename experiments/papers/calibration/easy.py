@@ -17,8 +17,8 @@ import numpy as np
 
 from alloc.registry import make_policy
 from experiments.inputs import checked_path, input_file
-from experiments.papers.fattree.logs import logs_folder
 from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from netsim.files import read_lines
 from netsim.topology import Topology, build_topology

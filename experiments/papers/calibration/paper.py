@@ -23,8 +23,8 @@ from experiments.papers.calibration.draw import draw_buffers, draw_curves
 from experiments.papers.calibration.easy import EASY_FIGURE
 from experiments.papers.calibration.flow_levels import FLOW_FIGURE
 from experiments.papers.calibration.point import FUNCTION, load_point, lone_point
-from experiments.papers.fattree.logs import logs_folder
 from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Analysis, Options, Paper, PaperFigure, Point
 from netsim.errors import NetcosimError, unknown_name
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from experiments.papers.fattree.logs import ATLAS, THETA, THUNDER, PaperLog, present
+from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER
+from experiments.papers.kit.logs import present
 from experiments.papers.paper import Options
 from netsim.topologies.registry import PRESETS
 
@@ -132,7 +133,7 @@ class Machine:
     Attributes
     ----------
     log : mapping
-        From `PaperLog.config`.
+        Its name and the config's section ``workload``.
     network : {"fattree", "dragonfly"}
     parameters : mapping
         Of the network's builder.
@@ -183,12 +184,13 @@ def machines(network: str, options: Options) -> list[Machine]:
     if options.quick:
         return [_small(network)]
     found = []
-    for log, config in present(LOGS, options):
+    for log, sections in present(LOGS, options):
         parameters: dict[str, object] = (
-            {**log.machine, "bandwidth_Bps": LINK_BPS}
+            {k: v for k, v in log.machine.items() if k != "family"}
             if network == "fattree"
             else _dragonfly(log.name)
         )
+        config = {"name": log.name, "workload": sections["workload"]}
         n_cases = FIRST_CASES.get((network, log.name), len(CASES[network]))
         found.append(Machine(config, network, parameters, SNAPSHOTS[log.name], n_cases))
     return found
@@ -196,8 +198,9 @@ def machines(network: str, options: Options) -> list[Machine]:
 
 def _small(network: str) -> Machine:
     """128 or 72 nodes and 300 synthetic jobs."""
-    synthetic = PaperLog("synth-small", "synthetic", (), {}, mean_nodes=10)
-    config = {**(synthetic.config(None) or {}), "jobs": 300}
+    made = {"n_jobs": 10_000, "mean_nodes": 10}
+    workload = {"synthetic": made, "all_at_zero": True, "larger_jobs": "drop"}
+    config = {"name": "synth-small", "workload": workload, "jobs": 300}
     parameters: dict[str, object] = (
         {"radix": 8, "bandwidth_Bps": LINK_BPS}
         if network == "fattree"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.papers.fattree.logs import skipped_notes
 from experiments.papers.isolation.cases import CASES, LOGS, Case
 from experiments.papers.isolation.draw import draw_verdict
 from experiments.papers.isolation.pairs import measured_pairs, points_of
@@ -21,6 +20,7 @@ from experiments.papers.isolation.tables import (
     verdict_tables,
 )
 from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 
@@ -219,7 +219,7 @@ def _notes(options: Options) -> tuple[str, ...]:
         "the logs do not say what jobs send, nor for how much of their time: eight patterns "
         "equally likely, communication shares are an assumption",
     )
-    return told if options.quick else (*told, *skipped_notes(LOGS, options))
+    return told if options.quick else (*told, *log_notes(LOGS, options))
 
 
 def fattree_points(options: Options) -> list[Point]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement
 from alloc.registry import make_policy
-from experiments.papers.fattree.logs import read_log
-from experiments.papers.fattree.point import WINDOW
+from experiments.build import build_workload
+from experiments.config_load import validated_workload
 from experiments.papers.isolation.cases import (
     LARGE_RANKS,
     LOADS,
@@ -25,6 +25,7 @@ from experiments.papers.isolation.cases import (
     Case,
     Machine,
 )
+from experiments.papers.jigsaw.logs import WINDOW
 from experiments.papers.paper import Point
 from experiments.points import canonical_json, point_rng
 from netsim.packet.model import PS_PER_S, PacketConfig
@@ -40,7 +41,7 @@ from queuesim.paired import PlacedJob, job_times_ps
 from queuesim.queue import fitting, simulate_queue
 from queuesim.result import QueueResult
 from workloads.job import Workload
-from workloads.transform import head
+from workloads.transform import from_zero, head
 
 MEASURE = "experiments.papers.isolation.point:measure_snapshot"
 US = 1e6 / PS_PER_S
@@ -84,7 +85,10 @@ def measure_points(machine: Machine, case: Case, seed: int) -> list[Point]:
 
 def jobs_of(config: Mapping[str, Any], topology: Topology) -> Workload:
     """The log's jobs that every policy can place."""
-    workload = read_log(config["log"], topology.n_nodes, config["seed"])
+    log = config["log"]
+    rng = point_rng({"log": log["name"], "seed": config["seed"]}, "workload")
+    section = validated_workload(log["workload"])
+    workload = from_zero(build_workload(section, topology.n_nodes, rng))
     if "jobs" in config["log"]:
         workload = head(workload, config["log"]["jobs"])
     for name in (config["reference"], *config["policies"]):

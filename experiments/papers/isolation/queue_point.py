@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from alloc.registry import make_policy
-from experiments.papers.fattree.point import WINDOW
 from experiments.papers.isolation.cases import PATTERNS, POLICIES, REFERENCES, Machine
 from experiments.papers.isolation.point import jobs_of
+from experiments.papers.jigsaw.logs import WINDOW
 from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.topologies.registry import make_topology

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from experiments.papers.fattree.logs import skipped_notes
 from experiments.papers.isolation.cases import (
     CASES,
     LOGS,
@@ -30,6 +29,7 @@ from experiments.papers.isolation.queue_point import (
 from experiments.papers.isolation.shares import counting_share
 from experiments.papers.isolation.tables import speedups
 from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from queuesim.assumed import SCENARIOS
 
@@ -199,7 +199,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         claims += fattree_claims(runs[(runs["network"] == "fattree") & (runs["log"] == log)])
         claims += dragonfly_claims(runs[(runs["network"] == "dragonfly") & (runs["log"] == log)])
     tables = {"queues": runs, "break-even": break_even_table(runs)}
-    notes = () if options.quick else skipped_notes(LOGS, options)
+    notes = () if options.quick else log_notes(LOGS, options)
     return Analysis(claims_frame(claims), tables, notes)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.papers.fattree.logs import skipped_notes
 from experiments.papers.isolation.cases import (
     LOGS,
     REFERENCES,
@@ -31,6 +30,7 @@ from experiments.papers.isolation.shares import (
 )
 from experiments.papers.isolation.tables import speedups
 from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
@@ -147,7 +147,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         )
         for row in runs.to_dict("records")
     ]
-    notes = () if options.quick else skipped_notes(LOGS[:1], options)
+    notes = () if options.quick else log_notes(LOGS[:1], options)
     return Analysis(claims_frame(claims), {"off": off, "queues": runs}, notes)
 
 

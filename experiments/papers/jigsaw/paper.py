@@ -7,11 +7,11 @@ stand in with their real arrivals, and are named so.
 
 from __future__ import annotations
 
-from experiments.papers.fattree.common import check
 from experiments.papers.jigsaw.table2_why import TABLE2_WHY
 from experiments.papers.jigsaw.times import FIG7, FIG8, TABLE3
 from experiments.papers.jigsaw.utilisation import FIG6, TABLE1, TABLE2
 from experiments.papers.jigsaw.why import WHY
+from experiments.papers.kit.queues import check_queues
 from experiments.papers.paper import Paper
 
 PAPER = Paper(
@@ -21,5 +21,5 @@ PAPER = Paper(
         figure.name: figure
         for figure in (TABLE1, FIG6, WHY, TABLE2, TABLE2_WHY, FIG7, FIG8, TABLE3)
     },
-    check=check,
+    check=check_queues,
 )

@@ -8,99 +8,54 @@ leaves TA takes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.papers.fattree.common import queue_points
-from experiments.papers.fattree.logs import THUNDER, skipped_notes
-from experiments.papers.fattree.point import simulate
-from experiments.papers.fattree.variants import VARIANTS, base_policy
+from experiments.observables.machine import EACH, TO_LAST_START
 from experiments.papers.jigsaw import printed
-from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.kit.frames import groups
+from experiments.papers.jigsaw.logs import ISOLATING, THUNDER, points
+from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.frames import groups, lookup
+from experiments.papers.kit.logs import log_notes
+from experiments.papers.kit.points import OBSERVE
+from experiments.papers.kit.queues import READINGS, reading_of
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
-from queuesim.capacity import range_counts, sampled_utilisation, steady_state_utilisation
-from queuesim.result import QueueResult
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-COUNTS = "experiments.papers.jigsaw.table2_why:run_counts"
-ISOLATING = ("laas", "jigsaw", "ta")
-EACH = "each start and end"
-TO_LAST_START = "to the last start"
 AS_TEXT = "EASY, window 50"
 FIFO = "no backfilling"
-MOVED_RULE = "at most 5 % of the events in another range"
 MOST_MOVED = 5.0
-LongArray = NDArray[np.int64]
+CHANGES: tuple[dict[str, Sequence[object]], ...] = (
+    {},
+    {"workload.walltimes": ["exact"]},
+    {"queue.window": [10]},
+    {"queue.backfill": ["none"]},
+    {"workload.all_at_zero": [False]},
+)
 
 
 def why_points(options: Options) -> list[Point]:
     """Thunder under the isolating policies, one change a point; TA's readings without backfill."""
-    readings: list[dict[str, Any]] = [
-        {},
-        {"walltimes": "exact"},
-        {"window": 10},
-        {"backfill": "none"},
+    return [
+        *(p for changes in CHANGES for p in points((THUNDER,), ISOLATING, options, changes)),
+        *points((THUNDER,), READINGS, options, {"queue.backfill": ["none"]}),
     ]
-    points = [
-        point
-        for choices in readings
-        for point in queue_points((THUNDER,), ISOLATING, options, **choices)
-    ]
-    as_logged = replace(THUNDER, arrivals=1.0)
-    points += queue_points((as_logged,), ISOLATING, options)
-    points += queue_points((THUNDER,), tuple(VARIANTS), options, backfill="none")
-    return [{**point, "experiment": "fattree-counts"} for point in points]
 
 
-def counted(result: QueueResult) -> dict[str, LongArray]:
-    """Counts of busy nodes by what is counted and when; the first as the text has it."""
-    time_s, busy = result.busy_nodes(requested=True)
-    _, allocated = result.busy_nodes()
-    _, share = sampled_utilisation(result, requested=True)
-    last_of_instant = np.append(time_s[1:] > time_s[:-1], True)
-    return {
-        EACH: busy,
-        "allocated nodes": allocated,
-        "once an instant": busy[last_of_instant],
-        TO_LAST_START: busy[time_s <= result.start_s.max()],
-        "every minute": np.rint(share * result.machine_nodes).astype(np.int64),
-    }
-
-
-def run_counts(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
-    """Simulate a point; "counts": one row a way of counting, with the events by range."""
-    result = simulate(config)
-    labels = {
-        "log": config["log"]["name"],
-        "policy": base_policy(config["policy"]),
-        "reading": config["policy"],
-        "schedule": schedule_name(config),
-        "steady_percent": 100 * steady_state_utilisation(result),
-    }
-    return {
-        "counts": [
-            {**labels, "counting": name, **range_counts(busy, result.machine_nodes)}
-            for name, busy in counted(result).items()
-        ]
-    }
-
-
-def schedule_name(config: Mapping[str, Any]) -> str:
-    """What is special in how a point was scheduled."""
-    if config["backfill"] == "none":
+def schedule_name(row: Mapping[str, Any]) -> str:
+    """What is special in how a row's run was scheduled."""
+    if row["backfill"] == "none":
         return FIFO
-    parts = ["EASY" if config["backfill"] == "easy" else str(config["backfill"])]
-    parts.append(f"window {config['window']}")
-    if config.get("walltimes") == "exact":
+    parts = ["EASY" if row["backfill"] == "easy" else str(row["backfill"])]
+    parts.append(f"window {row['window']}")
+    if row["walltimes"] == "exact":
         parts.append("exact walltimes")
-    if config["log"]["arrivals"] is not None:
+    if row.get("all_at_zero") is False:
         parts.append("arrivals as logged")
     return ", ".join(parts)
 
@@ -115,35 +70,35 @@ def why_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysi
     """Each run's shares beside the paper's, and how many events sit in another range."""
     import pandas as pd
 
+    steady = {
+        (row["policy"], schedule_name(row)): 100 * row["steady_utilisation"]
+        for row in frames["runs"].to_dict("records")
+    }
     rows: list[dict[str, Any]] = []
-    for row in frames["counts"].to_dict("records"):
+    for row in frames["ranges"].to_dict("records"):
+        reading, schedule = str(row["policy"]), schedule_name(row)
         events = [int(row[name]) for name in printed.RANGES]
-        ours, theirs = shares(events), shares(printed.TABLE2[str(row["policy"])])
+        ours, theirs = shares(events), shares(printed.TABLE2[reading_of(reading)])
         rows.append(
             {
-                **{k: row[k] for k in ("policy", "reading", "schedule", "counting")},
+                "policy": reading_of(reading),
+                "reading": reading,
+                "schedule": schedule,
+                "counting": row["counting"],
                 "events": sum(events),
                 **dict(zip(printed.RANGES, ours, strict=True)),
                 "moved_percent": float(np.abs(ours - theirs).sum() / 2),
-                "steady_percent": row["steady_percent"],
+                "steady_percent": steady[reading, schedule],
             }
         )
     table = pd.DataFrame(rows)
     claims = []
     for schedule in (AS_TEXT, FIFO):
         part = table[(table["schedule"] == schedule) & (table["counting"] == EACH)]
-        for row in part.to_dict("records"):
-            claims.append(
-                Claim(
-                    f"{row['reading']}: events in another range than in the paper (%)",
-                    "Table 2",
-                    row["moved_percent"] <= MOST_MOVED,
-                    MOVED_RULE,
-                    schedule,
-                    0.0,
-                    row["moved_percent"],
-                )
-            )
+        says = Says("Table 2", schedule)
+        for reading, moved in lookup(part, ["reading"], "moved_percent").items():
+            what = f"{reading}: events in another range than in the paper (%)"
+            claims.append(says.at_most(what, moved, MOST_MOVED, paper=0.0))
     claims += _fifo_claims(table)
     paper_rows = [
         {
@@ -157,7 +112,7 @@ def why_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysi
     return Analysis(
         claims_frame(claims),
         {"readings": pd.concat([pd.DataFrame(paper_rows), table], ignore_index=True)},
-        skipped_notes((THUNDER,), options),
+        log_notes((THUNDER,), options),
     )
 
 
@@ -166,71 +121,53 @@ def _fifo_claims(table: pd.DataFrame) -> list[Claim]:
     plain = table[(table["schedule"] == FIFO) & (table["reading"] == table["policy"])]
     claims = []
     for (policy,), part in groups(plain, "policy"):
-        counting = part.set_index("counting")
-        events = int(counting.loc[TO_LAST_START, "events"])
-        paper = sum(printed.TABLE2[policy])
-        claims.append(
-            Claim(
-                f"{policy}: starts and ends until the last job starts",
-                "Table 2 (sum)",
-                abs(events - paper) <= 10,
-                "within 10",
-                FIFO,
-                float(paper),
-                float(events),
-            )
-        )
-        said, steady = printed.FIG6[policy], float(counting.loc[EACH, "steady_percent"])
-        claims.append(
-            Claim(
-                f"{policy}: steady-state utilisation far below Fig. 6's (%)",
-                "6.1",
-                steady < said.low - 5,
-                "more than 5 points",
-                FIFO,
-                said.low,
-                steady,
-            )
-        )
+        events = lookup(part, ["counting"], "events")[TO_LAST_START]
+        says = Says("Table 2 (sum)", FIFO)
+        paper = float(sum(printed.TABLE2[policy]))
+        what = f"{policy}: starts and ends until the last job starts"
+        claims.append(says.near(what, paper, events, within=10))
+        says, low = Says("6.1", FIFO), printed.FIG6[policy].low
+        steady = lookup(part, ["counting"], "steady_percent")[EACH]
+        what = f"{policy}: steady-state utilisation far below Fig. 6's (%)"
+        claims.append(says.below(what, steady, low - 5, paper=low, note="5 points"))
     return claims
 
 
 def why_draw(analysis: Analysis, options: Options) -> Figure:
     """The paper's shares beside ours with EASY and without backfilling, one panel a policy."""
-    from experiments.figures.style import INK, colour, grid, new_figure
+    from experiments.figures.style import INK, colour
+    from experiments.papers.kit.panels import grouped_bars, panels
 
     table = analysis.tables["readings"]
-    series: list[tuple[str, str | None, str]] = [("paper", None, INK)]
-    series += [(AS_TEXT, AS_TEXT, colour(1)), (FIFO, FIFO, colour(0))]
-    figure, axes = new_figure(9.0, 3.2, 1, len(ISOLATING), share=True)
-    for axis, policy in zip(axes, ISOLATING, strict=True):
-        mine = table[table["policy"] == policy]
-        for i, (name, schedule, ink) in enumerate(series):
-            if schedule is None:
-                rows = mine[mine["reading"] == "paper"]
-            else:
-                rows = mine[(mine["schedule"] == schedule) & (mine["counting"] == EACH)]
-                rows = rows[rows["reading"] == policy]
-            if len(rows):
-                x = np.arange(len(printed.RANGES)) + 0.27 * (i - 1)
-                heights = rows.iloc[0][list(printed.RANGES)].to_numpy(dtype=float)
-                axis.bar(x, heights, 0.25, color=ink, label=name)
-        axis.set_xticks(range(len(printed.RANGES)), printed.RANGES, fontsize=7.5)
-        axis.set_xlabel("utilisation (%)", fontsize=8)
-        axis.set_title(policy, fontsize=9)
-        grid(axis)
-    axes[0].set_ylabel("starts and ends (%)", fontsize=8)
-    handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, names, loc="outside upper left", ncols=len(names), frameon=False, fontsize=9
+    paper, own = table["reading"] == "paper", table["reading"] == table["policy"]
+    ours = own & table["schedule"].isin([AS_TEXT, FIFO]) & (table["counting"] == EACH)
+    shown = table[paper | ours].assign(series=table["schedule"].where(ours, "paper"))
+    long = shown.melt(["policy", "series"], list(printed.RANGES), "utilisation (%)", "percent")
+    kinds = {"paper": INK, AS_TEXT: colour(1), FIFO: colour(0)}
+
+    def draw(axis: Any, rows: pd.DataFrame) -> None:
+        by = {kind: i for i, kind in enumerate(kinds)}
+        rows = rows.sort_values("series", key=lambda column: column.map(by), kind="stable")
+        grouped_bars(
+            axis, rows, "utilisation (%)", "series", "percent", order=printed.RANGES, colours=kinds
+        )
+
+    return panels(
+        long.sort_values("policy", key=lambda column: column.map(ISOLATING.index), kind="stable"),
+        "policy",
+        draw,
+        columns=len(ISOLATING),
+        size_in=(3.2, 2.6),
+        ylabel="starts and ends (%)",
+        xlabel="utilisation (%)",
+        share=True,
     )
-    return figure
 
 
 TABLE2_WHY = PaperFigure(
     "table2-why",
     "Table 2 scheduled and counted in other ways",
-    COUNTS,
+    OBSERVE,
     why_points,
     why_analyse,
     why_draw,

@@ -3,71 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from experiments.papers.fattree.common import POINT_RULE, TOLERANCE, distance, queue_points
-from experiments.papers.fattree.logs import (
+from experiments.build import build_workload
+from experiments.config_load import config_from
+from experiments.draws import Draws
+from experiments.observables.machine import EACH
+from experiments.papers.jigsaw import printed
+from experiments.papers.jigsaw.logs import (
     ATLAS,
-    JIGSAW_CAB,
+    CAB,
+    ISOLATING,
+    POLICIES,
     SYNTHETIC,
     THUNDER,
-    present,
-    skipped_notes,
+    paper_name,
+    points,
 )
-from experiments.papers.fattree.point import DESCRIBE, QUEUE
-from experiments.papers.jigsaw import printed
-from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.kit.frames import groups
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.frames import groups, lookup
+from experiments.papers.kit.logs import log_notes, present
+from experiments.papers.kit.points import OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-POLICIES = ("baseline", "ta", "laas", "jigsaw", "lc-s")
-ISOLATING = ("laas", "jigsaw", "ta")
-LOGS = (*SYNTHETIC, THUNDER, ATLAS, *JIGSAW_CAB.values())
+    from experiments.store import Rows
 
-
-def paper_name(log: str) -> str:
-    """The paper's log that one of ours is: a stream from a file is the same as a made one."""
-    return log.removesuffix("-file")
+LOGS = (*SYNTHETIC, THUNDER, ATLAS, *CAB.values())
+DESCRIBE = "experiments.papers.jigsaw.utilisation:describe_log"
+ANY_SIZE = 10**6
+MAXIMUM_SCATTER = 1.81
+"""Standard deviation of the difference of two largest exponential draws, in means: pi / sqrt(3)."""
 
 
 def table1_points(options: Options) -> list[Point]:
     """One point a log."""
     return [
-        {"experiment": "fattree-log", "log": config, "seed": options.seed}
-        for _, config in present(LOGS, options)
+        {
+            "experiment": "jigsaw-log",
+            "log": log.name,
+            "config": config_from(
+                {**sections, "queue": {"policies": ["baseline"]}, "run": {"seed": options.seed}}
+            ).resolved(),
+        }
+        for log, sections in present(LOGS, options)
     ]
+
+
+def describe_log(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """One row on a log: jobs, largest job, run times."""
+    config = config_from(point["config"])
+    rng = Draws(config.resolved()).rng("workload")
+    workload = build_workload(config.workload, ANY_SIZE, rng)
+    row = {
+        "log": point["log"],
+        "jobs": len(workload),
+        "max_nodes": int(workload.n_nodes.max()),
+        "min_run_s": float(workload.run_time_s.min()),
+        "max_run_s": float(workload.run_time_s.max()),
+        "mean_nodes": float(workload.n_nodes.mean()),
+        "single_node_jobs": int((workload.n_nodes == 1).sum()),
+        "notes": "; ".join(workload.notes),
+    }
+    return {"logs": [row]}
 
 
 def table1_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Jobs, largest job and run times of each log against the paper's row."""
-    logs, claims = frames["logs"], []
-    what = ("jobs", "max_nodes", "min_run_s", "max_run_s")
-    for row in logs.to_dict("records"):
+    says, claims = Says("Table 1"), []
+    for row in frames["logs"].to_dict("records"):
         log = str(row["log"])
+        what = ("jobs", "max_nodes", "min_run_s", "max_run_s")
         for column, paper in zip(what, printed.TABLE1[paper_name(log)], strict=True):
-            drawn = log.startswith("synth") and column != "jobs"
-            ours = float(row[column])
-            claims.append(
-                Claim(
-                    f"{log}: {column}",
-                    "Table 1",
-                    abs(ours - paper) <= 0.15 * paper if drawn else ours == paper,
-                    "within 15 % (a draw)" if drawn else "equal",
-                    "",
-                    float(paper),
-                    ours,
-                )
-            )
-    return Analysis(claims_frame(claims), {"logs": logs}, skipped_notes(LOGS, options))
+            ours, text = float(row[column]), f"{log}: {column}"
+            if not log.startswith("synth") or column == "jobs":
+                claim = says.equal(text, float(paper), ours)
+            elif column == "max_nodes":
+                scatter = MAXIMUM_SCATTER * float(row["mean_nodes"])
+                claim = says.near(text, float(paper), ours, within=3 * scatter, note="3 sigma")
+            else:
+                claim = says.near(text, float(paper), ours, within=15, unit="%", note="a draw")
+            claims.append(claim)
+    return Analysis(claims_frame(claims), {"logs": frames["logs"]}, log_notes(LOGS, options))
 
 
 def fig6_points(options: Options) -> list[Point]:
     """Every log under every policy."""
-    return queue_points(LOGS, POLICIES, options)
+    return points(LOGS, POLICIES, options)
 
 
 def fig6_range(policy: str, log: str) -> printed.Range | None:
@@ -86,89 +111,64 @@ def fig6_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     """Steady-state utilisation against the paper's ranges, and the paper's order of policies."""
     runs, claims = frames["runs"], []
     for (log,), part in groups(runs, "log"):
-        share = {
-            p: 100 * u for p, u in zip(part["policy"], part["steady_utilisation"], strict=True)
-        }
-        for policy, ours in share.items():
+        percent = {p: 100 * u for p, u in lookup(part, ["policy"], "steady_utilisation").items()}
+        for policy, ours in percent.items():
             said = fig6_range(policy, log)
-            if said is None:
-                continue
-            off = distance(ours, said.low, said.high)
-            claims.append(
-                Claim(
-                    f"{log}, {policy}: {said.low:g}-{said.high:g} %",
-                    said.where,
-                    abs(off) <= TOLERANCE,
-                    f"{POINT_RULE} of the range",
-                    "",
-                    said.low,
-                    ours,
-                    paper_high=said.above,
+            if said is not None:
+                says = Says(said.where)
+                what = f"{log}, {policy}: {said.low:g}-{said.high:g} %"
+                claims.append(
+                    says.between(what, said.low, said.high, ours, within=1, unit="points")
                 )
-            )
-        if {"jigsaw", "lc-s"} <= share.keys():
-            claims.append(
-                Claim(
-                    f"{log}: LC+S above Jigsaw by at most 3.7 points",
-                    "6.1",
-                    -TOLERANCE <= share["lc-s"] - share["jigsaw"] <= 3.7 + TOLERANCE,
-                    f"0 to 3.7, {POINT_RULE}",
-                    "",
-                    printed.LC_S_ABOVE_JIGSAW,
-                    share["lc-s"] - share["jigsaw"],
-                )
-            )
-        if set(ISOLATING) <= share.keys():
-            claims.append(
-                Claim(
-                    f"{log}: TA < LaaS < Jigsaw",
-                    "6.1",
-                    share["ta"] < share["laas"] < share["jigsaw"],
-                    "in this order",
-                )
-            )
+        says = Says("6.1")
+        if {"jigsaw", "lc-s"} <= percent.keys():
+            above = percent["lc-s"] - percent["jigsaw"]
+            what = f"{log}: LC+S above Jigsaw by at most 3.7 points"
+            most = printed.LC_S_ABOVE_JIGSAW
+            claims.append(says.between(what, 0.0, most, above, within=1, unit="points"))
+        if set(ISOLATING) <= percent.keys():
+            ascending = {policy: percent[policy] for policy in ("ta", "laas", "jigsaw")}
+            claims.append(says.ordered(f"{log}: TA < LaaS < Jigsaw", ascending))
     keep = ["log", "machine_nodes", "policy", "jobs", "steady_utilisation", "steady_allocated"]
     keep += ["to_last_start", "utilisation", "makespan_s", "notes"]
-    return Analysis(claims_frame(claims), {"utilisation": runs[keep]}, skipped_notes(LOGS, options))
+    return Analysis(claims_frame(claims), {"utilisation": runs[keep]}, log_notes(LOGS, options))
 
 
 def fig6_draw(analysis: Analysis, options: Options) -> Figure:
     """Bars from 80 %, as in the paper."""
-    import numpy as np
+    from experiments.papers.kit.panels import grouped_bars, panels
 
-    from experiments.figures.style import colour, grid, new_figure
+    table = analysis.tables["utilisation"].assign(all="all logs")
 
-    table = analysis.tables["utilisation"]
-    logs = list(dict.fromkeys(table["log"]))
-    figure, [axis] = new_figure(max(6.0, 1.2 * len(logs) + 1), 3.8)
-    width = 0.8 / len(POLICIES)
-    for i, policy in enumerate(POLICIES):
-        mine = table[table["policy"] == policy].set_index("log")["steady_utilisation"]
-        heights = 100 * mine.reindex(logs).to_numpy(dtype=float)
-        x = np.arange(len(logs)) + (i - (len(POLICIES) - 1) / 2) * width
-        axis.bar(x, heights, width * 0.92, label=policy, color=colour(i))
-    axis.set_xticks(range(len(logs)), logs, fontsize=8)
-    axis.set_ylim(80, 100)
-    axis.set_ylabel("steady-state utilisation (%)")
-    grid(axis)
-    figure.legend(loc="outside upper left", ncols=len(POLICIES), frameon=False, fontsize=9)
-    return figure
+    def draw(axis: Any, rows: pd.DataFrame) -> None:
+        grouped_bars(axis, rows, "log", "policy", "steady_utilisation", scale=100)
+        axis.set_ylim(80, 100)
+
+    width = max(6.0, 1.2 * table["log"].nunique() + 1)
+    return panels(
+        table,
+        "all",
+        draw,
+        size_in=(width, 3.0),
+        ylabel="steady-state utilisation (%)",
+        title=lambda name: "",
+    )
 
 
 def table2_points(options: Options) -> list[Point]:
     """Thunder under the three isolating policies."""
-    return queue_points((THUNDER,), ISOLATING, options)
+    return points((THUNDER,), ISOLATING, options)
 
 
 def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Shares of the counts in each range beside the paper's."""
     import pandas as pd
 
-    claims, rows = [], []
-    for row in frames["ranges"].to_dict("records"):
+    says, claims, rows = Says("Table 2"), [], []
+    ranges = frames["ranges"]
+    for row in ranges[ranges["counting"] == EACH].to_dict("records"):
         policy = str(row["policy"])
-        paper = printed.TABLE2[policy]
-        ours = [int(row[name]) for name in printed.RANGES]
+        paper, ours = printed.TABLE2[policy], [int(row[name]) for name in printed.RANGES]
         for name, theirs, mine in zip(printed.RANGES, paper, ours, strict=True):
             their_share, my_share = 100 * theirs / sum(paper), 100 * mine / sum(ours)
             rows.append(
@@ -182,26 +182,17 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
                     "ours_percent": my_share,
                 }
             )
-            claims.append(
-                Claim(
-                    f"{policy}: share of events at {name} % (%)",
-                    "Table 2",
-                    abs(their_share - my_share) <= 5.0,
-                    "within 5 percentage points",
-                    "",
-                    their_share,
-                    my_share,
-                )
-            )
+            what = f"{policy}: share of events at {name} % (%)"
+            claims.append(says.near(what, their_share, my_share, within=5, unit="points"))
     return Analysis(
-        claims_frame(claims), {"counts": pd.DataFrame(rows)}, skipped_notes((THUNDER,), options)
+        claims_frame(claims), {"counts": pd.DataFrame(rows)}, log_notes((THUNDER,), options)
     )
 
 
 TABLE1 = PaperFigure("table1", "the job logs", DESCRIBE, table1_points, table1_analyse)
 FIG6 = PaperFigure(
-    "fig6", "utilisation by log and policy", QUEUE, fig6_points, fig6_analyse, fig6_draw
+    "fig6", "utilisation by log and policy", OBSERVE, fig6_points, fig6_analyse, fig6_draw
 )
 TABLE2 = PaperFigure(
-    "table2", "utilisation at each start and end, Thunder", QUEUE, table2_points, table2_analyse
+    "table2", "utilisation at each start and end, Thunder", OBSERVE, table2_points, table2_analyse
 )

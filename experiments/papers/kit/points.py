@@ -47,7 +47,7 @@ def config_points(
         What `experiments.config_load.config_from` refuses.
     """
     points: list[Point] = []
-    for chosen in expand(changes):
+    for chosen in expand({key: list(values) for key, values in changes.items()}):
         config = config_from(replaced(base, chosen)).resolved()
         columns = {k.split(".")[-1]: v for k, v in chosen.items() if not isinstance(v, list)}
         points.append({"experiment": experiment, "config": config, "labels": {**labels, **columns}})

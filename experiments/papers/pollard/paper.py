@@ -8,8 +8,8 @@ pod, and Theta on 4394 nodes, stand in and are named so.
 
 from __future__ import annotations
 
-from experiments.papers.fattree.common import check
 from experiments.papers.interference.paper import INTERFERENCE
+from experiments.papers.kit.queues import check_queues
 from experiments.papers.paper import Paper
 from experiments.papers.pollard.fig1 import FIG1
 from experiments.papers.pollard.figures import FIG7, FIG8, FIG9, FIG10, TABLE1
@@ -20,5 +20,5 @@ PAPER = Paper(
     figures={
         figure.name: figure for figure in (FIG1, FIG7, FIG8, FIG9, FIG10, TABLE1, *INTERFERENCE)
     },
-    check=check,
+    check=check_queues,
 )

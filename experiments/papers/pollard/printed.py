@@ -22,8 +22,7 @@ DROP_POINTS = 10.0
 """V-C: what TA loses of the utilisation in the overloaded scenarios."""
 SEP_MAKESPAN_PERCENT = {"none": 9.0, "V1": 9.0, "V2": 4.0}
 """V-D: TA's makespan above Baseline's, September on Cab."""
-AUG_EXTRA_WAIT_H = 0.75
-AUG_3X_EXTRA_WAIT_H = 38.0
+EXTRA_WAIT_H = {"aug on cab": 0.75, "aug-3x on pinot": 38.0}
 """V-E: mean additional wait under TA."""
 MOST_HOPS_BELOW_128 = 2.0
 """V-A: average pairwise hops under TA stay below this for jobs of less than 128 nodes."""

@@ -13,7 +13,7 @@ from experiments.papers.kit.frames import groups
 from experiments.papers.kit.panels import curves, grouped_bars, panels
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.walltime import printed
-from experiments.papers.walltime.logs import CASES, notes
+from experiments.papers.walltime.logs import notes, of_intrepid
 from experiments.points import point_rng
 from queuesim.statistics import Interval, bootstrap_mean, bootstrap_ratio
 
@@ -136,7 +136,7 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
             paper = printed.TABLE_II[(order, metric)]
             ours = part.set_index("month")[metric]
             name = f"{order.upper()}, {printed.METRIC_NAMES[metric]}"
-            if CASES[case].log == "intrepid":
+            if of_intrepid(case):
                 claims += [
                     says.near(f"{name}, {month}", cell, float(ours[month]), within=25, unit="%")
                     for month, cell in zip(printed.MONTHS, paper, strict=True)

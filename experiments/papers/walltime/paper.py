@@ -33,7 +33,8 @@ SCHEMES = {
     "ActRun": ("cobalt-combo", "actual"),
 }
 """Table I: a policy, and the run times that it is told; order and backfilling use the request."""
-OBSERVED = ["runs", "days", "timing"]
+QUEUE = {"backfill": "cobalt", "run_time_model": "as-logged"}
+OBSERVED = ("runs", "days", "timing")
 
 
 def _points(
@@ -43,18 +44,19 @@ def _points(
 
     def points(options: Options) -> list[Point]:
         found = []
-        for case, path in chosen(options):
+        for case, sections in chosen(options):
             months = (case.middle,) if options.quick or one_month else case.months
             for scheme in schemes:
-                base = case.config(path, *SCHEMES[scheme])
-                shown = ["classes", "quantiles"] if scheme in SHOWN else []
-                base["run"] |= {"seed": options.seed, "observables": OBSERVED + shown}
-                found += config_points(
-                    "walltime",
-                    base,
-                    {"workload.month": list(months), "queue.order": list(orders)},
-                    {"case": case.name, "scheme": scheme},
-                )
+                policy, estimates = SCHEMES[scheme]
+                observed = [*OBSERVED, *(("classes", "quantiles") if scheme in SHOWN else ())]
+                base = {
+                    **sections,
+                    "queue": {"policies": [policy], "estimates": estimates, **QUEUE},
+                    "run": {"seed": options.seed, "snapshots": 0, "observables": observed},
+                }
+                labels = {"case": case.log.name, "scheme": scheme}
+                changes = {"workload.month": months, "queue.order": orders}
+                found += config_points("walltime", base, changes, labels)
         return found
 
     return points

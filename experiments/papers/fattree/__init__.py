@@ -1,1 +1,0 @@
-"""What the fat-tree papers share."""

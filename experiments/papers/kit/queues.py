@@ -1,0 +1,77 @@
+"""Papers on queues: their logs under policies and scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from alloc.fattree.ta_readings import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
+from experiments.papers.kit.logs import PaperLog, logs_folder, needed
+from experiments.papers.kit.points import config_points
+from experiments.papers.paper import Options, Point, check_no_packets
+from netsim.errors import unknown_name
+
+BASELINE = "baseline"
+READINGS = tuple(p.name for p in (OneTypeALeaf, WholeLeaves, FullestLeaf, WholeLeavesOverPods))
+"""TA by other readings of its text: values of the setting "ta"."""
+WALLTIMES = ("logged", "exact")
+"""What the scheduler knows: values of the setting "walltimes"."""
+
+
+def check_queues(options: Options) -> None:
+    """Raise NetcosimError for what the fat-tree papers on queues do not have."""
+    check_no_packets(options, ("logs", "walltimes", "ta"))
+    walltimes, ta = options.settings.get("walltimes", "logged"), options.settings.get("ta", "ta")
+    if walltimes not in WALLTIMES:
+        raise unknown_name("walltimes", walltimes, WALLTIMES)
+    if ta not in ("ta", *READINGS):
+        raise unknown_name("reading of ta", ta, ("ta", *READINGS))
+    logs_folder(options)
+
+
+def reading_of(policy: str) -> str:
+    """The policy that another reading is one of; other names as they are."""
+    return "ta" if policy in READINGS else policy
+
+
+def queue_points(
+    experiment: str,
+    logs: Iterable[PaperLog],
+    policies: Sequence[str],
+    options: Options,
+    sections: Mapping[str, Any],
+    changes: Mapping[str, Sequence[object]],
+) -> list[Point]:
+    """Points of the logs that are there, one for each policy and combination of changes.
+
+    Of the settings, "walltimes" says what the scheduler knows, "ta" which reading of TA is taken.
+
+    Parameters
+    ----------
+    experiment, changes
+        See `experiments.papers.kit.points.config_points`.
+    logs : iterable of PaperLog
+    policies : sequence of str
+        Baseline has one scenario: it does not speed up.
+    options : Options
+    sections : mapping
+        What all points have in common: ``queue``, ``run`` and more of ``workload``.
+
+    Raises
+    ------
+    NetcosimError
+        As `experiments.papers.kit.logs.needed`.
+    """
+    points: list[Point] = []
+    walltimes = options.settings.get("walltimes", "logged")
+    for log, own in needed(logs, options):
+        workload = {**own["workload"], **sections.get("workload", {})}
+        run = {"seed": options.seed, "snapshots": 0, **sections["run"]}
+        base = {**own, "workload": workload, "queue": sections["queue"], "run": run}
+        for policy in policies:
+            name = options.settings.get("ta", "ta") if policy == "ta" else policy
+            chosen = {"queue.policies": [[name]], "workload.walltimes": [walltimes], **changes}
+            if policy == BASELINE and "queue.scenario" in chosen:
+                chosen["queue.scenario"] = ["none"]
+            points += config_points(experiment, base, chosen, {"log": log.name})
+    return points

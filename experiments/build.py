@@ -26,7 +26,7 @@ from workloads.swf import read_swf, read_swf_header
 from workloads.synthetic import laas_workload
 
 if TYPE_CHECKING:
-    from experiments.config import CommunicationSection
+    from experiments.config_run import CommunicationSection
 
 
 DAY_S = 86_400.0

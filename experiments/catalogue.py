@@ -63,6 +63,12 @@ def _backfills() -> dict[str, str]:
     return {name: entry.description for name, entry in BACKFILLS.items()}
 
 
+def _measures() -> dict[str, str]:
+    from queuesim.measure import MEASURES
+
+    return {name: entry.description for name, entry in MEASURES.items()}
+
+
 def _runtime_models() -> dict[str, str]:
     from queuesim.registry import RUNTIME_MODELS
 
@@ -108,6 +114,7 @@ _KINDS: dict[str, Callable[[], dict[str, str]]] = {
     "orders": _orders,
     "backfills": _backfills,
     "runtime-models": _runtime_models,
+    "measures": _measures,
     "scenarios": _scenarios,
     "estimates": _estimates,
     "observables": _observables,

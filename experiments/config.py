@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from experiments.config_run import CommunicationSection, RunSection
 from experiments.fields import (
     BandwidthsBps,
     Count,
@@ -17,27 +18,19 @@ from experiments.fields import (
     Input,
     Number,
     Positive,
-    Share,
-    ShareRange,
+    Section,
     SizeBytes,
     SizeOrZeroBytes,
     Text,
     TimeRangeS,
     TimeS,
     Whole,
-    all_finite,
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
 
 if TYPE_CHECKING:
     from queuesim.model_context import ModelSettings
-
-
-class Section(BaseModel):
-    """Base of all sections: nothing unknown, nothing changed afterwards."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class PacketSection(Section):
@@ -256,97 +249,6 @@ class QueueSection(Section):
         return window
 
 
-class PatternSection(Section):
-    """One ``[[communication.mix]]`` entry: a pattern and its share of the jobs.
-
-    ``communication_fraction`` is the part of a job's run time that it spends
-    communicating, a number or ``[low, high]``, uniform between them.
-    """
-
-    pattern: Text
-    weight: Positive = 1.0
-    message_bytes: SizeBytes = 1000
-    iterations: Count = 1
-    communication_fraction: ShareRange = (0.3, 0.3)
-    parameters: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("pattern")
-    @classmethod
-    def _known_pattern(cls, name: str) -> str:
-        from patterns.registry import PATTERNS
-
-        if name not in PATTERNS:
-            raise unknown_name("pattern", name, PATTERNS)
-        return name
-
-    @field_validator("communication_fraction")
-    @classmethod
-    def _low_to_high(cls, value: tuple[float, float]) -> tuple[float, float]:
-        if value[0] > value[1]:
-            raise NetcosimError(f"{list(value)}; must be [low, high]")
-        return value
-
-    @model_validator(mode="after")
-    def _known_parameters(self) -> PatternSection:
-        from patterns.registry import PATTERNS
-
-        known = {p.name: p for p in PATTERNS[self.pattern].parameters}
-        for name in self.parameters:
-            if name not in known:
-                raise unknown_name(f"parameter of pattern {self.pattern}", name, known or ["none"])
-            if not all_finite(self.parameters[name]):
-                raise NetcosimError(f"parameters.{name}: {self.parameters[name]}; must be finite")
-        missing = [n for n, p in known.items() if p.required and n not in self.parameters]
-        if missing:
-            raise NetcosimError(f"pattern {self.pattern} needs parameters.{missing[0]}")
-        return self
-
-
-class CommunicationSection(Section):
-    """``[communication]``: what jobs send, how many ranks a node, which rank sits where."""
-
-    mix: tuple[PatternSection, ...] = Field(
-        default=(PatternSection(pattern="all-to-all"),), min_length=1
-    )
-    ranks_per_node: Count = 1
-    task_mapping: Text = "random"
-
-    @field_validator("task_mapping")
-    @classmethod
-    def _known_mapping(cls, name: str) -> str:
-        from patterns.mapping import MAPPINGS
-
-        if name not in MAPPINGS:
-            raise unknown_name("task mapping", name, MAPPINGS)
-        return name
-
-
-class RunSection(Section):
-    """``[run]``: the seed, the repetition, how much is sampled.
-
-    ``snapshots`` is the number of instants of the schedule whose running jobs are sent
-    through the packet engine, 0 for the queue alone; ``repetition`` changes nothing but the
-    draws. ``observables`` are more tables on each schedule (`netcosim list observables`).
-    """
-
-    name: Text = ""
-    seed: Annotated[Whole, Field(ge=0)] = 1
-    repetition: Annotated[Whole, Field(ge=0)] = 0
-    snapshots: Annotated[Whole, Field(ge=0)] = 10
-    confidence: Share = 0.95
-    observables: tuple[Text, ...] = ()
-
-    @field_validator("observables")
-    @classmethod
-    def _known_observables(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        from experiments.observables.registry import OBSERVABLES
-
-        for name in names:
-            if name not in OBSERVABLES:
-                raise unknown_name("observable", name, OBSERVABLES)
-        return names
-
-
 class Config(Section):
     """A whole config; see `experiments.config_load` for reading one.
 
@@ -360,6 +262,16 @@ class Config(Section):
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
     reference: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _paired_knows_what_a_node_sends(self) -> Config:
+        paired = self.run.measure == "paired" and self.run.snapshots > 0
+        if paired and any(entry.node_bytes is None for entry in self.communication.mix):
+            raise NetcosimError(
+                'run.measure = "paired" needs node_bytes in every entry of communication.mix, so '
+                "that jobs of all sizes can last equally long"
+            )
+        return self
 
     @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:

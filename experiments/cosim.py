@@ -1,7 +1,7 @@
 """The loop closed: one log, one machine, several policies; packets measured, queue run again.
 
 1. The queue runs under each policy with logged run times.
-2. Snapshots of each schedule go through the packet engine (`queuesim.campaign`).
+2. Snapshots of the schedules go through the packet engine (`queuesim.measure`).
 3. The measured communication times, against the reference's, change the jobs' run times, and
    the queue runs again under each policy.
 
@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.registry import POLICIES
 from experiments.build import (
     BuiltMachine,
     build_machine,
@@ -34,22 +35,17 @@ from experiments.inputs import checked_path
 from experiments.reference import Reference, reference_of
 from experiments.schedules import queues_of
 from experiments.store import Rows
-from queuesim.campaign import (
-    Measurements,
-    Ratio,
-    Yardsticks,
-    measure,
-    ratio_of_stretches,
-    speedup_table,
-)
+from queuesim.communication import Communication
+from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobNetwork
+from queuesim.measure import MEASURES
 from queuesim.measured import SpeedupTable
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.model_context import ModelContext, Pilot
-from queuesim.multijob import Communication
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
+from queuesim.snapshots import Measurement, Measurements, Ratio, Side, Study
 from workloads.job import Workload
 
 Progress = Callable[[str, float], None]
@@ -71,11 +67,8 @@ class CosimResult:
         Schedules with logged run times; empty unless the model has them measured.
     schedules : dict of str to QueueResult
         Schedules with the config's run-time model.
-    measured : dict of str to Measurements
-        Empty with ``snapshots = 0``.
-    ratios : dict of str to Ratio
-        Mean communication time over the reference's, all jobs together.
-    table : SpeedupTable
+    measurement : Measurement or None
+        None with ``snapshots = 0``.
     reference : Reference
     reference_schedule : QueueResult
         With the config's run-time model.
@@ -86,11 +79,28 @@ class CosimResult:
     workload: Workload
     logged: dict[str, QueueResult]
     schedules: dict[str, QueueResult]
-    measured: dict[str, Measurements]
-    ratios: dict[str, Ratio]
-    table: SpeedupTable
+    measurement: Measurement | None
     reference: Reference
     reference_schedule: QueueResult
+
+    @property
+    def measured(self) -> dict[str, Measurements]:
+        """Communication times, by policy; empty with ``snapshots = 0``."""
+        found = {} if self.measurement is None else self.measurement.jobs
+        return {name: found[name] for name in self.schedules if name in found}
+
+    @property
+    def ratios(self) -> dict[str, Ratio]:
+        """Mean communication time over the reference's, all jobs together."""
+        found = {} if self.measurement is None else self.measurement.ratios
+        return {name: found[name] for name in self.schedules if name in found}
+
+    @property
+    def table(self) -> SpeedupTable:
+        """The speed-up table of what was measured; without rows if nothing was."""
+        if self.measurement is None:
+            return SpeedupTable(self.reference.column, ())
+        return self.measurement.table
 
     def summaries(self) -> dict[str, QueueSummary]:
         """Queue metrics of the final schedules."""
@@ -121,7 +131,10 @@ def run_cosim(
         part = 1 / (1 + len(config.queue.policies))
         own = reference_of(reference.elsewhere)
         there = _within(progress, "reference: ", 0.0, part)
-        run.other = _Run(reference.elsewhere, own, there, notice, run.workload)
+        # measured with those that are compared with it, not by itself
+        silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
+        elsewhere = reference.elsewhere.model_copy(update={"run": silent})
+        run.other = _Run(elsewhere, own, there, notice, run.workload)
         run.workload = run.other.workload
         run.progress = _within(progress, "", part, 1.0)
         run.other.simulate()
@@ -165,7 +178,7 @@ class _Run:
         self.other: _Run | None = None
         self.piloted: Pilot | None = None
         self.logged: dict[str, QueueResult] = {}
-        self.measured: dict[str, Measurements] = {}
+        self.measurement: Measurement | None = None
         self.schedules: dict[str, QueueResult] = {}
         self.machine = build_machine(config.machine)
         self.waiting = queues_of(config, self.machine.topology, jobs)
@@ -189,17 +202,30 @@ class _Run:
             pilot=self.pilot,
         )
         model = RUNTIME_MODELS[self.config.queue.run_time_model].from_config(context)
-        snapshots_follow = bool(self.config.run.snapshots) and not self.measured
+        snapshots_follow = bool(self.config.run.snapshots) and self.measurement is None
         self.schedules = self.queues(
             model, share_of_run=(0.3 if snapshots_follow else 1.0) - self.done
         )
         if snapshots_follow:
-            self.measured = self.campaign(self.schedules, share_of_run=1.0 - self.done)
+            there = {} if self.other is None else self.other.schedules
+            self.measurement = self.campaign(self.schedules, there, share_of_run=1.0 - self.done)
 
     def draws(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Communication and its fraction of each job: the same for packets and run-time models."""
         mix = communication_mix(self.config.communication)
         return mix.draw(self.workload, self.waiting.draws.rng("jobs"))
+
+    @cached_property
+    def shared(self) -> SharedNetwork:
+        """What jobs on the machine share, for packets and run-time models."""
+        section = self.config.communication
+        return SharedNetwork(
+            self.machine.routing,
+            self.machine.packets,
+            section.ranks_per_node,
+            section.task_mapping,
+            int(self.waiting.draws.rng("packets").integers(0, 2**32)),
+        )
 
     # What a run-time model may ask for
 
@@ -213,21 +239,16 @@ class _Run:
         )
         if line is not None and self.notice is not None:
             self.notice(line)
-        return JobNetwork(
-            self.machine.routing,
-            communication_mix(section),
-            self.communications(),
-            self.machine.packets,
-            section.ranks_per_node,
-            section.task_mapping,
-            int(self.waiting.draws.rng("packets").integers(0, 2**32)),
-        )
+        return JobNetwork(self.shared, communication_mix(section), self.communications())
 
     def measured_speedups(self) -> SpeedupTable:
         """Snapshots of schedules with logged run times, against the reference's."""
         self.logged = self.queues(AsLogged(), share_of_run=0.15)
-        self.measured = self.campaign(self.logged, share_of_run=0.7)
-        return self.speedups()
+        if not self.config.run.snapshots:
+            return SpeedupTable(self.reference.column, ())
+        there = {} if self.other is None else self.other.logged
+        self.measurement = self.campaign(self.logged, there, share_of_run=0.7)
+        return self.measurement.table
 
     def pilot(self, build: Callable[[JobNetwork], RunTimeModel]) -> Pilot:
         """The reference policy's run, where the reference is."""
@@ -245,31 +266,17 @@ class _Run:
 
     def communications(self) -> list[Communication]:
         """What the jobs of each entry of the mix send."""
+        section = self.config.communication
         return [
-            Communication(e.pattern, e.message_bytes, e.iterations, e.parameters)
-            for e in self.config.communication.mix
+            Communication(
+                e.pattern,
+                e.message_bytes,
+                e.iterations,
+                e.parameters,
+                None if e.node_bytes is None else max(1, e.node_bytes // section.ranks_per_node),
+            )
+            for e in section.mix
         ]
-
-    def speedups(self) -> SpeedupTable:
-        """The speed-up table of what was measured; without rows if nothing was."""
-        if not self.measured:
-            return SpeedupTable(self.reference.column, ())
-        return speedup_table(
-            self.with_reference(),
-            self.reference.column,
-            [entry.pattern for entry in self.config.communication.mix],
-            self.waiting.draws.rng("bootstrap"),
-            confidence=self.config.run.confidence,
-        )
-
-    def with_reference(self) -> dict[str, Measurements]:
-        """What was measured, the reference's too."""
-        if self.other is None:
-            return self.measured
-        return {
-            self.reference.column: self.other.measured[self.reference.policy],
-            **self.measured,
-        }
 
     def queues(
         self,
@@ -297,66 +304,56 @@ class _Run:
             self.done = begun + part
         return results
 
-    @cached_property
-    def yardsticks(self) -> Yardsticks:
-        """Times of jobs alone on the machine's first nodes."""
-        section = self.config.communication
-        return Yardsticks(
-            self.machine.routing,
-            self.communications(),
-            self.machine.packets,
-            section.ranks_per_node,
-            section.task_mapping,
-            int(self.waiting.draws.rng("packets").integers(0, 2**32)),
-        )
+    def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
+        """Schedules on this run's network."""
+        return {
+            name: Side(result, self.shared, POLICIES[name].policy.isolates)
+            for name, result in schedules.items()
+        }
 
     def campaign(
-        self, schedules: Mapping[str, QueueResult], *, share_of_run: float
-    ) -> dict[str, Measurements]:
-        """Measurements of every policy's snapshots, with the reference's yardsticks."""
+        self,
+        schedules: Mapping[str, QueueResult],
+        elsewhere: Mapping[str, QueueResult],
+        *,
+        share_of_run: float,
+    ) -> Measurement:
+        """Snapshots of every policy's schedule, and of the reference's where that is elsewhere."""
+        sides = self.sides(schedules)
+        if self.other is not None:
+            there = self.other.sides(elsewhere)
+            sides = {self.reference.column: there[self.reference.policy], **sides}
+        section = self.config.run
         # the same draws as the measured model's, so a job has the same pattern in both
-        share, _ = self.draws()
-        n_snapshots = self.config.run.snapshots
-        check_snapshots(n_snapshots, len(schedules), self.machine.topology.n_links)
-        hops = campaign_hops(schedules, share, self.yardsticks, n_snapshots)
-        line = estimate_line(hops, n_snapshots * len(schedules))
+        share, fraction = self.draws()
+        study = Study(
+            sides,
+            self.reference.column,
+            self.communications(),
+            share,
+            fraction,
+            section.snapshots,
+            section.only_snapshot,
+            section.confidence,
+        )
+        given = section.paired.model_dump() if section.measure == "paired" else {}
+        measure = MEASURES[section.measure](**given)
+        check_snapshots(section.snapshots, len(sides), self.machine.topology.n_links)
+        hops = campaign_hops(study, measure.sent(study))
+        line = estimate_line(hops, len(study.numbers) * len(sides))
         if line is not None and self.notice is not None:
             self.notice(line)
-        measured = {}
-        for name, result in schedules.items():
-            begun, part = self.done, share_of_run / len(schedules)
+        begun = self.done
 
-            def count(
-                done: int, total: int, name: str = name, begun: float = begun, part: float = part
-            ) -> None:
-                self.tell(f"packets, {name}, snapshot {done}/{total}", begun + part * done / total)
+        def count(what: str, share: float) -> None:
+            self.tell(f"packets, {what}", begun + share_of_run * share)
 
-            measured[name] = measure(
-                result,
-                share,
-                self.yardsticks,
-                n_snapshots=self.config.run.snapshots,
-                seed=self.yardsticks.seed,
-                alone=None if self.other is None else self.other.yardsticks,
-                progress=count,
-            )
-            self.done = begun + part
-        return measured
+        found = measure.measure(study, lambda: self.waiting.draws.rng("bootstrap"), count)
+        self.done = begun + share_of_run
+        return found
 
     def result(self) -> CosimResult:
-        """Everything together, with the overall ratios."""
-        ratios = {}
-        column = self.reference.column
-        everyone = self.with_reference() if self.measured else {}
-        for name, mine in self.measured.items():
-            ratio = ratio_of_stretches(
-                mine,
-                everyone[column],
-                self.waiting.draws.rng("bootstrap"),
-                confidence=self.config.run.confidence,
-            )
-            if ratio is not None:
-                ratios[name] = Ratio(1.0, 1.0, 1.0, ratio.n_jobs) if name == column else ratio
+        """Everything together."""
         home = self if self.other is None else self.other
         return CosimResult(
             self.config,
@@ -364,9 +361,7 @@ class _Run:
             self.workload,
             self.logged,
             self.schedules,
-            self.measured,
-            ratios,
-            self.speedups(),
+            self.measurement,
             self.reference,
             home.schedules[self.reference.policy],
         )

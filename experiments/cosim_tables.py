@@ -10,7 +10,7 @@ from experiments.observables.registry import observed
 from experiments.store import Rows
 from netsim.packet.model import PS_PER_S
 from queuesim.metrics import QueueSummary, summarise
-from queuesim.speedup_file import COLUMNS
+from queuesim.speedup_file import speedup_rows
 
 if TYPE_CHECKING:
     from experiments.cosim import CosimResult
@@ -21,8 +21,9 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
 
     "policies" has one row a policy; ratios there are relative to what ``relative_to`` says, which
     has a table "reference" of its own where it is not one of the policies. If packets were sent,
-    "speedups" (columns of `queuesim.speedup_file`), "measured_jobs" and "links" follow, and
-    whatever the run-time model reports, and what ``run.observables`` asks for.
+    "speedups" (columns of `queuesim.speedup_file`), "measured_jobs" and "links" follow, whatever
+    the measure has to tell, whatever the run-time model reports, and what ``run.observables``
+    asks for.
     """
     reference = summarise(result.reference_schedule)
     tables: dict[str, Rows] = {
@@ -33,17 +34,11 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     }
     if result.reference.elsewhere is not None:
         tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
-    if result.measured:
-        table = result.table
-        tables["speedups"] = [
-            {
-                "reference_policy": table.reference_policy,
-                **{column: getattr(row, column) for column in COLUMNS[1:]},
-            }
-            for row in table.rows
-        ]
+    if result.measurement is not None:
+        tables["speedups"] = speedup_rows(result.table)
         tables["measured_jobs"] = _measured_rows(result)
         tables["links"] = _link_rows(result)
+        tables |= result.measurement.tables
     reports: dict[str, list[dict[str, object]]] = {}
     for name, schedule in result.schedules.items():
         for table_name, row in schedule.reports.items():

@@ -25,6 +25,9 @@ _NEVER = (
     "queue.estimates",
     "queue.speeds_up",
     "run.observables",
+    "run.only_snapshot",
+    "run.measure",
+    "run.paired",
 )
 """Which of the log's jobs are taken, what is known of them, what is compared and told."""
 _RUN = ("run.name", "run.snapshots", "run.confidence")

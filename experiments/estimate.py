@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.config_errors import ConfigError
 from experiments.units import format_quantity
@@ -17,9 +16,8 @@ from netsim.packet.checks import MAX_PACKET_HOPS, packets_of
 from netsim.routing.base import Routing
 from patterns.build import need_messages
 from patterns.registry import make_pattern
-from queuesim.campaign import Yardsticks, snapshot_times
-from queuesim.multijob import Communication
-from queuesim.result import QueueResult
+from queuesim.communication import Communication
+from queuesim.snapshots import Study, snapshot_times
 
 HOPS_PER_S = 10e6
 """What the packet engine does on one idle core; a shared one does half."""
@@ -66,8 +64,9 @@ class PacketCounts:
 
     def _asked(self, communication: Communication, n_ranks: int) -> float:
         rng = np.random.default_rng(0)
-        name, size = communication.pattern, communication.message_bytes
-        program = make_pattern(name, n_ranks, size, 1, rng, communication.parameters)
+        said = communication.for_ranks(n_ranks)
+        name, size = said.pattern, said.message_bytes
+        program = make_pattern(name, n_ranks, size, 1, rng, said.parameters)
         rounds = communication.iterations
         given = f"communication.mix.iterations = {shown(rounds)} of {name} on {n_ranks} ranks"
         need_messages(program.n_messages * rounds, program.n_steps * rounds, given)
@@ -98,41 +97,34 @@ def mean_hops(routing: Routing) -> float:
     return total / _SAMPLED_PAIRS
 
 
-def campaign_hops(
-    schedules: Mapping[str, QueueResult],
-    share: NDArray[np.int64],
-    yardsticks: Yardsticks,
-    n_snapshots: int,
-) -> float:
-    """Packet hops of all snapshots of all schedules, and of the jobs alone, about.
+def campaign_hops(study: Study, sent: Mapping[str, float]) -> float:
+    """Packet hops of all snapshots of a study, and of the jobs alone, about.
 
     Parameters
     ----------
-    schedules : mapping policy -> QueueResult
-    share : (n_jobs,) int64
-        Communication of each job.
-    yardsticks : Yardsticks
-        What the jobs send, and on what network.
-    n_snapshots : int
-        A schedule.
+    study : Study
+    sent : mapping of str to float
+        How often what runs at a side's instants is sent; from the measure.
 
     Raises
     ------
     NetcosimError
         What a pattern refuses.
     """
-    counts = PacketCounts(yardsticks.config.packet_bytes)
-    looked_at = min(n_snapshots, _SAMPLED_SNAPSHOTS)
+    network = study.sides[study.reference].network
+    counts = PacketCounts(network.packet.packet_bytes)
+    looked_at = min(study.n_snapshots, _SAMPLED_SNAPSHOTS)
+    measured = study.n_snapshots if study.only is None else 1
     packets = 0.0
-    for result in schedules.values():
-        nodes = result.workload.n_nodes
-        for time_s in snapshot_times(result, looked_at):
-            for job in result.running_at(float(time_s)):
-                if nodes[job] > 1:
-                    which, ranks = int(share[job]), int(nodes[job]) * yardsticks.ranks_per_node
-                    sent = counts.of(which, yardsticks.communications[which], ranks)
-                    packets += sent * n_snapshots / looked_at
-    return (packets + sum(counts.known.values())) * mean_hops(yardsticks.routing)
+    for name, often in sent.items():
+        side = study.sides[name]
+        nodes = side.schedule.workload.n_nodes
+        for time_s in snapshot_times(side.schedule, looked_at):
+            for job in side.running(float(time_s)):
+                which, ranks = int(study.share[job]), int(nodes[job]) * network.ranks_per_node
+                one = counts.of(which, study.communications[which], ranks)
+                packets += often * one * measured / looked_at
+    return (packets + sum(counts.known.values())) * mean_hops(network.routing)
 
 
 def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:

@@ -15,7 +15,7 @@ from netsim.flow.loads import load_cost
 from netsim.limits import need_memory
 from netsim.routing.base import Routing
 from patterns.registry import make_pattern
-from queuesim.multijob import Communication
+from queuesim.communication import Communication
 
 _KNOWN_NODES = 128
 

@@ -71,6 +71,12 @@ def all_finite(value: object) -> bool:
     return True
 
 
+class Section(BaseModel):
+    """Base of all sections: nothing unknown, nothing changed afterwards."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
 class InputFile(BaseModel):
     """A file that a config names, with what it held when the config was read.
 

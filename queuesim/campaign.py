@@ -1,10 +1,11 @@
-"""The measuring campaign: snapshots of a schedule, sent through the packet engine.
+"""The measure "stretch": each policy's own snapshots, every time over a yardstick.
 
-For each policy the queue runs once with logged run times. At chosen instants the jobs that
-run there, on the nodes that they have there, all communicate at once; each job's
-communication time is divided by a yardstick that no policy can change: the same pattern, as
-large, alone on the machine's first nodes. The mean of these stretches, policy against
-reference policy, by pattern and size class, is the speed-up table of `queuesim.measured`.
+At chosen instants the jobs that run there, on the nodes that they have there, all communicate at
+once; each job's communication time is divided by a yardstick that no policy can change: the same
+pattern, as large, alone on the first nodes of the reference's machine. The mean of these stretches,
+policy against reference policy, by pattern and size class, is the speed-up table of
+`queuesim.measured`. Policies are compared by the states that their own queues reach, not job by
+job.
 """
 
 from __future__ import annotations
@@ -13,229 +14,92 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.packet.model import PacketConfig, PacketResult
-from netsim.routing.base import Routing
+from queuesim.communication import Communication
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork, stand_in_id
 from queuesim.measured import SpeedupRow, SpeedupTable
-from queuesim.multijob import Communication, routing_of, run_jobs
-from queuesim.result import QueueResult
-
-FloatArray = NDArray[np.float64]
-LongArray = NDArray[np.int64]
-
-SIZE_CLASSES: tuple[tuple[int, int], ...] = (
-    (2, 8),
-    (9, 32),
-    (33, 128),
-    (129, 512),
-    (513, 2048),
-    (2049, 1 << 30),
+from queuesim.snapshots import (
+    ALL_SIZES,
+    SIZE_CLASSES,
+    Measurement,
+    Measurements,
+    Progress,
+    Ratio,
+    Study,
+    in_several,
 )
-"""Nodes of a job, both ends included."""
 
-ALL_SIZES = (2, 1 << 30)
 NOT_KNOWN = (1.0, 0.5, 2.0)
 """Ratio, low, high of a pattern that was never seen."""
-
-
-@dataclass(frozen=True, eq=False)
-class Measurements:
-    """Communication times of the jobs of all snapshots of one policy, one row a job.
-
-    Attributes
-    ----------
-    policy : str
-    snapshot, job, share, n_nodes : (k,) int64
-        Which snapshot, index of the job in the workload, index of its communication, its
-        requested nodes.
-    time_s, yardstick_s : (k,) float64
-        With all others, and alone on the machine's first nodes.
-    packets : tuple of PacketResult
-        One a snapshot, for link statistics.
-    """
-
-    policy: str
-    snapshot: LongArray
-    job: LongArray
-    share: LongArray
-    n_nodes: LongArray
-    time_s: FloatArray
-    yardstick_s: FloatArray
-    packets: tuple[PacketResult, ...] = ()
-
-    @property
-    def stretch(self) -> FloatArray:
-        """(k,) float64: time over yardstick; 1 where nothing is sent and both are 0."""
-        moved = self.yardstick_s > 0
-        return np.divide(self.time_s, self.yardstick_s, out=np.ones_like(self.time_s), where=moved)
-
-    @property
-    def packet_hops(self) -> int:
-        """Links traversed by all packets of all snapshots."""
-        return sum(result.packet_hops for result in self.packets)
-
-
-def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
-    """Instants that cut the schedule into parts of equal work.
-
-    The i-th is where ``(i + 1/2) / n`` of all busy node-seconds have passed, so that busy
-    times are sampled as often as they count.
-
-    Parameters
-    ----------
-    result : QueueResult
-    n_snapshots : int
-
-    Returns
-    -------
-    (n_snapshots,) float64, ascending
-    """
-    time_s, nodes = result.busy_nodes()
-    if len(time_s) == 0:
-        raise NetcosimError("no snapshots of an empty schedule")
-    done = np.concatenate([[0.0], np.cumsum(np.diff(time_s) * nodes[:-1])])
-    wanted = (np.arange(n_snapshots) + 0.5) / n_snapshots * done[-1]
-    # not np.interp: where the machine is idle `done` stands still
-    after = np.clip(np.searchsorted(done, wanted, side="right"), 1, len(done) - 1)
-    width = done[after] - done[after - 1]
-    part = np.where(width > 0, (wanted - done[after - 1]) / np.where(width > 0, width, 1.0), 0.0)
-    return np.asarray(time_s[after - 1] + part * (time_s[after] - time_s[after - 1]))
 
 
 @dataclass
 class Yardsticks:
     """Communication times of jobs alone on the machine's first nodes, measured once each.
 
-    Each yardstick has draws of its own (``seed``, communication, size), so it is the same
-    number whoever asks first.
+    A yardstick stands for all jobs of its communication and size, so it draws by these
+    (`queuesim.ensemble.stand_in_id`) and is the same number whoever asks first.
     """
 
-    routing: Routing
+    network: SharedNetwork
     communications: Sequence[Communication]
-    config: PacketConfig
-    ranks_per_node: int
-    task_mapping: str
-    seed: int
     known: dict[tuple[int, int], float] = field(default_factory=dict)
 
     def time_s(self, share: int, n_nodes: int) -> float:
         """Time of communication number ``share`` alone on ``n_nodes`` nodes."""
         key = (share, n_nodes)
         if key not in self.known:
-            mapping_rng, routing_rng = np.random.default_rng([self.seed, *key]).spawn(2)
-            alone = run_jobs(
-                self.routing,
-                [(self.communications[share], np.arange(n_nodes, dtype=np.int32))],
-                self.config,
-                ranks_per_node=self.ranks_per_node,
-                task_mapping=self.task_mapping,
-                mapping_rng=mapping_rng,
-                routing_rng=routing_rng,
-            )
-            self.known[key] = float(alone.time_s[0])
+            job = PlacedJob(stand_in_id(key), self.communications[share], np.arange(n_nodes))
+            self.known[key] = float(Ensemble(self.network, [job]).packets().time_s[0])
         return self.known[key]
 
 
-def measure(
-    result: QueueResult,
-    share: LongArray,
+def stretches(
+    study: Study,
+    name: str,
     yardsticks: Yardsticks,
-    *,
-    n_snapshots: int,
-    seed: int,
-    alone: Yardsticks | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measurements:
-    """Send the snapshots of a schedule through the packet engine.
-
-    Jobs of one node are left out: they send nothing over the network. On a fat-tree, jobs that have
-    links of their own (LaaS, Jigsaw, LC, LC+S) are routed on them.
+    """Send the snapshots of a side's schedule through the packet engine.
 
     Parameters
     ----------
-    result : QueueResult
-        Kept with its placements.
-    share : (n_jobs,) int64
-        Index into ``yardsticks.communications`` of every job of the workload.
+    study : Study
+    name : str
+        The side. The routing's stream is the snapshot's number, on every side.
     yardsticks : Yardsticks
-        Also says on what network, and how ranks sit.
-    n_snapshots : int
-    seed : int
-        Snapshot i of every policy gets the same streams.
-    alone : Yardsticks, optional
-        Where jobs alone are timed, if it is not that network: times under two routings can be
-        compared if both are divided by the same yardstick.
+        On the reference's network: times under two routings can be compared if both are divided
+        by the same.
     progress : callable (snapshots done, snapshots), optional
     """
-    alone = yardsticks if alone is None else alone
-    columns: dict[str, list[np.ndarray]] = {k: [] for k in ("snapshot", "job", "time", "yard")}
-    packets = []
-    requested = result.workload.n_nodes.astype(np.int64)
-    for number, snapshot in enumerate(result.snapshots(snapshot_times(result, n_snapshots))):
-        multi = [
-            (int(job), place)
-            for job, place in zip(snapshot.jobs, snapshot.placements, strict=True)
-            if requested[job] > 1
-        ]
-        if multi:
-            mapping_rng, routing_rng = np.random.default_rng([seed, number]).spawn(2)
-            run = run_jobs(
-                routing_of(yardsticks.routing, [place for _, place in multi]),
-                [
-                    (yardsticks.communications[share[job]], place.nodes[: requested[job]])
-                    for job, place in multi
-                ],
-                yardsticks.config,
-                ranks_per_node=yardsticks.ranks_per_node,
-                task_mapping=yardsticks.task_mapping,
-                mapping_rng=mapping_rng,
-                routing_rng=routing_rng,
-            )
-            jobs = np.array([job for job, _ in multi])
-            columns["snapshot"].append(np.full(len(multi), number))
-            columns["job"].append(jobs)
-            columns["time"].append(run.time_s)
-            columns["yard"].append(
-                np.array([alone.time_s(int(share[j]), int(requested[j])) for j in jobs])
-            )
+    side = study.sides[name]
+    sizes = side.schedule.workload.n_nodes.astype(np.int64)
+    snapshot, job, time_s, packets = [], [], [], []
+    for done, (number, running) in enumerate(study.instants(name), start=1):
+        if running:
+            jobs = [side.placed(index, study.communication(index)) for index in running]
+            run = Ensemble(side.network, jobs).packets(stream=number)
+            snapshot += [number] * len(running)
+            job += running
+            time_s += run.time_s.tolist()
             packets.append(run.packets)
         if progress is not None:
-            progress(number + 1, n_snapshots)
-    job = np.concatenate([np.empty(0, np.int64), *columns["job"]]).astype(np.int64)
+            progress(done, len(study.numbers))
+    index = np.array(job, dtype=np.int64)
+    share = np.asarray(study.share, dtype=np.int64)[index]
+    yards = [yardsticks.time_s(int(k), int(sizes[j])) for k, j in zip(share, job, strict=True)]
     return Measurements(
-        policy=result.policy,
-        snapshot=np.concatenate([np.empty(0, np.int64), *columns["snapshot"]]).astype(np.int64),
-        job=job,
-        share=np.asarray(share, dtype=np.int64)[job],
-        n_nodes=requested[job],
-        time_s=np.concatenate([np.empty(0), *columns["time"]]),
-        yardstick_s=np.concatenate([np.empty(0), *columns["yard"]]),
+        policy=side.schedule.policy,
+        snapshot=np.array(snapshot, dtype=np.int64),
+        job=index,
+        share=share,
+        n_nodes=sizes[index],
+        time_s=np.array(time_s),
+        yardstick_s=np.array(yards),
         packets=tuple(packets),
     )
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """Mean stretch of one policy over that of the reference, with a bootstrap interval.
-
-    ``low`` and ``high`` are None where the interval is not known (`in_several`).
-    """
-
-    ratio: float
-    low: float | None
-    high: float | None
-    n_jobs: int
-
-
-def in_several(*snapshots: ArrayLike) -> bool:
-    """Whether each of these lists of jobs comes from two snapshots or more.
-
-    An interval comes from drawing whole snapshots again; of one snapshot there is nothing to
-    draw, and every draw would be the same.
-    """
-    return all(len(np.unique(np.asarray(snapshot))) > 1 for snapshot in snapshots)
 
 
 def ratio_of_stretches(
@@ -348,3 +212,53 @@ def speedup_table(
                 for sizes, one in kept.items()
             ]
     return SpeedupTable(reference_policy, tuple(rows))
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Each policy's own snapshots, every time over a yardstick."""
+
+    name = "stretch"
+    description = "jobs of each policy's own schedule, times over those of like jobs alone"
+    compares = (
+        "each job's time with all others on the network over its time alone on the first nodes of "
+        "the reference's machine"
+    )
+
+    def sent(self, study: Study) -> dict[str, float]:
+        """How often what runs at a side's instants is sent, by side."""
+        return dict.fromkeys(study.sides, 1.0)
+
+    def measure(
+        self,
+        study: Study,
+        rng: Callable[[], np.random.Generator],
+        progress: Progress | None = None,
+    ) -> Measurement:
+        """Time all sides; see `queuesim.measure.Measure`."""
+        yardsticks = Yardsticks(study.sides[study.reference].network, study.communications)
+        found: dict[str, Measurements] = {}
+        for place, name in enumerate(study.sides):
+
+            def count(done: int, total: int, name: str = name, place: int = place) -> None:
+                if progress is not None:
+                    share = (place + done / total) / len(study.sides)
+                    progress(f"{name}, snapshot {done}/{total}", share)
+
+            found[name] = stretches(study, name, yardsticks, count)
+        ratios = {}
+        for name, mine in found.items():
+            ratio = ratio_of_stretches(
+                mine, found[study.reference], rng(), confidence=study.confidence
+            )
+            if ratio is not None:
+                own = name == study.reference
+                ratios[name] = Ratio(1.0, 1.0, 1.0, ratio.n_jobs) if own else ratio
+        table = speedup_table(
+            found,
+            study.reference,
+            [communication.pattern for communication in study.communications],
+            rng(),
+            confidence=study.confidence,
+        )
+        return Measurement(found, ratios, table)

@@ -198,7 +198,7 @@ class FlowRunTimes(RunTimes):
         fraction: FloatArray,
         work_s: FloatArray,
     ) -> None:
-        topology = network.routing.topology
+        topology = network.shared.routing.topology
         if policy.topology.n_nodes != topology.n_nodes:
             raise NetcosimError(
                 f"policy {policy.name!r} places on {policy.topology.n_nodes} nodes, the routing "

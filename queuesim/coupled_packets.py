@@ -22,10 +22,8 @@ from scipy.stats import rankdata
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError
-from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PS_PER_S
-from netsim.traffic import Program, combine
 from queuesim.coupled import FlowRunTimes, isolated_work, stretch_of_reference
+from queuesim.ensemble import Ensemble, stand_in_id
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -162,11 +160,12 @@ class PacketJudge:
         record: PacketRecord,
     ) -> None:
         self.network, self.budget, self.record = loads.network, budget, record
-        self._loads = loads
         self._alone: dict[tuple[Situation, int], float] = {}
         self._groups: dict[tuple[Situation, ...], tuple[float, ...]] = {}
         self._communications = [
-            replace(c, message_bytes=max(1, ceil(c.message_bytes * budget.message_scale)))
+            replace(
+                c, message_bytes=max(1, ceil(c.message_bytes * budget.message_scale)), iterations=1
+            )
             for c in self.network.communications
         ]
 
@@ -228,25 +227,13 @@ class PacketJudge:
             self.record.n_alone += 1
         return self._alone[key]
 
-    def _program(self, job: Situation, iterations: int) -> Program:
-        communication = replace(self._communications[job.share], iterations=iterations)
-        return self.network.program(communication, job.share, job.n_nodes)
-
-    def _simulate(self, jobs: Sequence[tuple[Situation, int]]) -> FloatArray:
-        traffic = combine(
-            [self._program(job, n) for job, n in jobs],
-            [self._loads.rank_node(job) for job, _ in jobs],
-        )
-        seeds = [part for job, n in jobs for part in (*job.seeds(self.network.seed), n)]
-        result = simulate_packets(
-            self.network.routing,
-            traffic,
-            self.network.packet,
-            np.random.default_rng(seeds),
-            record_messages=False,
-        )
-        self.record.packet_hops += result.packet_hops
-        return np.asarray(result.group_finish_ps / PS_PER_S)
+    def _simulate(self, situations: Sequence[tuple[Situation, int]]) -> FloatArray:
+        """Times of jobs together; the routing's stream, too, belongs to them and their repeats."""
+        jobs = [one.job(self._communications[one.share], n) for one, n in situations]
+        stream = stand_in_id(number for job in jobs for number in (job.job_id, job.repeats))
+        found = Ensemble(self.network.shared, jobs).packets(stream=stream)
+        self.record.packet_hops += found.packets.packet_hops
+        return found.time_s
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,7 +337,7 @@ class PacketRunTimes(FlowRunTimes):
         # a graph of jobs and links: jobs first
         ends = np.concatenate(links) + len(jobs)
         starts = np.repeat(np.arange(len(jobs)), [len(part) for part in links])
-        n = len(jobs) + self.judge.network.routing.topology.n_links
+        n = len(jobs) + self.judge.network.shared.routing.topology.n_links
         joined = coo_array((np.ones(len(ends), dtype=np.int8), (starts, ends)), shape=(n, n))
         label = connected_components(joined, directed=False)[1][: len(jobs)]
         groups: dict[int, list[int]] = {}

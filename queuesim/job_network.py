@@ -5,7 +5,8 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +16,12 @@ from netsim.errors import NetcosimError
 from netsim.flow.job_messages import JobMessages, job_messages
 from netsim.flow.loads import JobRoutes
 from netsim.flow.message_load import MessageLoad, message_load
-from netsim.packet.model import PacketConfig
-from netsim.routing.base import Routing
-from netsim.traffic import Program
-from patterns.mapping import map_ranks
+from queuesim.communication import Communication
+from queuesim.ensemble import PlacedJob, SharedNetwork, stand_in_id
 from queuesim.measured import CommunicationMix
-from queuesim.multijob import Communication
 
 _KEPT_NUMBERS = 1 << 26
+_KEPT_SITUATIONS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +30,12 @@ class JobNetwork:
 
     Attributes
     ----------
-    routing : Routing
+    shared : SharedNetwork
+        What they share; packets and routers hold at both levels.
     mix : CommunicationMix
         Pattern and communication fraction of every job.
     communications : sequence of Communication
         What the jobs of each entry of ``mix.shares`` send.
-    packet : PacketConfig
-        Packets and routers of the network, at both levels.
-    ranks_per_node : int
-    task_mapping : str
-        A name of `patterns.mapping.MAPPINGS`.
-    seed : int
-        Of random patterns, random task mappings and routings that draw.
     partition_routing : bool
         Jobs of policies that isolate keep to the links that they have reserved, so nobody
         touches them. False: they take the machine's routing like all others.
@@ -53,13 +46,9 @@ class JobNetwork:
         Not one communication an entry of the mix, or of another pattern.
     """
 
-    routing: Routing
+    shared: SharedNetwork
     mix: CommunicationMix
     communications: Sequence[Communication]
-    packet: PacketConfig = field(default_factory=PacketConfig)
-    ranks_per_node: int = 1
-    task_mapping: str = "random"
-    seed: int = 0
     partition_routing: bool = True
 
     def __post_init__(self) -> None:
@@ -67,11 +56,6 @@ class JobNetwork:
         wanted = [share.pattern for share in self.mix.shares]
         if named != wanted:
             raise NetcosimError(f"communications {named} for a mix of {wanted}; give one each")
-
-    def program(self, communication: Communication, share: int, n_nodes: int) -> Program:
-        """What jobs of a share and a size send: random partners are the same for all of them."""
-        rng = np.random.default_rng([self.seed, share, n_nodes])
-        return communication.program(n_nodes * self.ranks_per_node, rng)
 
 
 class Situation(NamedTuple):
@@ -93,26 +77,31 @@ class Situation(NamedTuple):
         """Number of nodes."""
         return len(self.nodes) // 4
 
-    def seeds(self, seed: int) -> list[int]:
-        """For a generator that belongs to this situation alone."""
-        return [seed, self.share, self.n_nodes, zlib.crc32(self.nodes)]
+    def job(self, communication: Communication, repeats: int = 1) -> PlacedJob:
+        """Its job; what it draws belongs to the situation, which stands for a job's id."""
+        nodes = np.frombuffer(self.nodes, dtype=np.int32)
+        stand_in = stand_in_id([self.share, *nodes.tolist()])
+        return PlacedJob(stand_in, communication, nodes, repeats=repeats)
 
 
 class JobLoads:
-    """Loads of placed jobs; what they send is kept by pattern and number of nodes."""
+    """Loads of placed jobs; what they send is kept.
+
+    Without chance in its pattern a job sends what all of its size send. With chance, each
+    situation has partners of its own, and only those of the last ones are kept.
+    """
 
     def __init__(self, network: JobNetwork) -> None:
         self.network = network
-        self._routes = JobRoutes(network.routing)
+        self._routes = JobRoutes(network.shared.routing)
         self._messages: OrderedDict[tuple[int, int], JobMessages] = OrderedDict()
         self._n_kept = 0
+        self._with_chance = lru_cache(maxsize=_KEPT_SITUATIONS)(self._made)
 
     def rank_node(self, situation: Situation) -> NDArray[np.int32]:
         """(n_ranks,) int32: node of every rank."""
-        network = self.network
-        nodes = np.frombuffer(situation.nodes, dtype=np.int32)
-        rng = np.random.default_rng(situation.seeds(network.seed))
-        return map_ranks(network.task_mapping, nodes, network.ranks_per_node, rng)
+        job = situation.job(self.network.communications[situation.share])
+        return self.network.shared.rank_node(job)
 
     @property
     def looks_at_others(self) -> bool:
@@ -130,27 +119,31 @@ class JobLoads:
         background_s : (n_links,) float64, optional
             How long others keep each link busy in an iteration: see `looks_at_others`.
         """
-        network = self.network
+        shared = self.network.shared
         return message_load(
             self._routes,
-            self.messages(situation.share, situation.n_nodes),
-            self.rank_node(situation)[:: network.ranks_per_node],
-            network.packet,
+            self.messages(situation),
+            self.rank_node(situation)[:: shared.ranks_per_node],
+            shared.packet,
             seed=zlib.crc32(situation.nodes),
             background_s=background_s,
         )
 
-    def messages(self, share: int, n_nodes: int) -> JobMessages:
+    def messages(self, situation: Situation) -> JobMessages:
         """What the nodes of a job send each other in one iteration."""
-        key = (share, n_nodes)
+        if self.network.communications[situation.share].draws:
+            return self._with_chance(situation)
+        key = (situation.share, situation.n_nodes)
         if key in self._messages:
             self._messages.move_to_end(key)
             return self._messages[key]
-        network = self.network
-        program = network.program(network.communications[share], share, n_nodes)
-        found = job_messages(program, network.ranks_per_node, network.packet)
-        self._messages[key] = found
+        found = self._messages[key] = self._made(situation)
         self._n_kept += found.n_kept
         while self._n_kept > _KEPT_NUMBERS and len(self._messages) > 1:
             self._n_kept -= self._messages.popitem(last=False)[1].n_kept
         return found
+
+    def _made(self, situation: Situation) -> JobMessages:
+        shared, said = self.network.shared, self.network.communications[situation.share]
+        program = shared.program(situation.job(said), said.iterations)
+        return job_messages(program, shared.ranks_per_node, shared.packet)

@@ -1,7 +1,8 @@
 """Measured run times: communication-time ratios from packet runs, applied to a log.
 
 A job with communication share f whose communication takes ``ratio`` times as long as
-under the reference policy runs ``logged * ((1 - f) + f * ratio)``.
+under the reference policy runs ``logged * ((1 - f) + f * ratio)``; f is 1 where whole runs were
+measured.
 """
 
 from __future__ import annotations
@@ -73,6 +74,14 @@ class SpeedupRow:
 class SpeedupTable:
     """Measured ratios by pattern, size class and policy.
 
+    Attributes
+    ----------
+    reference_policy : str
+    rows : tuple of SpeedupRow
+    whole_runs : bool
+        Whether ratios are those of whole runs, computing and all, so that a job's communication
+        share is in them already; else of communication alone.
+
     Raises
     ------
     NetcosimError
@@ -82,6 +91,7 @@ class SpeedupTable:
 
     reference_policy: str
     rows: tuple[SpeedupRow, ...]
+    whole_runs: bool = False
 
     def __post_init__(self) -> None:
         seen: dict[tuple[str, str], list[SpeedupRow]] = {}
@@ -258,6 +268,8 @@ class Measured(RunTimeModel):
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         which, fraction = self.mix.draw(workload, rng)
+        if self.table.whole_runs:
+            fraction = np.ones(len(workload))
         ratio = np.ones(len(workload))
         for k, share in enumerate(self.mix.shares):
             mine = which == k

@@ -30,7 +30,9 @@ class RunningJobs:
 
     def __init__(self, loads: JobLoads) -> None:
         self.loads = loads
-        self.network: MessageNetwork[int] = MessageNetwork(loads.network.routing.topology.n_links)
+        self.network: MessageNetwork[int] = MessageNetwork(
+            loads.network.shared.routing.topology.n_links
+        )
         self._situation: dict[int, Situation] = {}
 
     def __contains__(self, job: object) -> bool:
@@ -68,8 +70,7 @@ class RunningJobs:
         return list(dict.fromkeys(changed))
 
     def _small(self, job: int) -> bool:
-        situation = self._situation[job]
-        pairs = self.loads.messages(situation.share, situation.n_nodes).pair_src
+        pairs = self.loads.messages(self._situation[job]).pair_src
         return len(pairs) <= _MOST_PAIRS
 
     def _load_among(self, job: int, others_s: NDArray[np.float64]) -> MessageLoad:

@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_text
 from queuesim.measured import SpeedupRow, SpeedupTable
 
@@ -28,15 +28,31 @@ COLUMNS = (
 )
 
 
+RATIO_OF = "ratio_of"
+RATIOS_OF = {"communication": False, "run": True}
+"""Values of the column `RATIO_OF`, which may be missing: what `SpeedupTable.whole_runs` is."""
+
+
+def speedup_rows(table: SpeedupTable) -> list[dict[str, object]]:
+    """A table's rows with the columns `COLUMNS`, and `RATIO_OF` where ratios are of whole runs."""
+    more = {RATIO_OF: "run"} if table.whole_runs else {}
+    return [
+        {
+            "reference_policy": table.reference_policy,
+            **{column: getattr(row, column) for column in COLUMNS[1:]},
+            **more,
+        }
+        for row in table.rows
+    ]
+
+
 def write_speedups(table: SpeedupTable, path: str | Path) -> None:
-    """Write a table with the columns `COLUMNS`, numbers exact; no interval leaves its two empty."""
+    """Write a table, numbers exact; no interval leaves its two cells empty."""
+    columns = [*COLUMNS, RATIO_OF] if table.whole_runs else COLUMNS
     with Path(path).open("w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file)
-        out.writerow(COLUMNS)
-        for row in table.rows:
-            out.writerow(
-                [table.reference_policy, *(getattr(row, column) for column in COLUMNS[1:])]
-            )
+        out = csv.DictWriter(file, columns)
+        out.writeheader()
+        out.writerows(speedup_rows(table))
 
 
 def read_speedups(path: str | Path) -> SpeedupTable:
@@ -44,7 +60,8 @@ def read_speedups(path: str | Path) -> SpeedupTable:
 
     Further columns are allowed if they have one value in the whole file (the network, the log,
     the point of a sweep): rows of two cases must not be mixed up. Two empty ends of an interval
-    say that it is not known.
+    say that it is not known. The column ``ratio_of`` says whether ratios are of whole runs
+    ("run") or of communication alone ("communication", if it is missing).
 
     Raises
     ------
@@ -77,6 +94,9 @@ def read_speedups(path: str | Path) -> SpeedupTable:
             raise NetcosimError(
                 f"{path}: column {column} has {values[0]!r} and {values[1]!r}; keep the rows of one"
             )
+    kind = rows[0].get(RATIO_OF, "communication")
+    if kind not in RATIOS_OF:
+        raise NetcosimError(f"{path}: {unknown_name(RATIO_OF, kind, RATIOS_OF)}")
     found = []
     for line, row in enumerate(rows, start=2):
         try:
@@ -94,6 +114,6 @@ def read_speedups(path: str | Path) -> SpeedupTable:
         except (TypeError, ValueError):
             raise NetcosimError(f"{path}, line {line}: a number is missing or is none") from None
     try:
-        return SpeedupTable(rows[0]["reference_policy"], tuple(found))
+        return SpeedupTable(rows[0]["reference_policy"], tuple(found), RATIOS_OF[kind])
     except NetcosimError as error:
         raise NetcosimError(f"{path}: {error}") from None

@@ -69,3 +69,29 @@ def bootstrap_ratio(
     drawn = resamples(len(x), rng, n_resamples)
     ratios = x[drawn].mean(axis=1) / y[drawn].mean(axis=1)
     return interval(float(x.mean() / y.mean()), ratios, len(x))
+
+
+def mean_of_snapshots(
+    values: ArrayLike,
+    weights: ArrayLike,
+    snapshot: ArrayLike,
+    rng: np.random.Generator,
+    level: float = LEVEL,
+) -> Interval:
+    """Weighted mean with the interval from drawing whole snapshots again; nan ends for one.
+
+    Parameters
+    ----------
+    values, weights, snapshot : (n,)
+        Jobs of one snapshot are not independent, hence the snapshot as the unit.
+    rng : numpy.random.Generator
+    level : float
+    """
+    x, w = (np.asarray(v, dtype=np.float64) for v in (values, weights))
+    _, unit = np.unique(np.asarray(snapshot), return_inverse=True)
+    total, weight = np.bincount(unit, weights=w * x), np.bincount(unit, weights=w)
+    drawn = resamples(len(total), rng)
+    mean = float(total.sum() / weight.sum())
+    means = total[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
+    found = interval(mean, means, len(total), level)
+    return Interval(mean, min(found.low, mean), max(found.high, mean))

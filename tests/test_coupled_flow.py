@@ -21,10 +21,11 @@ from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from netsim.topology import Topology
+from queuesim.communication import Communication
 from queuesim.coupled import CoupledFlow, FlowRunTimes, mean_stretches
+from queuesim.ensemble import SharedNetwork, job_streams, stand_in_id
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.measured import CommunicationMix, PatternShare
-from queuesim.multijob import Communication
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
@@ -38,10 +39,13 @@ def job_network(
     fraction: tuple[float, float] = (0.5, 0.5),
     *,
     message_bytes: int = 1000,
-    **more,
+    ranks_per_node: int = 1,
+    partition_routing: bool = True,
 ) -> JobNetwork:
     mix = CommunicationMix([PatternShare(name, 1.0, *fraction) for name in NAMES])
-    return JobNetwork(routing, mix, [Communication(name, message_bytes) for name in NAMES], **more)
+    said = [Communication(name, message_bytes) for name in NAMES]
+    shared = SharedNetwork(routing, ranks_per_node=ranks_per_node)
+    return JobNetwork(shared, mix, said, partition_routing)
 
 
 def one_cable() -> Topology:
@@ -188,11 +192,12 @@ class Plain(RunTimes):
             return self._solve()
         situation = Situation(int(self.share[job]), placement.nodes[:n].tobytes())
         rank_node = self.loads.rank_node(situation)
-        rng = np.random.default_rng([self.network.seed, situation.share, n])
+        shared = self.network.shared
+        stand_in = stand_in_id([situation.share, *placement.nodes[:n].tolist()])
         communication = self.network.communications[situation.share]
+        rng = job_streams(shared.seed, stand_in).partners
         program = communication.program(len(rank_node), rng)
-        routing, config = self.network.routing, self.network.packet
-        self.placed[job] = PlainJob(routing, program, rank_node, config, 0)
+        self.placed[job] = PlainJob(shared.routing, program, rank_node, shared.packet, 0)
         return self._solve()
 
     def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
@@ -341,4 +346,4 @@ def test_bad_input_says_what() -> None:
             make_policy(fat_tree(4), "baseline", np.random.default_rng(1)),
         )
     with pytest.raises(NetcosimError, match="one each"):
-        JobNetwork(network.routing, network.mix, network.communications[:1])
+        JobNetwork(network.shared, network.mix, network.communications[:1])

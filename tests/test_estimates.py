@@ -21,7 +21,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies import dragonfly, fattree, graph, hyperx, registry, slimfly, torus
 from netsim.topologies.registry import make_topology
 from patterns.registry import make_pattern
-from queuesim.multijob import Communication
+from queuesim.communication import Communication
 
 MODULES = {
     "dragonfly": dragonfly,

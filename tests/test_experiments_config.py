@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config import PacketSection, PatternSection, RunSection
+from experiments.config import PacketSection
 from experiments.config_load import config_from, load_config, load_sweep
+from experiments.config_run import PatternSection, RunSection
 from experiments.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
@@ -223,7 +224,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             "seed = 7",
             "sed = 7",
-            "key run.sed: unknown key; did you mean seed? valid: confidence, name",
+            "key run.sed: unknown key; did you mean seed? valid: confidence, measure",
         ),
         ("[run]", "[rum]", "key rum: unknown key; did you mean run? valid: communication"),
         ("[run]", "[run", "not valid TOML: "),

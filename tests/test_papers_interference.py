@@ -24,13 +24,11 @@ from experiments.papers.interference.figures import (
     with_computing,
 )
 from experiments.papers.interference.point import (
-    _node_bound,
-    flow_finishes,
-    flow_stretches,
-    loads_of,
+    computing,
+    ensemble,
     make_point,
-    run_loops,
     run_point,
+    until_all_are_timed,
 )
 from experiments.papers.interference.why import isolation_error, points, variant_table
 from experiments.papers.interference.workloads import (
@@ -49,23 +47,18 @@ from experiments.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from netsim.topologies.fattree import fat_tree
-from patterns.build import build_program, make_messages
+from queuesim.ensemble import SharedNetwork
 
 SMALL = dataclasses.replace(
     quick(CAB), radix=4, pods=4, smallest=2, largest=6, ranks_per_node=2, law="even"
 )
-DRAWS = {"seed": 1, "workload": 0}
 PACKETS = PacketConfig(packet_bytes=16384, buffer_bytes=2 * 16384)
 
 
-def loop(case, jobs, placed, *, compute_s=None, running=None, horizon_s=0.05, routing="d-mod-k"):
-    quiet = np.zeros(len(jobs)) if compute_s is None else np.array(compute_s)
+def together(case, jobs, placed, routing="d-mod-k"):
     routed = make_routing(machine(case.radix, case.pods), routing)
-    nodes = [np.array(n, dtype=np.int32) for n in placed]
-    running = range(len(jobs)) if running is None else running
-    timed, _ = run_loops(routed, case, jobs, nodes, PACKETS, horizon_s, quiet, DRAWS, list(running))
-    return timed
+    network = SharedNetwork(routed, PACKETS, case.ranks_per_node, "in-order", 1)
+    return ensemble(network, case, jobs, [np.array(n) for n in placed])
 
 
 @pytest.mark.parametrize("workload", range(4))
@@ -93,51 +86,50 @@ def test_ta_shares_no_link_and_random_nodes_do():
 def test_pairs_on_disjoint_leaves_do_not_touch_each_other():
     """Four nodes of the 16-node pods' leaves: job 0 on leaf 0, job 1 on leaf 1."""
     case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
-    jobs = [Job(4, "pairs"), Job(4, "pairs")]
-    placed = [[0, 1, 2, 3], [4, 5, 6, 7]]
-    together = loop(case, jobs, placed)
+    both = together(case, [Job(4, "pairs"), Job(4, "pairs")], [[0, 1, 2, 3], [4, 5, 6, 7]])
+    time_s = both.loops(0.05).time_s
     for i in range(2):
-        assert loop(case, jobs, placed, running=[i]) == [together[i]]
+        assert both.alone(i).loops(0.05).time_s == time_s[i]
         # both ways at once: a message's bytes over the link, and two hops and a router
         least_s = case.large_bytes / 1e9
-        assert least_s < together[i].time_s < least_s + 20e-6
+        assert least_s < time_s[i] < least_s + 20e-6
 
 
 def test_two_streams_over_one_up_link_take_twice_as_long():
     """D-mod-k sends 0 -> 4 and 1 -> 8 up the same link of leaf 0: both to port 0 (mod 4)."""
     case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
     jobs = [Job(2, "pairs"), Job(2, "pairs")]
-    shared = loop(case, jobs, [[0, 4], [1, 8]])
-    apart = loop(case, jobs, [[0, 4], [1, 9]])
-    for slow, fast in zip(shared, apart, strict=True):
-        assert slow.time_s / fast.time_s == pytest.approx(2.0, rel=0.05)
-    nodes = [np.array(n, dtype=np.int32) for n in ([0, 4], [1, 8])]
-    topology = machine(case.radix, case.pods)
-    loads = loads_of(make_routing(topology, "d-mod-k"), case, jobs, nodes, DRAWS)
-    assert flow_stretches(topology.link_bandwidth_Bps, loads) == pytest.approx([2.0, 2.0])
-    alone_s = [load.isolated_bound_s for load in loads]
-    finish_s = flow_finishes(
-        make_routing(topology, "d-mod-k"), case, jobs, nodes, alone_s, DRAWS, [0, 1]
-    )
-    assert finish_s == pytest.approx([2 * t for t in alone_s])
+    shared, apart = (together(case, jobs, [[0, 4], [1, n]]) for n in (8, 9))
+    slow_s, fast_s = shared.loops(0.05).time_s, apart.loops(0.05).time_s
+    assert slow_s / fast_s == pytest.approx([2.0, 2.0], rel=0.05)
+    flows = shared.flows()
+    assert flows.stretch == pytest.approx([2.0, 2.0])
+    assert shared.flow_finishes_s(flows.bound_s) == pytest.approx(2 * flows.bound_s)
 
 
 def test_adaptive_routing_parts_the_two_streams():
     case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
     jobs = [Job(2, "pairs"), Job(2, "pairs")]
-    timed = loop(case, jobs, [[0, 4], [1, 8]], routing="adaptive")
-    assert all(t.time_s < 1.2 * case.large_bytes / 1e9 for t in timed)
+    both = together(case, jobs, [[0, 4], [1, 8]], routing="adaptive")
+    assert both.loops(0.05).time_s.max() < 1.2 * case.large_bytes / 1e9
 
 
 def test_an_iteration_is_its_communication_and_its_computing():
     """Alone, a job that computes c an iteration takes c more than one that does not."""
     case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
-    jobs, placed = [Job(4, "pairs")], [[0, 1, 2, 3]]
-    plain, computing = (
-        loop(case, jobs, placed, compute_s=[c], horizon_s=0.1)[0] for c in (0.0, 0.002)
-    )
-    assert computing.time_s - plain.time_s == pytest.approx(0.002, abs=1e-6)
-    assert computing.iterations < plain.iterations
+    alone = together(case, [Job(4, "pairs")], [[0, 1, 2, 3]])
+    plain, slower = (computing(alone, np.array([c])).loops(0.1) for c in (0.0, 0.002))
+    assert slower.time_s - plain.time_s == pytest.approx(0.002, abs=1e-6)
+    assert slower.iterations < plain.iterations
+
+
+def test_a_horizon_that_is_too_short_is_doubled():
+    case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
+    alone = together(case, [Job(4, "pairs")], [[0, 1, 2, 3]])
+    once_s = alone.packets().time_s[0]
+    found = until_all_are_timed(alone, 0.3 * once_s)
+    assert found.iterations == [1]
+    assert found.packets.end_ps == pytest.approx(1.2 * once_s * 1e12, abs=1)
 
 
 def test_thirty_percent_of_communication_lasts_as_long_as_both_at_most():
@@ -339,23 +331,14 @@ def test_quick_figure_from_command_to_drawing(tmp_path):
     assert isolated["verdict"] == "holds"
 
 
-def test_what_stays_on_a_node_does_not_bound_an_iteration():
-    """Two ranks a node: rank 0 sends 100 to its neighbour on the node and 300 to the next node."""
-    messages = make_messages([0, 0], [0, 0], [1, 2], [0, 0], [100, 300])
-    program = build_program(4, 1, messages)
-    tree = fat_tree(4, bandwidth_Bps=10**9)
-    nodes = np.array([0, 0, 1, 1], dtype=np.int32)
-    assert _node_bound(make_routing(tree, "d-mod-k"), program, nodes) == pytest.approx(300e-9)
-
-
 def test_jobs_that_compute_do_not_start_in_step():
     """On one link, each sending for a hundredth of its time: begun at random they never meet,
     begun at once they would always."""
     case = dataclasses.replace(SMALL, radix=8, pods=2, ranks_per_node=1)
-    jobs, placed = [Job(2, "pairs"), Job(2, "pairs")], [[0, 4], [1, 8]]
-    pause = [100 * case.large_bytes / 1e9] * 2
-    together = loop(case, jobs, placed, compute_s=pause, horizon_s=0.2)
+    pause_s = np.full(2, 100 * case.large_bytes / 1e9)
+    jobs = [Job(2, "pairs"), Job(2, "pairs")]
+    both = computing(together(case, jobs, [[0, 4], [1, 8]]), pause_s)
+    found = both.loops(0.2)
+    assert (found.iterations > 5).all()
     for i in range(2):
-        [alone] = loop(case, jobs, placed, compute_s=pause, running=[i], horizon_s=0.2)
-        assert together[i].iterations > 5
-        assert together[i].time_s == pytest.approx(alone.time_s, abs=1e-9)
+        assert both.alone(i).loops(0.2).time_s == pytest.approx(found.time_s[i], abs=1e-9)

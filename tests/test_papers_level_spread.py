@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from experiments.cli import main
+from experiments.papers.level_spread import common, workloads
 from experiments.papers.level_spread.machine import Network, machine, network_config
-from experiments.papers.level_spread.paper import PAPER, common, workloads
+from experiments.papers.level_spread.paper import PAPER
 from experiments.papers.level_spread.point import make_point, run_workload
 from experiments.papers.level_spread.sst import one_way
 from experiments.papers.level_spread.workloads import JobType, draw_counts, random_workload

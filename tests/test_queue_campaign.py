@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
-from netsim.packet.model import PacketConfig
-from netsim.routing.partition import partition_routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from queuesim.campaign import (
     NOT_KNOWN,
-    Measurements,
-    Ratio,
     Yardsticks,
-    measure,
     ratio_of_stretches,
-    snapshot_times,
     speedup_table,
+    stretches,
 )
+from queuesim.communication import Communication
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 from queuesim.measured import SpeedupRow
-from queuesim.multijob import Communication, run_jobs
 from queuesim.queue import simulate_queue
+from queuesim.snapshots import Measurements, Ratio, Side, Study, snapshot_times
 from workloads.job import Workload
 
 TOPOLOGY = dragonfly(2, 4, 5)
 ROUTING = make_routing(TOPOLOGY, "minimal")
-CONFIG = PacketConfig()
 
 
 def jobs_of(sizes, runs, submits):
@@ -212,25 +210,34 @@ def test_a_class_of_one_snapshot_takes_the_nearest_one():
 
 def test_yardsticks_of_another_network_are_the_measure_there():
     """Times are those of the machine; what they are divided by is told."""
-    result = schedule([12, 9], [100.0, 100.0])
+    result = schedule([16, 12], [100.0, 100.0])
     other = make_routing(TOPOLOGY, "valiant")
-    there = Yardsticks(other, [Communication("all-to-all", 2000)], CONFIG, 1, "in-order", 7)
+    there = yardsticks(other)
     share = np.zeros(2, dtype=np.int64)
-    plain = measure(result, share, yardsticks(), n_snapshots=1, seed=1)
-    told = measure(result, share, yardsticks(), n_snapshots=1, seed=1, alone=there)
+    plain = measure(result, share, yardsticks(), n_snapshots=1)
+    told = measure(result, share, yardsticks(), n_snapshots=1, alone=there)
     np.testing.assert_array_equal(told.time_s, plain.time_s)
     assert told.yardstick_s.tolist() == [there.time_s(0, n) for n in told.n_nodes.tolist()]
     assert (told.yardstick_s != plain.yardstick_s).all()
 
 
-def yardsticks():
-    return Yardsticks(ROUTING, [Communication("all-to-all", 2000)], CONFIG, 1, "in-order", 7)
+def measure(result, share, said, *, n_snapshots, alone=None):
+    """Stretches of a schedule on the network of the yardsticks, over these or others."""
+    side = Side(result, said.network)
+    fraction = np.ones(len(share))
+    study = Study({"it": side}, "it", said.communications, share, fraction, n_snapshots)
+    return stretches(study, "it", said if alone is None else alone)
+
+
+def yardsticks(routing=ROUTING, message_bytes=2000):
+    network = SharedNetwork(routing, task_mapping="in-order", seed=7)
+    return Yardsticks(network, [Communication("all-to-all", message_bytes)])
 
 
 def test_a_job_alone_on_the_first_nodes_is_its_own_yardstick():
     """Under "simple" a job alone on the machine sits where its yardstick sits: stretch 1."""
     result = schedule([12], [100.0])
-    found = measure(result, np.zeros(1, dtype=np.int64), yardsticks(), n_snapshots=3, seed=1)
+    found = measure(result, np.zeros(1, dtype=np.int64), yardsticks(), n_snapshots=3)
     np.testing.assert_array_equal(found.stretch, np.ones(3))
     assert found.snapshot.tolist() == [0, 1, 2]
     # injection, ejection, and the routers' links to each of the 11 others
@@ -260,60 +267,44 @@ def hops_between(shape, r, t):
     return (r != leave) + 1 + (enter != t)
 
 
-def test_each_snapshot_has_draws_of_its_own_and_the_same_ones_again():
-    """One job all the time, partners and task mapping random: three snapshots, three times."""
-    said = Yardsticks(ROUTING, [Communication("pairs", 50_000)], CONFIG, 1, "random", 7)
+def test_a_job_sends_the_same_in_all_snapshots_and_chance_on_the_way_is_new():
+    """One job all the time, partners and task mapping random: three times the same seconds by
+    minimal routing, three others by Valiant's. Another seed gives other partners."""
     result = schedule([30], [100.0])
-    share = np.zeros(1, dtype=np.int64)
-    found, again, other = (
-        measure(result, share, said, n_snapshots=3, seed=seed) for seed in (1, 1, 2)
-    )
-    assert len(set(found.time_s.tolist())) == 3
-    assert again.time_s.tolist() == found.time_s.tolist()
-    assert not set(other.time_s.tolist()) & set(found.time_s.tolist())
+
+    def times(name, seed):
+        network = SharedNetwork(make_routing(TOPOLOGY, name), seed=seed)
+        said = Yardsticks(network, [Communication("pairs", 50_000)])
+        return measure(result, np.zeros(1, dtype=np.int64), said, n_snapshots=3).time_s.tolist()
+
+    assert len(set(times("minimal", 1))) == 1
+    assert len(set(times("valiant", 1))) == 3
+    assert times("valiant", 1) == times("valiant", 1)
+    assert times("minimal", 2)[0] != times("minimal", 1)[0]
+
+
+def test_a_measured_job_draws_by_its_id():
+    """The second job of the list, number 9 in the log, sends what 9 sends, on "simple"'s nodes."""
+    jobs = replace(jobs_of([2, 30], [100.0, 100.0], None), job_id=np.array([4, 9]))
+    policy = make_policy(TOPOLOGY, "simple", np.random.default_rng(1))
+    result = simulate_queue(jobs, policy, rng=np.random.default_rng(2), keep_placements=True)
+    network = SharedNetwork(ROUTING, seed=7)
+    said = Communication("pairs", 50_000)
+    found = measure(result, np.zeros(2, dtype=np.int64), Yardsticks(network, [said]), n_snapshots=1)
+    (snapshot,) = result.snapshots(snapshot_times(result, 1))
+    both = [
+        PlacedJob(job_id, said, place.nodes)
+        for job_id, place in zip((4, 9), snapshot.placements, strict=True)
+    ]
+    assert found.time_s.tolist() == Ensemble(network, both).packets().time_s.tolist()
+    both[1] = replace(both[1], job_id=1)
+    assert found.time_s.tolist() != Ensemble(network, both).packets().time_s.tolist()
 
 
 def test_single_node_jobs_send_nothing_and_are_left_out():
     result = schedule([1, 1, 6], [100.0, 100.0, 100.0])
-    found = measure(result, np.zeros(3, dtype=np.int64), yardsticks(), n_snapshots=2, seed=1)
+    found = measure(result, np.zeros(3, dtype=np.int64), yardsticks(), n_snapshots=2)
     assert found.job.tolist() == [2, 2]
-
-
-def test_jobs_that_share_no_link_do_not_disturb_each_other():
-    """Two jobs in groups of their own take as long together as alone."""
-    talk = Communication("all-to-all", 3000)
-    places = [np.arange(0, 8), np.arange(8, 16)]
-
-    def times(jobs):
-        return run_jobs(
-            ROUTING,
-            [(talk, nodes) for nodes in jobs],
-            CONFIG,
-            ranks_per_node=2,
-            task_mapping="in-order",
-            mapping_rng=np.random.default_rng(1),
-            routing_rng=np.random.default_rng(2),
-        ).time_s
-
-    both = times(places)
-    np.testing.assert_array_equal(both, [times(places[:1])[0], times(places[1:])[0]])
-
-
-def test_rank0_of_a_broadcast_is_its_last_rank():
-    """Rank 0 only sends, at once done; what the measure shows is the last rank's end."""
-    result = run_jobs(
-        ROUTING,
-        [(Communication("broadcast", 1000), np.arange(6)), (Communication("pairs", 1000), [8, 9])],
-        CONFIG,
-        ranks_per_node=1,
-        task_mapping="in-order",
-        mapping_rng=np.random.default_rng(1),
-        routing_rng=np.random.default_rng(2),
-    )
-    ends = result.packets.rank_finish_ps / 1e12
-    assert ends[0] == 0.0
-    np.testing.assert_array_equal(result.rank0_time_s, [ends[5], ends[6]])
-    np.testing.assert_array_equal(result.time_s, [ends[:6].max(), ends[6:].max()])
 
 
 @pytest.mark.parametrize(("policy", "rounds_up"), [("jigsaw", False), ("laas", True)])
@@ -329,28 +320,14 @@ def test_isolated_jobs_are_measured_on_their_own_links(policy, rounds_up):
         rng=rng,
         keep_placements=True,
     )
-    config = PacketConfig()
-    said = Communication("all-to-all", message_bytes=20_000)
-    routing = make_routing(topology, "d-mod-k")
-    found = measure(
-        result,
-        np.zeros(len(sizes), dtype=np.int64),
-        Yardsticks(routing, [said], config, 1, "in-order", 5),
-        n_snapshots=1,
-        seed=5,
-    )
+    alone_there = yardsticks(make_routing(topology, "d-mod-k"), 20_000)
+    [said] = alone_there.communications
+    share = np.zeros(len(sizes), dtype=np.int64)
+    found = measure(result, share, alone_there, n_snapshots=1)
     (snapshot,) = result.snapshots(snapshot_times(result, 1))
     assert sum(len(place.links) > 0 for place in snapshot.placements) >= 3
     assert bool(np.any(result.allocated_nodes > sizes)) == rounds_up
     for job, place in zip(snapshot.jobs.tolist(), snapshot.placements, strict=True):
-        own = [(place.nodes, place.links)] if len(place.links) else []
-        alone = run_jobs(
-            partition_routing(topology, own),
-            [(said, place.nodes[: sizes[job]])],
-            config,
-            ranks_per_node=1,
-            task_mapping="in-order",
-            mapping_rng=rng,
-            routing_rng=rng,
-        )
+        mine = PlacedJob(job, said, place.nodes[: sizes[job]], partition=place)
+        alone = Ensemble(alone_there.network, [mine]).packets()
         assert found.time_s[found.job == job] == alone.time_s

@@ -11,10 +11,11 @@ from alloc.policy import Placement, Policy
 from netsim.routing.registry import make_routing
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
+from queuesim.communication import Communication
 from queuesim.coupled import CoupledFlow, FlowRunTimes
+from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.measured import CommunicationMix, PatternShare
-from queuesim.multijob import Communication
 from queuesim.running_jobs import RunningJobs
 
 
@@ -33,10 +34,9 @@ def long_jobs(routing: str, concentration: int = 2) -> JobNetwork:
     """Share 0 exchanges, share 1 sends from its first node."""
     names = ("all-to-all", "broadcast")
     return JobNetwork(
-        make_routing(square(concentration), routing),
+        SharedNetwork(make_routing(square(concentration), routing), task_mapping="in-order"),
         CommunicationMix([PatternShare(name, 1.0, 0.5, 0.5) for name in names]),
         [Communication(name, 10**7) for name in names],
-        task_mapping="in-order",
     )
 
 
@@ -176,7 +176,7 @@ def test_a_queue_whose_jobs_can_avoid_each_other() -> None:
     """
     for routing, ends in (("dimension-order", [15, 25]), ("minimal-adaptive", [35 / 3, 20])):
         network = long_jobs(routing)
-        policy = Fixed(network.routing.topology, np.random.default_rng(0))
+        policy = Fixed(network.shared.routing.topology, np.random.default_rng(0))
         live = CoupledFlow(network).prepare(
             make_workload([0, 0], [10, 20], [2, 2]), policy, np.random.default_rng(5)
         )
@@ -188,7 +188,7 @@ def test_a_queue_whose_jobs_can_avoid_each_other() -> None:
 
 def test_jobs_that_do_not_communicate_slow_nobody() -> None:
     network = long_jobs("dimension-order")
-    policy = Fixed(network.routing.topology, np.random.default_rng(0))
+    policy = Fixed(network.shared.routing.topology, np.random.default_rng(0))
     jobs = make_workload([0, 0], [10, 20], [2, 2])
     for fractions, ends in (([0.5, 0.5], [15, 25]), ([0.5, 0.0], [10, 20])):
         live = CoupledFlow(network).prepare(jobs, policy, np.random.default_rng(5))

@@ -26,11 +26,12 @@ from netsim.topologies.hyperx import hypercube, hyperx
 from netsim.topologies.slimfly import slimfly
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
+from queuesim.communication import Communication
 from queuesim.coupled_packets import PacketBudget, level_errors
+from queuesim.ensemble import SharedNetwork
 from queuesim.flow_vs_packets import compare_mix, random_mix
 from queuesim.job_network import JobNetwork
 from queuesim.measured import CommunicationMix, PatternShare
-from queuesim.multijob import Communication
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,7 +148,8 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
         Communication(name, config["message_bytes"], 1, parameters)
         for name, parameters in patterns.items()
     ]
-    network = JobNetwork(make_routing(topology, config["routing"]), mix, communications)
+    shared = SharedNetwork(make_routing(topology, config["routing"]))
+    network = JobNetwork(shared, mix, communications)
     policy = make_policy(topology, config["policy"], rng)
     jobs = random_mix(network, policy, rng, largest=topology.n_nodes // 2)
     found = compare_mix(network, jobs, PacketBudget(iterations=2, passes=3, max_repeats=200))

@@ -16,7 +16,7 @@ from experiments.papers.interference.printed import PATTERNS
 from netsim.errors import unknown_name
 from netsim.topologies.fattree import fat_tree
 from netsim.topology import Topology
-from queuesim.multijob import Communication
+from queuesim.communication import Communication
 
 PATIENCE = 10
 """Draws in a row that find no place, after which a workload is full."""
@@ -213,8 +213,8 @@ def _aged(
     return found
 
 
-def communication(case: Case, job: Job, iterations: int = 1) -> Communication:
-    """What a job sends."""
+def communication(case: Case, job: Job) -> Communication:
+    """What a job sends in an iteration."""
     if job.pattern == "sub-a2a":
         sizes = [case.small_bytes if dim in case.dimensions else 0 for dim in range(3)]
         own: dict[str, object] = {"dimension_bytes": sizes, "order": case.exchange}
@@ -224,4 +224,4 @@ def communication(case: Case, job: Job, iterations: int = 1) -> Communication:
         own = {}
     large = job.pattern in ("stencil4d", "pairs")
     size = case.large_bytes if large else case.small_bytes
-    return Communication(job.pattern, size, iterations, own)
+    return Communication(job.pattern, size, parameters=own)

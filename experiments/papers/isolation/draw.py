@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.figures.style import INK, SOFT, colour, grid, marker, new_figure
 from experiments.papers.isolation.shares import ASSUMED, MAIN_SHARE, class_name
-from queuesim.campaign import SIZE_CLASSES
+from queuesim.snapshots import SIZE_CLASSES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,8 +17,8 @@ from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
-from queuesim.campaign import snapshot_times
-from queuesim.paired import PlacedJob
+from queuesim.ensemble import PlacedJob
+from queuesim.snapshots import snapshot_times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def pack_snapshots(config: Mapping[str, Any]) -> dict[str, Rows]:
         for placed in PLACED:
             times = {}
             for name in ("rdn", "level-spread"):
-                jobs = [bench.job(schedule(config, name), index)[0] for index in multi]
+                jobs = [bench.job(schedule(config, name), index) for index in multi]
                 if placed != "queue":
                     order = np.argsort(sizes[multi], kind="stable")
                     if placed == "empty, log order":
@@ -81,9 +81,8 @@ def pack_snapshots(config: Mapping[str, Any]) -> dict[str, Rows]:
                     for k in order.tolist():
                         place = policy.allocate(Request(k, int(sizes[multi[k]])))
                         assert place is not None
-                        nodes = np.ascontiguousarray(place.nodes, np.int32)
-                        jobs[k] = PlacedJob(jobs[k].job_id, jobs[k].communication, nodes)
-                times[name] = bench.run(bench.routing, jobs, number)
+                        jobs[k] = PlacedJob(jobs[k].job_id, jobs[k].communication, place.nodes)
+                times[name] = bench.times_ps(jobs, number)
             rows += [
                 {
                     "log": config["log"]["name"],

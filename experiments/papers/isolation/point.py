@@ -28,18 +28,17 @@ from experiments.papers.isolation.cases import (
 from experiments.papers.jigsaw.logs import WINDOW
 from experiments.papers.paper import Point
 from experiments.points import canonical_json, point_rng
-from netsim.packet.model import PS_PER_S, PacketConfig
-from netsim.routing.base import Routing
+from netsim.packet.model import PS_PER_S
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from patterns.registry import make_pattern
-from queuesim.campaign import snapshot_times
+from queuesim.communication import Communication
 from queuesim.draws import draw_key, uniform_per_job
-from queuesim.multijob import Communication, routing_of
-from queuesim.paired import PlacedJob, job_times_ps
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork, job_streams
 from queuesim.queue import fitting, simulate_queue
 from queuesim.result import QueueResult
+from queuesim.snapshots import snapshot_times
 from workloads.job import Workload
 from workloads.transform import from_zero, head
 
@@ -149,25 +148,15 @@ class Bench:
 
     config: Mapping[str, Any]
     topology: Topology
-    routing: Routing
-    packets: PacketConfig
+    network: SharedNetwork
     reference: QueueResult
     draws: NDArray[np.float64]
     alone: dict[tuple[str, int], int] = field(default_factory=dict)
     repeats: dict[int, tuple[int, float]] = field(default_factory=dict)
 
-    def run(self, routing: Routing, jobs: list[PlacedJob], stream: int) -> NDArray[np.int64]:
-        """Times of jobs together; the routing's draws belong to the stream."""
-        seed = self.config["seed"]
-        return job_times_ps(
-            routing,
-            jobs,
-            self.packets,
-            ranks_per_node=self.config["ranks_per_node"],
-            task_mapping=self.config["mapping"],
-            seed=seed,
-            routing_rng=np.random.default_rng([seed, stream]),
-        )
+    def times_ps(self, jobs: Sequence[PlacedJob], stream: int) -> NDArray[np.int64]:
+        """Times of jobs together."""
+        return Ensemble(self.network, jobs).packets(stream=stream).time_ps
 
     def repeat(self, index: int) -> tuple[int, float]:
         """How often a job repeats its iteration, and how long one takes alone.
@@ -178,8 +167,9 @@ class Bench:
             job_id, size, _, _ = self.told(index)
             once = self.said(index, 1)
             place = placement_of(self.reference, index)
-            job = PlacedJob(job_id, once, np.ascontiguousarray(place.nodes[:size], np.int32))
-            one_s = self.run(self.routing, [job], index)[0] / PS_PER_S
+            one_s = (
+                self.times_ps([PlacedJob(job_id, once, place.nodes[:size])], index)[0] / PS_PER_S
+            )
             link_s = self.config["node_bytes"] / int(self.topology.link_bandwidth_Bps[0])
             wanted = self.config["repeats"] * link_s / one_s
             least = 1 if self.config["duty"] == 1 else LEAST_PERIODS
@@ -201,7 +191,7 @@ class Bench:
         ranks = self.config["ranks_per_node"]
         return communication(pattern, size * ranks, self.config["node_bytes"] // ranks, iterations)
 
-    def job(self, result: QueueResult, index: int) -> tuple[PlacedJob, Placement]:
+    def job(self, result: QueueResult, index: int) -> PlacedJob:
         """A job where a policy put it, repeated; with computing if the duty is below 1."""
         job_id, size, _, _ = self.told(index)
         often, one_s = self.repeat(index)
@@ -210,27 +200,30 @@ class Bench:
         compute_s = start_s = 0.0
         if duty < 1:
             compute_s = max(1, round(one_s * (1 / duty - 1) / WHOLE_S)) * WHOLE_S
-            u = np.random.default_rng([self.config["seed"], job_id, 1]).random()
+            u = job_streams(self.network.seed, job_id).start.random()
             start_s = round(u * (one_s + compute_s) / WHOLE_S) * WHOLE_S
         place = placement_of(result, index)
-        nodes = np.ascontiguousarray(place.nodes[:size], np.int32)
-        return PlacedJob(job_id, said, nodes, compute_s, start_s), place
+        return PlacedJob(
+            job_id,
+            said,
+            place.nodes[:size],
+            partition=place,
+            compute_s=compute_s,
+            start_s=start_s,
+        )
 
     def time_alone(self, result: QueueResult, index: int) -> int:
         """Time of a job alone where a policy put it, on its own links if it has some."""
         key = (result.policy, index)
         if key not in self.alone:
-            job, place = self.job(result, index)
-            routing = routing_of(self.routing, [place])
-            self.alone[key] = int(self.run(routing, [job], index)[0])
+            self.alone[key] = int(self.times_ps([self.job(result, index)], index)[0])
         return self.alone[key]
 
     def times_together(
         self, result: QueueResult, indices: Sequence[int], stream: int
     ) -> tuple[list[int], list[int]]:
         """Times of jobs with all of them on the network, and of each alone."""
-        jobs = [self.job(result, index)[0] for index in indices]
-        times = self.run(self.routing, jobs, stream)
+        times = self.times_ps([self.job(result, index) for index in indices], stream)
         return times.tolist(), [self.time_alone(result, index) for index in indices]
 
 
@@ -248,8 +241,12 @@ def _bench(text: str) -> Bench:
     return Bench(
         config,
         topology,
-        make_routing(topology, config["routing"]),
-        PacketConfig(),
+        SharedNetwork(
+            make_routing(topology, config["routing"]),
+            ranks_per_node=config["ranks_per_node"],
+            task_mapping=config["mapping"],
+            seed=config["seed"],
+        ),
         reference,
         pattern_draws(reference.workload, config["seed"]),
     )
@@ -321,9 +318,7 @@ def _proof(bench: Bench, result: QueueResult) -> dict[str, object]:
     """Jobs of an isolating policy's own snapshot: how many are untouched by the others."""
     running = result.running_at(snapshot_times(result, 1)[0])
     multi = running[result.workload.n_nodes[running] > 1].tolist()
-    found = [bench.job(result, index) for index in multi]
-    routing = routing_of(bench.routing, [place for _, place in found])
-    together = bench.run(routing, [job for job, _ in found], 0)
+    together = bench.times_ps([bench.job(result, index) for index in multi], 0)
     alone = np.array([bench.time_alone(result, index) for index in multi])
     return {
         "jobs": len(multi),

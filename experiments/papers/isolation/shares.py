@@ -11,8 +11,8 @@ from scipy.stats import wasserstein_distance
 
 from experiments.points import point_rng
 from queuesim.assumed import SCENARIOS
-from queuesim.campaign import SIZE_CLASSES
 from queuesim.draws import draw_key, uniform_per_job
+from queuesim.snapshots import SIZE_CLASSES
 from queuesim.statistics import Interval, interval, resamples
 
 if TYPE_CHECKING:

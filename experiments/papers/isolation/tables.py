@@ -25,8 +25,8 @@ from experiments.papers.isolation.shares import (
     weighted_quantiles,
 )
 from experiments.points import point_rng
-from queuesim.campaign import ALL_SIZES, SIZE_CLASSES, in_several
 from queuesim.measured import SpeedupRow, SpeedupTable
+from queuesim.snapshots import ALL_SIZES, SIZE_CLASSES, in_several
 from queuesim.speedup_file import COLUMNS
 
 if TYPE_CHECKING:

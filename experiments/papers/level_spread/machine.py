@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from experiments.papers.paper import Options
 from netsim.errors import NetcosimError, unknown_name
 from netsim.packet.model import PacketConfig
@@ -14,6 +16,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
 from patterns.broadcast import ALGORITHMS
+from queuesim.ensemble import SharedNetwork
 
 LOCAL_BPS = 10**9
 LINK_LATENCY_S = 40e-9
@@ -75,6 +78,13 @@ class Network:
             router_latency_s=self.router_latency_s,
             **ENDPOINTS[self.endpoint],
         )
+
+    def shared(
+        self, routing: Routing, task_mapping: str, rng: np.random.Generator
+    ) -> SharedNetwork:
+        """What jobs on it share, with a seed from the generator."""
+        seed = int(rng.integers(0, 2**32))
+        return SharedNetwork(routing, self.packet_config(), self.ranks_per_node, task_mapping, seed)
 
 
 # What one may vary from the command line, and its type.

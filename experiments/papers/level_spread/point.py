@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -16,10 +15,11 @@ from experiments.papers.level_spread.machine import machine, network_of, routing
 from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.errors import NetcosimError
+from netsim.packet.model import PacketResult
 from netsim.topology import Topology
 from netsim.traffic import Program
-from patterns.registry import make_pattern
-from queuesim.multijob import Communication, MultiJobResult, run_jobs
+from queuesim.communication import Communication
+from queuesim.ensemble import Ensemble, PacketTimes, PlacedJob
 
 FUNCTION = "experiments.papers.level_spread.point:run_workload"
 US_PER_S = 1e6
@@ -30,24 +30,13 @@ Rows = list[dict[str, object]]
 
 
 @dataclass(frozen=True)
-class CachedCommunication(Communication):
-    """A pattern without chance whose programs are made once a process."""
+class WholeNanoseconds(Communication):
+    """A pattern that computes for whole nanoseconds, as in SST: the engine's tick can be one."""
 
     def program(self, n_ranks: int, rng: np.random.Generator) -> Program:
         """The communication program of a job of ``n_ranks`` ranks."""
-        return _program(self.pattern, n_ranks, self.message_bytes, tuple(self.parameters.items()))
-
-
-@lru_cache(maxsize=256)
-def _program(
-    pattern: str, n_ranks: int, message_bytes: int, parameters: tuple[tuple[str, object], ...]
-) -> Program:
-    rng = np.random.default_rng(0)
-    program = make_pattern(pattern, n_ranks, message_bytes, 1, rng, dict(parameters))
-    if not program.compute_s.any():
-        return program
-    # SST computes for whole nanoseconds; the engine's tick can then be one, too.
-    return dataclasses.replace(program, compute_s=np.rint(program.compute_s * 1e9) / 1e9)
+        program = super().program(n_ranks, rng)
+        return dataclasses.replace(program, compute_s=np.rint(program.compute_s * 1e9) / 1e9)
 
 
 def make_point(
@@ -115,54 +104,52 @@ def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
     network = network_of(config["network"])
     n_nodes, alpha = config["machine"]["n_nodes"], config["machine"]["alpha"]
     topology = machine(n_nodes, alpha, network.arrangement)
-    routing, packets = routing_of(n_nodes, alpha, network), network.packet_config()
     types = config["jobs"]
     if config["order"] == "large-first":
         types = sorted(types, key=lambda job: job["kind"] != "large")
-    requests = [job for job in types for _ in range(job["n_jobs"])]
     extra = {"broadcast": {"algorithm": network.broadcast}}
-    communications = [
-        CachedCommunication(
+    said = [
+        WholeNanoseconds(
             job["pattern"], job["message_bytes"], parameters=extra.get(job["pattern"], {})
         )
-        for job in requests
+        for job in types
     ]
-    kinds = np.array([job["kind"] for job in requests])
+    which = np.repeat(np.arange(len(types)), [job["n_jobs"] for job in types])
+    kinds = np.array([types[k]["kind"] for k in which])
     draws, labels = config["draws"], config["labels"]
+    shared = network.shared(
+        routing_of(n_nodes, alpha, network), config["mapping"], point_rng(draws, "jobs")
+    )
     times: Rows = []
     links: Rows = []
     for policy in config["policies"]:
-        placed = _place(topology, policy, requests, point_rng(draws, "placement"))
-        result = run_jobs(
-            routing,
-            list(zip(communications, placed, strict=True)),
-            packets,
-            ranks_per_node=network.ranks_per_node,
-            task_mapping=config["mapping"],
-            mapping_rng=point_rng(draws, "task mapping"),
-            routing_rng=point_rng(draws, "routing"),
+        placed = place_all(
+            topology, policy, [types[k]["n_nodes"] for k in which], point_rng(draws, "placement")
         )
+        jobs = [PlacedJob(i, said[k], placed[i]) for i, k in enumerate(which)]
+        result = Ensemble(shared, jobs).packets()
         head = {**labels, "policy": policy}
         times += [{**head, **row} for row in _time_rows(result, kinds)]
         if config["link_statistics"]:
-            links += [{**head, **row} for row in _link_rows(topology, result)]
+            links += [{**head, **row} for row in _link_rows(topology, result.packets)]
     return {"times": times, "links": links} if config["link_statistics"] else {"times": times}
 
 
-def _place(
-    topology: Topology, name: str, requests: Sequence[Mapping[str, Any]], rng: np.random.Generator
+def place_all(
+    topology: Topology, name: str, sizes: Iterable[int], rng: np.random.Generator
 ) -> list[np.ndarray]:
+    """Nodes of jobs of these sizes, placed one after the other on an empty machine."""
     policy = make_policy(topology, name, rng)
     placed = []
-    for i, job in enumerate(requests):
-        placement = policy.allocate(Request(i, job["n_nodes"]))
+    for i, n_nodes in enumerate(sizes):
+        placement = policy.allocate(Request(i, n_nodes))
         if placement is None:
-            raise NetcosimError(f"{name}: job {i} of {job['n_nodes']} nodes finds no place")
+            raise NetcosimError(f"{name}: job {i} of {n_nodes} nodes finds no place")
         placed.append(placement.nodes)
     return placed
 
 
-def _time_rows(result: MultiJobResult, kinds: np.ndarray) -> Rows:
+def _time_rows(result: PacketTimes, kinds: np.ndarray) -> Rows:
     last, rank0 = result.time_s * US_PER_S, result.rank0_time_s * US_PER_S
     rows: Rows = []
     for kind in KINDS:
@@ -183,18 +170,16 @@ def _time_rows(result: MultiJobResult, kinds: np.ndarray) -> Rows:
     return rows
 
 
-def _link_rows(topology: Topology, result: MultiJobResult) -> Rows:
+def _link_rows(topology: Topology, packets: PacketResult) -> Rows:
     rows: Rows = []
     for kind in LINK_KINDS:
         mask = topology.kind_mask(kind)
         rows.append(
             {
                 "link_kind": kind,
-                "packets": cast("list[int]", result.packets.link_packets[mask].tolist()),
-                "stalls": cast("list[int]", result.packets.link_stalls[mask].tolist()),
-                "stall_us": cast(
-                    "list[float]", (result.packets.link_stall_ps[mask] / US_PER_S).tolist()
-                ),
+                "packets": cast("list[int]", packets.link_packets[mask].tolist()),
+                "stalls": cast("list[int]", packets.link_stalls[mask].tolist()),
+                "stall_us": cast("list[float]", (packets.link_stall_ps[mask] / US_PER_S).tolist()),
             }
         )
     return rows

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from alloc.policy import Request
-from alloc.registry import make_policy
 from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.level_spread import common
 from experiments.papers.level_spread.machine import Network, network_config, network_of, networks
+from experiments.papers.level_spread.point import place_all
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
-from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
-from queuesim.multijob import Communication, run_jobs
+from queuesim.communication import Communication
+from queuesim.ensemble import Ensemble, PlacedJob
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,22 +101,14 @@ def run_large(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     size = config["machine"]
     network = network_of(config["network"])
     topology = slingshot(size["p"], size["a"], size["g"], size["h"], config["arrangement"])
-    policy = make_policy(topology, config["policy"], point_rng(config["draws"], "placement"))
-    jobs = []
-    for i in range(size["n_jobs"]):
-        placement = policy.allocate(Request(i, size["job_nodes"]))
-        if placement is None:
-            raise NetcosimError(f"{config['policy']}: job {i} finds no place")
-        jobs.append((Communication("all-to-all", MESSAGE_BYTES), placement.nodes))
-    result = run_jobs(
-        make_routing(topology, network.routing),
-        jobs,
-        network.packet_config(),
-        ranks_per_node=network.ranks_per_node,
-        task_mapping="random",
-        mapping_rng=point_rng(config["draws"], "task mapping"),
-        routing_rng=point_rng(config["draws"], "routing"),
-    )
+    sizes = [size["job_nodes"]] * size["n_jobs"]
+    placed = place_all(topology, config["policy"], sizes, point_rng(config["draws"], "placement"))
+    routing = make_routing(topology, network.routing)
+    said = Communication("all-to-all", MESSAGE_BYTES)
+    result = Ensemble(
+        network.shared(routing, "random", point_rng(config["draws"], "jobs")),
+        [PlacedJob(i, said, nodes) for i, nodes in enumerate(placed)],
+    ).packets()
     row = {
         **config["labels"],
         "n_nodes": topology.n_nodes,

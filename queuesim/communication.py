@@ -1,0 +1,102 @@
+"""What a job sends: a pattern with its sizes, and computing between its iterations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns.registry import PATTERNS, make_pattern
+
+
+@dataclass(frozen=True)
+class Communication:
+    """What a job sends.
+
+    Attributes
+    ----------
+    pattern : str
+        A name of `patterns.registry.PATTERNS`.
+    message_bytes : int
+    iterations : int
+    parameters : mapping
+        The pattern's own parameters.
+    rank_bytes : int, optional
+        Bytes that a rank sends in an iteration, in the mean over ranks and about, on any number
+        of them; ``message_bytes`` is not looked at then.
+    """
+
+    pattern: str
+    message_bytes: int = 1000
+    iterations: int = 1
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    rank_bytes: int | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether chance says who sends to whom; without, jobs as large send the same."""
+        return self.pattern in PATTERNS and PATTERNS[self.pattern].takes_rng
+
+    def for_ranks(self, n_ranks: int) -> Communication:
+        """What so many ranks send, with the size of its messages."""
+        if self.rank_bytes is None:
+            return self
+        told = json.dumps(dict(self.parameters), sort_keys=True)
+        message_bytes, more = _sized(self.pattern, n_ranks, self.rank_bytes, told)
+        parameters = {**self.parameters, **more}
+        return Communication(self.pattern, message_bytes, self.iterations, parameters)
+
+    def program(self, n_ranks: int, rng: np.random.Generator) -> Program:
+        """The communication program of a job of ``n_ranks`` ranks."""
+        said = self.for_ranks(n_ranks)
+        return make_pattern(
+            said.pattern, n_ranks, said.message_bytes, said.iterations, rng, said.parameters
+        )
+
+
+_UNIT_BYTES = 1000
+
+
+@lru_cache(maxsize=4096)
+def _sized(
+    pattern: str, n_ranks: int, rank_bytes: int, parameters: str
+) -> tuple[int, dict[str, object]]:
+    """Size of messages, and parameters that follow from it, for bytes a rank sends.
+
+    Parameters
+    ----------
+    pattern : str
+    n_ranks, rank_bytes : int
+    parameters : str
+        Given ones, as JSON.
+    """
+    if pattern == "fft3d":
+        # Cells fix the sizes: four transposes of cells^3 / 2 values of 16 bytes.
+        cells = max(2, round((rank_bytes * n_ranks / 32) ** (1 / 3)))
+        square = {"rows": max(1, round(n_ranks**0.5)), "compute": False}
+        return _UNIT_BYTES, {**square, **json.loads(parameters), "cells": cells}
+    rng = np.random.default_rng(0)
+    unit = make_pattern(pattern, n_ranks, _UNIT_BYTES, 1, rng, json.loads(parameters))
+    scale = rank_bytes * n_ranks / max(unit.total_bytes, 1)
+    return max(1, round(_UNIT_BYTES * scale)), {}
+
+
+def with_compute(program: Program, iterations: int, compute_s: float) -> Program:
+    """Every rank computes so long before each of the program's equal iterations.
+
+    Raises
+    ------
+    NetcosimError
+        Ranks whose steps do not divide into that many iterations.
+    """
+    steps = np.diff(program.step_ptr)
+    if iterations < 1 or np.any(steps % iterations):
+        raise NetcosimError(f"{iterations} iterations do not divide the steps of every rank")
+    place = np.arange(program.n_steps) - np.repeat(program.step_ptr[:-1], steps)
+    first = place % np.repeat(np.maximum(steps // iterations, 1), steps) == 0
+    return replace(program, compute_s=program.compute_s + np.where(first, compute_s, 0.0))

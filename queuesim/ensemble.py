@@ -1,0 +1,407 @@
+"""Jobs on a network: what each sends, from which nodes, and the time that all of them take.
+
+One rule says where chance comes from. A job's random partners, its task mapping and the moment
+of its start belong to (seed, job id) alone (`job_streams`), so a job sends the same on any nodes,
+under any policy, alone or in company, and its times can be compared one by one. The routing's
+draws belong to (seed, stream).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from alloc.policy import Placement
+from netsim.errors import NetcosimError
+from netsim.flow.bundles import BundleNetwork
+from netsim.flow.incidence import flow_paths
+from netsim.flow.job_load import JobLoad, job_link_load
+from netsim.flow.maxmin import flow_finish_times
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
+from netsim.routing.base import Routing
+from netsim.routing.partition import partition_routing
+from netsim.traffic import Program, Traffic, combine
+from patterns.mapping import map_ranks
+from queuesim.communication import Communication, with_compute
+from queuesim.loops import LoopTimes, complete_iterations, least_iteration_s
+
+FloatArray = NDArray[np.float64]
+
+
+class JobStreams(NamedTuple):
+    """A job's generators, one a purpose."""
+
+    mapping: np.random.Generator
+    partners: np.random.Generator
+    start: np.random.Generator
+
+
+def job_streams(seed: int, job_id: int) -> JobStreams:
+    """The streams of a job: of (seed, job id) and nothing else."""
+    mapping, partners = np.random.default_rng([seed, job_id]).spawn(2)
+    return JobStreams(mapping, partners, np.random.default_rng([seed, job_id, 1]))
+
+
+def stand_in_id(numbers: Iterable[int] | NDArray[np.integer]) -> int:
+    """A number that stands for a job's id where it is not the job that is asked for.
+
+    What is looked up by what is sent and where (`queuesim.coupled_packets`), or is measured once
+    for all jobs of a kind (`queuesim.campaign.Yardsticks`), takes its streams from that.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+        Which communication, which nodes; all that tells one situation from another.
+
+    Returns
+    -------
+    int
+        63 bits of a hash (BLAKE2b).
+    """
+    data = np.fromiter(numbers, dtype="<i8").tobytes()
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedJob:
+    """A job that communicates.
+
+    Attributes
+    ----------
+    job_id : int
+        At least 0; or what `stand_in_id` gives.
+    communication : Communication
+    nodes : (k,) int32
+        Nodes that it uses, in the order of the placement.
+    partition : Placement or None
+        Where the job has links of its own: they, and all nodes they serve (a policy that rounds
+        up gives more than the job uses). On a fat-tree it is then routed on them alone.
+    repeats : int
+        How often it goes through its communication.
+    compute_s : float
+        Computing before each iteration.
+    start_s : float
+        When it begins.
+    """
+
+    job_id: int
+    communication: Communication
+    nodes: NDArray[np.integer]
+    partition: Placement | None = None
+    repeats: int = 1
+    compute_s: float = 0.0
+    start_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
+        if self.job_id < 0 or self.repeats < 1:
+            raise NetcosimError(
+                f"job {self.job_id}, repeats = {self.repeats}; need an id >= 0, repeats >= 1"
+            )
+
+    @property
+    def iterations(self) -> int:
+        """Of all repeats together."""
+        return self.communication.iterations * self.repeats
+
+
+@dataclass(frozen=True, eq=False)
+class SharedNetwork:
+    """What jobs on a network have in common.
+
+    Attributes
+    ----------
+    routing : Routing
+        Of the machine.
+    packet : PacketConfig
+    ranks_per_node : int
+    task_mapping : str
+        A name of `patterns.mapping.MAPPINGS`.
+    seed : int
+        Of all chance: see `job_streams` and `Ensemble.packets`.
+    """
+
+    routing: Routing
+    packet: PacketConfig = field(default_factory=PacketConfig)
+    ranks_per_node: int = 1
+    task_mapping: str = "random"
+    seed: int = 0
+
+    def streams(self, job: PlacedJob) -> JobStreams:
+        """The job's generators, as new."""
+        return job_streams(self.seed, job.job_id)
+
+    def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
+        """(n_ranks,) int32: node of each of the job's ranks."""
+        rng = self.streams(job).mapping
+        return map_ranks(self.task_mapping, job.nodes, self.ranks_per_node, rng)
+
+    def program(self, job: PlacedJob, iterations: int) -> Program:
+        """What the job's ranks send in so many iterations, without computing between them."""
+        said = replace(job.communication, iterations=iterations)
+        return said.program(len(job.nodes) * self.ranks_per_node, self.streams(job).partners)
+
+
+@dataclass(frozen=True, eq=False)
+class PacketTimes:
+    """What jobs take together, packet by packet.
+
+    Attributes
+    ----------
+    time_ps : (n_jobs,) int64
+        From a job's start to its last rank's end.
+    rank0_time_ps : (n_jobs,) int64
+        To the end of rank 0, or of the last rank in a broadcast, whose rank 0 only sends: the
+        measure of the Level-Spread authors' simulator.
+    packets : PacketResult
+        Without times of messages.
+    """
+
+    time_ps: NDArray[np.int64]
+    rank0_time_ps: NDArray[np.int64]
+    packets: PacketResult
+
+    @property
+    def time_s(self) -> FloatArray:
+        """(n_jobs,) float64: from a job's start to its last rank's end."""
+        return self.time_ps / PS_PER_S
+
+    @property
+    def rank0_time_s(self) -> FloatArray:
+        """(n_jobs,) float64: see ``rank0_time_ps``."""
+        return self.rank0_time_ps / PS_PER_S
+
+
+@dataclass(frozen=True, eq=False)
+class FlowTimes:
+    """What jobs take at max-min fair rates, each of them one bundle of flows.
+
+    Attributes
+    ----------
+    bound_s : (n_jobs,) float64
+        No schedule of an iteration's bytes is faster, even alone; 0 for a job that sends nothing.
+    stretch : (n_jobs,) float64
+        Time of an iteration among the others over ``bound_s``; at least 1.
+    """
+
+    bound_s: FloatArray
+    stretch: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Jobs that are on a network at the same time.
+
+    Attributes
+    ----------
+    network : SharedNetwork
+    jobs : sequence of PlacedJob
+        At least one. Jobs of one id draw the same.
+
+    Examples
+    --------
+    >>> from netsim.routing.registry import make_routing
+    >>> from netsim.topologies.fattree import fat_tree
+    >>> network = SharedNetwork(make_routing(fat_tree(4)), task_mapping="in-order")
+    >>> said = Communication("pairs", message_bytes=100_000, parameters={"randomize": False})
+    >>> jobs = [PlacedJob(1, said, np.array([0, 4])), PlacedJob(2, said, np.array([1, 6]))]
+    >>> both = Ensemble(network, jobs)
+    >>> both.flows().stretch
+    array([2., 2.])
+    >>> [round(float(t), 1) for t in both.packets().time_s / both.alone(0).packets().time_s]
+    [2.0, 2.0]
+    """
+
+    network: SharedNetwork
+    jobs: Sequence[PlacedJob]
+
+    def __post_init__(self) -> None:
+        if not self.jobs:
+            raise NetcosimError("no jobs to run: give at least 1")
+
+    def alone(self, index: int) -> Ensemble:
+        """One of the jobs (by its place in ``jobs``) with nobody else, on its own links if any."""
+        return replace(self, jobs=(self.jobs[index],))
+
+    @cached_property
+    def routing(self) -> Routing:
+        """The machine's routing, but on a fat-tree jobs with links of their own keep to them."""
+        machine = self.network.routing
+        parts = [job.partition for job in self.jobs if job.partition is not None]
+        linked = [(part.nodes, part.links) for part in parts if len(part.links)]
+        if not linked or machine.topology.family != "fattree":
+            return machine
+        return partition_routing(machine.topology, linked)
+
+    def packets(self, *, stream: int = 0) -> PacketTimes:
+        """Let all jobs communicate, packet by packet, until the last is done.
+
+        Parameters
+        ----------
+        stream : int
+            The routing's draws belong to the network's seed and this number.
+
+        Raises
+        ------
+        NetcosimError, NetworkDeadlockError, ProgramStuckError
+            See `netsim.packet.engine.simulate_packets`.
+        """
+        traffic = self._traffic([job.iterations for job in self.jobs])
+        rng = self._routing_rng(stream)
+        result = simulate_packets(
+            self.routing, traffic, self.network.packet, rng, record_messages=False
+        )
+        ranks = np.bincount(traffic.rank_group)
+        end = np.cumsum(ranks)
+        broadcast = [job.communication.pattern == "broadcast" for job in self.jobs]
+        shown = np.where(broadcast, end - 1, end - ranks)
+        start_ps = self._start_ps()
+        return PacketTimes(
+            result.group_finish_ps - start_ps, result.rank_finish_ps[shown] - start_ps, result
+        )
+
+    def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:
+        """Let each job repeat its iteration until a moment, and time the complete ones.
+
+        So all jobs are there all the time, and none has the network to itself at the end. An
+        iteration is complete when its last message has arrived. ``repeats`` and the
+        communications' ``iterations`` do not count.
+
+        Parameters
+        ----------
+        until_s : float
+            When the run is cut.
+        stream : int
+            As in `packets`.
+
+        Raises
+        ------
+        NetcosimError
+            A job that sends nothing from node to node; see `simulate_packets`.
+        """
+        topology = self.routing.topology
+        least_s = np.array(
+            [least_iteration_s(topology, program, nodes) for program, nodes in self._once()]
+        )
+        if not least_s.all():
+            silent = self.jobs[int(np.argmin(least_s))]
+            raise NetcosimError(
+                f"job {silent.job_id}: {silent.communication.pattern} on {len(silent.nodes)} "
+                "nodes sends nothing between nodes; it has no iterations to time"
+            )
+        start_s = np.array([job.start_s for job in self.jobs])
+        pause_s = np.array([job.compute_s for job in self.jobs])
+        counts = np.ceil(np.maximum(until_s - start_s, 0) / (least_s + pause_s)).astype(int) + 1
+        while True:
+            traffic, rng = self._traffic(counts.tolist()), self._routing_rng(stream)
+            result = simulate_packets(
+                self.routing, traffic, self.network.packet, rng, until_s=until_s
+            )
+            # where an iteration draws anew, another may be shorter than the one bounded
+            ended = result.group_finish_ps >= 0
+            if not ended.any():
+                return complete_iterations(traffic, counts, result, self._start_ps())
+            counts[ended] *= 2
+
+    def flows(self) -> FlowTimes:
+        """Stretch of each job when all communicate all the time, at max-min fair rates.
+
+        A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
+        the order of messages do not count.
+        """
+        loads = self._loads
+        network: BundleNetwork[int] = BundleNetwork(self.routing.topology.link_bandwidth_Bps)
+        sending = [(i, load) for i, load in enumerate(loads) if len(load.links)]
+        network.change(
+            [(i, load.links, load.link_bytes / load.isolated_bound_s) for i, load in sending], []
+        )
+        stretch = np.ones(len(loads))
+        stretch[[i for i, _ in sending]] = [network.stretch(i) for i, _ in sending]
+        return FlowTimes(np.array([load.isolated_bound_s for load in loads]), stretch)
+
+    def flow_finishes_s(self, unit_s: ArrayLike) -> FloatArray:
+        """Last finish of each job's messages, all sent at once, at max-min fair rates.
+
+        So that no job ends early and leaves the links to others, each job's messages are divided
+        by its unit and its time multiplied by it. Messages between two nodes are one flow; steps
+        of a pattern are not kept.
+
+        Parameters
+        ----------
+        unit_s : (n_jobs,) float
+            Above 0; of each job. With ``flows().bound_s`` all would end together alone.
+
+        Returns
+        -------
+        (n_jobs,) float64
+            0 for a job that sends nothing between nodes.
+        """
+        units = np.asarray(unit_s, dtype=np.float64)
+        topology = self.routing.topology
+        pairs, amounts = [], []
+        for (program, nodes), unit in zip(self._once(), units, strict=True):
+            src, dst = nodes[program.send_src()].astype(np.int64), nodes[program.send_dst]
+            away = src != dst
+            pair, index = np.unique(src[away] * topology.n_nodes + dst[away], return_inverse=True)
+            pairs.append(pair)
+            amounts.append(np.bincount(index.ravel(), program.send_bytes[away]) / unit)
+        pair = np.concatenate(pairs)
+        finish_s = flow_finish_times(
+            flow_paths(self.routing, pair // topology.n_nodes, pair % topology.n_nodes),
+            np.concatenate(amounts),
+            topology.link_bandwidth_Bps,
+        )
+        last = np.zeros(len(units))
+        np.maximum.at(last, np.repeat(np.arange(len(units)), [len(p) for p in pairs]), finish_s)
+        return last * units
+
+    @cached_property
+    def _loads(self) -> list[JobLoad]:
+        """Bytes of an iteration of each job on the links."""
+        return [
+            job_link_load(
+                self.routing, program.send_src(), program.send_dst, program.send_bytes, nodes
+            )
+            for program, nodes in self._once()
+        ]
+
+    def _programs(self, iterations: Sequence[int]) -> list[Program]:
+        """One a job; like jobs whose pattern takes no chance have one together."""
+        made: dict[tuple[int, int, int], Program] = {}
+        found = []
+        for job, n in zip(self.jobs, iterations, strict=True):
+            key = (id(job.communication), len(job.nodes), n)
+            program = made.get(key) or self.network.program(job, n)
+            if not job.communication.draws:
+                made[key] = program
+            found.append(program)
+        return found
+
+    def _once(self) -> list[tuple[Program, NDArray[np.int32]]]:
+        """One iteration of each job, and the node of each of its ranks."""
+        nodes = [self.network.rank_node(job) for job in self.jobs]
+        return list(zip(self._programs([1] * len(nodes)), nodes, strict=True))
+
+    def _traffic(self, iterations: Sequence[int]) -> Traffic:
+        """The jobs' programs on their nodes; a rank's group is its job's place in ``jobs``."""
+        programs = [
+            with_compute(program, n, job.compute_s) if job.compute_s else program
+            for program, n, job in zip(
+                self._programs(iterations), iterations, self.jobs, strict=True
+            )
+        ]
+        nodes = [self.network.rank_node(job) for job in self.jobs]
+        return combine(programs, nodes, [job.start_s for job in self.jobs])
+
+    def _routing_rng(self, stream: int) -> np.random.Generator:
+        return np.random.default_rng([self.network.seed, stream])
+
+    def _start_ps(self) -> NDArray[np.int64]:
+        return np.array([to_ps(job.start_s) for job in self.jobs], dtype=np.int64)

@@ -1,0 +1,76 @@
+"""Jobs that repeat their iteration until a moment: how often they can, and how often they did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.packet.model import PS_PER_S, PacketResult
+from netsim.topology import Topology
+from netsim.traffic import Program, Traffic
+
+
+@dataclass(frozen=True, eq=False)
+class LoopTimes:
+    """What jobs take that repeat their iteration until the run is cut.
+
+    Attributes
+    ----------
+    time_s : (n_jobs,) float64
+        Mean time of the complete iterations, computing among them; nan without any.
+    iterations : (n_jobs,) int64
+        How many were complete.
+    packets : PacketResult
+        With the times of all messages.
+    """
+
+    time_s: NDArray[np.float64]
+    iterations: NDArray[np.int64]
+    packets: PacketResult
+
+
+def least_iteration_s(topology: Topology, once: Program, rank_node: NDArray[np.int32]) -> float:
+    """No iteration is faster than the bytes over the busiest node's link; 0: it sends nothing."""
+    src, dst = rank_node[once.send_src()], rank_node[once.send_dst]
+    n_bytes = np.where(src == dst, 0, once.send_bytes)
+    n = topology.n_nodes
+    ends = np.concatenate([np.bincount(src, n_bytes, n), np.bincount(dst, n_bytes, n)])
+    return float((ends / topology.link_bandwidth_Bps[: 2 * n]).max())
+
+
+def complete_iterations(
+    traffic: Traffic,
+    counts: NDArray[np.int64],
+    result: PacketResult,
+    start_ps: NDArray[np.int64],
+) -> LoopTimes:
+    """Time the iterations whose messages have all arrived.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        Each rank of a group has as many steps in each iteration.
+    counts : (n_groups,) int64
+        Iterations of each group's program.
+    result : PacketResult
+        Of a run that recorded messages.
+    start_ps : (n_groups,) int64
+    """
+    program = traffic.program
+    steps = np.diff(program.step_ptr)
+    rank = program.send_dst
+    group = traffic.rank_group[rank]
+    iteration = (program.send_step - program.step_ptr[rank]) // (steps[rank] // counts[group])
+    time_s, done = np.full(len(counts), np.nan), np.zeros(len(counts), dtype=np.int64)
+    for g, count in enumerate(counts.tolist()):
+        mine = group == g
+        finish_ps, at = result.message_finish_ps[mine], iteration[mine]
+        late_ps = np.zeros(count, dtype=np.int64)
+        np.maximum.at(late_ps, at, finish_ps)
+        missing = at[finish_ps < 0]
+        done[g] = missing.min() if len(missing) else count
+        if done[g]:
+            time_s[g] = (late_ps[done[g] - 1] - start_ps[g]) / PS_PER_S / done[g]
+    return LoopTimes(time_s, done, result)

@@ -1,0 +1,57 @@
+"""Ways to measure what policies do to jobs' communication, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from queuesim.campaign import Stretch
+from queuesim.pairing import Paired
+from queuesim.snapshots import Measurement, Progress, Study
+
+
+class Measure(Protocol):
+    """A way to measure."""
+
+    @property
+    def name(self) -> str:
+        """As a config has it."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """One line."""
+        ...
+
+    @property
+    def compares(self) -> str:
+        """What a ratio is the mean of, for a page."""
+        ...
+
+    def sent(self, study: Study) -> dict[str, float]:
+        """How often what runs at a side's instants is sent, by side, about."""
+        ...
+
+    def measure(
+        self,
+        study: Study,
+        rng: Callable[[], np.random.Generator],
+        progress: Progress | None = None,
+    ) -> Measurement:
+        """Send a study's snapshots through the packet engine.
+
+        Parameters
+        ----------
+        study : Study
+        rng : callable () -> numpy.random.Generator
+            A new one for each bootstrap, always the same.
+        progress : callable, optional
+        """
+        ...
+
+
+MEASURES: dict[str, type[Stretch] | type[Paired]] = {
+    measure.name: measure for measure in (Stretch, Paired)
+}

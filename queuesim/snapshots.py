@@ -1,0 +1,259 @@
+"""What all ways to measure a schedule share: instants, who runs there, and what is found.
+
+Snapshots cut a schedule into parts of equal work. Jobs of one node are left out: they send nothing
+over the network. How the others' communication is timed, and what it is compared with, is a measure
+(`queuesim.measure`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from alloc.policy import Placement
+from netsim.errors import NetcosimError
+from netsim.packet.model import PacketResult
+from queuesim.communication import Communication
+from queuesim.ensemble import PlacedJob, SharedNetwork
+from queuesim.measured import SpeedupTable
+from queuesim.result import QueueResult
+
+FloatArray = NDArray[np.float64]
+LongArray = NDArray[np.int64]
+Rows = Sequence[Mapping[str, object]]
+Progress = Callable[[str, float], None]
+"""Called with what was timed and the share of all that is done, 0 to 1."""
+
+SIZE_CLASSES: tuple[tuple[int, int], ...] = (
+    (2, 8),
+    (9, 32),
+    (33, 128),
+    (129, 512),
+    (513, 2048),
+    (2049, 1 << 30),
+)
+"""Nodes of a job, both ends included."""
+
+ALL_SIZES = (2, 1 << 30)
+
+
+def size_class(n_nodes: ArrayLike) -> LongArray:
+    """(n,) index into `SIZE_CLASSES`."""
+    first = [low for low, _ in SIZE_CLASSES]
+    return np.searchsorted(first, np.asarray(n_nodes), side="right") - 1
+
+
+def class_name(index: int) -> str:
+    """A size class in words."""
+    low, high = SIZE_CLASSES[index]
+    return f"{low}-{high}" if index < len(SIZE_CLASSES) - 1 else f"{low}+"
+
+
+def in_several(*snapshots: ArrayLike) -> bool:
+    """Whether each of these lists of jobs comes from two snapshots or more.
+
+    An interval comes from drawing whole snapshots again; of one snapshot there is nothing to
+    draw, and every draw would be the same.
+    """
+    return all(len(np.unique(np.asarray(snapshot))) > 1 for snapshot in snapshots)
+
+
+def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
+    """Instants that cut the schedule into parts of equal work.
+
+    The i-th is where ``(i + 1/2) / n`` of all busy node-seconds have passed, so that busy
+    times are sampled as often as they count.
+
+    Parameters
+    ----------
+    result : QueueResult
+    n_snapshots : int
+
+    Returns
+    -------
+    (n_snapshots,) float64, ascending
+    """
+    time_s, nodes = result.busy_nodes()
+    if len(time_s) == 0:
+        raise NetcosimError("no snapshots of an empty schedule")
+    done = np.concatenate([[0.0], np.cumsum(np.diff(time_s) * nodes[:-1])])
+    wanted = (np.arange(n_snapshots) + 0.5) / n_snapshots * done[-1]
+    # not np.interp: where the machine is idle `done` stands still
+    after = np.clip(np.searchsorted(done, wanted, side="right"), 1, len(done) - 1)
+    width = done[after] - done[after - 1]
+    part = np.where(width > 0, (wanted - done[after - 1]) / np.where(width > 0, width, 1.0), 0.0)
+    return np.asarray(time_s[after - 1] + part * (time_s[after] - time_s[after - 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A policy's schedule, and the network on which its jobs run.
+
+    Attributes
+    ----------
+    schedule : QueueResult
+        Kept with its placements.
+    network : SharedNetwork
+    isolates : bool
+        Whether the policy guarantees that no job feels another.
+    """
+
+    schedule: QueueResult
+    network: SharedNetwork
+    isolates: bool = False
+
+    def running(self, time_s: float) -> list[int]:
+        """Jobs of more than one node (by index) that run at an instant."""
+        jobs = self.schedule.running_at(time_s)
+        return [int(job) for job in jobs[self.schedule.workload.n_nodes[jobs] > 1]]
+
+    def placement(self, index: int) -> Placement:
+        """Where a job (by index) was.
+
+        Raises
+        ------
+        NetcosimError
+            The simulation did not keep placements.
+        """
+        kept = self.schedule.placements
+        if kept is None:
+            raise NetcosimError("snapshots need placements: simulate with keep_placements=True")
+        return kept.placement(index, int(self.schedule.workload.job_id[index]))
+
+    def placed(self, index: int, communication: Communication) -> PlacedJob:
+        """A job on the nodes, and the links of its own if it has some, that it had here."""
+        place = self.placement(index)
+        workload = self.schedule.workload
+        nodes = place.nodes[: int(workload.n_nodes[index])]
+        return PlacedJob(int(workload.job_id[index]), communication, nodes, partition=place)
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What is to be measured.
+
+    Attributes
+    ----------
+    sides : mapping of str to Side
+        By the name that tables have, the reference among them; the same jobs in all.
+    reference : str
+        The side that the others are compared with.
+    communications : sequence of Communication
+    share : (n_jobs,) int64
+        Index into ``communications`` of every job of the workload.
+    fraction : (n_jobs,) float64
+        Share of its run time in which a job communicates.
+    n_snapshots : int
+    only : int, optional
+        The one snapshot, counted from 0, that is measured; all by default.
+    confidence : float
+        Of intervals.
+    """
+
+    sides: Mapping[str, Side]
+    reference: str
+    communications: Sequence[Communication]
+    share: LongArray
+    fraction: FloatArray
+    n_snapshots: int
+    only: int | None = None
+    confidence: float = 0.95
+
+    @property
+    def others(self) -> dict[str, Side]:
+        """All sides but the reference."""
+        return {name: side for name, side in self.sides.items() if name != self.reference}
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The snapshots that are measured."""
+        return range(self.n_snapshots) if self.only is None else (self.only,)
+
+    def instants(self, name: str) -> Iterator[tuple[int, list[int]]]:
+        """Number of each snapshot of a side, and the jobs of more than one node that run there."""
+        side = self.sides[name]
+        times = snapshot_times(side.schedule, self.n_snapshots)
+        for number in self.numbers:
+            yield number, side.running(float(times[number]))
+
+    def communication(self, index: int) -> Communication:
+        """What a job (by index) sends."""
+        return self.communications[int(self.share[index])]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Communication times of the jobs of all snapshots under one policy, one row a job.
+
+    Attributes
+    ----------
+    policy : str
+    snapshot, job, share, n_nodes : (k,) int64
+        Which snapshot, index of the job in the workload, index of its communication, its
+        requested nodes.
+    time_s, yardstick_s : (k,) float64
+        With all others, and what the measure compares it with.
+    packets : tuple of PacketResult
+        One a snapshot in which jobs were together, for link statistics.
+    """
+
+    policy: str
+    snapshot: LongArray
+    job: LongArray
+    share: LongArray
+    n_nodes: LongArray
+    time_s: FloatArray
+    yardstick_s: FloatArray
+    packets: tuple[PacketResult, ...] = ()
+
+    @property
+    def stretch(self) -> FloatArray:
+        """(k,) float64: time over yardstick; 1 where nothing is sent and both are 0."""
+        moved = self.yardstick_s > 0
+        return np.divide(self.time_s, self.yardstick_s, out=np.ones_like(self.time_s), where=moved)
+
+    @property
+    def packet_hops(self) -> int:
+        """Links traversed by all packets of all snapshots."""
+        return sum(result.packet_hops for result in self.packets)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Communication time under a policy over that under the reference, with an interval.
+
+    ``low`` and ``high`` are None where the interval is not known (`in_several`).
+    """
+
+    ratio: float
+    low: float | None
+    high: float | None
+    n_jobs: int
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What a measure found.
+
+    Attributes
+    ----------
+    jobs : mapping of str to Measurements
+        By the study's sides.
+    ratios : mapping of str to Ratio
+        Of all jobs together, by side; without sides on which no job was seen.
+    table : SpeedupTable
+        By pattern and size class, for the run-time model "measured".
+    tables : mapping of str to rows
+        What else the measure has to tell.
+    notes : tuple of str
+        Its result in words, a line each.
+    """
+
+    jobs: Mapping[str, Measurements]
+    ratios: Mapping[str, Ratio]
+    table: SpeedupTable
+    tables: Mapping[str, Rows] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

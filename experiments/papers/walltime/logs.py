@@ -54,7 +54,7 @@ CASES: dict[str, Case] = {
 
 def of_intrepid(case: str) -> bool:
     """Whether a case's log is the paper's own."""
-    return CASES[case].log.workload["known_log"] == "intrepid"
+    return bool(CASES[case].log.workload["known_log"] == "intrepid")
 
 
 def chosen(options: Options) -> list[tuple[Case, dict[str, Any]]]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.panels import curves, grouped_bars, panels
-from experiments.papers.paper import Analysis, Options
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.printed import BLANK, PRINTED, Cell, PrintedTable
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Cell, ...]
 
+FUNCTION = "experiments.papers.partitions.machines:bisections"
 _MIRA = (("mira", "mira-current"), ("mira", "best"))
 _JUQUEEN = (("juqueen", "worst"), ("juqueen", "best"))
 _THREE = (("juqueen", "best"), ("juqueen-54", "best"), ("juqueen-48", "best"))
@@ -158,3 +159,39 @@ def three_machines(analysis: Analysis, options: Options) -> Figure:
     """Fig. 7: bisection over size, at best, of three machines."""
     title = "Best partitions of JUQUEEN and of two smaller machines"
     return _panel(analysis.tables["partitions"], "choice", title, _lines("machine", str.upper))
+
+
+def _figure(
+    name: str,
+    table: str,
+    description: str = "",
+    draw: Callable[[Analysis, Options], Figure] | None = None,
+) -> PaperFigure:
+    """A table, or a figure of bisections, judged by the table that holds its numbers."""
+
+    def points(options: Options) -> list[Point]:
+        return [{"what": "bisections", "machine": m, "choice": c} for m, c in COLUMNS[table]]
+
+    description = description or PRINTED[table].caption
+    return PaperFigure(name, description, FUNCTION, points, analyse_table(table), draw)
+
+
+TABLES = tuple(_figure(name, name) for name in COLUMNS)
+FIG1 = _figure(
+    "fig1",
+    "table6",
+    "Mira: bisection of current and proposed partitions",
+    current_and_proposed,
+)
+FIG2 = _figure(
+    "fig2",
+    "table7",
+    "JUQUEEN: bisection of best and worst partitions",
+    best_and_worst,
+)
+FIG7 = _figure(
+    "fig7",
+    "table5",
+    "bisection of JUQUEEN, JUQUEEN-54 and JUQUEEN-48, best partitions",
+    three_machines,
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -13,15 +12,15 @@ from numpy.typing import NDArray
 from alloc.registry import make_policy
 from alloc.torus.menus import MIRA, MIRA_CURRENT
 from experiments.figures.style import colour
-from experiments.inputs import checked_path
+from experiments.inputs import checked_path, input_file
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.frames import groups
 from experiments.papers.kit.panels import grouped_bars, panels
-from experiments.papers.paper import Analysis, Options
-from experiments.papers.partitions.point import Point, Rows, furthest_nodes, partition
-from netsim.flow.incidence import flow_paths
-from netsim.flow.maxmin import run_flows
-from netsim.routing.registry import make_routing
+from experiments.papers.paper import Analysis, Options, PaperFigure
+from experiments.papers.paper import Point as Content
+from experiments.papers.partitions.machines import Point
+from experiments.store import Rows
+from netsim.analysis.pairing import pairing_s
 from netsim.topologies.registry import preset
 from queuesim.metrics import summarise, turnaround_s, wait_s
 from queuesim.partition_bisection import PartitionBisection
@@ -45,15 +44,6 @@ WINDOW = 50
 MONTH_S = 30.5 * 86400
 KEYS = ("order", "bound_jobs", "communication")
 METRICS = ("mean_turnaround_s", "bound_turnaround_s", "mean_wait_s", "bound_run_s")
-
-
-@lru_cache(maxsize=256)
-def pairing_s(geometry: tuple[int, ...]) -> float:
-    """Seconds that a gigabyte from every node to its furthest takes, in the flow engine."""
-    topology = partition(geometry)
-    far = furthest_nodes(topology.shape.dims)
-    paths = flow_paths(make_routing(topology), np.arange(topology.n_nodes), far)
-    return float(run_flows(paths, 1e9, topology.link_bandwidth_Bps).finish_s.max())
 
 
 def contention(extents: tuple[int, ...]) -> float:
@@ -215,3 +205,38 @@ def queue_bars(analysis: Analysis, options: Options) -> Figure:
         ylabel="hours",
         title=lambda metric: f"Mira, contention-bound jobs known: {names[metric]}",
     )
+
+
+def _queue_points(options: Options) -> list[Content]:
+    """Months of Mira's log (setting "log") or made ones, three shares of bound jobs, WFP.
+
+    Without bound jobs geometry acts on packing alone.
+    """
+    path = options.settings.get("log", "")
+    log = input_file(path) if path else ""
+    return [
+        {
+            "what": "queue",
+            "policy": policy,
+            "log": log,
+            "month": month,
+            "bound_jobs": share,
+            "communication": 0.3,
+            "order": "wfp",
+            "made_jobs": 300 if options.quick else 1500,
+            "seed": options.seed,
+        }
+        for month in range(1 if options.quick else 5)
+        for share in (0.0, 0.25, 0.5)
+        for policy in POLICIES
+    ]
+
+
+QUEUE = PaperFigure(
+    "queue",
+    "not in the paper: its proposed scheduler, in Mira's queue (--set log=FILE)",
+    f"{MODULE}:queue",
+    _queue_points,
+    analyse_queue,
+    queue_bars,
+)

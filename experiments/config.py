@@ -19,6 +19,7 @@ from experiments.fields import (
     Number,
     Positive,
     Section,
+    Share,
     SizeBytes,
     SizeOrZeroBytes,
     Text,
@@ -184,6 +185,23 @@ class MeasuredSection(Section):
     bound: Literal["mean", "low", "high"] = "mean"
 
 
+class PartitionBisectionSection(Section):
+    """``[queue.partition_bisection]``: see `queuesim.partition_bisection.PartitionBisection`."""
+
+    bound_jobs: Share = 0.5
+    communication: Share = 0.3
+    logged_menu: Text = "mira-current"
+
+    @field_validator("logged_menu")
+    @classmethod
+    def _known_menu(cls, name: str) -> str:
+        from alloc.torus.menus import MENUS
+
+        if name not in MENUS:
+            raise unknown_name("partition menu", name, MENUS)
+        return name
+
+
 class QueueSection(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
 
@@ -209,6 +227,7 @@ class QueueSection(Section):
     bandwidth_need_Bps: BandwidthsBps = ()
     coupled: CoupledSection = CoupledSection()
     measured: MeasuredSection = MeasuredSection()
+    partition_bisection: PartitionBisectionSection = PartitionBisectionSection()
 
     @field_validator("policies", "speeds_up")
     @classmethod
@@ -298,6 +317,7 @@ class Config(Section):
             runtime_reference=queue.coupled.runtime_reference,
             budget=PacketBudget(**budget),
             snapshots=self.run.snapshots,
+            partition_bisection=queue.partition_bisection.model_dump(),
         )
 
     def resolved(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _NEVER = (
     "workload.run_times",
     "workload.walltimes",
     "queue.estimates",
+    "queue.partition_bisection",
     "queue.speeds_up",
     "run.observables",
     "run.only_snapshot",

@@ -7,9 +7,9 @@ has to know which model needs what.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ class ModelSettings:
     budget : PacketBudget
     snapshots : int
         Instants that a measuring campaign may send; 0: no packets are sent.
+    partition_bisection : mapping
+        Parameters of `queuesim.partition_bisection.PartitionBisection`.
     """
 
     scenario: str
@@ -50,6 +52,7 @@ class ModelSettings:
     runtime_reference: str
     budget: PacketBudget
     snapshots: int
+    partition_bisection: Mapping[str, Any]
 
 
 class Pilot(NamedTuple):

@@ -14,6 +14,7 @@ from queuesim.easy_retest import EasyRetest
 from queuesim.estimates import ESTIMATES, find_estimates
 from queuesim.measured import Measured
 from queuesim.orders import ORDERS, Order, find_order
+from queuesim.partition_bisection import PartitionBisection
 from queuesim.runtime import AsLogged, RunTimeModel
 
 BACKFILLS: dict[str, type[Backfill]] = {
@@ -21,7 +22,8 @@ BACKFILLS: dict[str, type[Backfill]] = {
     for kind in (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill)
 }
 RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
-    model.name: model for model in (AsLogged, Assumed, Measured, CoupledFlow, CoupledPackets)
+    model.name: model
+    for model in (AsLogged, Assumed, Measured, CoupledFlow, CoupledPackets, PartitionBisection)
 }
 
 __all__ = [

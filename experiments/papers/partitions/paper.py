@@ -6,7 +6,7 @@ from experiments.papers.paper import Options, Paper
 from experiments.papers.partitions.bisections import FIG1, FIG2, FIG7, TABLES
 from experiments.papers.partitions.multiplication import FIG5, FIG6
 from experiments.papers.partitions.pairing import FIG3, FIG4
-from experiments.papers.partitions.queue import QUEUE
+from experiments.papers.partitions.queue import FIGURE as QUEUE
 from netsim.errors import NetcosimError, unknown_name
 
 NAME = "partitions"

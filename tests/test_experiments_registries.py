@@ -67,6 +67,18 @@ def ran(result: CosimResult, policy: str = "baseline") -> np.ndarray:
 @pytest.mark.parametrize("name", sorted(RUNTIME_MODELS))
 def test_every_run_time_model_runs_under_its_own_name(name: str) -> None:
     """As logged alone leaves all run times; the others change some, each in its own way."""
+    if name == "partition-bisection":
+        bisections = {"bound_jobs": 1.0, "communication": 0.5}
+        result = run(
+            {"preset": "mira-midplanes"},
+            policies=["menu", "cuboid-worst"],
+            run_time_model=name,
+            partition_bisection=bisections,
+        )
+        assert result.schedules["menu"].run_time_model == name
+        assert np.allclose(ran(result, "menu"), 1)
+        assert ran(result, "cuboid-worst").max() > 1
+        return
     result = run(
         {"family": "fattree", "radix": 6},
         policies=["random", "jigsaw"],

@@ -13,98 +13,27 @@ That is what the run-time model "measured" asks for; the registry's other models
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-from alloc.registry import POLICIES
-from experiments.build import (
-    BuiltMachine,
-    build_machine,
-    communication_mix,
-)
+from experiments.bench import Bench, bench_of
 from experiments.config import Config
 from experiments.config_load import config_from
+from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
-from experiments.estimate import campaign_hops, check_snapshots, estimate_line
-from experiments.estimate_flows import flow_level_line
 from experiments.inputs import checked_path
 from experiments.reference import Reference, reference_of
-from experiments.schedules import queues_of
+from experiments.steps import Notice, Progress, Steps, Tell
 from experiments.store import Rows
-from queuesim.communication import Communication
-from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobNetwork
-from queuesim.measure import MEASURES
 from queuesim.measured import SpeedupTable
-from queuesim.metrics import QueueSummary, summarise
 from queuesim.model_context import ModelContext, Pilot
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
-from queuesim.snapshots import Measurement, Measurements, Ratio, Side, Study
-from workloads.job import Workload
+from queuesim.snapshots import Measurement
 
-Progress = Callable[[str, float], None]
-"""Called with what is being done and the share of the whole run that is done, 0 to 1."""
-Notice = Callable[[str], None]
-"""Called with a line that the user should read before a long step begins."""
-
-
-@dataclass(frozen=True, eq=False)
-class CosimResult:
-    """What a run gave, by policy in the config's order.
-
-    Attributes
-    ----------
-    config : Config
-    machine : BuiltMachine
-    workload : Workload
-    logged : dict of str to QueueResult
-        Schedules with logged run times; empty unless the model has them measured.
-    schedules : dict of str to QueueResult
-        Schedules with the config's run-time model.
-    measurement : Measurement or None
-        None with ``snapshots = 0``.
-    reference : Reference
-    reference_schedule : QueueResult
-        With the config's run-time model.
-    """
-
-    config: Config
-    machine: BuiltMachine
-    workload: Workload
-    logged: dict[str, QueueResult]
-    schedules: dict[str, QueueResult]
-    measurement: Measurement | None
-    reference: Reference
-    reference_schedule: QueueResult
-
-    @property
-    def measured(self) -> dict[str, Measurements]:
-        """Communication times, by policy; empty with ``snapshots = 0``."""
-        found = {} if self.measurement is None else self.measurement.jobs
-        return {name: found[name] for name in self.schedules if name in found}
-
-    @property
-    def ratios(self) -> dict[str, Ratio]:
-        """Mean communication time over the reference's, all jobs together."""
-        found = {} if self.measurement is None else self.measurement.ratios
-        return {name: found[name] for name in self.schedules if name in found}
-
-    @property
-    def table(self) -> SpeedupTable:
-        """The speed-up table of what was measured; without rows if nothing was."""
-        if self.measurement is None:
-            return SpeedupTable(self.reference.column, ())
-        return self.measurement.table
-
-    def summaries(self) -> dict[str, QueueSummary]:
-        """Queue metrics of the final schedules."""
-        return {name: summarise(result) for name, result in self.schedules.items()}
+Schedules = dict[str, QueueResult]
 
 
 def run_cosim(
@@ -116,255 +45,158 @@ def run_cosim(
     ----------
     config : Config
     progress : callable, optional
-        See `Progress`.
+        See `experiments.steps.Progress`.
     notice : callable, optional
-        See `Notice`.
+        See `experiments.steps.Notice`.
 
     Raises
     ------
     NetcosimError
         What a part refuses: a log that cannot be read, a job larger than the machine, ...
     """
-    reference = reference_of(config)
-    run = _Run(config, reference, progress, notice)
-    if reference.elsewhere is not None:
-        part = 1 / (1 + len(config.queue.policies))
-        own = reference_of(reference.elsewhere)
-        there = _within(progress, "reference: ", 0.0, part)
-        # measured with those that are compared with it, not by itself
-        silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
-        elsewhere = reference.elsewhere.model_copy(update={"run": silent})
-        run.other = _Run(elsewhere, own, there, notice, run.workload)
-        run.workload = run.other.workload
-        run.progress = _within(progress, "", part, 1.0)
-        run.other.simulate()
-    run.simulate()
-    return run.result()
+    reference, here = reference_of(config), bench_of(config)
+    steps = Steps(progress, notice)
+    if reference.elsewhere is None:
+        return _Loop(here, reference, steps).result()
+    # measured with those that are compared with it, not by itself
+    silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
+    elsewhere = reference.elsewhere.model_copy(update={"run": silent})
+    there = _Loop(
+        bench_of(elsewhere, here.queues.jobs),
+        reference_of(reference.elsewhere),
+        steps.first(1 / (1 + len(config.queue.policies)), "reference: "),
+    )
+    there.run()
+    return _Loop(here.with_jobs(there.bench.queues.jobs), reference, steps, there).result()
 
 
-def _within(progress: Progress | None, what: str, low: float, high: float) -> Progress | None:
-    """Progress of a part of a run, which goes from one share of the whole to another."""
-    if progress is None:
-        return None
-    return lambda part, share: progress(what + part, low + share * (high - low))
-
-
-class _Run:
+@dataclass
+class _Loop:
     """The steps of a run and what they leave for each other.
 
-    Parameters
+    Attributes
     ----------
-    config : Config
+    bench : Bench
     reference : Reference
-    progress : callable or None
-    notice : callable or None
-    jobs : Workload, optional
-        Instead of the config's own.
+    steps : Steps
+    there : _Loop or None
+        The reference's own run, if it is elsewhere.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        reference: Reference,
-        progress: Progress | None,
-        notice: Notice | None,
-        jobs: Workload | None = None,
-    ) -> None:
-        self.config = config
-        self.reference = reference
-        self.notice = notice
-        self.progress = progress
-        self.done = 0.0
-        self.other: _Run | None = None
-        self.piloted: Pilot | None = None
-        self.logged: dict[str, QueueResult] = {}
-        self.measurement: Measurement | None = None
-        self.schedules: dict[str, QueueResult] = {}
-        self.machine = build_machine(config.machine)
-        self.waiting = queues_of(config, self.machine.topology, jobs)
-        self.workload = self.waiting.jobs
+    bench: Bench
+    reference: Reference
+    steps: Steps
+    there: _Loop | None = None
+    logged: Schedules = field(default_factory=dict)
+    schedules: Schedules = field(default_factory=dict)
+    measurement: Measurement | None = None
+    piloted: Pilot | None = None
 
-    def tell(self, what: str, share: float) -> None:
-        """Report progress: ``share`` is the part of the run that is done."""
-        if self.progress is not None:
-            self.progress(what, share)
-
-    def simulate(self) -> None:
+    def run(self) -> None:
         """The queue under each policy, and packets measured, before or after as the model asks."""
-        table = self.config.queue.measured.table
-        if table is not None:
-            checked_path(table.model_dump())
+        queue = self.bench.config.queue
+        if queue.measured.table is not None:
+            checked_path(queue.measured.table.model_dump())
         context = ModelContext(
-            settings=self.config.model_settings(),
-            mix=communication_mix(self.config.communication),
+            settings=self.bench.config.model_settings(),
+            mix=self.bench.mix,
             network=self.network,
             measured_speedups=self.measured_speedups,
             pilot=self.pilot,
         )
-        model = RUNTIME_MODELS[self.config.queue.run_time_model].from_config(context)
-        snapshots_follow = bool(self.config.run.snapshots) and self.measurement is None
-        self.schedules = self.queues(
-            model, share_of_run=(0.3 if snapshots_follow else 1.0) - self.done
-        )
-        if snapshots_follow:
-            there = {} if self.other is None else self.other.schedules
-            self.measurement = self.campaign(self.schedules, there, share_of_run=1.0 - self.done)
-
-    def draws(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Communication and its fraction of each job: the same for packets and run-time models."""
-        mix = communication_mix(self.config.communication)
-        return mix.draw(self.workload, self.waiting.draws.rng("jobs"))
-
-    @cached_property
-    def shared(self) -> SharedNetwork:
-        """What jobs on the machine share, for packets and run-time models."""
-        section = self.config.communication
-        return SharedNetwork(
-            self.machine.routing,
-            self.machine.packets,
-            section.ranks_per_node,
-            section.task_mapping,
-            int(self.waiting.draws.rng("packets").integers(0, 2**32)),
-        )
+        model = RUNTIME_MODELS[queue.run_time_model].from_config(context)
+        follow = bool(self.bench.config.run.snapshots) and self.measurement is None
+        self.schedules = self.queues(model, 0.3 if follow else 1.0)
+        if follow:
+            there = {} if self.there is None else self.there.schedules
+            self.measurement = self.campaign(self.schedules, there, 1.0)
 
     # What a run-time model may ask for
 
     def network(self) -> JobNetwork:
         """The network that coupled run times take their contention from."""
-        section = self.config.communication
-        share, _ = self.draws()
-        n_policies = len(self.config.queue.policies)
-        line = flow_level_line(
-            self.machine.routing, self.communications(), share, self.workload.n_nodes, n_policies
-        )
-        if line is not None and self.notice is not None:
-            self.notice(line)
-        return JobNetwork(self.shared, communication_mix(section), self.communications())
+        self.steps.say(self.bench.flow_cost())
+        return self.bench.network
 
     def measured_speedups(self) -> SpeedupTable:
         """Snapshots of schedules with logged run times, against the reference's."""
-        self.logged = self.queues(AsLogged(), share_of_run=0.15)
-        if not self.config.run.snapshots:
+        self.logged = self.queues(AsLogged(), 0.15)
+        if not self.bench.config.run.snapshots:
             return SpeedupTable(self.reference.column, ())
-        there = {} if self.other is None else self.other.logged
-        self.measurement = self.campaign(self.logged, there, share_of_run=0.7)
+        there = {} if self.there is None else self.there.logged
+        self.measurement = self.campaign(self.logged, there, 0.8)
         return self.measurement.table
 
     def pilot(self, build: Callable[[JobNetwork], RunTimeModel]) -> Pilot:
-        """The reference policy's run, where the reference is."""
-        if self.other is not None:
-            return self.other.pilot(build)
+        """The reference policy's run, where the reference is; it sees its jobs through."""
+        if self.there is not None:
+            return self.there.pilot(build)
         if self.piloted is None:
-            name = self.reference.policy
-            part = 0.3 / (1 + len(self.config.queue.policies))
-            found = self.queues(build(self.network()), share_of_run=part, only=name)
-            _, fraction = self.draws()
+            name, share = self.reference.policy, 0.3 / (1 + len(self.bench.config.queue.policies))
+            found = self.queues(build(self.network()), share, [name], overrun="keep")
+            _, fraction = self.bench.drawn
             self.piloted = Pilot(found[name], fraction)
         return self.piloted
 
     # Steps
 
-    def communications(self) -> list[Communication]:
-        """What the jobs of each entry of the mix send."""
-        section = self.config.communication
-        return [
-            Communication(
-                e.pattern,
-                e.message_bytes,
-                e.iterations,
-                e.parameters,
-                None if e.node_bytes is None else max(1, e.node_bytes // section.ranks_per_node),
-            )
-            for e in section.mix
-        ]
-
     def queues(
         self,
         model: RunTimeModel,
-        *,
-        share_of_run: float,
-        only: str | None = None,
-    ) -> dict[str, QueueResult]:
-        """One schedule a policy, with a run-time model."""
-        queue = self.config.queue
-        policies = queue.policies if only is None else (only,)
-        results = {}
-        for name in policies:
-            begun, part = self.done, share_of_run / len(policies)
-            what = f"queue, {model.name}, {name}"
-
-            def count(
-                done: int, total: int, what: str = what, begun: float = begun, part: float = part
-            ) -> None:
-                self.tell(what, begun + part * done / max(total, 1))
-
-            # the pilot of "contended-baseline" has to see its jobs through
-            overrun = "keep" if only is not None else None
-            results[name] = self.waiting.under(name, model, overrun=overrun, progress=count)
-            self.done = begun + part
-        return results
-
-    def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
-        """Schedules on this run's network."""
-        return {
-            name: Side(result, self.shared, POLICIES[name].policy.isolates)
-            for name, result in schedules.items()
-        }
-
-    def campaign(
-        self,
-        schedules: Mapping[str, QueueResult],
-        elsewhere: Mapping[str, QueueResult],
-        *,
-        share_of_run: float,
-    ) -> Measurement:
-        """Snapshots of every policy's schedule, and of the reference's where that is elsewhere."""
-        sides = self.sides(schedules)
-        if self.other is not None:
-            there = self.other.sides(elsewhere)
-            sides = {self.reference.column: there[self.reference.policy], **sides}
-        section = self.config.run
-        # the same draws as the measured model's, so a job has the same pattern in both
-        share, fraction = self.draws()
-        study = Study(
-            sides,
-            self.reference.column,
-            self.communications(),
-            share,
-            fraction,
-            section.snapshots,
-            section.only_snapshot,
-            section.confidence,
-        )
-        given = section.paired.model_dump() if section.measure == "paired" else {}
-        measure = MEASURES[section.measure](**given)
-        check_snapshots(section.snapshots, len(sides), self.machine.topology.n_links)
-        hops = campaign_hops(study, measure.sent(study))
-        line = estimate_line(hops, len(study.numbers) * len(sides))
-        if line is not None and self.notice is not None:
-            self.notice(line)
-        begun = self.done
-
-        def count(what: str, share: float) -> None:
-            self.tell(f"packets, {what}", begun + share_of_run * share)
-
-        found = measure.measure(study, lambda: self.waiting.draws.rng("bootstrap"), count)
-        self.done = begun + share_of_run
+        share: float,
+        policies: Sequence[str] = (),
+        overrun: str | None = None,
+    ) -> Schedules:
+        """One schedule a policy, with a run-time model; it takes a share of what is left to do."""
+        names, found = policies or self.bench.config.queue.policies, {}
+        for i, name in enumerate(names):
+            # of what is left when the ones before are done
+            part = share / (len(names) - share * i)
+            with self.steps.step(f"queue, {model.name}, {name}", part) as tell:
+                found[name] = self.bench.queues.under(
+                    name,
+                    model,
+                    overrun=overrun,
+                    progress=_counted(tell),
+                )
         return found
 
+    def campaign(
+        self, schedules: Mapping[str, QueueResult], there: Mapping[str, QueueResult], share: float
+    ) -> Measurement:
+        """Snapshots of every policy's schedule, and of the reference's where that is elsewhere."""
+        sides = self.bench.sides(schedules)
+        if self.there is not None:
+            own = self.there.bench.sides(there)
+            sides = {self.reference.column: own[self.reference.policy], **sides}
+        study = self.bench.study(sides, self.reference.column)
+        self.steps.say(self.bench.packet_cost(study))
+        with self.steps.step("packets, ", share) as tell:
+            return self.bench.measure.measure(
+                study,
+                lambda: self.bench.queues.draws.rng("bootstrap"),
+                lambda what, done: tell(done, what),
+            )
+
     def result(self) -> CosimResult:
-        """Everything together."""
-        home = self if self.other is None else self.other
+        """The run, and everything that it left together."""
+        self.run()
+        home = self if self.there is None else self.there
         return CosimResult(
-            self.config,
-            self.machine,
-            self.workload,
+            self.bench.config,
+            self.bench.machine,
+            self.bench.queues.jobs,
             self.logged,
             self.schedules,
             self.measurement,
             self.reference,
             home.schedules[self.reference.policy],
         )
+
+
+def _counted(tell: Tell) -> Callable[[int, int], None]:
+    """Tells a share of the jobs as a share of the step."""
+    return lambda done, total: tell(done / max(total, 1), "")
 
 
 def cosim_point(content: Mapping[str, object]) -> dict[str, Rows]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from experiments.cosim_result import CosimResult
 from experiments.observables.registry import observed
 from experiments.store import Rows
 from netsim.packet.model import PS_PER_S
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.speedup_file import speedup_rows
-
-if TYPE_CHECKING:
-    from experiments.cosim import CosimResult
 
 
 def result_tables(result: CosimResult) -> dict[str, Rows]:

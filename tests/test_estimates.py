@@ -126,7 +126,7 @@ def test_hops_of_a_campaign_against_those_sent(monkeypatch: pytest.MonkeyPatch) 
     def keep(hops: float, n_snapshots: int) -> None:
         told.append(hops)
 
-    monkeypatch.setattr("experiments.cosim.estimate_line", keep)
+    monkeypatch.setattr("experiments.bench.estimate_line", keep)
     config = small(
         run__snapshots="20", workload__synthetic__n_jobs="100", mix__message_bytes="50000"
     )

@@ -11,7 +11,8 @@ import pytest
 
 from alloc.registry import POLICIES, policies_for
 from experiments.config_load import config_from
-from experiments.cosim import CosimResult, run_cosim
+from experiments.cosim import run_cosim
+from experiments.cosim_result import CosimResult
 from netsim.errors import NetcosimError
 from netsim.routing.dragonfly import dragonfly_routing
 from netsim.routing.registry import ROUTINGS, RoutingEntry, routings_for

@@ -87,7 +87,8 @@ def _pairs(job: NDArray[np.int64], part: NDArray[np.integer], n_jobs: int) -> Fl
     """(n,) ordered pairs of a job's nodes that sit in one part, each node with itself too."""
     width = int(part.max()) + 1
     places, counts = np.unique(job * width + part, return_counts=True)
-    return np.bincount(places // width, weights=counts.astype(np.float64) ** 2, minlength=n_jobs)
+    found = np.bincount(places // width, weights=counts**2, minlength=n_jobs)
+    return found.astype(np.float64)
 
 
 def least_hops(n_nodes: int, shape: FatTreeShape) -> float:

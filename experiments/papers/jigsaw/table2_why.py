@@ -47,7 +47,7 @@ def why_points(options: Options) -> list[Point]:
     ]
 
 
-def schedule_name(row: Mapping[str, Any]) -> str:
+def schedule_name(row: Mapping[Any, Any]) -> str:
     """What is special in how a row's run was scheduled."""
     if row["backfill"] == "none":
         return FIFO

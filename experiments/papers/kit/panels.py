@@ -211,9 +211,10 @@ def boxes(
     groups_shown = list(first_seen(frame, x) if order is None else order)
     kinds = first_seen(frame, by)
     step = 0.8 / max(2, len(kinds))
+    apart = step if frame.duplicated(x).any() else 0.0
     for row in frame.to_dict("records"):
         i = kinds.index(row[by])
-        place = groups_shown.index(row[x]) + step * (i - (len(kinds) - 1) / 2)
+        place = groups_shown.index(row[x]) + apart * (i - (len(kinds) - 1) / 2)
         low, q25, median, q75, high = (scale * float(row[q]) for q in quantiles)
         half = 0.4 * step
         axis.vlines(place, low, high, color=colour(i), lw=1)

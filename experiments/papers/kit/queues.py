@@ -70,7 +70,11 @@ def queue_points(
         base = {**own, "workload": workload, "queue": sections["queue"], "run": run}
         for policy in policies:
             name = options.settings.get("ta", "ta") if policy == "ta" else policy
-            chosen = {"queue.policies": [[name]], "workload.walltimes": [walltimes], **changes}
+            chosen: dict[str, Sequence[object]] = {
+                "queue.policies": [[name]],
+                "workload.walltimes": [walltimes],
+                **changes,
+            }
             if policy == BASELINE and "queue.scenario" in chosen:
                 chosen["queue.scenario"] = ["none"]
             points += config_points(experiment, base, chosen, {"log": log.name})

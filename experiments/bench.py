@@ -1,0 +1,146 @@
+"""A config made into what runs, once: its machine, its jobs before the queue, what they send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.registry import POLICIES
+from experiments.build import BuiltMachine, build_machine, communication_mix
+from experiments.config import Config
+from experiments.estimate import campaign_hops, check_snapshots, estimate_line
+from experiments.estimate_flows import flow_level_line
+from experiments.schedules import Queues, queues_of
+from queuesim.communication import Communication
+from queuesim.ensemble import SharedNetwork
+from queuesim.job_network import JobNetwork
+from queuesim.measure import MEASURES, Measure
+from queuesim.measured import CommunicationMix
+from queuesim.result import QueueResult
+from queuesim.snapshots import Side, Study
+from workloads.job import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """What a config runs on and with.
+
+    Attributes
+    ----------
+    config : Config
+    machine : BuiltMachine
+    queues : Queues
+    """
+
+    config: Config
+    machine: BuiltMachine
+    queues: Queues
+
+    def with_jobs(self, jobs: Workload) -> Bench:
+        """The same with other jobs."""
+        return replace(self, queues=replace(self.queues, jobs=jobs))
+
+    @cached_property
+    def mix(self) -> CommunicationMix:
+        """Patterns, weights and communication fractions."""
+        return communication_mix(self.config.communication)
+
+    @cached_property
+    def drawn(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Communication and its fraction of each job: the same for packets and run-time models."""
+        return self.mix.draw(self.queues.jobs, self.queues.draws.rng("jobs"))
+
+    @cached_property
+    def communications(self) -> list[Communication]:
+        """What the jobs of each entry of the mix send."""
+        section = self.config.communication
+        return [
+            Communication(
+                e.pattern,
+                e.message_bytes,
+                e.iterations,
+                e.parameters,
+                None if e.node_bytes is None else max(1, e.node_bytes // section.ranks_per_node),
+            )
+            for e in section.mix
+        ]
+
+    @cached_property
+    def shared(self) -> SharedNetwork:
+        """What jobs on the machine share, for packets and run-time models."""
+        section = self.config.communication
+        return SharedNetwork(
+            self.machine.routing,
+            self.machine.packets,
+            section.ranks_per_node,
+            section.task_mapping,
+            int(self.queues.draws.rng("packets").integers(0, 2**32)),
+        )
+
+    @cached_property
+    def network(self) -> JobNetwork:
+        """The network that coupled run times take their contention from."""
+        return JobNetwork(self.shared, self.mix, self.communications)
+
+    def flow_cost(self) -> str | None:
+        """What the user should know before jobs are put on that network."""
+        share, _ = self.drawn
+        sizes, n_policies = self.queues.jobs.n_nodes, len(self.config.queue.policies)
+        return flow_level_line(self.machine.routing, self.communications, share, sizes, n_policies)
+
+    def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
+        """Schedules on this network."""
+        return {
+            name: Side(result, self.shared, POLICIES[name].policy.isolates)
+            for name, result in schedules.items()
+        }
+
+    def study(self, sides: Mapping[str, Side], reference: str) -> Study:
+        """What is to be measured of schedules.
+
+        Raises
+        ------
+        NetcosimError
+            More snapshots than the machine can hold.
+        """
+        section = self.config.run
+        check_snapshots(section.snapshots, len(sides), self.machine.topology.n_links)
+        share, fraction = self.drawn
+        return Study(
+            sides,
+            reference,
+            self.communications,
+            share,
+            fraction,
+            section.snapshots,
+            section.only_snapshot,
+            section.confidence,
+        )
+
+    @property
+    def measure(self) -> Measure:
+        """How it is measured."""
+        section = self.config.run
+        given = section.paired.model_dump() if section.measure == "paired" else {}
+        return MEASURES[section.measure](**given)
+
+    def packet_cost(self, study: Study) -> str | None:
+        """What the user should know before a study's packets are sent."""
+        hops = campaign_hops(study, self.measure.sent(study))
+        return estimate_line(hops, len(study.numbers) * len(study.sides))
+
+
+def bench_of(config: Config, jobs: Workload | None = None) -> Bench:
+    """The bench of a config, with its own jobs or with others.
+
+    Raises
+    ------
+    NetcosimError
+        What a part refuses: a log that cannot be read, a job larger than the machine, ...
+    """
+    machine = build_machine(config.machine)
+    return Bench(config, machine, queues_of(config, machine.topology, jobs))

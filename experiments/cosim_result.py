@@ -1,0 +1,67 @@
+"""What a run of the whole loop leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from experiments.build import BuiltMachine
+from experiments.config import Config
+from experiments.reference import Reference
+from queuesim.measured import SpeedupTable
+from queuesim.metrics import QueueSummary, summarise
+from queuesim.result import QueueResult
+from queuesim.snapshots import Measurement, Measurements, Ratio
+from workloads.job import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class CosimResult:
+    """What a run gave, by policy in the config's order.
+
+    Attributes
+    ----------
+    config : Config
+    machine : BuiltMachine
+    workload : Workload
+    logged : dict of str to QueueResult
+        Schedules with logged run times; empty unless the model has them measured.
+    schedules : dict of str to QueueResult
+        Schedules with the config's run-time model.
+    measurement : Measurement or None
+        None with ``snapshots = 0``.
+    reference : Reference
+    reference_schedule : QueueResult
+        With the config's run-time model.
+    """
+
+    config: Config
+    machine: BuiltMachine
+    workload: Workload
+    logged: dict[str, QueueResult]
+    schedules: dict[str, QueueResult]
+    measurement: Measurement | None
+    reference: Reference
+    reference_schedule: QueueResult
+
+    @property
+    def measured(self) -> dict[str, Measurements]:
+        """Communication times, by policy; empty with ``snapshots = 0``."""
+        found = {} if self.measurement is None else self.measurement.jobs
+        return {name: found[name] for name in self.schedules if name in found}
+
+    @property
+    def ratios(self) -> dict[str, Ratio]:
+        """Mean communication time over the reference's, all jobs together."""
+        found = {} if self.measurement is None else self.measurement.ratios
+        return {name: found[name] for name in self.schedules if name in found}
+
+    @property
+    def table(self) -> SpeedupTable:
+        """The speed-up table of what was measured; without rows if nothing was."""
+        if self.measurement is None:
+            return SpeedupTable(self.reference.column, ())
+        return self.measurement.table
+
+    def summaries(self) -> dict[str, QueueSummary]:
+        """Queue metrics of the final schedules."""
+        return {name: summarise(result) for name, result in self.schedules.items()}

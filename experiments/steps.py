@@ -1,0 +1,59 @@
+"""Where a run stands, told to whoever wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and the share of the whole run that is done, 0 to 1."""
+Notice = Callable[[str], None]
+"""Called with a line that the user should read before a long step begins."""
+Tell = Callable[[float, str], None]
+"""Called with the share of a step that is done, 0 to 1, and more words on it."""
+
+
+@dataclass
+class Steps:
+    """The steps of a run.
+
+    Attributes
+    ----------
+    progress : callable or None
+    notice : callable or None
+    what : str
+        Stands before the name of every step.
+    done, end : float
+        Shares of the whole run.
+    """
+
+    progress: Progress | None = None
+    notice: Notice | None = None
+    what: str = ""
+    done: float = 0.0
+    end: float = 1.0
+
+    def first(self, share: float, what: str) -> Steps:
+        """The steps of another run, which take the first part of this one."""
+        middle = self.done + share * (self.end - self.done)
+        before = Steps(self.progress, self.notice, what, self.done, middle)
+        self.done = middle
+        return before
+
+    @contextmanager
+    def step(self, what: str, share: float = 1.0) -> Iterator[Tell]:
+        """A step, which takes a share of what is left of the run."""
+        begun, part = self.done, share * (self.end - self.done)
+
+        def tell(done: float, more: str = "") -> None:
+            if self.progress is not None:
+                self.progress(self.what + what + more, begun + part * done)
+
+        yield tell
+        self.done = begun + part
+
+    def say(self, line: str | None) -> None:
+        """Pass a line on, if there is one."""
+        if line is not None and self.notice is not None:
+            self.notice(line)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.store import Rows
-from netsim.errors import NetcosimError
 from queuesim.capacity import lost_nodes
 from queuesim.metrics import bounded_slowdown, turnaround_s, wait_s
 from queuesim.result import QueueResult
@@ -87,19 +86,18 @@ def quantiles(result: QueueResult) -> Rows:
 
 
 def needs(result: QueueResult) -> Rows:
-    """Run times, waits and turnarounds by the bandwidth that jobs were known to need."""
-    if result.needs_Bps is None:
-        raise NetcosimError("observable needs: nothing tells what jobs need (queue.bandwidth_need)")
+    """Run times, waits and turnarounds by the bandwidth that jobs need; "unknown" if none says."""
     metrics = {
         "mean_run_s": result.end_s - result.start_s,
         "mean_wait_s": wait_s(result),
         "mean_turnaround_s": turnaround_s(result),
     }
+    known = result.needs_Bps
+    told = np.array(["unknown"] * len(result) if known is None else [f"{n:g}" for n in known])
     return [
-        {"need": f"{need:g}", "jobs": int(mine.sum())}
-        | {name: float(values[mine].mean()) for name, values in metrics.items()}
-        for need in np.unique(result.needs_Bps)
-        for mine in (result.needs_Bps == need,)
+        {"need": str(need), "jobs": int((told == need).sum())}
+        | {name: float(values[told == need].mean()) for name, values in metrics.items()}
+        for need in np.unique(told)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,7 @@ def _workloads(options: Options) -> list[dict[str, Any]]:
 def _points(options: Options) -> list[Point]:
     """Three shares of bound jobs; without any, geometry acts on packing alone."""
     run = {"seed": options.seed, "snapshots": 0, "observables": ["runs", "needs"]}
-    changes = {
+    changes: dict[str, Sequence[object]] = {
         "queue.order": ["wfp"],
         "queue.partition_bisection.bound_jobs": [0.0, 0.25, 0.5],
         "queue.partition_bisection.communication": [0.3],

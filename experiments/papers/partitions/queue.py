@@ -156,7 +156,7 @@ def queue_bars(analysis: Analysis, options: Options) -> Figure:
             order=POLICIES,
             colours=shares,
             name=lambda share: f"{share:.0%} of jobs bound",
-            numbers="%.1f",
+            numbers="%.2f",
         )
 
     return panels(

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
-from alloc.torus.menus import partition_menu
+from alloc.torus.menus import MENUS, partition_menu
 from netsim.analysis.pairing import pairing_s
 from netsim.errors import NetcosimError
+from netsim.parameters import OneOf, check_values
 from netsim.topologies.torus import TorusShape
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload
-
-if TYPE_CHECKING:
-    from queuesim.model_context import ModelContext
 
 
 def extents_of(shape: TorusShape, placement: Placement) -> tuple[int, ...]:
@@ -85,20 +84,19 @@ class PartitionBisection(RunTimeModel):
 
     name = "partition-bisection"
     description = "communication of contention-bound jobs scaled by their partition's bisection"
+    section = "partition_bisection"
     knows_needs = True
-    bound_jobs: float = 0.5
-    communication: float = 0.3
-    logged_menu: str = "mira-current"
+    solves_flows = True
+    bound_jobs: Annotated[float, "share of jobs that are contention-bound", Ge(0), Le(1)] = 0.5
+    communication: Annotated[
+        float, "share of a bound job's logged time that is communication", Ge(0), Le(1)
+    ] = 0.3
+    logged_menu: Annotated[
+        str, "menu from which the log's jobs had their partitions", OneOf(MENUS)
+    ] = "mira-current"
 
     def __post_init__(self) -> None:
-        for key in ("bound_jobs", "communication"):
-            if not 0 <= getattr(self, key) <= 1:
-                raise NetcosimError(f"{key} = {getattr(self, key)}; allowed: 0 to 1")
-
-    @classmethod
-    def from_config(cls, context: ModelContext) -> PartitionBisection:
-        """What ``[queue.partition_bisection]`` says."""
-        return cls(**context.settings.partition_bisection)
+        check_values(f"run-time model {self.name}", self)
 
     def bound(self, workload: Workload, rng: np.random.Generator) -> NDArray[np.bool_]:
         """(n,) bool: which jobs are contention-bound."""

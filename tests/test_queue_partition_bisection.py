@@ -147,7 +147,7 @@ def test_the_log_by_months(shared_dir):
 
 
 def test_mistakes_are_told():
-    with pytest.raises(NetcosimError, match=r"communication = 1\.5; allowed: 0 to 1"):
+    with pytest.raises(NetcosimError, match=r"communication = 1\.5; it must be at most 1"):
         model(communication=1.5)
     policy = make_policy(dragonfly(1, 2, 3), "baseline", np.random.default_rng(0))
     with pytest.raises(NetcosimError, match="is for tori"):

@@ -15,7 +15,8 @@ from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.topologies.registry import make_topology
 from queuesim.assumed import Assumed
-from queuesim.measured import CommunicationMix, Measured, PatternShare, SpeedupRow, SpeedupTable
+from queuesim.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
+from queuesim.measured_times import Measured
 from queuesim.metrics import summarise
 from queuesim.queue import simulate_queue
 from queuesim.runtime import AsLogged, RunTimeModel

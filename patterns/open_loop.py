@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.traffic import Program
@@ -155,3 +157,37 @@ def open_loop(
         )
     messages = make_messages(src, number, dst, count[dst], message_bytes)
     return build_program(n_ranks, n_steps, messages, compute_s=compute_s, wait=False)
+
+
+def on_clock(program: Program, cycle_s: float) -> Program:
+    """The same streams with every post at a whole cycle (nearest to where it was).
+
+    A clock of whole cycles needs far fewer ticks than one of picoseconds; that is how a
+    synchronous router would see the sources. Only for programs that never wait.
+    """
+    total = np.cumsum(program.compute_s)
+    first = program.step_ptr[:-1]
+    before = np.concatenate([[0.0], total])[first]
+    cycles = np.rint((total - np.repeat(before, np.diff(program.step_ptr))) / cycle_s)
+    gaps = np.diff(cycles, prepend=0.0)
+    gaps[first] = cycles[first]
+    return replace(program, compute_s=np.maximum(gaps, 0.0) * cycle_s)
+
+
+def lone_messages(
+    n_ranks: int,
+    src: NDArray[np.int64],
+    dst: NDArray[np.int64],
+    message_bytes: int,
+    gap_s: float,
+) -> Program:
+    """Message i goes from src[i] to dst[i] at i x gap; sources are different ranks."""
+    sends = np.zeros(n_ranks, dtype=np.int64)
+    sends[src] = 1
+    n_steps = sends + 1
+    first = np.cumsum(n_steps) - n_steps
+    compute = np.zeros(int(n_steps.sum()))
+    compute[first[src]] = np.arange(len(src)) * gap_s
+    order = np.argsort(src)
+    messages = make_messages(src[order], 0, dst[order], sends[dst[order]], message_bytes)
+    return build_program(n_ranks, n_steps, messages, compute_s=compute, wait=False)

@@ -45,6 +45,14 @@ def _requested(workload: Workload) -> FloatArray:
     return np.asarray(workload.requested_s, dtype=np.float64)
 
 
+def _nodes(workload: Workload) -> FloatArray:
+    return np.asarray(workload.n_nodes, dtype=np.float64)
+
+
+def _nodes_down(workload: Workload) -> FloatArray:
+    return -_nodes(workload)
+
+
 def wfp_score(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:
     """Cobalt's WFP: ``(wait / walltime)^3 * nodes`` (Tang et al., section on job ordering)."""
     wait = np.maximum(now_s - workload.submit_s[jobs], 0.0)
@@ -57,3 +65,5 @@ WFP = Order(
     "wfp", "Cobalt's WFP: (wait / requested walltime)^3 x nodes, largest first", score=wfp_score
 )
 SHORTEST = Order("shortest", "shortest requested walltime first", static_key=_requested)
+SMALLEST = Order("smallest", "fewest nodes first", static_key=_nodes)
+LARGEST = Order("largest", "most nodes first", static_key=_nodes_down)

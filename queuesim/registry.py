@@ -13,18 +13,25 @@ from queuesim.easy import EasyBackfill
 from queuesim.easy_retest import EasyRetest
 from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
 from queuesim.measured_times import Measured
-from queuesim.orders import FCFS, SHORTEST, WFP, Order
+from queuesim.orders import FCFS, LARGEST, SHORTEST, SMALLEST, WFP, Order
 from queuesim.partition_bisection import PartitionBisection
 from queuesim.runtime import AsLogged, RunTimeModel
 
-ORDERS: dict[str, Order] = {order.name: order for order in (FCFS, WFP, SHORTEST)}
+ORDERS: dict[str, Order] = {order.name: order for order in (FCFS, WFP, SHORTEST, SMALLEST, LARGEST)}
 BACKFILLS: dict[str, type[Backfill]] = {
     kind.name: kind
     for kind in (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill)
 }
 RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
     model.name: model
-    for model in (AsLogged, Assumed, Measured, CoupledFlow, CoupledPackets, PartitionBisection)
+    for model in (
+        AsLogged,
+        Assumed,
+        Measured,
+        CoupledFlow,
+        CoupledPackets,
+        PartitionBisection,
+    )
 }
 
 ESTIMATES: dict[str, type[EstimateModel]] = {

@@ -91,6 +91,8 @@ class PlainConservative:
         keys = {
             "fcfs": lambda j: (j,),
             "shortest": lambda j: (w.requested_s[j], j),
+            "smallest": lambda j: (w.n_nodes[j], j),
+            "largest": lambda j: (-int(w.n_nodes[j]), j),
             "wfp": lambda j: (
                 -(((now - w.submit_s[j]) / w.requested_s[j]) ** 3) * w.n_nodes[j],
                 j,

@@ -174,6 +174,9 @@ class PlainEasy:
         w = self.w
         if self.order == "shortest":
             self.waiting.sort(key=lambda j: (w.requested_s[j], j))
+        elif self.order in ("smallest", "largest"):
+            sign = 1 if self.order == "smallest" else -1
+            self.waiting.sort(key=lambda j: (sign * w.n_nodes[j], j))
         elif self.order == "wfp":
             wait = {j: now - w.submit_s[j] for j in self.waiting}
             self.waiting.sort(

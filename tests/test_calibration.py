@@ -14,24 +14,20 @@ from experiments.papers.calibration.cases import (
     dragonfly_limit,
     limit_of,
 )
-from experiments.papers.calibration.measure import (
-    LoadPoint,
-    Window,
-    lone_traffic,
-    measure_load,
-    measure_lone,
-    on_clock,
-)
-from experiments.papers.calibration.paper import (
-    PAPER,
+from experiments.papers.calibration.load_curves import (
     analyse_buffers,
     analyse_curves,
-    buffer_points,
-    curve_points,
     saturation_table,
 )
-from experiments.papers.calibration.point import packet_config, run_point, traffic_params
+from experiments.papers.calibration.paper import PAPER, buffer_points, curve_points
+from experiments.papers.calibration.point import (
+    lone_load,
+    offered_load,
+    packet_config,
+    run_point,
+)
 from experiments.papers.paper import Options
+from netsim.analysis.load_latency import LoadPoint, Window
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Routing
@@ -39,7 +35,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
 from netsim.traffic import combine
-from patterns.open_loop import open_loop
+from patterns.open_loop import lone_messages, on_clock, open_loop
 
 # Large enough for detours to be worth 17/2 direct links (7/2 with 72 nodes).
 P, A, G = 3, 6, 19
@@ -63,16 +59,9 @@ def balanced() -> Topology:
 def measure(
     routing: Routing, traffic: str, load: float, cycles: int, buffer_packets: int = 32
 ) -> LoadPoint:
-    return measure_load(
-        routing,
-        traffic,
-        traffic_params(routing, traffic),
-        load,
-        Window(cycles * CYCLE_S, cycles * CYCLE_S, cycles * CYCLE_S / 2),
-        packet_config(buffer_packets),
-        np.random.default_rng(5),
-        cycle_s=CYCLE_S,
-    )
+    window = Window(cycles * CYCLE_S, cycles * CYCLE_S, cycles * CYCLE_S / 2)
+    rng = np.random.default_rng(5)
+    return offered_load(routing, traffic, load, window, buffer_packets, rng)
 
 
 # Lone messages
@@ -87,7 +76,7 @@ def measure(
     ],
 )
 def test_lone_messages_take_wires_routers_and_one_serialisation(network: str, routing: str) -> None:
-    lone = measure_lone(
+    lone = lone_load(
         make_routing(NETWORKS[network].build(), routing),
         packet_config(32),
         np.random.default_rng(2),
@@ -108,7 +97,7 @@ def test_lone_messages_go_the_shortest_way(network: str, routing: str) -> None:
     n = topology.n_nodes
     src = np.sort(rng.permutation(n)[:40]).astype(np.int64)
     dst = (src + rng.integers(1, n, len(src))) % n
-    program = lone_traffic(n, src, dst, 64, 1e-6)
+    program = lone_messages(n, src, dst, 64, 1e-6)
     result = simulate_packets(made, combine([program], [np.arange(n)]), packet_config(32), rng)
     vertices = nx.DiGraph(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
     distance = [

@@ -201,7 +201,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             'window = "all"',
             'order = "lifo"',
-            "key queue.order: unknown order 'lifo'; valid: fcfs, shortest, wfp",
+            "key queue.order: unknown order 'lifo'; valid: fcfs, largest, shortest, smallest, wfp",
         ),
         (
             '"halo3d"',

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from experiments.papers import paper as kit
-from experiments.papers.interference.figures import CAB, OBLIVIOUS, between_claims
+from experiments.papers.interference.cases import CAB, OBLIVIOUS
+from experiments.papers.interference.speedups import between_claims
 from experiments.papers.jigsaw.utilisation import fig6_analyse
 from experiments.papers.kit.claims import Claim, Says, claims_frame
 from experiments.papers.paper import Options
@@ -30,8 +31,6 @@ POSITIONS = {
 COLUMNS = ("paper", "paper_high")
 
 PRINTED = {
-    "level_spread/random.py": {"numbers"},  # FIG10_CLAIMS and FIG12_CLAIMS, through `_figure`
-    "calibration/easy.py": {"LOGS"},  # the study's averages, log by log
     "jigsaw/why.py": {"fig6_range"},  # of jigsaw/utilisation.py, looked at there
 }
 """Names that hold a paper's numbers besides those imported from modules ``printed`` and the

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.papers.interference.figures import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
+from experiments.papers.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
 from experiments.papers.isolation.draw import draw_queues
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.panels import curves, panels

@@ -12,7 +12,6 @@ from easy_events_reference import easy_by_events
 from queue_helpers import Mask
 
 from experiments.papers.calibration.easy import (
-    LOGS,
     analyse,
     points,
     read_study_log,
@@ -20,6 +19,7 @@ from experiments.papers.calibration.easy import (
     study_slowdown,
 )
 from experiments.papers.calibration.paper import PAPER
+from experiments.papers.calibration.printed import LOGS
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce

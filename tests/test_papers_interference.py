@@ -9,20 +9,8 @@ import pandas as pd
 import pytest
 
 from experiments.papers.interference import printed
-from experiments.papers.interference.figures import (
-    CAB,
-    CAB_PART,
-    CAB_SMALL,
-    SAME_JOB,
-    SIMULATED,
-    against_ta,
-    analyse,
-    case_points,
-    near,
-    quick,
-    speedup_table,
-    with_computing,
-)
+from experiments.papers.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
+from experiments.papers.interference.paper import case_points, why_points
 from experiments.papers.interference.point import (
     computing,
     ensemble,
@@ -30,7 +18,15 @@ from experiments.papers.interference.point import (
     run_point,
     until_all_are_timed,
 )
-from experiments.papers.interference.why import isolation_error, points, variant_table
+from experiments.papers.interference.speedups import (
+    SAME_JOB,
+    against_ta,
+    analyse,
+    near,
+    speedup_table,
+    with_computing,
+)
+from experiments.papers.interference.why import isolation_error, variant_table
 from experiments.papers.interference.workloads import (
     PATIENCE,
     PLACEMENTS,
@@ -292,7 +288,7 @@ def test_full_scale_is_the_papers_machine_and_every_point_is_one():
 
 def test_variants_are_told_apart_by_their_columns():
     """Each variant of the quick figure finds its own jobs, and no job of another."""
-    made = {point_key(p): p for p in points(Options(scale="quick"))}
+    made = {point_key(p): p for p in why_points(Options(scale="quick"))}
     jobs = pd.DataFrame(
         [
             {**row, "judge": p["judge"], "time_s": 1.0}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.papers.interference.figures import near, with_computing
+from experiments.papers.interference.speedups import near, with_computing
 from experiments.papers.isolation.cases import CASES, SENSITIVITY
 from experiments.papers.isolation.figures import _cab, _level_spread, analyse_fattree
 from experiments.papers.isolation.point import pattern_of

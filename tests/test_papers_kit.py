@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 
 from experiments.papers.kit.claims import Claim, Says
 from experiments.papers.kit.frames import against_baseline, first_seen, lookup
+from experiments.papers.kit.panels import Look, dots, panels
 from queuesim.statistics import Interval
 
 says = Says("Fig. 1", "ugal-l")
@@ -37,6 +40,7 @@ SURE = Interval(1.2, 1.1, 1.3)
         (says.ordered("c", {"a": 1.0, "b": 2.0, "c": 2.5}), True, "a < b < c"),
         (says.ordered("c", {"a": 1.0, "b": 1.0}), False, "a < b"),
         (says.everywhere("c", [True, False]), False, "in all 2 panels"),
+        (says.everywhere("c", [True], "patterns", note="a, b"), True, "in all 1 patterns; a, b"),
     ],
 )
 def test_a_rule_says_what_was_asked(claim: Claim, holds: bool, rule: str) -> None:
@@ -70,3 +74,22 @@ def test_runs_are_compared_with_the_baseline_of_their_log() -> None:
     ]
     assert first_seen(runs, "policy") == ["ta", "baseline"]
     assert lookup(runs, ["log", "policy"], "wait_s")["b", "ta"] == 1.0
+
+
+def test_dots_are_drawn_where_and_as_they_are_said_to_be() -> None:
+    """The last look is on top; a kind without rows is not drawn."""
+    frame = pd.DataFrame(
+        {"policy": ["star", "a", "star"], "x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0]}
+    )
+    looks = {"a": Look("#ff0000"), "none": Look("#00ff00"), "star": Look("#0000ff", "*", 3.0)}
+
+    def draw(axis: Axes, part: pd.DataFrame) -> None:
+        dots(axis, part, "x", "y", "policy", looks=looks, size=10)
+
+    [axis] = panels(frame.assign(panel="one"), "panel", draw).axes
+    assert axis.get_legend_handles_labels()[1] == ["a", "star"]
+    below, above = axis.collections
+    assert above.get_offsets().tolist() == [[1.0, 4.0], [3.0, 6.0]]
+    assert below.get_sizes().tolist() == [10.0]
+    assert above.get_sizes().tolist() == [30.0]
+    assert to_hex(above.get_facecolor()[0]) == "#0000ff"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.cli import main
-from experiments.papers.level_spread import common, workloads
-from experiments.papers.level_spread.machine import Network, machine, network_config
-from experiments.papers.level_spread.paper import PAPER
-from experiments.papers.level_spread.point import make_point, run_workload
+from experiments.config_load import config_from
+from experiments.cosim import run_cosim
+from experiments.papers.level_spread import times as comparison
+from experiments.papers.level_spread import workloads
+from experiments.papers.level_spread.machine import built, machine_section
+from experiments.papers.level_spread.paper import PAPER, Case, workload_points
+from experiments.papers.level_spread.point import place_all, run_workload
 from experiments.papers.level_spread.sst import one_way
 from experiments.papers.level_spread.workloads import JobType, draw_counts, random_workload
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from experiments.store import Store
+from netcosim.cli import main
 from netsim.errors import NetcosimError
+from queuesim.communication import Communication
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +55,7 @@ def test_message_sizes() -> None:
 
 @pytest.mark.parametrize(("nodes", "h"), [(272, 4), (528, 8), (544, 2), (1056, 4)])
 def test_machines(nodes: int, h: int) -> None:
-    topology = machine(nodes, 0.25)
+    topology = built(machine_section(nodes, 0.25, "minimal").model_dump(mode="json")).topology
     shape = topology.shape
     assert topology.n_nodes == nodes
     assert (shape.h, shape.global_links_per_pair) == (h, 1)
@@ -80,15 +88,15 @@ def test_counts_are_uniform_over_all_pairs_that_fit() -> None:
 
 
 def point(jobs: list[JobType], policies: list[str], **extra: Any) -> dict[str, object]:
-    return make_point(
-        n_nodes=272,
-        alpha=1.0,
-        network=network_config(Network(routing="minimal")),
-        jobs=[job.config() for job in jobs],
+    [found] = workload_points(
+        Options(seed=5),
+        [Case(jobs, "test", {})],
         policies=policies,
-        draws={"seed": 5, "workload": "test", "repetition": 0},
+        routings=("minimal",),
+        repetitions=1,
         **extra,
     )
+    return found
 
 
 def times(config: dict[str, object]) -> pd.DataFrame:
@@ -96,7 +104,7 @@ def times(config: dict[str, object]) -> pd.DataFrame:
 
 
 def test_policies_share_draws_whatever_their_order() -> None:
-    jobs = workloads.heterogeneous(272, "halo2d")
+    jobs = workloads.filling(272, "halo2d", {16: 1, 64: 1})
     one, other = times(point(jobs, ["rdn", "simple"])), times(point(jobs, ["simple", "rdn"]))
     pd.testing.assert_frame_equal(one.sort_index(), other.sort_index())
 
@@ -104,11 +112,11 @@ def test_policies_share_draws_whatever_their_order() -> None:
 def test_large_job_first_makes_level_spread_round_robin() -> None:
     """VI-E: a 50-node job first leaves no group for a 15-node job, "converging to RRN"."""
     jobs = [
-        workloads.job_type("small", 1, 15, "halo2d"),
-        workloads.job_type("large", 1, 50, "halo2d"),
+        workloads.job_type(1, 15, "halo2d"),
+        workloads.job_type(1, 50, "halo2d"),
     ]
     policies = ["level-spread", "rrn"]
-    late = times(point(jobs, policies, large_first=True))
+    late = times(point(jobs, policies, order="largest"))
     pd.testing.assert_frame_equal(late.loc["level-spread"], late.loc["rrn"])
     early = times(point(jobs, policies))
     assert (
@@ -119,7 +127,7 @@ def test_large_job_first_makes_level_spread_round_robin() -> None:
 
 def test_measures_and_link_statistics_add_up() -> None:
     config = point(
-        workloads.homogeneous(272, 16, "all-to-all"), ["level-spread", "rdn"], link_statistics=True
+        workloads.filling(272, "all-to-all", {16: 1}), ["level-spread", "rdn"], link_statistics=True
     )
     tables = run_workload(config)
     for row in tables["times"]:
@@ -139,11 +147,34 @@ def test_measures_and_link_statistics_add_up() -> None:
 @pytest.mark.parametrize("hops", [0, 1, 2, 3])
 def test_one_way_times(hops: int) -> None:
     """152 ns a router-to-router link, as in SST; 192 ns for the two node links and a router."""
-    network = Network()
+    network = built(machine_section(272, 1.0, "minimal").model_dump(mode="json"))
     assert one_way(network, hops, 1000)["head_ns"] == pytest.approx(192 + 152 * hops)
     # The 48 packets before the last of 100,000 bytes, with their headers, pass first.
     longer = one_way(network, hops, 100_000)["head_ns"] - 192 - 152 * hops
     assert longer == pytest.approx(48 * (2048 + 45))
+
+
+def test_an_ordinary_run_measures_what_a_point_does() -> None:
+    """The page's config: all jobs at once, the largest placed first, timed in one snapshot."""
+    page = (DOCS / "level-spread.md").read_text(encoding="utf-8")
+    raw = tomllib.loads(page.split("```toml\n")[1].split("```")[0])
+    raw["communication"]["task_mapping"] = "in-order"  # so that nothing is left to chance
+    config = config_from(raw)
+    run = run_cosim(config)
+    found, sizes = run.measured["level-spread"], run.workload.n_nodes
+    paper = machine_section(272, 1.0, "minimal")
+    assert (config.machine.packet, config.machine.routing) == (paper.packet, paper.routing)
+    machine = built(config.machine.model_dump(mode="json"))
+    order = np.argsort(-sizes, kind="stable")
+    rng = np.random.default_rng(0)
+    placed = place_all(machine.topology, "level-spread", sizes[order], rng)
+    nodes = dict(zip(order.tolist(), placed, strict=True))
+    said = Communication("all-to-all", 1000)
+    together = [PlacedJob(int(j), said, nodes[j]) for j in found.job.tolist()]
+    shared = SharedNetwork(machine.routing, machine.packets, 2, "in-order")
+    times = Ensemble(shared, together).packets().time_s
+    assert found.time_s.tolist() == times.tolist()
+    assert len(together) == np.count_nonzero(sizes > 1) > 5
 
 
 def test_normalised_by_hand() -> None:
@@ -158,7 +189,7 @@ def test_normalised_by_hand() -> None:
             "rank0_cut_us": [1.0, 2.0, 1.0, 2.0],
         }
     )
-    table = common.normalised(frame, ["case"], Options()).set_index("policy")
+    table = comparison.normalised(frame, ["case"], Options()).set_index("policy")
     assert table.loc["rdn", "ratio"] == 2.0
     # The pairs of both repetitions have ratio 2, so every resample has.
     assert (table.loc["rdn", "low"], table.loc["rdn", "high"]) == (2.0, 2.0)

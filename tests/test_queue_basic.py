@@ -38,6 +38,16 @@ def test_hand_worked_shortest_first() -> None:
     assert result.start_s.tolist() == [0, 16, 10, 11]
 
 
+@pytest.mark.parametrize(
+    ("order", "starts"), [("smallest", [0, 5, 1, 3]), ("largest", [5, 0, 1, 3])]
+)
+def test_hand_worked_order_by_size(order: str, starts: list[float]) -> None:
+    """2, 4, 3 and 3 nodes for 1, 1, 2 and 2 s, one at a time; the first of equals first."""
+    workload = make_workload([0] * 4, [1, 1, 2, 2], [2, 4, 3, 3])
+    result = simulate(workload, Mask(4), order=order, backfill="none")
+    assert result.start_s.tolist() == starts
+
+
 def test_hand_worked_wfp() -> None:
     # At 10: B (9/10)^3 * 1 = 0.729, C (8/4)^3 * 1 = 8: C first although it came later.
     workload = make_workload([0, 1, 2], [10, 10, 4], [4, 4, 4])
@@ -213,7 +223,10 @@ def test_too_large_jobs() -> None:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"order": "lifo"}, "unknown queue order 'lifo'; valid: fcfs, shortest, wfp"),
+        (
+            {"order": "lifo"},
+            "unknown queue order 'lifo'; valid: fcfs, largest, shortest, smallest, wfp",
+        ),
         ({"backfill": "eazy"}, "unknown backfill 'eazy'; valid: cobalt, conservative, easy"),
         ({"window": -1}, "backfill window -1"),
     ],

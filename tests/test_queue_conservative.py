@@ -52,7 +52,7 @@ def schedule(
 @settings(max_examples=150, deadline=None)
 @given(
     workload=workloads(),
-    order=st.sampled_from(["fcfs", "shortest", "wfp"]),
+    order=st.sampled_from(["fcfs", "shortest", "wfp", "smallest", "largest"]),
     window=st.sampled_from([0, 1, 3, None]),
 )
 def test_same_schedule_as_the_plain_queue(

@@ -47,7 +47,7 @@ def start_times(
 @settings(max_examples=80, deadline=None)
 @given(
     workload=workloads(),
-    order=st.sampled_from(["fcfs", "shortest", "wfp"]),
+    order=st.sampled_from(["fcfs", "shortest", "wfp", "smallest", "largest"]),
     window=st.sampled_from([0, 1, 3, 50]),
 )
 def test_same_schedule_as_the_plain_queue(

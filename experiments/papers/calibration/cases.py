@@ -20,44 +20,49 @@ LINK_BPS = 8 * 10**9
 class Network:
     """A network of the calibration: a family and its parameters, all links alike.
 
-    ``buffer_packets`` is the input buffer of a channel, enough for 98 % of what more would
-    give (the figure "buffers" shows it).
+    ``window_cycles`` is the length of the warm-up, and of the window after it; half as much
+    follows to drain. ``buffer_packets`` is the input buffer of a channel, enough for 98 % of what
+    more would give (the figure "buffers" shows it).
     """
 
     title: str
     family: str
     params: Mapping[str, object]
     routings: tuple[str, ...]
+    window_cycles: int
     buffer_packets: int = 32
 
     def build(self) -> Topology:
         """The topology, one flit a cycle on each link, one cycle of latency."""
-        levels = {
-            "dragonfly": ("node", "local", "global"),
-            "fattree": ("node", "level1", "level2"),
-            "torus": ("node", "link"),
-        }[self.family]
-        speeds = {f"{level}_bandwidth_Bps": LINK_BPS for level in levels}
-        delays = {f"{level}_latency_s": CYCLE_S for level in levels}
-        return make_topology(self.family, {**self.params, **speeds, **delays})
+        ends = {"_bandwidth_Bps": LINK_BPS, "_latency_s": CYCLE_S}
+        kinds = ("node", *LINKS_OF[self.family])
+        alike = {f"{kind}{end}": value for kind in kinds for end, value in ends.items()}
+        return make_topology(self.family, {**self.params, **alike})
 
 
+LINKS_OF = {
+    "dragonfly": ("local", "global"),
+    "fattree": ("level1", "level2"),
+    "torus": ("link",),
+}
 _DRAGONFLY = ("minimal", "valiant", "ugal-l", "ugal-g")
 _FATTREE = ("d-mod-k", "adaptive")
 _TORUS = ("dimension-order", "minimal-adaptive")
 
 NETWORKS: dict[str, Network] = {
     "dragonfly-72": Network(
-        "Dragonfly, 72 nodes", "dragonfly", {"p": 2, "a": 4, "h": 2, "g": 9}, _DRAGONFLY
+        "Dragonfly, 72 nodes", "dragonfly", {"p": 2, "a": 4, "h": 2, "g": 9}, _DRAGONFLY, 20_000
     ),
     "dragonfly-1056": Network(
-        "Dragonfly, 1056 nodes", "dragonfly", {"p": 4, "a": 8, "h": 4, "g": 33}, _DRAGONFLY
+        "Dragonfly, 1056 nodes", "dragonfly", {"p": 4, "a": 8, "h": 4, "g": 33}, _DRAGONFLY, 8_000
     ),
-    "fattree-64": Network("Fat-tree, 64 nodes", "fattree", {"m1": 4, "m2": 4, "m3": 4}, _FATTREE),
+    "fattree-64": Network(
+        "Fat-tree, 64 nodes", "fattree", {"m1": 4, "m2": 4, "m3": 4}, _FATTREE, 20_000
+    ),
     "fattree-1024": Network(
-        "Fat-tree, 1024 nodes", "fattree", {"m1": 8, "m2": 8, "m3": 16}, _FATTREE
+        "Fat-tree, 1024 nodes", "fattree", {"m1": 8, "m2": 8, "m3": 16}, _FATTREE, 8_000
     ),
-    "torus-8x8": Network("Torus, 8 x 8", "torus", {"dims": [8, 8]}, _TORUS, 64),
+    "torus-8x8": Network("Torus, 8 x 8", "torus", {"dims": [8, 8]}, _TORUS, 40_000, 64),
 }
 
 TRAFFICS: dict[str, str] = {
@@ -173,15 +178,6 @@ def loads_of(network: str, routing: str, traffic: str) -> tuple[float, ...]:
     return LOADS[traffic]
 
 
-WINDOW_CYCLES = {
-    "dragonfly-72": 20_000,
-    "dragonfly-1056": 8_000,
-    "fattree-64": 20_000,
-    "fattree-1024": 8_000,
-    "torus-8x8": 40_000,
-}
-"""Length of the warm-up, and of the window after it; half as much follows to drain."""
-
 QUICK_SHARE = 0.2
 """Of the windows at the quick scale."""
 
@@ -213,12 +209,3 @@ BUFFER_STUDY: tuple[tuple[str, str, str, float], ...] = (
     ("dragonfly-72", "ugal-l", "adversarial", 0.45),
 )
 BUFFERS = (1, 2, 4, 8, 16, 32, 64, 128)
-
-BOOKSIM: dict[tuple[str, str], dict[float, float]] = {
-    ("torus-8x8", "dimension-order"): {0.1: 21, 0.3: 28, 0.5: 38, 0.7: 61, 0.9: 175},
-    ("fattree-64", "adaptive"): {0.1: 20, 0.5: 36, 0.7: 55, 0.9: 127},
-}
-"""Mean packet latency in cycles by offered load (flits a cycle and node), uniform traffic.
-
-BookSim2, packets of 8 flits, routers near output queueing, one cycle a router and a channel.
-"""

@@ -9,7 +9,7 @@ the log's header says, and there is no window.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,12 @@ import numpy as np
 
 from alloc.registry import make_policy
 from experiments.inputs import checked_path, input_file
-from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.calibration.printed import LOGS
+from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from netsim.files import read_lines
-from netsim.topology import Topology, build_topology
+from netsim.topologies.hyperx import hyperx
 from queuesim.metrics import bounded_slowdown
 from queuesim.queue import simulate_queue
 from workloads.job import Workload
@@ -35,40 +36,13 @@ FUNCTION = "experiments.papers.calibration.easy:run_point"
 ARCHIVE = "Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/workload/"
 
 
-@dataclass(frozen=True)
-class Published:
-    """A log of the study.
-
-    Attributes
-    ----------
-    files : tuple of str
-        Names without ``.swf`` and ``.gz``; the first found is taken.
-    jobs : int
-        As many as the study's results count.
-    requested, exact : float
-        Mean bounded slowdown as printed, with the users' walltimes and with the run times.
-    """
-
-    files: tuple[str, ...]
-    jobs: int
-    requested: float
-    exact: float
-
-
-LOGS: dict[str, Published] = {
-    "KTH-SP2": Published(("KTH-SP2-1996-2", "KTH-SP2-1996-2.1-cln"), 28_481, 92.6, 71.7),
-    "CTC-SP2": Published(("CTC-SP2-1996-3.1-cln",), 77_199, 49.6, 37.2),
-    "SDSC-SP2": Published(("SDSC-SP2-1998-4.2-cln",), 54_006, 87.9, 70.5),
-    "SDSC-BLUE": Published(("SDSC-BLUE-2000-4.2-cln",), 232_542, 36.5, 30.6),
-    "CEA-Curie": Published(("CEA-Curie-2011-2.1-cln",), 295_540, 202.1, 69.9),
-}
 QUICK = ("KTH-SP2",)
 WALLTIMES = ("requested", "exact")
-WITHIN = {"requested": 0.15, "exact": 0.001}
-RULES = {
-    "requested": "within 15 %: one pass an instant here, one at each event there",
-    "exact": "within 0.1 %, as printed",
+WITHIN = {
+    "requested": (15, "one pass an instant here, one at each event there"),
+    "exact": (0.1, "as printed"),
 }
+"""Percent, and why so much."""
 WHY = (
     "Here one scheduling pass follows all that happens in an instant; the study's simulator makes "
     "one at each single event, so jobs that end together before their walltimes are seen one by "
@@ -91,26 +65,6 @@ def points(options: Options) -> list[Point]:
             for walltimes in WALLTIMES
         ]
     return found
-
-
-def flat_machine(n_nodes: int) -> Topology:
-    """Nodes on one router: where no placement matters."""
-    none = np.empty(0, dtype=np.int32)
-    return build_topology(
-        family="graph",
-        name=f"flat-{n_nodes}",
-        shape=None,
-        node_router=np.zeros(n_nodes, dtype=np.int32),
-        n_routers=1,
-        router_src=none,
-        router_dst=none,
-        router_kind=none,
-        router_kinds=(),
-        router_bandwidth_Bps=1,
-        router_latency_s=0.0,
-        node_bandwidth_Bps=1,
-        node_latency_s=0.0,
-    )
 
 
 def read_study_log(path: str) -> tuple[Workload, int]:
@@ -156,9 +110,10 @@ def study_slowdown(jobs: Workload, processors: int, walltimes: str) -> float:
     if walltimes == "exact":
         run_s = np.minimum(jobs.run_time_s, jobs.requested_s)
         jobs = replace(jobs, run_time_s=run_s, requested_s=run_s)
+    one_router = hyperx((1,), concentration=processors)  # where no placement matters
     result = simulate_queue(
         jobs,
-        make_policy(flat_machine(processors), "baseline", np.random.default_rng(0)),
+        make_policy(one_router, "baseline", np.random.default_rng(0)),
         overrun="cut",
         rng=np.random.default_rng(0),
     )
@@ -183,43 +138,35 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     rows: list[dict[str, object]] = []
     claims, notes = [], [WHY]
     for row in frames["easy"].to_dict("records"):
-        name, kind, file = row["log"], row["walltimes"], row["file"]
-        log = LOGS[name]
-        paper = log.requested if kind == "requested" else log.exact
-        there = bool(file)
-        rows.append({
-            "log": name,
-            "walltimes": kind,
-            "paper": paper,
-            "ours": row["ours"] if there else None,
-            "ratio": row["ours"] / paper if there else None,
-            "paper_jobs": log.jobs,
-            "jobs": int(row["jobs"]) if there else None,
-            "file": file if there else "not in the logs folder",
-        })  # fmt: skip
-        if not there:
-            if kind == WALLTIMES[0]:
-                notes.append(
-                    f"{name}: not computed; put {log.files[0]}.swf.gz into the logs folder "
-                    f"(--logs DIR); {ARCHIVE}"
-                )
-            continue
-        if kind == WALLTIMES[0] and int(row["jobs"]) != log.jobs:
-            notes.append(
-                f"{name}: {int(row['jobs']):,} jobs in {file}, the study had "
-                f"{log.jobs:,}: another version of the log"
-            )
-        claims.append(
-            Claim(
-                claim=f"{name}: mean bounded slowdown under EASY",
-                where="SC'15 and the results published beside it",
-                condition=f"walltimes {kind}",
-                paper=paper,
-                ours=row["ours"],
-                holds=abs(row["ours"] / paper - 1) <= WITHIN[kind],
-                rule=RULES[kind],
-            )
+        name, kind, there = row["log"], row["walltimes"], bool(row["file"])
+        paper = LOGS[name].requested if kind == "requested" else LOGS[name].exact
+        jobs = int(row["jobs"]) if there else None
+        rows.append(
+            {
+                "log": name,
+                "walltimes": kind,
+                "paper": paper,
+                "ours": row["ours"] if there else None,
+                "ratio": row["ours"] / paper if there else None,
+                "paper_jobs": LOGS[name].jobs,
+                "jobs": jobs,
+                "file": row["file"] if there else "not in the logs folder",
+            }
         )
+        if kind == WALLTIMES[0] and not there:
+            notes.append(
+                f"{name}: not computed; put {LOGS[name].files[0]}.swf.gz into the logs folder "
+                f"(--logs DIR); {ARCHIVE}"
+            )
+        elif kind == WALLTIMES[0] and jobs != LOGS[name].jobs:
+            notes.append(
+                f"{name}: {jobs:,} jobs in {row['file']}, the study had "
+                f"{LOGS[name].jobs:,}: another version of the log"
+            )
+        if there:
+            says = Says("SC'15 and the results published beside it", f"walltimes {kind}")
+            what, (within, note) = f"{name}: mean bounded slowdown under EASY", WITHIN[kind]
+            claims.append(says.near(what, paper, row["ours"], within=within, unit="%", note=note))
     return Analysis(claims_frame(claims), {"easy": pd.DataFrame(rows)}, tuple(notes))
 
 

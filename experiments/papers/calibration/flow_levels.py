@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from alloc.registry import make_policy
-from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.frames import groups
+from experiments.papers.kit.panels import dots, panels
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from netsim.routing.registry import make_routing
@@ -35,6 +37,7 @@ from queuesim.measured import CommunicationMix, PatternShare
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -153,33 +156,17 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     policy = make_policy(topology, config["policy"], rng)
     jobs = random_mix(network, policy, rng, largest=topology.n_nodes // 2)
     found = compare_mix(network, jobs, PacketBudget(iterations=2, passes=3, max_repeats=200))
-    names = list(patterns)
     key = {k: config[k] for k in ("mixes", "study", "machine", "routing", "policy", "mix")}
-    key |= {"family": topology.family}
-    return {
-        "jobs": [
-            key
-            | {"pattern": names[share], "n_nodes": n, "shares": shares}
-            | {"flow": flow, "packet": packet}
-            for share, n, shares, flow, packet in zip(
-                found.share.tolist(),
-                found.n_nodes.tolist(),
-                found.shares.tolist(),
-                found.flow.tolist(),
-                found.packet.tolist(),
-                strict=True,
-            )
-        ]
+    key["family"] = topology.family
+    columns = {
+        "pattern": [list(patterns)[share] for share in found.share],
+        "n_nodes": found.n_nodes.tolist(),
+        "shares": found.shares.tolist(),
+        "flow": found.flow.tolist(),
+        "packet": found.packet.tolist(),
     }
-
-
-def _summary(jobs: pd.DataFrame) -> dict[str, object]:
-    return {
-        "n_jobs": len(jobs),
-        **level_errors(jobs["flow"].to_numpy(), jobs["packet"].to_numpy()),
-        "mean_flow": float(jobs["flow"].mean()),
-        "mean_packet": float(jobs["packet"].mean()),
-    }
+    jobs_of = zip(*columns.values(), strict=True)
+    return {"jobs": [key | dict(zip(columns, values, strict=True)) for values in jobs_of]}
 
 
 def _both(key: dict[str, object], jobs: pd.DataFrame) -> list[dict[str, object]]:
@@ -188,7 +175,25 @@ def _both(key: dict[str, object], jobs: pd.DataFrame) -> list[dict[str, object]]
         SHARING: jobs[jobs["shares"]],
         f"stretched by more than {STRETCHED - 1:.0%}": jobs[jobs["packet"] > STRETCHED],
     }
-    return [key | {"jobs": which} | _summary(part) for which, part in parts.items()]
+    return [
+        {
+            **key,
+            "jobs": which,
+            "n_jobs": len(part),
+            **level_errors(part["flow"].to_numpy(), part["packet"].to_numpy()),
+            "mean_flow": float(part["flow"].mean()),
+            "mean_packet": float(part["packet"].mean()),
+        }
+        for which, part in parts.items()
+    ]
+
+
+TABLES = {
+    "errors": ("study", "machine", "routing"),
+    "families": ("family", "routing"),
+    "patterns": ("pattern",),
+}
+"""Tables of errors, and the columns by which jobs are told apart."""
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -196,28 +201,12 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     import pandas as pd
 
     jobs = frames["jobs"]
-    tables: dict[str, list[dict[str, object]]] = {"errors": [], "families": [], "patterns": []}
-    for mixes, part in jobs.groupby("mixes", sort=False):
-        tables["errors"] += [
-            row
-            for (study, machine, routing), case in part.groupby(
-                ["study", "machine", "routing"], sort=False
-            )
-            for row in _both(
-                {"mixes": mixes, "study": study, "machine": machine, "routing": routing}, case
-            )
-        ]
-        tables["families"] += [
-            row
-            for (family, routing), case in part.groupby(["family", "routing"], sort=False)
-            for row in _both({"mixes": mixes, "family": family, "routing": routing}, case)
-        ]
+    tables: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
+    for (mixes,), part in groups(jobs, "mixes"):
+        for name, keys in TABLES.items():
+            for values, case in groups(part, *keys):
+                tables[name] += _both({"mixes": mixes} | dict(zip(keys, values, strict=True)), case)
         tables["families"] += _both({"mixes": mixes, "family": "all", "routing": "all"}, part)
-        tables["patterns"] += [
-            row
-            for pattern, case in part.groupby("pattern", sort=False)
-            for row in _both({"mixes": mixes, "pattern": pattern}, case)
-        ]
     claims = [
         claim for row in tables["families"] if row["jobs"] == SHARING for claim in _claims(row)
     ]
@@ -235,69 +224,46 @@ def _line(row: Mapping[str, Any]) -> str:
     ).format(**row)
 
 
-def _claims(row: Mapping[str, object]) -> list[Claim]:
+def _claims(row: Mapping[str, Any]) -> list[Claim]:
     """Whether a row meets what the flow level aims at; no paper says anything about it."""
+    says = Says("aim of the flow level", f"{row['family']}, {row['routing']}")
+    what = f"{row['mixes']}, jobs {row['jobs']}: {{}} of the stretch"
     claims = []
-    for key, aim, most in (
-        ("error_p50", MEDIAN, True),
-        ("error_p90", NINE_TENTHS, True),
-        ("rank_correlation", RANK, False),
-    ):
-        ours = float(str(row[key]))
-        rule = f"at {'most' if most else 'least'} {aim:g}"
-        holds = ours <= aim if most else ours >= aim
-        if most:
-            one = float(str(row[key.replace("error", "one")]))
-            rule += f", and nearer than always 1 ({one:.2f})"
-            holds = holds and ours <= one
-        claims.append(
-            Claim(
-                f"{row['mixes']}, jobs {row['jobs']}: {key} of the stretch",
-                "aim of the flow level",
-                holds,
-                rule,
-                f"{row['family']}, {row['routing']}",
-                ours=ours,
-                expected=aim,
-            )
-        )
-    return claims
+    for key, aim in (("error_p50", MEDIAN), ("error_p90", NINE_TENTHS)):
+        ours, one = row[key], row[key.replace("error", "one")]
+        rule = f"at most {aim:g}, and nearer than always 1 ({one:.2f})"
+        good = ours <= min(aim, one)
+        claims.append(says.holds(what.format(key), good, rule, ours, expected=aim))
+    key = "rank_correlation"
+    return [*claims, says.at_least(what.format(key), row[key], RANK, expected=RANK)]
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """A dot a job that shares links, a panel a family and routing; the band is 30 % either way."""
-    import matplotlib.pyplot as plt
-
     jobs = analysis.tables["job_list"]
     jobs = jobs[(jobs["mixes"] == HELD_OUT) & jobs["shares"]]
-    cases = list(dict.fromkeys(zip(jobs["family"], jobs["routing"], strict=True)))
-    columns = min(5, len(cases))
-    n_rows = -(-len(cases) // columns)
-    figure, axes = plt.subplots(
-        n_rows,
-        columns,
-        figsize=(3.0 * columns, 3.3 * n_rows),
-        squeeze=False,
-        layout="constrained",
-    )
-    for ax in axes.flat[len(cases) :]:
-        ax.set_axis_off()
     ends = np.array([1.0, 1.1 * float(jobs[["flow", "packet"]].max().max())])
-    for ax, (family, routing) in zip(axes.flat, cases, strict=False):
-        part = jobs[(jobs["family"] == family) & (jobs["routing"] == routing)]
-        ax.fill_between(ends, ends / 1.3, ends * 1.3, color="0.92")
-        ax.plot(ends, ends, color="0.6", linewidth=0.8)
-        ax.scatter(part["packet"], part["flow"], s=9, alpha=0.6, color="#0072B2", linewidths=0)
-        ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
-        ticks = [t for t in (1, 1.5, 2, 3, 5, 10) if t <= ends[1]]
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
-            axis.set_ticks([], minor=True)
-        ax.set_title(f"{family}, {routing}", fontsize=10)
-        ax.set_xlabel("stretch in packets")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("stretch at flow level")
-    return figure
+    ticks = [t for t in (1, 1.5, 2, 3, 5, 10) if t <= ends[1]]
+
+    def against(axis: Axes, part: pd.DataFrame) -> None:
+        axis.fill_between(ends, ends / 1.3, ends * 1.3, color="0.92")
+        axis.plot(ends, ends, color="0.6", linewidth=0.8)
+        dots(axis, part, "packet", "flow", "mixes", size=9, alpha=0.6)
+        axis.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
+        for scale in (axis.xaxis, axis.yaxis):
+            scale.set_ticks(ticks, labels=[f"{t:g}" for t in ticks])
+            scale.set_ticks([], minor=True)
+
+    return panels(
+        jobs,
+        ["family", "routing"],
+        against,
+        columns=5,
+        size_in=(3.0, 3.2),
+        xlabel="stretch in packets",
+        ylabel="stretch at flow level",
+        legend=False,
+    )
 
 
 FLOW_FIGURE = PaperFigure(

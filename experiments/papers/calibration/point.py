@@ -7,19 +7,24 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, cast
 
-from experiments.papers.calibration.cases import (
-    CYCLE_S,
-    NETWORKS,
-    PACKET_BYTES,
-    QUICK_SHARE,
-    WINDOW_CYCLES,
-)
-from experiments.papers.calibration.measure import Window, measure_load, measure_lone
+import numpy as np
+
+from experiments.papers.calibration.cases import CYCLE_S, NETWORKS, PACKET_BYTES, QUICK_SHARE
 from experiments.papers.paper import Options, Point
 from experiments.points import point_rng
-from netsim.packet.model import PacketConfig
+from netsim.analysis.load_latency import (
+    LoadPoint,
+    LoneMessages,
+    Window,
+    lone_time_ps,
+    measure_load,
+    measure_lone,
+)
+from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
+from netsim.traffic import combine
+from patterns.open_loop import lone_messages, on_clock, open_loop
 
 FUNCTION = "experiments.papers.calibration.point:run_point"
 LONE_MESSAGES = 500
@@ -37,7 +42,7 @@ def load_point(
     buffer_packets: int | None = None,
 ) -> Point:
     """One point of a curve; by default with the network's own buffers."""
-    cycles = round(WINDOW_CYCLES[network] * (QUICK_SHARE if options.quick else 1))
+    cycles = round(NETWORKS[network].window_cycles * (QUICK_SHARE if options.quick else 1))
     return {
         "kind": "load",
         "network": network,
@@ -82,6 +87,36 @@ def traffic_params(routing: Routing, traffic: str) -> dict[str, object]:
     return {}
 
 
+def offered_load(
+    routing: Routing,
+    traffic: str,
+    load: float,
+    window: Window,
+    buffer_packets: int,
+    rng: np.random.Generator,
+) -> LoadPoint:
+    """Poisson sources of single packets, posted at whole cycles, at one load."""
+    topology, params = routing.topology, traffic_params(routing, traffic)
+    rate_Bps = load * int(topology.link_bandwidth_Bps[0])
+    program = open_loop(
+        topology.n_nodes, traffic, PACKET_BYTES, rate_Bps, window.end_s, rng, params=params
+    )
+    placed = combine([on_clock(program, CYCLE_S)], [np.arange(topology.n_nodes)])
+    return measure_load(routing, placed, window, packet_config(buffer_packets), rng)
+
+
+def lone_load(
+    routing: Routing, config: PacketConfig, rng: np.random.Generator, count: int = LONE_MESSAGES
+) -> LoneMessages:
+    """Single packets between random nodes, one after the other has long arrived."""
+    n = routing.topology.n_nodes
+    src = rng.permutation(n)[:count].astype(np.int64)
+    dst = (src + rng.integers(1, n, len(src))) % n
+    gap_s = 100 * lone_time_ps(routing, config, 2) / PS_PER_S
+    program = lone_messages(n, src, dst, config.packet_bytes, gap_s)
+    return measure_lone(routing, combine([program], [np.arange(n)]), config, rng)
+
+
 def run_point(point: Mapping[str, object]) -> dict[str, Rows]:
     """Compute a point: table "load" or "lone" of one row.
 
@@ -92,7 +127,7 @@ def run_point(point: Mapping[str, object]) -> dict[str, Rows]:
     rng = point_rng(point, "traffic", leave_out=("routing", "buffer_packets"))
     labels = {key: config[key] for key in ("network", "routing")}
     if config["kind"] == "lone":
-        lone = measure_lone(routing, packet_config(LONE_BUFFER_PACKETS), rng, LONE_MESSAGES)
+        lone = lone_load(routing, packet_config(LONE_BUFFER_PACKETS), rng)
         row: dict[str, object] = {
             **labels,
             "links": lone.links,
@@ -104,17 +139,11 @@ def run_point(point: Mapping[str, object]) -> dict[str, Rows]:
     window = Window(
         *(config[f"{part}_cycles"] * CYCLE_S for part in ("warm_up", "window", "drain"))
     )
-    got = measure_load(
-        routing,
-        config["traffic"],
-        traffic_params(routing, config["traffic"]),
-        config["load"],
-        window,
-        packet_config(config["buffer_packets"]),
-        rng,
-        cycle_s=CYCLE_S,
+    found = asdict(
+        offered_load(
+            routing, config["traffic"], config["load"], window, config["buffer_packets"], rng
+        )
     )
-    found = asdict(got)
     for name in ("latency_mean", "latency_p99"):
         found[f"{name}_cycles"] = found.pop(f"{name}_s") / CYCLE_S
     keys = ("traffic", "load", "buffer_packets")

@@ -1,8 +1,88 @@
-"""The figures of jobs side by side (Pollard et al., section V-B)."""
+"""Pollard et al., section V-B: jobs in isolated partitions against jobs that share links."""
 
 from __future__ import annotations
 
-from experiments.papers.interference.figures import CAB_FIGURE, SIMULATED_FIGURE
-from experiments.papers.interference.why import WHY
+from collections.abc import Sequence
 
-INTERFERENCE = (SIMULATED_FIGURE, CAB_FIGURE, WHY)
+from experiments.papers.interference import speedups, why
+from experiments.papers.interference.cases import (
+    CAB,
+    CAB_PART,
+    CAB_SMALL,
+    OBLIVIOUS,
+    SIMULATED,
+    point_of,
+    scaled,
+)
+from experiments.papers.interference.point import FUNCTION
+from experiments.papers.interference.workloads import Case
+from experiments.papers.paper import Options, PaperFigure, Point
+
+N_WORKLOADS = {SIMULATED.name: 15, CAB.name: 6, CAB_SMALL.name: 6, CAB_PART.name: 6}
+"""The paper simulates 15; it does not say how many ran on Cab."""
+N_WHY = {SIMULATED.name: 1, CAB_SMALL.name: 2}
+
+
+def case_points(cases: Sequence[Case], options: Options) -> list[Point]:
+    """Every case under TA and under each reading of topology-oblivious, workload by workload."""
+    n_workloads = {case.name: 2 if options.quick else N_WORKLOADS[case.name] for case in cases}
+    return [
+        point_of(case, placement, workload, options)
+        for workload in range(max(n_workloads.values()))
+        for case in scaled(cases, options)
+        for placement in ("ta", *OBLIVIOUS)
+        if workload < n_workloads[case.name]
+    ]
+
+
+def simulated_points(options: Options) -> list[Point]:
+    """10,648 nodes."""
+    return case_points((SIMULATED,), options)
+
+
+def cab_points(options: Options) -> list[Point]:
+    """1296 nodes: two ranges of sizes, and 30 % communication."""
+    return case_points((CAB, CAB_SMALL, CAB_PART), options)
+
+
+def why_points(options: Options) -> list[Point]:
+    """Every variant of two cases, under TA and in its placement, workload by workload."""
+    n_workloads = {name: 1 if options.quick else n for name, n in N_WHY.items()}
+    return [
+        point_of(variant.change(case), placement, workload, options, variant.choices)
+        for workload in range(max(n_workloads.values()))
+        for case in scaled(why.CASES, options)
+        if workload < n_workloads[case.name]
+        for variant in why.VARIANTS
+        if case.name in variant.cases
+        for placement in ("ta", variant.placement)
+    ]
+
+
+INTERFERENCE = (
+    PaperFigure(
+        "interference-10648",
+        "isolated against shared, simulated workloads on 10,648 nodes",
+        FUNCTION,
+        simulated_points,
+        speedups.analyse,
+        speedups.draw,
+    ),
+    PaperFigure(
+        "interference-cab",
+        "isolated against shared, as measured on Cab",
+        FUNCTION,
+        cab_points,
+        speedups.analyse,
+        speedups.draw,
+    ),
+    PaperFigure(
+        "interference-why",
+        "what the gain of isolated jobs hangs on",
+        FUNCTION,
+        why_points,
+        why.analyse,
+        why.draw,
+    ),
+)
+"""The figures of jobs side by side."""

@@ -62,7 +62,7 @@ def make_point(
     ----------
     case : Case
     placement : str
-        A name of `interference_workloads.PLACEMENTS`.
+        A name of `workloads.PLACEMENTS`.
     workload, seed : int
         The jobs follow from these and from the case's machine and sizes alone.
     routing : str
@@ -85,6 +85,23 @@ def make_point(
         "judge": judge,
         "alone": alone,
         "draws": {"seed": seed, "workload": workload},
+    }
+
+
+def settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns by which points of one case, workload and placement are told apart."""
+    case = config["case"]
+    return {
+        "routing": config["routing"],
+        "ranks_per_node": case["ranks_per_node"],
+        "large_bytes": case["large_bytes"],
+        "packet_bytes": config["packet_bytes"],
+        "law": case["law"],
+        "judge": config["judge"],
+        "exchange": case["exchange"],
+        "least_degree": case["degrees"][0],
+        "communication_fraction": case["communication_fraction"],
+        "buffer_packets": config["buffer_packets"],
     }
 
 
@@ -148,16 +165,7 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
         "case": case.name,
         "workload": config["draws"]["workload"],
         "placement": name,
-        "routing": config["routing"],
-        "ranks_per_node": case.ranks_per_node,
-        "large_bytes": case.large_bytes,
-        "packet_bytes": config["packet_bytes"],
-        "law": case.law,
-        "judge": config["judge"],
-        "exchange": case.exchange,
-        "least_degree": case.degrees[0],
-        "communication_fraction": case.communication_fraction,
-        "buffer_packets": config["buffer_packets"],
+        **settings(config),
         "alone": config["alone"],
     }
     columns = {

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.papers.interference import printed
-from experiments.papers.interference.figures import (
-    CAB_SMALL,
+from experiments.papers.interference.cases import CAB_SMALL, SIMULATED, point_of, scaled
+from experiments.papers.interference.point import BUFFER_PACKETS, PACKET_BYTES, settings
+from experiments.papers.interference.speedups import (
+    NAMES,
     RULE,
     SAME_JOB,
-    SIMULATED,
     WHERE,
     against_ta,
-    mean_of_jobs,
+    by_pattern,
+    case_title,
     near,
-    point_of,
-    quick,
 )
-from experiments.papers.interference.point import BUFFER_PACKETS, FUNCTION, PACKET_BYTES
 from experiments.papers.interference.workloads import Case
-from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.kit.frames import groups
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.frames import groups, lookup
+from experiments.papers.kit.panels import Look, dots, panels
+from experiments.papers.paper import Analysis, Options
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-N_WORKLOADS = {SIMULATED.name: 1, CAB_SMALL.name: 2}
+CASES = (SIMULATED, CAB_SMALL)
 PACKET_TOLERANCE = 0.05
 
 
@@ -44,7 +45,7 @@ class Variant(NamedTuple):
 
 
 def _messages(factor: float) -> Callable[[Case], Case]:
-    return lambda case: dataclasses.replace(
+    return lambda case: replace(
         case,
         large_bytes=int(case.large_bytes * factor),
         small_bytes=int(case.small_bytes * factor),
@@ -53,7 +54,7 @@ def _messages(factor: float) -> Callable[[Case], Case]:
 
 def _one_rank(case: Case) -> Case:
     """One rank a node with all the bytes that the node's ranks had, so that buffers count alike."""
-    return dataclasses.replace(
+    return replace(
         case,
         ranks_per_node=1,
         large_bytes=case.large_bytes * case.ranks_per_node,
@@ -75,13 +76,11 @@ VARIANTS = (
     ),
     Variant("buffers of 4 packets", choices={"buffer_packets": 4}),
     Variant("buffers of 16 packets", choices={"buffer_packets": 16}),
-    Variant("all-to-all at once", lambda case: dataclasses.replace(case, exchange="at-once")),
-    Variant("mesh: 8 neighbours each", lambda case: dataclasses.replace(case, degrees=(8, 8))),
+    Variant("all-to-all at once", lambda case: replace(case, exchange="at-once")),
+    Variant("mesh: 8 neighbours each", lambda case: replace(case, degrees=(8, 8))),
     Variant("one rank a node", _one_rank),
-    Variant(
-        "60 % communication", lambda case: dataclasses.replace(case, communication_fraction=0.6)
-    ),
-    Variant("sizes even in the logarithm", lambda case: dataclasses.replace(case, law="log")),
+    Variant("60 % communication", lambda case: replace(case, communication_fraction=0.6)),
+    Variant("sizes even in the logarithm", lambda case: replace(case, law="log")),
     Variant("adaptive routing", choices={"routing": "adaptive"}),
     Variant("random nodes in random order", placement="random-order"),
     Variant("first fit, aged machine", placement="aged"),
@@ -91,42 +90,15 @@ VARIANTS = (
 )
 
 
-def points(options: Options) -> list[Point]:
-    """Every variant of two cases, under TA and in its placement, workload by workload."""
-    cases = [quick(case) if options.quick else case for case in (SIMULATED, CAB_SMALL)]
-    n_workloads = {case.name: 1 if options.quick else N_WORKLOADS[case.name] for case in cases}
-    return [
-        point_of(variant.change(case), placement, workload, options, **variant.choices)
-        for workload in range(max(n_workloads.values()))
-        for case in cases
-        if workload < n_workloads[case.name]
-        for variant in VARIANTS
-        if case.name in variant.cases
-        for placement in ("ta", variant.placement)
-    ]
-
-
-def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case) -> pd.DataFrame:
+def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case, options: Options) -> pd.DataFrame:
     """The rows of a variant's placement and of its TA."""
-    changed = variant.change(case)
-    wanted = {
-        "case": case.name,
-        "ranks_per_node": changed.ranks_per_node,
-        "large_bytes": changed.large_bytes,
-        "judge": variant.choices.get("judge", "packets"),
-        "law": changed.law,
-        "communication_fraction": changed.communication_fraction,
-        "exchange": changed.exchange,
-        "least_degree": changed.degrees[0],
-        "packet_bytes": variant.choices.get("packet_bytes", PACKET_BYTES),
-        "buffer_packets": variant.choices.get("buffer_packets", BUFFER_PACKETS),
-        "routing": variant.choices.get("routing", "d-mod-k"),
-    }
-    keep = jobs["placement"].isin(["ta", variant.placement])
-    for column, value in wanted.items():
+    point = point_of(variant.change(case), variant.placement, 0, options, variant.choices)
+    keep = (jobs["case"] == case.name) & jobs["placement"].isin(["ta", variant.placement])
+    for column, value in settings(point).items():
         keep &= jobs[column] == value
-    alone = bool(variant.choices.get("alone", False))
-    found: pd.DataFrame = jobs[keep & ((jobs["alone"] == alone) | (jobs["placement"] == "ta"))]
+    found: pd.DataFrame = jobs[
+        keep & ((jobs["alone"] == point["alone"]) | (jobs["placement"] == "ta"))
+    ]
     return found
 
 
@@ -134,30 +106,12 @@ def variant_table(jobs: pd.DataFrame, options: Options) -> pd.DataFrame:
     """Mean speed-ups of every variant by case and pattern."""
     import pandas as pd
 
-    rows = []
-    for whole in (SIMULATED, CAB_SMALL):
-        case = quick(whole) if options.quick else whole
+    rows: list[dict[str, object]] = []
+    for case in scaled(CASES, options):
         for variant in (v for v in VARIANTS if case.name in v.cases):
-            both = against_ta(_rows_of(jobs, variant, case))
-            both = both[both["placement"] == variant.placement]
-            for pattern in (*printed.PATTERNS, printed.ALL):
-                mine = both if pattern == printed.ALL else both[both["pattern"] == pattern]
-                if not len(mine):
-                    continue
-                found = mean_of_jobs(mine, "speedup", options)
-                rows.append(
-                    {
-                        "case": case.name,
-                        "variant": variant.name,
-                        "pattern": pattern,
-                        "jobs": len(mine),
-                        "paper": printed.SPEEDUPS[case.name][pattern],
-                        "packets": found.value,
-                        "low": found.low,
-                        "high": found.high,
-                        "flow": float(mine["flow_speedup"].mean()),
-                    }
-                )
+            both = against_ta(_rows_of(jobs, variant, case, options))
+            key = {"case": case.name, "variant": variant.name}
+            rows += by_pattern(both[both["placement"] == variant.placement], key, options)
     return pd.DataFrame(rows)
 
 
@@ -175,78 +129,46 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     table = variant_table(jobs, options)
     claims = []
     for (case,), part in groups(table[table["pattern"] == printed.ALL], "case"):
-        mean = dict(zip(part["variant"], part["packets"], strict=True))
-        error = isolation_error(jobs, case)
-        claims.append(
-            Claim(
-                f"{case}: a job under TA takes the same time alone and with the others (error)",
-                "III-B",
-                error == 0.0,
-                "equal to the picosecond",
-                "",
-                0.0,
-                error,
-            )
-        )
+        mean = lookup(part, ["variant"], "packets")
+        what = f"{case}: a job under TA takes the same time alone and with the others (error)"
+        claims.append(Says("III-B").equal(what, 0.0, isolation_error(jobs, case)))
         if SMALL_PACKETS in mean:
-            claims.append(
-                Claim(
-                    f"{case}: mean speed-up with packets a quarter as large, over ours",
-                    "ours",
-                    abs(mean[SMALL_PACKETS] / mean[BASE] - 1) <= PACKET_TOLERANCE,
-                    "within 5 % of 1",
-                    "",
-                    None,
-                    mean[SMALL_PACKETS] / mean[BASE],
-                    expected=1.0,
-                )
-            )
+            ours = mean[SMALL_PACKETS] / mean[BASE]
+            good = abs(ours - 1) <= PACKET_TOLERANCE
+            what = f"{case}: mean speed-up with packets a quarter as large, over ours"
+            claims.append(Says("ours").holds(what, good, "within 5 % of 1", ours, expected=1.0))
+        paper = printed.SPEEDUPS[case][printed.ALL]
         for variant, value in mean.items():
-            paper = printed.SPEEDUPS[case][printed.ALL]
-            claims.append(
-                Claim(
-                    f"{case}: mean speed-up of all jobs",
-                    WHERE,
-                    near(value, paper),
-                    RULE,
-                    str(variant),
-                    paper,
-                    value,
-                )
-            )
+            what, says = f"{case}: mean speed-up of all jobs", Says(WHERE, str(variant))
+            claims.append(says.holds(what, near(value, paper), RULE, value, paper=paper))
     return Analysis(claims_frame(claims), {"variants": table})
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Means of all jobs and of each pattern, a row a variant, one panel a case."""
-    from experiments.figures.style import INK, colour, grid, marker, new_figure, shared_legend
+    from experiments.figures.style import INK, colour, grid, marker
 
-    table = analysis.tables["variants"]
-    cases = list(dict.fromkeys(table["case"]))
     names = [variant.name for variant in VARIANTS]
-    figure, axes = new_figure(9.0, 4.6, 1, len(cases), share=True)
-    for axis, case in zip(axes, cases, strict=True):
-        for i, pattern in enumerate((*printed.PATTERNS, printed.ALL)):
-            mine = table[(table["case"] == case) & (table["pattern"] == pattern)]
-            mine = mine.set_index("variant").reindex(names)
-            ink = INK if pattern == printed.ALL else colour(i)
-            axis.plot(mine["packets"], range(len(names)), marker(i), color=ink, label=pattern, ms=6)
-            paper = printed.SPEEDUPS[case][pattern]
-            axis.axvline(paper, color=ink, lw=0.9, ls=":")
+    looks = {name: Look(colour(i), marker(i)) for i, name in enumerate(NAMES)}
+    looks[printed.ALL] = looks[printed.ALL]._replace(colour=INK)
+    table = analysis.tables["variants"]
+
+    def variants(axis: Axes, part: pd.DataFrame) -> None:
+        rows = part.assign(row=part["variant"].map(names.index))
+        dots(axis, rows, "packets", "row", "pattern", looks=looks)
+        told = printed.SPEEDUPS[part["case"].iloc[0]]
+        for pattern in NAMES:
+            axis.axvline(told[pattern], color=looks[pattern].colour, lw=0.9, ls=":")
         axis.set_yticks(range(len(names)), names)
-        axis.set_xlabel("speed-up under TA (dotted: the paper)")
-        axis.set_title(case if case.startswith("cab") else f"{case} nodes")
-        grid(axis, "both")
-    axes[0].invert_yaxis()
-    shared_legend(figure, axes[:1], 5)
-    return figure
+        axis.set_ylim(len(names) - 0.4, -0.6)
+        grid(axis, "x")
 
-
-WHY = PaperFigure(
-    "interference-why",
-    "what the gain of isolated jobs hangs on",
-    FUNCTION,
-    points,
-    analyse,
-    draw,
-)
+    return panels(
+        table,
+        "case",
+        variants,
+        columns=2,
+        size_in=(4.6, 4.0),
+        xlabel="speed-up under TA (dotted: the paper)",
+        title=case_title,
+    )

@@ -40,7 +40,7 @@ class Case:
     Attributes
     ----------
     name : str
-        As in `interference_printed.SPEEDUPS`.
+        As in `printed.SPEEDUPS`.
     radix, pods : int
         Of the fat-tree.
     smallest, largest : int
@@ -191,17 +191,12 @@ def _aged(
     """First fit after `GENERATIONS` machines of other jobs left one by one, in random order."""
     policy = make_policy(topology, "baseline", rng)
     running: list[Placement] = []
-    waiting = [
-        draw_size(case, rng)
-        for _ in range(GENERATIONS)
-        for _ in range(topology.n_nodes // case.smallest + 1)
+    most = GENERATIONS * topology.n_nodes
+    drawn = [
+        draw_size(case, rng) for _ in range(GENERATIONS * (topology.n_nodes // case.smallest + 1))
     ]
-    used, old = 0, []
-    for n_nodes in waiting:
-        if used > GENERATIONS * topology.n_nodes:
-            break
-        old.append(n_nodes)
-        used += n_nodes
+    before = np.cumsum([0, *drawn])
+    old = [size for size, used in zip(drawn, before, strict=False) if used <= most]
     found: list[NDArray[np.int32]] = []
     for i, n_nodes in enumerate([*old, *(job.n_nodes for job in jobs)]):
         while (placement := policy.allocate(Request(i, n_nodes))) is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments.figures.style import INK, SOFT, colour, grid, marker, new_figure
+from experiments.papers.isolation.cases import AT_ZERO
 from experiments.papers.isolation.shares import ASSUMED, MAIN_SHARE, class_name
 from queuesim.snapshots import SIZE_CLASSES
 
@@ -126,8 +127,6 @@ def _scenarios(axis: Axes, part: pd.DataFrame) -> None:
 
 def draw_queues(analysis: Analysis, options: Options) -> Figure:
     """A row a log, fat-tree beside dragonfly: turnaround (or makespan) over the reference's."""
-    from experiments.papers.isolation.queues import AT_ZERO
-
     runs = analysis.tables["queues"]
     runs = runs[runs["run_times"] != "as logged"]
     logs = list(dict.fromkeys(runs["log"]))

@@ -260,10 +260,13 @@ class Says:
         holds = all(a < b for a, b in pairwise(ascending.values()))
         return self.holds(what, holds, rule, ours, paper=paper, expected=expected)
 
-    def everywhere(self, what: str, held: Sequence[bool], parts: str = "panels") -> Claim:
+    def everywhere(
+        self, what: str, held: Sequence[bool], parts: str = "panels", *, note: str = ""
+    ) -> Claim:
         """It holds in every part of a figure; ours is the share of parts, in percent."""
         percent = 100.0 * sum(held) / len(held)
-        return self.holds(what, all(held), f"in all {len(held)} {parts}", percent, paper=100.0)
+        rule = f"in all {len(held)} {parts}{_noted(note)}"
+        return self.holds(what, all(held), rule, percent, paper=100.0)
 
 
 def _value(ours: float | Interval) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,14 @@ Draw = Callable[["Axes", "pd.DataFrame"], None]
 """Draws the rows of one panel."""
 FIVE = ("least", "q25", "median", "q75", "most")
 """Columns of a box: ends of the whiskers, quartiles, median."""
+
+
+class Look(NamedTuple):
+    """How the dots of one kind look: colour, marker, and area in terms of the others'."""
+
+    colour: str
+    marker: str = "o"
+    scale: float = 1.0
 
 
 def panels(
@@ -230,3 +238,49 @@ def boxes(
         axis.hlines(median, place - half, place + half, color=INK, lw=1.2)
     axis.set_xticks(range(len(groups_shown)), [str(g) for g in groups_shown])
     axis.set_xlim(-0.6, len(groups_shown) - 0.4)
+
+
+def dots(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    looks: Mapping[Any, Look] | None = None,
+    size: float = 36.0,
+    alpha: float = 1.0,
+    name: Callable[[Any], str] = str,
+) -> None:
+    """A dot a row, a colour and marker for each value of a column.
+
+    Parameters
+    ----------
+    axis, frame, name
+        See `grouped_bars`.
+    x, y, by : str
+        Columns: where a dot is, and its kind.
+    looks : mapping of by to Look, optional
+        The last kind is drawn on top; by default the colours and markers of all figures.
+    size : float
+        Area of a dot, points squared.
+    alpha : float
+        Opacity, up to 1.
+    """
+    from experiments.figures.style import colour, marker
+
+    kinds = first_seen(frame, by)
+    if looks is None:
+        looks = {kind: Look(colour(i), marker(i)) for i, kind in enumerate(kinds)}
+    for kind in (kind for kind in looks if kind in kinds):
+        rows = frame[frame[by] == kind]
+        axis.scatter(
+            rows[x],
+            rows[y],
+            s=size * looks[kind].scale,
+            marker=looks[kind].marker,
+            color=looks[kind].colour,
+            alpha=alpha,
+            linewidths=0,
+            label=name(kind),
+        )

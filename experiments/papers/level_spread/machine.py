@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from functools import lru_cache
+from typing import Any
 
-import numpy as np
-
+from experiments.build import BuiltMachine, build_machine
+from experiments.config import MachineSection, PacketSection
 from experiments.papers.paper import Options
+from experiments.points import canonical_json
 from netsim.errors import NetcosimError, unknown_name
-from netsim.packet.model import PacketConfig
-from netsim.routing.base import Routing
-from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
-from netsim.topology import Topology
+from netsim.routing.registry import routings_for
 from patterns.broadcast import ALGORITHMS
-from queuesim.ensemble import SharedNetwork
 
 LOCAL_BPS = 10**9
 LINK_LATENCY_S = 40e-9
@@ -39,107 +35,55 @@ ENDPOINTS: dict[str, dict[str, float]] = {
 }
 """End-point costs by name: none, or about those of SST's firefly NIC and MPI."""
 
-
-@dataclass(frozen=True)
-class Network:
-    """How packets travel; every field stands in a point's config.
-
-    Attributes
-    ----------
-    routing : str
-    arrangement : str
-        Of global links.
-    packet_bytes, header_bytes, buffer_bytes : int
-        SST put 45 bytes of header on a message; here they are on every packet.
-    router_latency_s : float
-    endpoint : str
-        A name of `ENDPOINTS`.
-    broadcast : str
-        Algorithm of broadcasts (`patterns.broadcast`); SST's MPI uses a binary tree.
-    ranks_per_node : int
-    """
-
-    routing: str = "ugal-l"
-    arrangement: str = "absolute"
-    packet_bytes: int = 2048
-    header_bytes: int = 45
-    buffer_bytes: int = 14000
-    router_latency_s: float = ROUTER_LATENCY_S
-    endpoint: str = "free"
-    broadcast: str = "binary"
-    ranks_per_node: int = 2
-
-    def packet_config(self) -> PacketConfig:
-        """For the engine."""
-        return PacketConfig(
-            packet_bytes=self.packet_bytes,
-            header_bytes=self.header_bytes,
-            buffer_bytes=self.buffer_bytes,
-            router_latency_s=self.router_latency_s,
-            **ENDPOINTS[self.endpoint],
-        )
-
-    def shared(
-        self, routing: Routing, task_mapping: str, rng: np.random.Generator
-    ) -> SharedNetwork:
-        """What jobs on it share, with a seed from the generator."""
-        seed = int(rng.integers(0, 2**32))
-        return SharedNetwork(routing, self.packet_config(), self.ranks_per_node, task_mapping, seed)
-
-
-# What one may vary from the command line, and its type.
-SETTINGS: dict[str, type] = {
-    "arrangement": str,
-    "packet_bytes": int,
-    "header_bytes": int,
-    "buffer_bytes": int,
-    "endpoint": str,
-    "broadcast": str,
+SETTINGS: dict[str, str | int] = {
+    "arrangement": "absolute",
+    "packet_bytes": 2048,
+    "header_bytes": 45,
+    "buffer_bytes": 14000,
+    "endpoint": "free",
+    "broadcast": "binary",
 }
+"""What one may vary from the command line. SST put 45 bytes of header on a message; here they
+are on every packet. ``broadcast`` is an algorithm of `patterns.broadcast`; SST's MPI uses a
+binary tree."""
 
 
-def networks(options: Options, default: tuple[str, ...]) -> list[Network]:
-    """One network a routing, with the options' settings.
+def settings_of(options: Options) -> dict[str, Any]:
+    """`SETTINGS` with what the options change.
 
     Raises
     ------
     NetcosimError
         An unknown setting, or a value that does not fit.
     """
-    given: dict[str, str | int] = {}
+    found = dict(SETTINGS)
     for key, value in options.settings.items():
         if key not in SETTINGS:
             raise unknown_name("setting of level-spread", key, SETTINGS)
         try:
-            given[key] = SETTINGS[key](value)
+            found[key] = type(SETTINGS[key])(value)
         except ValueError:
             raise NetcosimError(f"setting {key} = {value!r}; a whole number is needed") from None
-    if given.get("endpoint", "free") not in ENDPOINTS:
-        raise unknown_name("endpoint", str(given["endpoint"]), ENDPOINTS)
-    if given.get("broadcast", "flat") not in ALGORITHMS:
-        raise unknown_name("broadcast algorithm", str(given["broadcast"]), ALGORITHMS)
-    found = []
-    for routing in options.routings or default:
-        network = Network(routing=routing, **given)  # type: ignore[arg-type]
-        network.packet_config()
-        routing_of(272, 1.0, network)
-        found.append(network)
+    for key, what, known in (
+        ("endpoint", "endpoint", list(ENDPOINTS)),
+        ("broadcast", "broadcast algorithm", list(ALGORITHMS)),
+    ):
+        if found[key] not in known:
+            raise unknown_name(what, str(found[key]), known)
     return found
 
 
-def network_of(config: Mapping[str, object]) -> Network:
-    """The network that `network_config` wrote."""
-    return Network(**config)  # type: ignore[arg-type]
+def links_alike(bandwidth_Bps: int, latency_s: float) -> dict[str, float]:
+    """Parameters of a dragonfly whose links are all alike."""
+    kinds = ("node", "local", "global")
+    speeds = {f"{kind}_bandwidth_Bps": bandwidth_Bps for kind in kinds}
+    return {**speeds, **{f"{kind}_latency_s": latency_s for kind in kinds}}
 
 
-def network_config(network: Network) -> dict[str, object]:
-    """As it stands in a point's config."""
-    return asdict(network)
-
-
-@lru_cache(maxsize=16)
-def machine(n_nodes: int, alpha: float, arrangement: str = "absolute") -> Topology:
-    """A machine of Table I.
+def machine_section(
+    n_nodes: int, alpha: float, routing: str, settings: Mapping[str, Any] = SETTINGS
+) -> MachineSection:
+    """``[machine]`` of a machine of Table I.
 
     Parameters
     ----------
@@ -147,35 +91,42 @@ def machine(n_nodes: int, alpha: float, arrangement: str = "absolute") -> Topolo
         A key of `MACHINES`.
     alpha : float
         Bandwidth of a global link over that of a local link.
-    arrangement : str
+    routing : str
+    settings : mapping
+        See `SETTINGS`.
 
     Raises
     ------
     NetcosimError
-        Another number of nodes, an unknown arrangement.
+        An unknown routing.
     """
-    if n_nodes not in MACHINES:
-        raise unknown_name("machine size of level-spread", str(n_nodes), map(str, MACHINES))
+    if routing not in routings_for("dragonfly"):
+        raise unknown_name("routing for dragonfly", routing, routings_for("dragonfly"))
     a, g = MACHINES[n_nodes]
-    return dragonfly(
-        p=4,
-        a=a,
-        g=g,
-        arrangement=arrangement,
-        node_bandwidth_Bps=LOCAL_BPS,
-        local_bandwidth_Bps=LOCAL_BPS,
-        global_bandwidth_Bps=round(alpha * LOCAL_BPS),
-        node_latency_s=LINK_LATENCY_S,
-        local_latency_s=LINK_LATENCY_S,
-        global_latency_s=LINK_LATENCY_S,
+    links = links_alike(LOCAL_BPS, LINK_LATENCY_S)
+    links["global_bandwidth_Bps"] = round(alpha * LOCAL_BPS)
+    sizes = {key: settings[key] for key in ("packet_bytes", "header_bytes", "buffer_bytes")}
+    packet = {**sizes, "router_latency_s": ROUTER_LATENCY_S, **ENDPOINTS[settings["endpoint"]]}
+    return MachineSection(
+        family="dragonfly",
+        parameters={"p": 4, "a": a, "g": g, "arrangement": settings["arrangement"], **links},
+        routing=routing,
+        packet=PacketSection.model_validate(packet),
     )
 
 
+def check_machines(options: Options) -> None:
+    """Raise NetcosimError for a routing or a setting with which no machine can be built."""
+    settings = settings_of(options)
+    for routing in options.routings or ("ugal-l",):
+        build_machine(machine_section(272, 1.0, routing, settings))
+
+
+def built(section: Mapping[str, object]) -> BuiltMachine:
+    """The machine of a section in plain types; built once a process."""
+    return _built(canonical_json(section))
+
+
 @lru_cache(maxsize=32)
-def _routing(n_nodes: int, alpha: float, arrangement: str, name: str) -> Routing:
-    return make_routing(machine(n_nodes, alpha, arrangement), name)
-
-
-def routing_of(n_nodes: int, alpha: float, network: Network) -> Routing:
-    """The routing on a machine; built once a process."""
-    return _routing(n_nodes, alpha, network.arrangement, network.routing)
+def _built(text: str) -> BuiltMachine:
+    return build_machine(MachineSection.model_validate_json(text))

@@ -7,35 +7,292 @@ routing, so any figure can be had with either.
 
 from __future__ import annotations
 
-from experiments.papers.level_spread.bars import FIG2, FIG4
-from experiments.papers.level_spread.common import check
-from experiments.papers.level_spread.hetero import FIG7, FIG8
-from experiments.papers.level_spread.links import FIG5, FIG6
-from experiments.papers.level_spread.random import FIG10, FIG11, FIG12, FIG13, SINGLE
-from experiments.papers.level_spread.slingshot import SLINGSHOT
-from experiments.papers.level_spread.sst import SST
-from experiments.papers.paper import Paper
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
+from experiments.papers.level_spread import (
+    heterogeneous,
+    homogeneous,
+    links,
+    random_workloads,
+    slingshot,
+    sst,
+)
+from experiments.papers.level_spread.machine import machine_section, settings_of
+from experiments.papers.level_spread.point import FUNCTION
+from experiments.papers.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLICIES, check
+from experiments.papers.level_spread.workloads import (
+    PATTERNS,
+    JobType,
+    filling,
+    job_type,
+    random_workload,
+)
+from experiments.papers.paper import Options, Paper, PaperFigure, Point
+
+UGAL = ("ugal-l",)
+REPETITIONS, QUICK_REPETITIONS = 10, 3
+FIG4_PATTERNS = ("all-to-all", "broadcast", "halo3d")
+"""At the quick scale; `MIXED_PATTERNS` likewise."""
+MIXED_PATTERNS = ("all-to-all", "halo3d")
+FIG7_CELLS = ((272, 0.25), (272, 1.0), (272, 4.0), (528, 1.0), (544, 1.0), (1056, 1.0))
+"""Nodes and alpha. Fig. 7(b) shows three machine sizes without naming two of them; all are run."""
+FIG7_QUICK_CELLS = ((272, 1.0), (544, 1.0))
+SIZES_KB = ((1, 100), (1, 10), (1, 1), (10, 1), (100, 1))
+"""KB of small and of large jobs; the paper names 1 and 100 KB, the steps between are ours."""
+QUICK_SIZES_KB = ((1, 10), (1, 1), (10, 1))
+N_WORKLOADS, N_QUICK = 1000, 40
+N_SINGLE, N_SINGLE_QUICK = 100, 10
+WITH_JOKANOVIC = (LEVEL_SPREAD, *JOKANOVICS)
+
+
+class Case(NamedTuple):
+    """Jobs on a machine.
+
+    Attributes
+    ----------
+    jobs : sequence of JobType
+        Small before large.
+    workload : str
+        Cases of one name share their draws.
+    labels : mapping
+        Columns of their rows, beside routing and repetition.
+    n_nodes, alpha
+        See `level_spread.machine.machine_section`.
+    """
+
+    jobs: Sequence[JobType]
+    workload: str
+    labels: Mapping[str, object]
+    n_nodes: int = 272
+    alpha: float = 1.0
+
+
+def workload_points(
+    options: Options,
+    cases: Sequence[Case],
+    *,
+    policies: Sequence[str] = POLICIES,
+    routings: tuple[str, ...] = UGAL,
+    repetitions: int | None = None,
+    ranks_per_node: int = 2,
+    mapping: str = "random",
+    order: str = "smallest",
+    link_statistics: bool = False,
+) -> list[Point]:
+    """A point for each routing, case and repetition; see `level_spread.point.run_workload`."""
+    if repetitions is None:
+        repetitions = QUICK_REPETITIONS if options.quick else REPETITIONS
+    settings = settings_of(options)
+    common = {
+        "experiment": "level-spread",
+        "policies": list(policies),
+        "order": order,
+        "ranks_per_node": ranks_per_node,
+        "mapping": mapping,
+        "link_statistics": link_statistics,
+    }
+    return [
+        {
+            **common,
+            "machine": machine_section(case.n_nodes, case.alpha, routing, settings).model_dump(
+                mode="json"
+            ),
+            "jobs": [job.config(settings["broadcast"]) for job in case.jobs],
+            "draws": {"seed": options.seed, "workload": case.workload, "repetition": repetition},
+            "labels": {"routing": routing, **case.labels, "repetition": repetition},
+        }
+        for routing in options.routings or routings
+        for case in cases
+        for repetition in range(repetitions)
+    ]
+
+
+def fig2_points(options: Options) -> list[Point]:
+    """Both workloads on the full machine of 272 nodes; the pattern is all-to-all."""
+    cases = [
+        Case([job_type(n, nodes, "all-to-all")], label, {"workload": label})
+        for label, (n, nodes) in homogeneous.FIG2_WORKLOADS.items()
+    ]
+    routings, policies = ("ugal-l", "minimal"), homogeneous.FIG2_POLICIES
+    return workload_points(options, cases, policies=policies, routings=routings)
+
+
+def fig4_points(options: Options) -> list[Point]:
+    """Jobs of 16 and of 64 nodes at 90 %, each pattern, three global bandwidths."""
+    cases = [
+        Case(
+            filling(272, pattern, {nodes: 1}),
+            f"{nodes} nodes",
+            {"alpha": alpha, "job_nodes": nodes, "pattern": pattern},
+            alpha=alpha,
+        )
+        for nodes in (16, 64)
+        for alpha in ((1.0,) if options.quick else (0.25, 1.0, 4.0))
+        for pattern in (FIG4_PATTERNS if options.quick else PATTERNS)
+    ]
+    return workload_points(options, cases)
+
+
+def link_points(options: Options, *, nodes: int) -> list[Point]:
+    """Figs. 5 and 6: all-to-all jobs of one size, alpha 1, 272 nodes at 90 %."""
+    jobs = filling(272, "all-to-all", {nodes: 1})
+    case = Case(jobs, f"{nodes} nodes", {"job_nodes": nodes})
+    return workload_points(options, [case], link_statistics=True)
+
+
+def fig7_points(options: Options) -> list[Point]:
+    """n jobs of each size at 90 %, messages of 1 KB."""
+    cases = [
+        Case(
+            filling(n_nodes, pattern, {16: 1, 64: 1}),
+            f"16+64 {n_nodes}",
+            {"n_nodes": n_nodes, "alpha": alpha, "pattern": pattern},
+            n_nodes,
+            alpha,
+        )
+        for n_nodes, alpha in (FIG7_QUICK_CELLS if options.quick else FIG7_CELLS)
+        for pattern in (MIXED_PATTERNS if options.quick else PATTERNS)
+    ]
+    return workload_points(options, cases)
+
+
+def fig8_points(options: Options) -> list[Point]:
+    """Three jobs of each size on 272 nodes, messages of different sizes."""
+    cases = [
+        Case(
+            filling(272, pattern, {16: small_kb, 64: large_kb}),
+            "16+64 272",
+            {"small_kb": small_kb, "large_kb": large_kb, "pattern": pattern},
+        )
+        for small_kb, large_kb in (QUICK_SIZES_KB if options.quick else SIZES_KB)
+        for pattern in (MIXED_PATTERNS if options.quick else PATTERNS)
+    ]
+    return workload_points(options, cases)
+
+
+def _random_case(index: int, seed: int, patterns: Sequence[str], label: str) -> Case:
+    small, large = random_workload(index, seed, patterns=patterns)
+    labels = {
+        "set": label,
+        "workload": index,
+        "small_nodes": small.n_nodes,
+        "large_nodes": large.n_nodes,
+        "n_small": small.n_jobs,
+        "n_large": large.n_jobs,
+        "small_pattern": small.pattern,
+        "large_pattern": large.pattern,
+    }
+    return Case((small, large), f"random {index}", labels)
+
+
+def mixed_points(
+    options: Options, *, policies: Sequence[str] = POLICIES, order: str = "smallest"
+) -> list[Point]:
+    """The 1000 workloads with mixed patterns; small jobs placed first, or large ones."""
+    n = N_QUICK if options.quick else N_WORKLOADS
+    cases = [_random_case(index, options.seed, PATTERNS, "") for index in range(n)]
+    return workload_points(options, cases, policies=policies, repetitions=1, order=order)
+
+
+def single_points(options: Options) -> list[Point]:
+    """100 workloads a pattern, both types of jobs with this pattern."""
+    n = N_SINGLE_QUICK if options.quick else N_SINGLE
+    cases = [
+        _random_case(index, options.seed, (pattern,), pattern)
+        for pattern in PATTERNS
+        for index in range(n)
+    ]
+    return workload_points(options, cases, repetitions=1)
+
+
+def sst_points(options: Options) -> list[Point]:
+    """The table of all-to-alls, and messages alone on the network."""
+    cases = [
+        Case([job_type(n, nodes, "all-to-all")], label, {"workload": label})
+        for label, (n, nodes) in {"4 x 68": (4, 68), "17 x 16": (17, 16)}.items()
+    ]
+    points = workload_points(
+        options,
+        cases,
+        policies=("simple",),
+        routings=("minimal", "valiant", "ugal-l"),
+        repetitions=1,
+        ranks_per_node=1,
+        mapping="in-order",
+    )
+    alone = machine_section(272, 1.0, "minimal", settings_of(options)).model_dump(mode="json")
+    return points + [
+        {"experiment": "level-spread one way", "machine": alone, "hops": hops, "bytes": size}
+        for hops in sst.ONE_WAY_NS
+        for size in (1000, 100_000)
+    ]
+
+
+def slingshot_points(options: Options) -> list[Point]:
+    """A point for each arrangement, routing and policy; jobs fill 89 % of the machine."""
+    shape, job = slingshot.QUICK if options.quick else slingshot.FULL
+    return [
+        {
+            "experiment": "level-spread",
+            "machine": slingshot.section(shape, arrangement, routing).model_dump(mode="json"),
+            "jobs": [job.config()],
+            "policies": [policy],
+            "order": "smallest",
+            "ranks_per_node": 1,
+            "mapping": "random",
+            "draws": {"seed": options.seed},
+            "labels": {"arrangement": arrangement, "routing": routing},
+            "link_statistics": False,
+        }
+        for routing in options.routings or UGAL
+        for arrangement in slingshot.ARRANGEMENTS
+        for policy in slingshot.POLICIES
+    ]
+
+
+TITLES = {
+    "fig2": "RDG and RDN with 17 x 16-node and 4 x 68-node jobs on 272 nodes",
+    "fig4": "jobs of 16 and of 64 nodes: 6 patterns, 3 global bandwidths, 8 policies",
+    "fig5": "packets and stalls on links, 16-node all-to-all jobs",
+    "fig6": "packets and stalls on links, 64-node all-to-all jobs",
+    "fig7": "16-node and 64-node jobs together: 3 global bandwidths, 4 machine sizes",
+    "fig8": "16-node and 64-node jobs with different message sizes",
+    "fig10": "1000 random workloads, 8 policies, small jobs placed first",
+    "fig11": "the same with large jobs placed first",
+    "fig12": "1000 random workloads against Jokanovic's policy, small jobs first",
+    "fig13": "the same with large jobs placed first",
+    "patterns": "random workloads of one pattern alone (text of VI-D)",
+    "sst": "our engine beside SST's own figures for the paper's machine",
+    "slingshot": "beyond the paper: 57 jobs of 512 nodes on 32,768 nodes with 25 GB/s links",
+}
+LARGE_FIRST = partial(mixed_points, order="largest")
+JOKANOVIC = partial(mixed_points, policies=WITH_JOKANOVIC)
+JOKANOVIC_LARGE_FIRST = partial(JOKANOVIC, order="largest")
+PARTS: dict[str, tuple[Any, ...]] = {
+    "fig2": (fig2_points, homogeneous.fig2_analyse, homogeneous.fig2_draw),
+    "fig4": (fig4_points, homogeneous.fig4_analyse, homogeneous.fig4_draw),
+    "fig5": (partial(link_points, nodes=16), links.fig5_analyse, links.draw),
+    "fig6": (partial(link_points, nodes=64), links.fig6_analyse, links.draw),
+    "fig7": (fig7_points, heterogeneous.fig7_analyse, heterogeneous.fig7_draw),
+    "fig8": (fig8_points, heterogeneous.fig8_analyse, heterogeneous.fig8_draw),
+    "fig10": (mixed_points, random_workloads.fig10_analyse, random_workloads.draw),
+    "fig11": (LARGE_FIRST, random_workloads.fig11_analyse, random_workloads.draw),
+    "fig12": (JOKANOVIC, random_workloads.fig12_analyse, random_workloads.draw),
+    "fig13": (JOKANOVIC_LARGE_FIRST, random_workloads.fig13_analyse, random_workloads.draw),
+    "patterns": (single_points, random_workloads.single_analyse),
+    "sst": (sst_points, sst.analyse),
+    "slingshot": (slingshot_points, slingshot.analyse, slingshot.draw),
+}
+"""Of each figure: its points, its analysis, its drawing if it has one."""
+FUNCTIONS = {"sst": sst.FUNCTION}
 PAPER = Paper(
     name="level-spread",
     title="Level-Spread: A New Job Allocation Policy for Dragonfly Networks",
     figures={
-        figure.name: figure
-        for figure in (
-            FIG2,
-            FIG4,
-            FIG5,
-            FIG6,
-            FIG7,
-            FIG8,
-            FIG10,
-            FIG11,
-            FIG12,
-            FIG13,
-            SINGLE,
-            SST,
-            SLINGSHOT,
-        )
+        name: PaperFigure(name, title, FUNCTIONS.get(name, FUNCTION), *PARTS[name])
+        for name, title in TITLES.items()
     },
     check=check,
 )

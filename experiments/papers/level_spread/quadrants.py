@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from queuesim.statistics import Interval, interval, resamples
+from queuesim.statistics import Interval, bootstrap_ratio, interval, resamples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,13 +79,8 @@ def reductions(dots: pd.DataFrame) -> NDArray[np.float64]:
 def mean_reduction(dots: pd.DataFrame, rng: np.random.Generator) -> Interval:
     """Mean of `reductions` over dots and both kinds of jobs; workloads are drawn."""
     groups = _group_index(dots["workload"])
-    each = reductions(dots).mean(axis=1)
-    total = np.bincount(groups, weights=each)
-    number = np.bincount(groups)
-    drawn = resamples(len(total), rng)
-    value = total.sum() / number.sum()
-    means = total[drawn].sum(axis=1) / number[drawn].sum(axis=1)
-    return interval(float(value), means, len(total))
+    total = np.bincount(groups, weights=reductions(dots).mean(axis=1))
+    return bootstrap_ratio(total, np.bincount(groups), rng)
 
 
 def summary_row(dots: pd.DataFrame, rng: np.random.Generator) -> dict[str, object]:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.level_spread import common
-from experiments.papers.level_spread.machine import (
-    Network,
-    machine,
-    network_config,
-    network_of,
-    networks,
-    routing_of,
-)
-from experiments.papers.level_spread.point import Rows, make_point, run_workload
-from experiments.papers.level_spread.workloads import job_type
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.build import BuiltMachine
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.level_spread.machine import LOCAL_BPS, built
+from experiments.papers.level_spread.point import Rows, run_workload
+from experiments.papers.level_spread.times import measure_column
+from experiments.papers.paper import Analysis, Options
+from netsim.analysis.load_latency import links_on_path
 from netsim.packet.engine import simulate_packets
-from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.build import build_program, make_messages
 
@@ -30,7 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FUNCTION = "experiments.papers.level_spread.sst:run_point"
-SST_ROUTINGS = ("minimal", "valiant", "ugal-l")
 SST_TIMES_US = {
     ("4 x 68", "minimal"): 743.0,
     ("4 x 68", "valiant"): 306.0,
@@ -44,7 +35,6 @@ alike (alpha = 1), so the crossbar has 1 GB/s as the authors' had: max(1, alpha)
 FASTER_CROSSBAR_US = {("4 x 68", "ugal-l"): 336.0}
 """The same with a crossbar of 4 GB/s, which is not the authors' at alpha = 1; no verdict hangs
 on it. Ours has no crossbar."""
-WORKLOADS = {"4 x 68": (4, 68), "17 x 16": (17, 16)}
 ONE_WAY_NS = {0: 205.5, 1: 357.5, 2: 509.5, 3: 661.5}
 """One message of 1000 bytes in SST, by router-to-router links; its own bytes take no time there."""
 LONG_MESSAGE_US = 48 * 2.048
@@ -53,137 +43,63 @@ TOLERANCE = 0.25
 RULE = "ratio within 0.75 to 1.25"
 
 
-def points(options: Options) -> list[Point]:
-    """The table of all-to-alls, and messages alone on the network."""
-    made = []
-    for network in networks(options, SST_ROUTINGS):
-        config = network_config(replace(network, ranks_per_node=1))
-        for label, (n, k) in WORKLOADS.items():
-            point = make_point(
-                n_nodes=272,
-                alpha=1.0,
-                network=config,
-                jobs=[job_type("small" if k <= 16 else "large", n, k, "all-to-all").config()],
-                policies=("simple",),
-                draws={"seed": options.seed, "workload": label, "repetition": 0},
-                labels={"routing": network.routing, "workload": label},
-                mapping="in-order",
-            )
-            made.append(point)
-    alone = network_config(networks(options, ("minimal",))[0])
-    made += [
-        {"experiment": "level-spread one way", "network": alone, "hops": hops, "bytes": size}
-        for hops in ONE_WAY_NS
-        for size in (1000, 100_000)
-    ]
-    return made
-
-
 def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     """Either kind of point."""
     if config["experiment"] == "level-spread":
         return run_workload(config)
-    network = network_of(config["network"])
     hops, size = config["hops"], config["bytes"]
-    return {"one_way": [{"hops": hops, "bytes": size, **one_way(network, hops, size)}]}
+    times = one_way(built(config["machine"]), hops, size)
+    return {"one_way": [{"hops": hops, "bytes": size, **times}]}
 
 
-def one_way(network: Network, hops: int, n_bytes: int) -> dict[str, float]:
-    """Time of one message over so many router-to-router links, minimal routing.
+def one_way(machine: BuiltMachine, hops: int, n_bytes: int) -> dict[str, float]:
+    """Time of one message from node 0 over so many router-to-router links, minimal routing.
 
     ``time_ns``, and ``head_ns``: without the last packet's own bytes on the last link,
     which SST does not charge.
     """
-    minimal = replace(network, routing="minimal")
-    topology = machine(272, 1.0, minimal.arrangement)
-    target = _node_at(topology, hops)
+    routing, n_nodes = machine.routing, machine.topology.n_nodes
+    target = next(n for n in range(1, n_nodes) if links_on_path(routing, 0, n) == hops + 2)
     messages = make_messages([0], [0], [1], [0], [n_bytes])
     traffic = combine([build_program(2, 1, messages)], [np.array([0, target])])
-    packets = minimal.packet_config()
-    result = simulate_packets(
-        routing_of(272, 1.0, minimal), traffic, packets, np.random.default_rng(0)
-    )
+    packets = machine.packets
+    result = simulate_packets(routing, traffic, packets, np.random.default_rng(0))
     time_ns = float(result.message_finish_ps[0] / 1000)
     last = (n_bytes - 1) % packets.packet_bytes + 1 + packets.header_bytes
-    return {"time_ns": time_ns, "head_ns": time_ns - last * 1e9 / 1e9}
-
-
-def _node_at(topology: Topology, hops: int) -> int:
-    """A node so many router-to-router links away from node 0, the short way."""
-    shape = topology.shape
-    if hops == 0:
-        return 1
-    if hops == 1:
-        return int(shape.p)
-    for group in range(1, shape.g):
-        out, into = shape.global_router(0, group), shape.global_router(group, 0)
-        for router in range(group * shape.a, (group + 1) * shape.a):
-            if (out != 0) + 1 + (into != router) == hops:
-                return int(router * shape.p)
-    raise AssertionError(f"no node {hops} links away")
+    return {"time_ns": time_ns, "head_ns": time_ns - last * 1e9 / LOCAL_BPS}
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Ours beside SST's, with ratios."""
     import pandas as pd
 
-    column = common.measure_column(options)
+    column = measure_column(options)
     claims, rows = [], []
-    times = {
-        (row["workload"], row["routing"]): float(row[column])
-        for _, row in frames["times"].iterrows()
-    }
-    for (workload, routing), ours in times.items():
-        theirs = SST_TIMES_US.get((workload, routing))
-        if theirs is None:
+
+    def compare(what: str, routing: str, sst: float, ours: float) -> None:
+        good = abs(ours / sst - 1) <= TOLERANCE
+        says = Says("SST, measured", routing)
+        claims.append(says.holds(what, good, RULE, ours, expected=sst))
+
+    for row in frames["times"].to_dict("records"):
+        workload, routing, ours = row["workload"], row["routing"], float(row[column])
+        if (workload, routing) not in SST_TIMES_US:
             continue
-        rows.append({"case": workload, "routing": routing, "sst": theirs, "ours": ours})
+        sst = SST_TIMES_US[workload, routing]
+        rows.append({"case": workload, "routing": routing, "sst": sst, "ours": ours})
         faster = FASTER_CROSSBAR_US.get((workload, routing))
         if faster is not None:
-            case = f"{workload}, SST's crossbar 4 GB/s"
-            rows.append({"case": case, "routing": routing, "sst": faster, "ours": ours})
-        claims.append(
-            Claim(
-                f"{workload} grouped, all-to-all 1000 B: mean job time (us)",
-                "SST, measured",
-                abs(ours / theirs - 1) <= TOLERANCE,
-                RULE,
-                routing,
-                None,
-                ours,
-                expected=theirs,
-            )
-        )
-    for _, row in frames["one_way"].iterrows():
-        hops, size = int(row["hops"]), int(row["bytes"])
-        theirs = (ONE_WAY_NS[hops] + (1000 * LONG_MESSAGE_US if size > 1000 else 0)) / 1000
-        rows.append(
-            {
-                "case": f"one way, {hops} links, {size} B",
-                "routing": "minimal",
-                "sst": theirs,
-                "ours": row["head_ns"] / 1000,
-                "with_own_bytes": row["time_ns"] / 1000,
-            }
-        )
-        claims.append(
-            Claim(
-                f"one message of {size} B, {hops} router links: head's time (us)",
-                "SST, measured",
-                abs(row["head_ns"] / 1000 / theirs - 1) <= TOLERANCE,
-                RULE,
-                "minimal",
-                None,
-                row["head_ns"] / 1000,
-                expected=theirs,
-            )
-        )
+            rows.append(rows[-1] | {"case": f"{workload}, SST's crossbar 4 GB/s", "sst": faster})
+        what = f"{workload} grouped, all-to-all 1000 B: mean job time (us)"
+        compare(what, routing, sst, ours)
+    for row in frames["one_way"].to_dict("records"):
+        hops, size, ours = int(row["hops"]), int(row["bytes"]), row["head_ns"] / 1000
+        sst = (ONE_WAY_NS[hops] + (1000 * LONG_MESSAGE_US if size > 1000 else 0)) / 1000
+        case = f"one way, {hops} links, {size} B"
+        found = {"case": case, "routing": "minimal", "sst": sst, "ours": ours}
+        rows.append(found | {"with_own_bytes": row["time_ns"] / 1000})
+        what = f"one message of {size} B, {hops} router links: head's time (us)"
+        compare(what, "minimal", sst, ours)
     table = pd.DataFrame(rows)
-    return Analysis(
-        claims_frame(claims), {"times": table.assign(ratio=table["ours"] / table["sst"])}
-    )
-
-
-SST = PaperFigure(
-    "sst", "our engine beside SST's own figures for the paper's machine", FUNCTION, points, analyse
-)
+    table["ratio"] = table["ours"] / table["sst"]
+    return Analysis(claims_frame(claims), {"times": table})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from experiments.points import point_rng
 from netsim.errors import NetcosimError
 
 PATTERNS = ("all-to-all", "broadcast", "fft3d", "halo2d", "halo3d", "halo3d26")
-SMALL_NODES, LARGE_NODES = 16, 64
 UTILISATION_PERCENT = 90
 GROUP_NODES = 16
 KB = 1000
@@ -25,7 +24,6 @@ class JobType:
 
     Attributes
     ----------
-    kind : {"small", "large"}
     n_jobs, n_nodes : int
         How many, and nodes of each.
     pattern : str
@@ -33,21 +31,20 @@ class JobType:
         What the pattern calls M.
     """
 
-    kind: str
     n_jobs: int
     n_nodes: int
     pattern: str
     message_bytes: int
 
-    def config(self) -> dict[str, object]:
-        """As it stands in a point's config."""
-        return {
-            "kind": self.kind,
-            "n_jobs": self.n_jobs,
-            "n_nodes": self.n_nodes,
-            "pattern": self.pattern,
-            "message_bytes": self.message_bytes,
-        }
+    @property
+    def kind(self) -> str:
+        """Jobs that fit into a group are "small", others "large"."""
+        return "small" if self.n_nodes <= GROUP_NODES else "large"
+
+    def config(self, broadcast: str = "binary") -> dict[str, object]:
+        """As it stands in a point's config; ``broadcast`` is an algorithm of the pattern."""
+        own = {"algorithm": broadcast} if self.pattern == "broadcast" else {}
+        return {"kind": self.kind, **asdict(self), "parameters": own}
 
 
 def message_bytes(pattern: str, size_kb: int = 1) -> int:
@@ -56,9 +53,9 @@ def message_bytes(pattern: str, size_kb: int = 1) -> int:
     return size_kb * KB * factor
 
 
-def job_type(kind: str, n_jobs: int, n_nodes: int, pattern: str, size_kb: int = 1) -> JobType:
+def job_type(n_jobs: int, n_nodes: int, pattern: str, size_kb: int = 1) -> JobType:
     """A job type with the paper's message size in KB."""
-    return JobType(kind, n_jobs, n_nodes, pattern, message_bytes(pattern, size_kb))
+    return JobType(n_jobs, n_nodes, pattern, message_bytes(pattern, size_kb))
 
 
 def n_jobs_at(
@@ -72,32 +69,18 @@ def n_jobs_at(
     return machine_nodes * utilisation_percent // (100 * sum(sizes))
 
 
-def homogeneous(
-    machine_nodes: int,
-    job_nodes: int,
-    pattern: str,
-    utilisation_percent: int = UTILISATION_PERCENT,
-    size_kb: int = 1,
-) -> list[JobType]:
-    """Equal jobs; those of at most a group's 16 nodes are "small"."""
-    kind = "small" if job_nodes <= GROUP_NODES else "large"
-    n = n_jobs_at(machine_nodes, [job_nodes], utilisation_percent)
-    return [job_type(kind, n, job_nodes, pattern, size_kb)]
+def filling(machine_nodes: int, pattern: str, sizes: Mapping[int, int]) -> list[JobType]:
+    """Jobs that fill a machine to 90 %, the same number of each size.
 
-
-def heterogeneous(
-    machine_nodes: int,
-    pattern: str,
-    small_kb: int = 1,
-    large_kb: int = 1,
-    utilisation_percent: int = UTILISATION_PERCENT,
-) -> list[JobType]:
-    """n jobs of 16 nodes, then n jobs of 64 nodes (VI-B)."""
-    n = n_jobs_at(machine_nodes, [SMALL_NODES, LARGE_NODES], utilisation_percent)
-    return [
-        job_type("small", n, SMALL_NODES, pattern, small_kb),
-        job_type("large", n, LARGE_NODES, pattern, large_kb),
-    ]
+    Parameters
+    ----------
+    machine_nodes : int
+    pattern : str
+    sizes : mapping of int to int
+        Nodes of a job, small before large, to KB of its messages.
+    """
+    n = n_jobs_at(machine_nodes, list(sizes))
+    return [job_type(n, nodes, pattern, size_kb) for nodes, size_kb in sizes.items()]
 
 
 def random_workload(
@@ -125,10 +108,7 @@ def random_workload(
     small = int(rng.integers(2, GROUP_NODES + 1))
     n_small, n_large = draw_counts(machine_nodes, small, large, rng)
     first, second = (patterns[int(i)] for i in rng.integers(0, len(patterns), 2))
-    return [
-        job_type("small", n_small, small, first),
-        job_type("large", n_large, large, second),
-    ]
+    return [job_type(n_small, small, first), job_type(n_large, large, second)]
 
 
 def draw_counts(

@@ -1,0 +1,226 @@
+"""Mean speed-ups of jobs in isolated partitions, beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.papers.interference import printed
+from experiments.papers.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, ROUTING
+from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.frames import against_baseline, first_seen, groups, lookup
+from experiments.papers.kit.panels import grouped_bars, panels
+from experiments.papers.paper import Analysis, Options
+from experiments.points import point_rng
+from queuesim.statistics import Interval, bootstrap_ratio
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LEFT_TOLERANCE = 0.15
+"""By how much the part of the gain that 30 % communication leaves may differ."""
+RULE = "within 0.03 and a quarter of the gain"
+WHERE = "V-B"
+SETTINGS = [
+    *("ranks_per_node", "large_bytes", "packet_bytes", "buffer_packets", "law"),
+    *("exchange", "least_degree", "communication_fraction", "routing", "judge"),
+]
+SAME_JOB = ("case", "workload", "job", *SETTINGS)
+"""Columns by which a job is the same in two placements."""
+NAMES = (*printed.PATTERNS, printed.ALL)
+
+
+def near(ours: float, paper: float) -> bool:
+    """Whether a speed-up counts as the paper's (`RULE`): small gains are not near for nothing."""
+    return abs(ours - paper) <= 0.03 + 0.25 * (paper - 1)
+
+
+def against_ta(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Jobs in other placements than TA's, with their speed-ups under TA.
+
+    Returns
+    -------
+    DataFrame
+        ``speedup`` by the judge; ``flow_speedup`` of whole jobs' flows, communication alone.
+    """
+    runs = jobs[~(jobs["alone"] & (jobs["placement"] == "ta"))]
+    runs = runs.assign(policy=runs["placement"], flow_s=runs["bound_s"] * runs["stretch"])
+    both = against_baseline(runs, ["time_s", "flow_s"], baseline="ta", of=SAME_JOB)
+    return both.rename(columns={"time_s_ratio": "speedup", "flow_s_ratio": "flow_speedup"})
+
+
+def mean_of_jobs(part: pd.DataFrame, column: str, options: Options) -> Interval:
+    """Mean over jobs; the interval draws whole workloads."""
+    sums = part.groupby("workload")[column].agg(["sum", "count"])
+    rng = point_rng({"seed": options.seed, "column": column}, "bootstrap")
+    return bootstrap_ratio(sums["sum"].to_numpy(), sums["count"].to_numpy(), rng)
+
+
+def by_pattern(both: pd.DataFrame, key: Mapping[str, Any], options: Options) -> list[Any]:
+    """Rows of mean speed-ups by pattern and of all jobs, the paper's beside them.
+
+    ``both`` comes from `against_ta`; ``key`` goes into each row and names the case.
+    """
+    rows = []
+    for pattern in NAMES:
+        mine = both if pattern == printed.ALL else both[both["pattern"] == pattern]
+        if len(mine):
+            packets = mean_of_jobs(mine, "speedup", options)
+            rows.append(
+                {
+                    **key,
+                    "pattern": pattern,
+                    "jobs": len(mine),
+                    "paper": printed.SPEEDUPS[key["case"]].get(pattern),
+                    "packets": packets.value,
+                    "low": packets.low,
+                    "high": packets.high,
+                    "flow": float(mine["flow_speedup"].mean()),
+                    "least": float(mine["speedup"].min()),
+                    "most": float(mine["speedup"].max()),
+                    "slower_under_ta_percent": 100 * float((mine["speedup"] < 0.995).mean()),
+                }
+            )
+    return rows
+
+
+def speedup_table(both: pd.DataFrame, options: Options) -> pd.DataFrame:
+    """Mean speed-ups by case, placement, routing and pattern; flows of jobs that only send."""
+    import pandas as pd
+
+    keys = ("case", "placement", "routing")
+    rows: list[dict[str, object]] = []
+    for values, part in groups(both, *keys):
+        busy = bool((part["communication_fraction"] == 1).all())
+        found = by_pattern(part, dict(zip(keys, values, strict=True)), options)
+        rows += found if busy else [row | {"flow": None} for row in found]
+    return pd.DataFrame(rows)
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Speed-ups beside the paper's, jobs a workload, and that TA's jobs share no link."""
+    jobs, runs = frames["jobs"], frames["runs"]
+    table = speedup_table(against_ta(jobs), options)
+    claims = []
+    for row in table.to_dict("records"):
+        paper = printed.SPEEDUPS[row["case"]].get(row["pattern"])
+        if paper is not None:
+            ours = Interval(row["packets"], row["low"], row["high"])
+            what = f"{row['case']}, {row['pattern']}: mean speed-up of jobs under TA"
+            says = Says(WHERE, f"{row['placement']}, {row['routing']}")
+            claims.append(says.holds(what, near(ours.value, paper), RULE, ours, paper=paper))
+    for (case,), part in groups(runs[runs["placement"] == "ta"], "case"):
+        what = f"{case}: links that two jobs could share under TA"
+        claims.append(Says("III-B").equal(what, 0.0, float(part["shared_links"].max())))
+        typical = printed.JOBS[case]
+        if typical is not None and not options.quick:
+            ours_jobs = float(part.drop_duplicates("workload")["jobs"].mean())
+            what = f"{case}: jobs of a workload"
+            claims.append(Says(WHERE).near(what, float(typical), ours_jobs, within=25, unit="%"))
+    claims += between_claims(table) + fraction_claims(table)
+    return Analysis(
+        claims_frame(claims),
+        {"speedups": table, "runs": runs},
+        (
+            *(("a tree of 128 nodes stands in for both machines",) if options.quick else ()),
+            "the paper names no topology-oblivious placement: random nodes, and lowest free nodes"
+            " of a machine in use (aged), are two readings",
+        ),
+    )
+
+
+def between_claims(table: pd.DataFrame) -> list[Claim]:
+    """Whether the paper's mean of all jobs lies between the two readings of oblivious."""
+    claims = []
+    for (case,), part in groups(table[table["pattern"] == printed.ALL], "case"):
+        mean = lookup(part, ["placement"], "packets")
+        if set(OBLIVIOUS) <= mean.keys():
+            low, high = sorted(mean[name] for name in OBLIVIOUS)
+            paper = printed.SPEEDUPS[case][printed.ALL]
+            what = (
+                f"{case}: the paper's mean of all jobs between ours for {' and '.join(OBLIVIOUS)}"
+            )
+            says = Says(WHERE, ", ".join(f"{name} {mean[name]:.2f}" for name in OBLIVIOUS))
+            claims.append(says.holds(what, low <= paper <= high, "between the two", paper=paper))
+    return claims
+
+
+def with_computing(speedup: float, communication_fraction: float) -> float:
+    """Speed-up of a job that communicates for a share of its time, if contention stays as it is.
+
+    ``(1 - f) + f s`` for the share f of the time under TA, as the paper gives it; the same as
+    ``1 / ((1 - g) + g / s)`` with g the share in the slower run.
+    """
+    return 1 - communication_fraction + communication_fraction * speedup
+
+
+def fraction_claims(table: pd.DataFrame) -> list[Claim]:
+    """The case of 30 % communication against what follows from 100 % communication."""
+    claims = []
+    mean = lookup(table[table["pattern"] == printed.ALL], ["case", "placement"], "packets")
+    theirs = {name: printed.SPEEDUPS[name][printed.ALL] for name in printed.SPEEDUPS}
+    for placement in OBLIVIOUS:
+        part, full = mean.get((CAB_PART.name, placement)), mean.get((CAB_SMALL.name, placement))
+        if part is None or full is None:
+            continue
+        follows = with_computing(theirs[CAB_SMALL.name], printed.COMMUNICATION_FRACTION)
+        paper = (theirs[CAB_PART.name] - 1) / (follows - 1)
+        ours = (part - 1) / (with_computing(full, CAB_PART.communication_fraction) - 1)
+        claims.append(
+            Says(WHERE, f"{placement}, {ROUTING}").near(
+                f"{CAB_PART.name}: gain measured over the gain (f (s - 1)) that contention"
+                " undiminished would give",
+                paper,
+                ours,
+                within=LEFT_TOLERANCE,
+                note="of the paper's",
+            )
+        )
+    return claims
+
+
+def case_title(case: str) -> str:
+    """A case's name for a panel."""
+    return case if case.startswith("cab") else f"{case} nodes"
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """Bars by pattern, one panel a case: packets by placement, flows as dots, the paper."""
+    from experiments.figures.style import INK
+
+    table = analysis.tables["speedups"]
+    table = table[table["placement"].isin(OBLIVIOUS)]
+
+    def bars(axis: Axes, part: pd.DataFrame) -> None:
+        told = printed.SPEEDUPS[part["case"].iloc[0]]
+        placements = first_seen(part, "placement")
+        grouped_bars(
+            axis,
+            part,
+            "pattern",
+            "placement",
+            "packets",
+            ends=("low", "high"),
+            marks={(name, by): paper for name, paper in told.items() for by in placements},
+            order=NAMES,
+            name=lambda placement: f"packets, {placement}",
+        )
+        axis.axhline(1.0, color=INK, lw=1.0)
+        flow = lookup(part, ["pattern", "placement"], "flow")
+        for container, by in zip(axis.containers, placements, strict=True):
+            at = [bar.get_x() + bar.get_width() / 2 for bar in container]
+            heights = [flow.get((name, by), np.nan) for name in NAMES]
+            axis.plot(at, heights, "o", color=INK, ms=3.5, mfc="white", label="flow level")
+
+    return panels(
+        table,
+        "case",
+        bars,
+        size_in=(8.0, 2.7),
+        ylabel="speed-up under TA",
+        title=case_title,
+    )

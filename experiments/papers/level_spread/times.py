@@ -1,0 +1,133 @@
+"""What the Level-Spread paper's figures share: policies, measures, ratios, and how dots look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experiments.papers.kit.frames import groups
+from experiments.papers.kit.panels import Look
+from experiments.papers.level_spread.machine import check_machines
+from experiments.papers.paper import Options
+from netsim.errors import unknown_name
+from queuesim.statistics import Interval, bootstrap_ratio
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL_SPREAD = "level-spread"
+JOKANOVICS = ("jokanovic", "jokanovic-coded")
+"""By the paper's words, and by its authors' program."""
+GROUPING = ("simple", "slurm", "rdg")
+SPREADING = ("rdr", "rrr", "rdn", "rrn")
+POLICIES = (*GROUPING, LEVEL_SPREAD, *SPREADING)
+
+MEASURES: dict[str, str] = {
+    "last": "time_us",
+    "rank0": "rank0_us",
+    "rank0-cut": "rank0_cut_us",
+}
+"""Communication time of a job, by name: its last rank's end (the default); rank 0's end (a
+broadcast's last rank's), which the authors' program printed; the same cut to whole
+microseconds. Each is averaged over the jobs of a kind."""
+DEFAULT_MEASURE = "last"
+WITHIN_POINTS = 10.0
+"""How far our reductions may be from the printed ones, in percentage points."""
+
+LOOKS = {
+    "simple": Look("#d62728", "D"),
+    "slurm": Look("#ff7f0e", "D"),
+    "rdg": Look("#e6b800", "D"),
+    "rdr": Look("#1f77b4"),
+    "rrr": Look("#17becf"),
+    "rdn": Look("#5e3c99"),
+    "rrn": Look("#74add1"),
+    "jokanovic": Look("#d62728", "s"),
+    "jokanovic-coded": Look("#5e3c99", "D"),
+    LEVEL_SPREAD: Look("#1a9850", "*", 3.0),
+}
+"""Warm diamonds group, cool circles spread, the star on top is Level-Spread."""
+COLOURS = {policy: look.colour for policy, look in LOOKS.items()}
+
+
+def check(options: Options) -> None:
+    """Raise NetcosimError for a routing, measure or setting that this paper does not know."""
+    if options.measure and options.measure not in MEASURES:
+        raise unknown_name("measure of level-spread", options.measure, MEASURES)
+    check_machines(options)
+
+
+def measure_column(options: Options) -> str:
+    """The column of the measure that is compared."""
+    return MEASURES[options.measure or DEFAULT_MEASURE]
+
+
+def statistics_rng() -> np.random.Generator:
+    """For bootstrap draws; always the same, so that an analysis is a pure function."""
+    return np.random.Generator(np.random.PCG64(20180521))
+
+
+def normalised(
+    times: pd.DataFrame, keys: Sequence[str], options: Options, reference: str = "simple"
+) -> pd.DataFrame:
+    """Mean times against the reference policy's, by cell, kind of job and policy.
+
+    Returns
+    -------
+    DataFrame
+        Keys, kind, policy; ``mean_us`` and ``sd_us`` over the repetitions; ``ratio`` of
+        means with its 95 % bootstrap interval ``low``, ``high`` (repetitions drawn as
+        pairs, since policies share draws) and ``ratio_sd``, the deviation in units of the
+        reference's mean; ``ratio_<measure>`` by every other measure.
+    """
+    import pandas as pd
+
+    rng, column = statistics_rng(), measure_column(options)
+    rows: list[dict[str, object]] = []
+    for values, part in groups(times, *keys, "kind"):
+        by_policy = {p: f.sort_values("repetition") for p, f in part.groupby("policy", sort=False)}
+        base = by_policy[reference]
+        for policy, mine in by_policy.items():
+            ours, against = mine[column].to_numpy(), base[column].to_numpy()
+            sd = float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
+            row = dict(zip([*keys, "kind"], values, strict=True))
+            row |= {"policy": policy, "n": len(ours), "mean_us": float(ours.mean()), "sd_us": sd}
+            ratio = bootstrap_ratio(ours, against, rng)
+            row |= {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
+            row |= {"ratio_sd": sd / float(against.mean())}
+            for name, other in MEASURES.items():
+                if other != column and base[other].mean() > 0:
+                    row[f"ratio_{name}"] = float(mine[other].mean() / base[other].mean())
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def reduction_percent(ours: float, others: float) -> float:
+    """By how many percent ``ours`` is below ``others``."""
+    return 100.0 * (1.0 - ours / others)
+
+
+def reduction_interval(ratio: Interval) -> Interval:
+    """A ratio as a reduction in percent; the ends change places."""
+    value, low, high = (100.0 * (1.0 - r) for r in ratio)
+    return Interval(value, high, low)
+
+
+def pick(ratios: Mapping[str, float], policies: Iterable[str]) -> list[float]:
+    """Ratios of these policies."""
+    return [ratios[p] for p in policies if p in ratios]
+
+
+def shrinking(
+    table: pd.DataFrame, keys: Sequence[str], span: Callable[[pd.DataFrame], float]
+) -> list[bool]:
+    """For each cell with several global bandwidths, whether each step up lowers the span."""
+    held = []
+    for _, part in groups(table, *keys):
+        spans = [span(row) for _, row in groups(part.sort_values("alpha"), "alpha")]
+        if len(spans) > 1:
+            held.append(all(b < a for a, b in pairwise(spans)))
+    return held

@@ -1,0 +1,196 @@
+"""Load-latency measurements: what a network accepts of an offered load, and lone messages.
+
+The traffic comes from outside (`patterns.open_loop` makes it); all is counted by message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netsim.packet.credit import buffer_warning
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps, to_ps
+from netsim.routing.base import Routing
+from netsim.traffic import Traffic
+
+
+@dataclass(frozen=True)
+class Window:
+    """When messages are counted: warm-up, window, and time for those in flight to arrive.
+
+    Sources go on sending until the very end. All in seconds.
+    """
+
+    warm_up_s: float
+    window_s: float
+    drain_s: float
+
+    @property
+    def end_s(self) -> float:
+        """When the run stops."""
+        return self.warm_up_s + self.window_s + self.drain_s
+
+
+@dataclass(frozen=True)
+class LoadPoint:
+    """One point of the curves; loads as fractions of a node's injection bandwidth.
+
+    Attributes
+    ----------
+    offered : float
+        Bytes posted in the window.
+    accepted : float
+        Bytes of messages that arrived in the window.
+    latency_mean_s, latency_p99_s : float
+        From post to arrival, of messages posted in the window that arrived; nan if none did.
+    unfinished : float
+        Share of the messages posted in the window that had not arrived at the end; if it is
+        not 0, latencies are too low.
+    messages : int
+        Posted in the window.
+    warning : str
+        `buffer_warning`, or nothing.
+    """
+
+    offered: float
+    accepted: float
+    latency_mean_s: float
+    latency_p99_s: float
+    unfinished: float
+    messages: int
+    warning: str
+
+
+def measure_load(
+    routing: Routing,
+    traffic: Traffic,
+    window: Window,
+    config: PacketConfig,
+    rng: np.random.Generator,
+) -> LoadPoint:
+    """Run sources until the window has passed, and count.
+
+    Parameters
+    ----------
+    routing : Routing
+    traffic : Traffic
+        Sources that send until ``window.end_s``, one rank a node, such as those of
+        `patterns.open_loop`.
+    window : Window
+    config : PacketConfig
+    rng : numpy.random.Generator
+        For the routing's draws.
+
+    Raises
+    ------
+    NetcosimError, NetworkDeadlockError
+        See `netsim.packet.engine.simulate_packets`.
+    """
+    topology = routing.topology
+    result = simulate_packets(routing, traffic, config, rng, until_s=window.end_s)
+    post, finish = result.message_post_ps, result.message_finish_ps
+    begin, end = to_ps(window.warm_up_s), to_ps(window.warm_up_s + window.window_s)
+    posted = (post >= begin) & (post < end)
+    arrived = (finish >= begin) & (finish < end)
+    latency = (finish - post)[posted & (finish >= 0)] / PS_PER_S
+    size = traffic.program.send_bytes
+    capacity = topology.n_nodes * int(topology.link_bandwidth_Bps[0]) * window.window_s
+    count = int(np.count_nonzero(posted))
+    return LoadPoint(
+        offered=int(size[posted].sum()) / capacity,
+        accepted=int(size[arrived].sum()) / capacity,
+        latency_mean_s=float(latency.mean()) if len(latency) else float("nan"),
+        latency_p99_s=float(np.percentile(latency, 99)) if len(latency) else float("nan"),
+        unfinished=1 - len(latency) / count if count else 0.0,
+        messages=count,
+        warning=buffer_warning(topology, config) or "",
+    )
+
+
+def keeps_up(offered: Any, accepted: Any, unfinished: Any) -> Any:
+    """Whether all that is offered is accepted, so that latencies mean something.
+
+    Numbers or arrays, as in `LoadPoint`: at least 97 % of the load is accepted and less than
+    1 % of the messages are still under way.
+    """
+    return (accepted >= 0.97 * offered) & (unfinished < 0.01)
+
+
+@dataclass(frozen=True)
+class LoneMessages:
+    """Messages that meet nobody.
+
+    Attributes
+    ----------
+    links : float
+        Mean number of links taken, injection and ejection among them.
+    latency_mean_s : float
+        Measured.
+    expected_mean_s : float
+        links x wire + (links - 1) x router + serialisation.
+    worst_ps : int
+        Largest difference of one message, where the routing has one path (static);
+        else the difference of the sums.
+    """
+
+    links: float
+    latency_mean_s: float
+    expected_mean_s: float
+    worst_ps: int
+
+
+def links_on_path(routing: Routing, src: int, dst: int) -> int | None:
+    """Links from node to node if the routing has one path, else None."""
+    topology = routing.topology
+    router, state, links = int(topology.node_router[src]), 0, 1
+    while True:
+        hops = routing.choices(router, dst, state)
+        if len(hops) != 1:
+            return None
+        links += 1
+        vertex = int(topology.link_dst[hops[0].link])
+        if vertex == dst:
+            return links
+        router, state = vertex - topology.n_nodes, hops[0].state
+
+
+def lone_time_ps(routing: Routing, config: PacketConfig, links: int) -> int:
+    """Of a full packet over so many links, injection and ejection among them, alone.
+
+    links x wire + (links - 1) x router + serialisation; all links are like the first one.
+    """
+    topology = routing.topology
+    hop_ps = to_ps(float(topology.link_latency_s[0])) + to_ps(config.router_latency_s)
+    size = config.packet_bytes + config.header_bytes
+    sent_ps = serialisation_ps(size, int(topology.link_bandwidth_Bps[0]))
+    return links * hop_ps + sent_ps - to_ps(config.router_latency_s)
+
+
+def measure_lone(
+    routing: Routing, traffic: Traffic, config: PacketConfig, rng: np.random.Generator
+) -> LoneMessages:
+    """Time full packets of which each has arrived before the next one leaves.
+
+    All links of the topology must be alike; `patterns.open_loop.lone_messages` makes the traffic.
+    """
+    program, node = traffic.program, traffic.rank_node
+    result = simulate_packets(routing, traffic, config, rng)
+    latency = result.message_finish_ps - result.message_post_ps
+    n, links = len(latency), result.packet_hops
+    one, two = (lone_time_ps(routing, config, k) for k in (1, 2))
+    expected = n * one + (links - n) * (two - one)
+    worst = abs(int(latency.sum()) - expected)
+    ends = zip(node[program.send_src()], node[program.send_dst], latency, strict=True)
+    for src, dst, took in ends:
+        path = links_on_path(routing, int(src), int(dst))
+        if path is not None:
+            worst = max(worst, abs(int(took) - lone_time_ps(routing, config, path)))
+    return LoneMessages(
+        links=links / n,
+        latency_mean_s=float(latency.mean()) / PS_PER_S,
+        expected_mean_s=expected / n / PS_PER_S,
+        worst_ps=worst,
+    )

@@ -106,10 +106,15 @@ def build_workload(
 
 
 def build_history(section: WorkloadSection) -> Workload | None:
-    """Jobs of the log that were over when the window of ``[workload]`` begins; None without one."""
+    """Jobs of the log that were over when the window of ``[workload]`` begins; None without one.
+
+    Jobs that are left out for their size or their run time have run all the same, and a scheduler
+    has learnt from them.
+    """
     window = _window_s(section)
     if window is None or section.log is None:
         return None
+    section = section.model_copy(update={"max_nodes": None, "min_run_time_s": None})
     jobs = _source(section, 0, np.random.default_rng(0))
     return _reshaped(ended_before(jobs, window[0]), section)
 
@@ -183,7 +188,9 @@ def _generated(section: WorkloadSection, machine_nodes: int, rng: np.random.Gene
         given.n_jobs,
         given.mean_nodes,
         rng,
+        sizes=given.sizes,
         run_time_range_s=given.run_time_range_s,
+        median_run_time_s=given.median_run_time_s,
         load=given.load,
         machine_nodes=None if given.load is None else machine_nodes,
         requested_factor=given.requested_factor,

@@ -1,4 +1,4 @@
-"""Figures of several panels: bars in groups, boxes from quantiles, steps; one legend for all."""
+"""Figures of several panels: bars in groups, curves, boxes from quantiles; one legend for all."""
 
 from __future__ import annotations
 
@@ -148,6 +148,50 @@ def grouped_bars(
     axis.axhline(0.0, color=INK, linewidth=0.8)
     axis.set_xticks(range(len(groups_shown)), [str(g) for g in groups_shown])
     axis.set_xlim(-0.6, len(groups_shown) - 0.4)
+
+
+def curves(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    looks: Mapping[Any, tuple[str, str]] | None = None,
+    marked: bool = False,
+    steps: bool = False,
+    name: Callable[[Any], str] = str,
+) -> None:
+    """A line from left to right through the rows of each value of a column.
+
+    Parameters
+    ----------
+    axis, frame, name
+        See `grouped_bars`.
+    x, y, by : str
+        Columns: the place, the height, the line.
+    looks : mapping of by to (colour, line style), optional
+    marked : bool
+        A mark at every row.
+    steps : bool
+        Level up to each row, in place of slopes.
+    """
+    from experiments.figures.style import colour, marker
+
+    for i, ((kind,), rows) in enumerate(groups(frame, by)):
+        paint, style = (colour(i), "-") if looks is None else looks[kind]
+        rows = rows.sort_values(x, kind="stable")
+        axis.plot(
+            rows[x],
+            rows[y],
+            style,
+            color=paint,
+            marker=marker(i) if marked else None,
+            markersize=5,
+            linewidth=1.4,
+            drawstyle="steps-pre" if steps else "default",
+            label=name(kind),
+        )
 
 
 def boxes(

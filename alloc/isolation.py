@@ -1,10 +1,11 @@
 """Which placements could share a router-to-router link.
 
 What is proven here is about *other* jobs: none uses a link of this one. It says nothing of the
-flows of one job among themselves. A partition that keeps `alloc.conditions` is *rearrangeable*:
-every permutation has routes at one flow a link (`netsim.routing.partition_permutation`), but
-these depend on the permutation. It is not free of contention under static routing:
-`netsim.routing.partition` tells how often the flows of a random permutation meet.
+flows of one job among themselves. A partition that keeps `alloc.fattree.conditions` is
+*rearrangeable*: every permutation has routes at one flow a link
+(`netsim.routing.partition_permutation`), but these depend on the permutation. It is not free of
+contention under static routing: `netsim.routing.partition` tells how often the flows of a random
+permutation meet.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import shortest_path
 
 from alloc.policy import Placement
+from netsim.topologies.registry import family_of
 from netsim.topology import Topology
 
 Links = NDArray[np.int64]
@@ -34,11 +34,8 @@ class SharedLink(NamedTuple):
 def usable_links(topology: Topology, placement: Placement) -> Links:
     """Directed router-to-router links that a job's traffic could use, ascending.
 
-    The placement's own links if it has any. Otherwise, by family: fat-tree, every link of
-    any up-down route between its nodes (all up- and down-links of its leaves if it has more
-    than one; all links between L2 switches and spines of its pods if it has more than one);
-    dragonfly, every link of a minimal (local, global, local) route, whatever global link is
-    taken; any other, every link on a shortest path.
+    The placement's own links if it has any, otherwise the links of all minimal routes between
+    its nodes, as the family tells them (`netsim.topologies.family.Family.links_between`).
 
     Parameters
     ----------
@@ -47,69 +44,9 @@ def usable_links(topology: Topology, placement: Placement) -> Links:
     """
     if len(placement.links):
         return np.unique(placement.links).astype(np.int64)
-    routers = np.unique(topology.node_router[placement.nodes]).astype(np.int64)
-    if len(routers) < 2:
+    if len(np.unique(topology.node_router[placement.nodes])) < 2:
         return np.empty(0, dtype=np.int64)
-    if topology.family == "fattree":
-        return _fattree_links(topology, placement)
-    if topology.family == "dragonfly":
-        return _dragonfly_links(topology, routers)
-    return _shortest_path_links(topology, routers)
-
-
-def _fattree_links(topology: Topology, placement: Placement) -> Links:
-    s = topology.shape
-    leaves = np.unique(s.leaf_of(placement.nodes)).astype(np.int64)
-    pods = np.unique(leaves // s.m2)
-    positions = np.arange(s.w2)
-    links = [s.leaf_up(leaves[:, None], positions), s.leaf_down(leaves[:, None], positions)]
-    if len(pods) > 1:
-        spines = np.arange(s.w3)
-        where = pods[:, None, None], positions[:, None], spines
-        links += [s.l2_up(*where), s.l2_down(*where)]
-    return np.unique(np.concatenate([part.ravel() for part in links]))
-
-
-def _dragonfly_links(topology: Topology, routers: Links) -> Links:
-    s = topology.shape
-    found: set[int] = set()
-
-    def walk(group: int, start: int, end: int) -> None:
-        while start != end:
-            step = s.local_step(start, end)
-            found.add(s.local_link(group, start, step))
-            start = step
-
-    by_group: dict[int, list[int]] = {}
-    for router in routers.tolist():
-        by_group.setdefault(router // s.a, []).append(router % s.a)
-    for group, members in by_group.items():
-        for r in members:
-            for t in members:
-                walk(group, r, t)
-        for other in by_group:
-            for copy in range(s.global_links_per_pair if other != group else 0):
-                gate = s.global_router(group, other, copy) % s.a
-                found.add(s.global_link(group, other, copy))
-                for r in members:
-                    walk(group, r, gate)
-                    walk(group, gate, r)
-    return np.array(sorted(found), dtype=np.int64)
-
-
-def _shortest_path_links(topology: Topology, routers: Links) -> Links:
-    links = np.arange(2 * topology.n_nodes, topology.n_links)
-    src = topology.link_src[links] - topology.n_nodes
-    dst = topology.link_dst[links] - topology.n_nodes
-    n = topology.n_routers
-    graph = coo_array((np.ones(len(links)), (src, dst)), shape=(n, n)).tocsr()
-    out = shortest_path(graph, unweighted=True, indices=routers)
-    back = shortest_path(graph.T.tocsr(), unweighted=True, indices=routers)
-    on_path = np.zeros(len(links), dtype=np.bool_)
-    for i in range(len(routers)):
-        to_link = out[i][src] + 1
-        on_path |= (to_link + back[:, dst] == out[i][routers][:, None]).any(axis=0)
-    return links[on_path]
+    return family_of(topology).links_between(topology, placement.nodes)
 
 
 def shared_links(topology: Topology, placements: Iterable[Placement]) -> list[SharedLink]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,15 +81,8 @@ class NodePolicy(Policy):
     as nodes come and go: ``self._counts[i]`` belongs to ``block_sizes[i]``.
     """
 
-    needs_family: ClassVar[str] = "any"
-
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
-        if self.needs_family not in ("any", topology.family):
-            raise NetcosimError(
-                f"policy {self.name!r} is for the {self.needs_family}; "
-                f"{topology.name} is a {topology.family}"
-            )
         self._blocks = self.block_sizes(topology)
         self._busy: Mask = np.zeros(topology.n_nodes, dtype=np.bool_)
         self._held: Mask = np.zeros(topology.n_nodes, dtype=np.bool_)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.errors import NetcosimError
 from netsim.topology import Topology
 
 
@@ -68,8 +69,12 @@ class Policy(ABC):
 
     name: str
     description: str
+    family: str = "any"
+    """The topology family that it is for."""
     isolates: bool = False
     """Whether no two placements can ever share a router-to-router link."""
+    compiled: bool = False
+    """Whether it runs kernels, whose compilation takes a while on the first use."""
     counts_only: bool = False
     """Whether any free nodes will do: `allocate` succeeds if and only if n_nodes <= n_free,
     and takes exactly n_nodes. A queue then finds reservations by counting."""
@@ -84,8 +89,18 @@ class Policy(ABC):
     """Whether `fill_partner` may start a second job beside one that has just been placed."""
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
+        self.check_family(topology)
         self.topology = topology
         self.rng = rng
+
+    @classmethod
+    def check_family(cls, topology: Topology) -> None:
+        """`NetcosimError` for a topology of a family that the policy is not for."""
+        if cls.family not in ("any", topology.family):
+            raise NetcosimError(
+                f"policy {cls.name!r} is for the {cls.family}; "
+                f"{topology.name} is a {topology.family}"
+            )
 
     @property
     @abstractmethod

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
@@ -37,69 +35,50 @@ from alloc.torus.menu import Menu, MenuProposed
 from netsim.errors import unknown_name
 from netsim.topology import Topology
 
-
-class PolicyEntry(NamedTuple):
-    """A registered policy.
-
-    Attributes
-    ----------
-    policy : type
-    family : str
-        The topology family it works on, or "any".
-    description : str
-        One line.
-    """
-
-    policy: type[Policy]
-    family: str
-    description: str
-
-
-_CLASSES: tuple[tuple[type[Policy], str], ...] = (
-    (Baseline, "any"),
-    (RandomNodes, "any"),
-    (Simple, "dragonfly"),
-    (Slurm, "dragonfly"),
-    (SlurmDragonfly, "dragonfly"),
-    (RandomNode, "dragonfly"),
-    (RandomRouter, "dragonfly"),
-    (RandomGroup, "dragonfly"),
-    (RoundRobinNode, "dragonfly"),
-    (RoundRobinRouter, "dragonfly"),
-    (LevelSpread, "dragonfly"),
-    (Jokanovic, "dragonfly"),
-    (JokanovicCoded, "dragonfly"),
-    (SlurmTree, "fattree"),
-    (TopologyAware, "fattree"),
-    (OneTypeALeaf, "fattree"),
-    (WholeLeaves, "fattree"),
-    (FullestLeaf, "fattree"),
-    (WholeLeavesOverPods, "fattree"),
-    (Laas, "fattree"),
-    (LaasCoded, "fattree"),
-    (Jigsaw, "fattree"),
-    (LeastConstrained, "fattree"),
-    (LeastConstrainedShared, "fattree"),
-    (FirstFitCuboid, "torus"),
-    (CuboidBest, "torus"),
-    (CuboidWorst, "torus"),
-    (Menu, "torus"),
-    (MenuProposed, "torus"),
-    (ContentionAware, "torus"),
-    (Cobalt, "torus"),
-    (CobaltSimilar, "torus"),
-    (CobaltPaired, "torus"),
-    (CobaltCombo, "torus"),
-)
-
-POLICIES: dict[str, PolicyEntry] = {
-    policy.name: PolicyEntry(policy, family, policy.description) for policy, family in _CLASSES
+POLICIES: dict[str, type[Policy]] = {
+    policy.name: policy
+    for policy in (
+        Baseline,
+        RandomNodes,
+        Simple,
+        Slurm,
+        SlurmDragonfly,
+        RandomNode,
+        RandomRouter,
+        RandomGroup,
+        RoundRobinNode,
+        RoundRobinRouter,
+        LevelSpread,
+        Jokanovic,
+        JokanovicCoded,
+        SlurmTree,
+        TopologyAware,
+        OneTypeALeaf,
+        WholeLeaves,
+        FullestLeaf,
+        WholeLeavesOverPods,
+        Laas,
+        LaasCoded,
+        Jigsaw,
+        LeastConstrained,
+        LeastConstrainedShared,
+        FirstFitCuboid,
+        CuboidBest,
+        CuboidWorst,
+        Menu,
+        MenuProposed,
+        ContentionAware,
+        Cobalt,
+        CobaltSimilar,
+        CobaltPaired,
+        CobaltCombo,
+    )
 }
 
 
 def policies_for(family: str) -> list[str]:
     """Names of the policies that work on a topology family, sorted."""
-    return sorted(name for name, entry in POLICIES.items() if entry.family in ("any", family))
+    return sorted(name for name, kind in POLICIES.items() if kind.family in ("any", family))
 
 
 def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Policy:
@@ -122,4 +101,4 @@ def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Poli
     valid = policies_for(topology.family)
     if name not in valid:
         raise unknown_name(f"allocation policy for a {topology.family}", name, valid)
-    return POLICIES[name].policy(topology, rng)
+    return POLICIES[name](topology, rng)

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.kernel_parts import FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_of
 from experiments.mpi import launched_rank
 from netsim.kernel_cache import use_kernel_cache
 
 if TYPE_CHECKING:
     from experiments.config import Config
 
-PACKETS, FLOWS, FAT_TREES = "packets", "flows", "fat-trees"
-PARTS = (PACKETS, FLOWS, FAT_TREES)
-"""The kernels that take long to compile."""
-
 
 def parts_of(config: Config) -> tuple[str, ...]:
     """The parts that a run of this config uses."""
+    from alloc.registry import POLICIES
+    from queuesim.registry import RUNTIME_MODELS
+
     parts = [PACKETS]
-    if config.queue.run_time_model.startswith("coupled"):
+    if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
         parts.append(FLOWS)
-    if config.machine.family == "fattree":
-        parts.append(FAT_TREES)
+    if any(POLICIES[name].compiled for name in config.queue.policies):
+        parts.append(POLICY_SEARCH)
     return tuple(parts)
 
 
@@ -45,7 +44,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
         The parts that were compiled now.
     """
     folder = use_kernel_cache()
-    missing = [part for part in parts if not _mark(folder, part).exists()]
+    missing = [part for part in parts if not mark_of(folder, part).exists()]
     if not missing or launched_rank() != 0:
         return []
     print(
@@ -60,20 +59,3 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     for _ in warm_up(missing):
         pass
     return missing
-
-
-def mark_compiled(part: str) -> None:
-    """Note that the cache holds all kernels of a part; a cache that cannot be written holds none.
-
-    Files of Numba's do not tell: a few are there as soon as a module is imported.
-    """
-    mark = _mark(use_kernel_cache(), part)
-    try:
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
-    except OSError:
-        pass
-
-
-def _mark(folder: Path, part: str) -> Path:
-    return folder / f"compiled-{part}"

@@ -85,7 +85,7 @@ class Bench:
     def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
         """Schedules on this network."""
         return {
-            name: Side(result, self.shared, POLICIES[name].policy.isolates)
+            name: Side(result, self.shared, POLICIES[name].isolates)
             for name, result in schedules.items()
         }
 

@@ -1,132 +1,167 @@
-"""Everything that has a name, by kind: what ``netcosim list`` and ``describe`` show."""
+"""Everything that has a name, by kind: what ``netcosim list`` and ``describe`` show.
+
+All of it comes from the entries of the registries; docs/reference.md is `reference` as it stands.
+"""
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from experiments.config_machine import family_parameters, short_name
-from experiments.units import format_quantity, quantity_of
+from experiments.units import format_quantity, quantity_of, short_name
 from netsim.errors import NetcosimError, unknown_name
+from netsim.parameters import Parameter
 
 Lines = list[str]
 
 
-def _topologies() -> dict[str, str]:
-    from netsim.topologies.registry import FAMILIES
-
-    return {name: entry.description for name, entry in FAMILIES.items()}
-
-
-def _machines() -> dict[str, str]:
-    from netsim.topologies.registry import PRESETS
-
-    return {name: entry.description for name, entry in PRESETS.items()}
+def _keys(parameters: Mapping[str, Parameter], where: str) -> Lines:
+    """The keys of a section with what they may be."""
+    if not parameters:
+        return []
+    return [f"  keys of {where}:", *(f"    {_key(p)}" for p in parameters.values())]
 
 
-def _routings() -> dict[str, str]:
-    from netsim.routing.registry import ROUTINGS
-
-    return {n: f"{e.description} ({', '.join(e.families)})" for n, e in ROUTINGS.items()}
-
-
-def _policies() -> dict[str, str]:
-    from alloc.registry import POLICIES
-
-    return {n: f"{e.description} ({e.family})" for n, e in POLICIES.items()}
-
-
-def _patterns() -> dict[str, str]:
-    from patterns.registry import PATTERNS
-
-    return {name: entry.description for name, entry in PATTERNS.items()}
+def _key(parameter: Parameter) -> str:
+    told = parameter.told
+    unit = quantity_of(parameter.name)
+    if unit is not None:
+        told = told.replace("a whole number", f"a {unit.dimension}")
+        told = told.replace("a number", f"a {unit.dimension}")
+        if isinstance(parameter.default, (int, float)):
+            told = told.replace(
+                f"default {parameter.default}", f'default "{_shown(parameter, parameter.default)}"'
+            )
+    return f"{short_name(parameter.name)}: {told}"
 
 
-def _mappings() -> dict[str, str]:
-    from patterns.mapping import MAPPINGS
-
-    return {name: entry.description for name, entry in MAPPINGS.items()}
-
-
-def _orders() -> dict[str, str]:
-    from queuesim.registry import ORDERS
-
-    return {name: entry.description for name, entry in ORDERS.items()}
+def _shown(parameter: Parameter, value: object) -> str:
+    unit = quantity_of(parameter.name)
+    if unit is None or not isinstance(value, (int, float)):
+        return str(value)
+    return format_quantity(value, unit.dimension)
 
 
-def _backfills() -> dict[str, str]:
-    from queuesim.registry import BACKFILLS
+def _topology(name: str, entry: Any) -> Lines:
+    from alloc.registry import policies_for
+    from netsim.routing.registry import routings_for
 
-    return {name: entry.description for name, entry in BACKFILLS.items()}
-
-
-def _measures() -> dict[str, str]:
-    from queuesim.measure import MEASURES
-
-    return {name: entry.description for name, entry in MEASURES.items()}
-
-
-def _runtime_models() -> dict[str, str]:
-    from queuesim.registry import RUNTIME_MODELS
-
-    return {name: entry.description for name, entry in RUNTIME_MODELS.items()}
+    return [
+        *_keys(entry.parameters, "[machine]"),
+        f"  routings: {', '.join(routings_for(entry.name))} (default {entry.default_routing})",
+        f"  policies: {', '.join(policies_for(entry.name))}",
+    ]
 
 
-def _scenarios() -> dict[str, str]:
-    from queuesim.registry import SCENARIOS
+def _machine(name: str, entry: Any) -> Lines:
+    import numpy as np
 
-    return {name: entry.description for name, entry in SCENARIOS.items()}
+    from netsim.topologies.registry import FAMILIES, preset
 
-
-def _estimates() -> dict[str, str]:
-    from queuesim.registry import ESTIMATES
-
-    return {name: entry.description for name, entry in ESTIMATES.items()}
-
-
-def _observables() -> dict[str, str]:
-    from experiments.observables.registry import OBSERVABLES
-
-    return {name: entry.description for name, entry in OBSERVABLES.items()}
-
-
-def _logs() -> dict[str, str]:
-    from workloads.registry import LOGS
-
-    return {name: entry.description for name, entry in LOGS.items()}
+    topology, known = preset(name), FAMILIES[entry.family].parameters
+    lines = [
+        f"  family {entry.family}: {topology.n_nodes:,} nodes, {topology.n_routers:,} routers, "
+        f"{topology.n_links:,} directed links"
+    ]
+    for i, kind in enumerate(topology.kinds):
+        mine = topology.link_kind == i
+        if mine.any():
+            speeds = np.unique(topology.link_bandwidth_Bps[mine])
+            told = ", ".join(format_quantity(float(speed), "bandwidth") for speed in speeds)
+            lines.append(f"    {kind}: {int(mine.sum()):,} links of {told}")
+    lines.append("  parameters:")
+    given = entry.params.items()
+    return lines + [f"    {short_name(k)} = {_shown(known[k], v)}" for k, v in given]
 
 
-def _papers() -> dict[str, str]:
-    papers: Mapping[str, Any] = importlib.import_module("experiments.papers").PAPERS
-    return {name: entry.description for name, entry in papers.items()}
+def _routing(name: str, entry: Any) -> Lines:
+    families = ", ".join(entry.families) or "any"
+    return [f"  topologies: {families}", *_keys(entry.parameters, "[machine]")]
 
 
-_KINDS: dict[str, Callable[[], dict[str, str]]] = {
-    "topologies": _topologies,
-    "machines": _machines,
-    "routings": _routings,
-    "policies": _policies,
-    "patterns": _patterns,
-    "task-mappings": _mappings,
-    "orders": _orders,
-    "backfills": _backfills,
-    "runtime-models": _runtime_models,
-    "measures": _measures,
-    "scenarios": _scenarios,
-    "estimates": _estimates,
-    "observables": _observables,
-    "logs": _logs,
-    "papers": _papers,
+def _policy(name: str, entry: Any) -> Lines:
+    isolates = "yes, no two jobs share a router-to-router link" if entry.isolates else "no"
+    return [f"  topologies: {entry.family}", f"  isolates: {isolates}", *_doc(entry)]
+
+
+def _pattern(name: str, entry: Any) -> Lines:
+    where = "parameters (beside message_bytes and iterations)"
+    return _keys(entry.parameters, where) or ["  no keys beside message_bytes and iterations"]
+
+
+def _runtime_model(name: str, entry: Any) -> Lines:
+    section = f"[queue.{entry.section}]" if entry.section else "[queue]"
+    return [*_keys(entry.declares(), section), *_doc(entry)]
+
+
+def _log(name: str, entry: Any) -> Lines:
+    from workloads.registry import describe as describe_log
+
+    return describe_log(name).splitlines()[1:]
+
+
+def _nothing(name: str, entry: Any) -> Lines:
+    return []
+
+
+def _doc(thing: object) -> Lines:
+    """The docstring without the parameters of the code, which no config can say."""
+    text = (inspect.getdoc(thing) or "").partition("\nParameters\n---")[0].rstrip()
+    return ["", *(f"  {line}".rstrip() for line in text.splitlines())] if text else []
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of named things.
+
+    Attributes
+    ----------
+    singular : str
+    registry : str
+        ``module:NAME`` of a mapping from names to entries with a ``description``.
+    details : callable
+        ``details(name, entry)``: what else is told of it.
+    """
+
+    singular: str
+    registry: str
+    details: Callable[[str, Any], Lines] = _nothing
+
+
+KINDS: dict[str, Kind] = {
+    "topologies": Kind("topology", "netsim.topologies.registry:FAMILIES", _topology),
+    "machines": Kind("machine", "netsim.topologies.registry:PRESETS", _machine),
+    "routings": Kind("routing", "netsim.routing.registry:ROUTINGS", _routing),
+    "policies": Kind("policy", "alloc.registry:POLICIES", _policy),
+    "patterns": Kind("pattern", "patterns.registry:PATTERNS", _pattern),
+    "task-mappings": Kind("task-mapping", "patterns.mapping:MAPPINGS"),
+    "orders": Kind("order", "queuesim.registry:ORDERS"),
+    "backfills": Kind("backfill", "queuesim.registry:BACKFILLS"),
+    "estimates": Kind("estimate", "queuesim.registry:ESTIMATES"),
+    "runtime-models": Kind("runtime-model", "queuesim.registry:RUNTIME_MODELS", _runtime_model),
+    "measures": Kind("measure", "queuesim.measure:MEASURES"),
+    "observables": Kind("observable", "experiments.observables.registry:OBSERVABLES"),
+    "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),
+    "logs": Kind("log", "workloads.registry:LOGS", _log),
+    "papers": Kind("paper", "experiments.papers:PAPERS"),
 }
+
+
+def _registry(kind: str) -> Mapping[str, Any]:
+    module, _, name = KINDS[kind].registry.partition(":")
+    found: Mapping[str, Any] = getattr(importlib.import_module(module), name)
+    return found
 
 
 def kinds() -> list[str]:
     """What can be listed; ``papers`` once the package of papers is there."""
     papers = importlib.util.find_spec("experiments.papers") is not None
-    return [kind for kind in _KINDS if kind != "papers" or papers]
+    return [kind for kind in KINDS if kind != "papers" or papers]
 
 
 def entries(kind: str) -> dict[str, str]:
@@ -139,7 +174,7 @@ def entries(kind: str) -> dict[str, str]:
     """
     if kind not in kinds():
         raise unknown_name("kind", kind, kinds())
-    return _KINDS[kind]()
+    return {name: entry.description for name, entry in _registry(kind).items()}
 
 
 def describe(name: str) -> Lines:
@@ -150,16 +185,13 @@ def describe(name: str) -> Lines:
     NetcosimError
         A name that no kind has; near ones are told.
     """
-    import difflib
-
     found: Lines = []
     names: set[str] = set()
     for kind in kinds():
-        listed = entries(kind)
-        names |= set(listed)
-        if name in listed:
-            singular = kind.removesuffix("s") if not kind.endswith("ies") else f"{kind[:-3]}y"
-            found += [f"{name} ({singular})", f"  {listed[name]}", *_details(kind, name), ""]
+        registry = _registry(kind)
+        names |= set(registry)
+        if name in registry:
+            found += [f"{name} ({KINDS[kind].singular})", *_told(kind, name), ""]
     if not found:
         close = difflib.get_close_matches(name, sorted(names), n=3, cutoff=0.5)
         meant = f"; did you mean {' or '.join(close)}?" if close else ""
@@ -167,91 +199,34 @@ def describe(name: str) -> Lines:
     return found[:-1]
 
 
-def _details(kind: str, name: str) -> Lines:
-    makers: dict[str, Callable[[str], Lines]] = {
-        "topologies": _topology_details,
-        "machines": _machine_details,
-        "policies": _policy_details,
-        "patterns": _pattern_details,
-        "logs": _log_details,
-    }
-    return makers[kind](name) if kind in makers else []
+def _told(kind: str, name: str) -> Lines:
+    entry = _registry(kind)[name]
+    return [f"  {entry.description}", *KINDS[kind].details(name, entry)]
 
 
-def _shown(name: str, value: object) -> str:
-    """A parameter's value with the unit that its SI name tells."""
-    unit = quantity_of(name)
-    if unit is None or isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    return f'"{format_quantity(value, unit.dimension)}"'
-
-
-def _topology_details(name: str) -> Lines:
-    lines = ["  parameters (keys of [machine] in a config):"]
-    for key, parameter in family_parameters(name).items():
-        if parameter.default is inspect.Parameter.empty:
-            told = "no default"
-        elif parameter.default is None:
-            told = "chosen by the rest if left out"
-        else:
-            told = f"default {_shown(key, parameter.default)}"
-        lines.append(f"    {short_name(key)}: {told}")
-    from alloc.registry import policies_for
-    from netsim.routing.registry import routings_for
-
-    lines.append(f"  routings: {', '.join(routings_for(name))}")
-    lines.append(f"  policies: {', '.join(policies_for(name))}")
-    return lines
-
-
-def _machine_details(name: str) -> Lines:
-    import numpy as np
-
-    from netsim.topologies.registry import PRESETS, preset
-
-    topology, entry = preset(name), PRESETS[name]
+def reference() -> Lines:
+    """Every name of every kind with its keys, as Markdown; machines and papers by name alone."""
     lines = [
-        f"  family {entry.family}: {topology.n_nodes:,} nodes, {topology.n_routers:,} routers, "
-        f"{topology.n_links:,} directed links"
+        "# Reference: everything that has a name",
+        "",
+        "Made by `netcosim describe --all` from what the parts declare of themselves.",
     ]
-    for i, kind in enumerate(topology.kinds):
-        mine = topology.link_kind == i
-        if mine.any():
-            speeds = np.unique(topology.link_bandwidth_Bps[mine])
-            told = ", ".join(format_quantity(float(speed), "bandwidth") for speed in speeds)
-            lines.append(f"    {kind}: {int(mine.sum()):,} links of {told}")
-    lines.append("  parameters:")
-    lines += [f"    {short_name(k)} = {_shown(k, v)}" for k, v in entry.params.items()]
+    for kind in kinds():
+        lines += ["", f"## {kind.replace('-', ' ').capitalize()}", ""]
+        for name, entry in _registry(kind).items():
+            lines.append(f"- `{name}`: {entry.description}")
+            lines += _nested(kind, entry)
     return lines
 
 
-def _policy_details(name: str) -> Lines:
-    from alloc.registry import POLICIES
-
-    entry = POLICIES[name]
-    isolates = "yes, no two jobs share a router-to-router link" if entry.policy.isolates else "no"
-    return [f"  topologies: {entry.family}", f"  isolates: {isolates}", *_doc(entry.policy)]
-
-
-def _pattern_details(name: str) -> Lines:
-    from patterns.registry import PATTERNS
-
-    parameters = PATTERNS[name].parameters
-    if not parameters:
-        return ["  no parameters beside message_bytes and iterations"]
-    lines = ["  parameters (beside message_bytes and iterations):"]
-    for p in parameters:
-        default = "required" if p.required else f"default {p.default}"
-        lines.append(f"    {p.name}: {p.description} ({default})")
-    return lines
+def _nested(kind: str, entry: Any) -> Iterable[str]:
+    if kind not in ("topologies", "routings", "patterns", "runtime-models"):
+        return []
+    declared = entry.declares() if kind == "runtime-models" else entry.parameters
+    return [f"  - `{key}`: {told}" for key, told in _split(declared.values())]
 
 
-def _log_details(name: str) -> Lines:
-    from workloads.registry import describe as describe_log
-
-    return describe_log(name).splitlines()[1:]
-
-
-def _doc(thing: object) -> Lines:
-    text = inspect.getdoc(thing)
-    return ["", *(f"  {line}".rstrip() for line in text.splitlines())] if text else []
+def _split(parameters: Iterable[Parameter]) -> Iterable[tuple[str, str]]:
+    for parameter in parameters:
+        key, _, told = _key(parameter).partition(": ")
+        yield key, told

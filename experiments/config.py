@@ -6,16 +6,19 @@ the ending out and give a quantity with its unit: ``latency = "40 ns"`` is ``lat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
+from alloc.registry import POLICIES, policies_for
 from experiments.config_run import CommunicationSection, RunSection
 from experiments.fields import (
     BandwidthsBps,
     Count,
     Flag,
     Input,
+    InputFile,
     Number,
     Positive,
     Section,
@@ -25,12 +28,15 @@ from experiments.fields import (
     TimeRangeS,
     TimeS,
     Whole,
+    config_kind,
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
-
-if TYPE_CHECKING:
-    from queuesim.model_context import ModelSettings
+from netsim.parameters import Parameter, model_from
+from netsim.routing.registry import routings_for
+from netsim.topologies.registry import FAMILIES
+from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
+from workloads.registry import LOGS
 
 
 class PacketSection(Section):
@@ -60,19 +66,16 @@ class MachineSection(Section):
 
     @field_validator("parameters")
     @classmethod
-    def _known_files(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        from experiments.config_machine import FILE_PARAMETERS
-
+    def _known_files(cls, parameters: dict[str, Any], info: Any) -> dict[str, Any]:
+        known = FAMILIES[info.data["family"]].parameters
         return {
-            name: input_file(value) if name in FILE_PARAMETERS and isinstance(value, str) else value
+            name: input_file(value) if known[name].names_file and isinstance(value, str) else value
             for name, value in parameters.items()
         }
 
     @field_validator("routing")
     @classmethod
     def _known_routing(cls, name: str | None, info: Any) -> str | None:
-        from netsim.routing.registry import routings_for
-
         family = info.data.get("family", "")
         if name is not None and name not in routings_for(family):
             raise unknown_name(f"routing for {family}", name, routings_for(family))
@@ -136,8 +139,6 @@ class WorkloadSection(Section):
     @field_validator("known_log")
     @classmethod
     def _known(cls, name: str | None) -> str | None:
-        from workloads.registry import LOGS
-
         if name is not None and name not in LOGS:
             raise unknown_name("job log", name, LOGS)
         return name
@@ -155,35 +156,11 @@ class WorkloadSection(Section):
         return self
 
 
-class CoupledSection(Section):
-    """``[queue.coupled]``: what packet-level run times may cost.
-
-    See `queuesim.coupled_packets.PacketBudget`. ``runtime_reference`` counts for both
-    coupled models, the others for "coupled-packets".
-    """
-
-    runtime_reference: Literal["isolated", "contended-baseline"] = "isolated"
-    iterations: Count = 1
-    max_repeats: Count = 64
-    passes: Count = 2
-    message_scale: Annotated[Number, Field(gt=0, le=1)] = 1.0
-    tolerance: Annotated[Number, Field(ge=0)] = 0.0
-    max_simulations: Annotated[Whole, Field(ge=0)] | None = None
-
-
-class MeasuredSection(Section):
-    """``[queue.measured]``: speed-ups of "measured" run times from a file, not from this run.
-
-    ``table`` is a CSV file (`queuesim.speedup_file`); its reference policy and its policies are
-    those that can be compared. ``bound`` takes the measured mean or an end of its interval.
-    """
-
-    table: Input | None = None
-    bound: Literal["mean", "low", "high"] = "mean"
-
-
-class QueueSection(Section):
+class _QueueKeys(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
+
+    The run-time models' own keys and tables, such as ``[queue.coupled]``, join them in
+    `QueueSection`, as the models declare them.
 
     ``window`` is the number of jobs behind the head that backfilling looks at, "all" for no bound.
     ``overrun`` says what happens to a job past its walltime. ``estimates`` are the run times that
@@ -202,17 +179,11 @@ class QueueSection(Section):
     overrun: Literal["keep", "cut"] = "keep"
     estimates: Text = "requested"
     run_time_model: Text = "measured"
-    scenario: Text = "none"
-    speeds_up: tuple[Text, ...] | None = None
     bandwidth_need_Bps: BandwidthsBps = ()
-    coupled: CoupledSection = CoupledSection()
-    measured: MeasuredSection = MeasuredSection()
 
-    @field_validator("policies", "speeds_up")
+    @field_validator("policies", "speeds_up", check_fields=False)
     @classmethod
     def _known_policies(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        from alloc.registry import POLICIES
-
         if names is None:
             return None
         for name in names:
@@ -222,17 +193,14 @@ class QueueSection(Section):
             raise NetcosimError(f"{', '.join(names)}; a policy stands there twice")
         return names
 
-    @field_validator("order", "backfill", "estimates", "run_time_model", "scenario")
+    @field_validator("order", "backfill", "estimates", "run_time_model")
     @classmethod
     def _known_names(cls, name: str, info: Any) -> str:
-        from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS, SCENARIOS
-
         registries: dict[str, Any] = {
             "order": ORDERS,
             "backfill": BACKFILLS,
             "estimates": ESTIMATES,
             "run_time_model": RUNTIME_MODELS,
-            "scenario": SCENARIOS,
         }
         valid = registries[info.field_name]
         if name not in valid:
@@ -245,6 +213,60 @@ class QueueSection(Section):
         if isinstance(window, int) and window < 0:
             raise NetcosimError(f'{window}; must be 0 or more, or "all"')
         return window
+
+    def model_parameters(self, path_of: Callable[[InputFile], str]) -> Any:
+        """The parameters of the chosen run-time model, as it declares them.
+
+        Parameters
+        ----------
+        path_of : callable
+            ``path_of(file)``: the path of a file that the config names, checked or not.
+
+        Raises
+        ------
+        NetcosimError
+            A model that no config can make.
+        """
+        model = RUNTIME_MODELS[self.run_time_model]
+        section = getattr(self, model.section) if model.section else self
+        values = {name: getattr(section, name) for name in model.declares()}
+        return model.read(
+            {n: path_of(v) if isinstance(v, InputFile) else v for n, v in values.items()}
+        )
+
+
+def model_sections() -> dict[str, dict[str, Parameter]]:
+    """What run-time models declare, by section of ``[queue]``; under "" what stands in it."""
+    found: dict[str, dict[str, Parameter]] = {}
+    for model in RUNTIME_MODELS.values():
+        found[model.section] = found.get(model.section, {}) | dict(model.declares())
+    return found
+
+
+def file_keys() -> list[str]:
+    """Dotted keys whose values name files."""
+    declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
+    declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
+    found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
+    return ["workload.log", *found]
+
+
+def _with_models() -> type[_QueueKeys]:
+    """``[queue]`` with the keys and tables of all run-time models."""
+    fields: dict[str, Any] = {}
+    for name, parameters in model_sections().items():
+        model = model_from(name or "queue", parameters, config_kind)
+        if name:
+            fields[name] = (model, model())
+        else:
+            fields |= {key: (f.annotation, f) for key, f in model.model_fields.items()}
+    return create_model("QueueSection", __base__=_QueueKeys, **fields)
+
+
+if TYPE_CHECKING:
+    QueueSection = _QueueKeys
+else:
+    QueueSection = _with_models()
 
 
 class Config(Section):
@@ -273,30 +295,11 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:
-        from alloc.registry import policies_for
-
         valid = policies_for(self.machine.family)
         for name in self.queue.policies:
             if name not in valid:
                 raise unknown_name(f"allocation policy for a {self.machine.family}", name, valid)
         return self
-
-    def model_settings(self) -> ModelSettings:
-        """What run-time models read of this config."""
-        from queuesim.coupled_packets import PacketBudget
-        from queuesim.model_context import ModelSettings
-
-        queue = self.queue
-        budget = queue.coupled.model_dump(exclude={"runtime_reference"})
-        return ModelSettings(
-            scenario=queue.scenario,
-            speeds_up=queue.speeds_up,
-            speedup_file=None if queue.measured.table is None else queue.measured.table.file,
-            bound=queue.measured.bound,
-            runtime_reference=queue.coupled.runtime_reference,
-            budget=PacketBudget(**budget),
-            snapshots=self.run.snapshots,
-        )
 
     def resolved(self) -> dict[str, Any]:
         """The content of the config in plain types and SI units, defaults filled in.

@@ -6,7 +6,9 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from experiments.units import short_name
 from netsim.errors import NetcosimError
+from netsim.parameters import mistake_in_words
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -67,6 +69,9 @@ def config_error(
     """
     # An unknown key is often the cause of a missing one, so it is told first.
     errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    # A list whose entry is wrong is also told to be too short without it.
+    parents = {e["loc"][:-1] for e in errors}
+    errors = [e for e in errors if e["type"] != "too_short" or e["loc"] not in parents]
     first = errors[0]
     loc = _true_location(first["loc"], raw)
     dotted = ".".join(str(part) for part in loc)
@@ -112,43 +117,13 @@ def _lookup(raw: Any, loc: Sequence[int | str]) -> object:
 
 
 def _in_words(error: Any, loc: Sequence[int | str], model: type[BaseModel]) -> str:
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "extra_forbidden":
+    if error["type"] == "extra_forbidden":
         return f"unknown key;{near(loc[-1], _allowed_keys(model, loc[:-1]))}"
-    if kind in ("value_error", "assertion_error"):
-        return " ".join(str(context.get("error", error["msg"])).split())
-    words = {
-        "missing": "missing; it has no default",
-        "greater_than": "must be above {gt}",
-        "greater_than_equal": "must be at least {ge}",
-        "less_than": "must be below {lt}",
-        "less_than_equal": "must be at most {le}",
-        "int_type": "must be a whole number",
-        "int_from_float": "must be a whole number",
-        "int_parsing": "must be a whole number",
-        "float_type": "must be a number",
-        "finite_number": "must be a finite number",
-        "bool_type": "must be true or false",
-        "string_type": "must be a text in quotes",
-        "literal_error": "must be {expected}",
-        "tuple_type": "must be a list",
-        "list_type": "must be a list",
-        "dict_type": "must be a table",
-        "model_type": "must be a table",
-        "model_attributes_type": "must be a table",
-        "too_short": "must have at least {min_length} entries",
-        "too_long": "must have at most {max_length} entries",
-    }
-    if kind in words:
-        text = words[kind].format(**context)
-        return text.replace("at least 1 entries", "at least 1 entry")
-    return " ".join(str(error["msg"]).split())
+    return mistake_in_words(error)
 
 
 def _allowed_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
     """Keys of the section at a location, as a file spells them."""
-    from experiments.config_machine import short_name
-
     found = section_at(model, loc)
     return [] if found is None else [short_name(name) for name in found.model_fields]
 

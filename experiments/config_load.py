@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -12,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from experiments.config import Config, MachineSection, WorkloadSection
-from experiments.config_errors import ConfigError, config_error, model_inside
-from experiments.config_machine import list_parameters, machine_section, short_name
+from experiments.config import Config, WorkloadSection
+from experiments.config_content import config_alone
+from experiments.config_errors import ConfigError, config_error
+from experiments.config_machine import list_parameters
 from experiments.expand import expand
-from experiments.points import flatten
 from experiments.reference import reference_of
-from experiments.units import quantity_of
 from netsim.errors import NetcosimError
 from netsim.files import read_text
+from patterns.registry import PATTERNS
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    pass
 
 _LIST_KEYS = {
     "workload.statuses",
@@ -128,15 +127,13 @@ def _list_keys(raw: Mapping[str, Any]) -> set[str]:
 
 
 def _list_keys_of_entry(number: int, entry: object) -> set[str]:
-    from patterns.registry import PATTERNS
-
     if not isinstance(entry, Mapping):
         return set()
     named = entry.get("pattern")
     patterns = named if isinstance(named, list) else [named]
     found = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
     where = f"communication.mix.{number}"
-    lists = {p.name for pattern in found for p in pattern.parameters if p.kind == "ints"}
+    lists = {p.name for pattern in found for p in pattern.parameters.values() if p.is_list}
     return {f"{where}.communication_fraction", *(f"{where}.parameters.{name}" for name in lists)}
 
 
@@ -153,36 +150,10 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     ------
     ConfigError
     """
-    content = dict(raw)
-    machine = content.get("machine")
-    if isinstance(machine, Mapping):
-        own = set(MachineSection.model_fields) - {"family", "parameters"}
-        keys = own | {short_name(name) for name in own}
-        content["machine"] = machine_section(machine, keys)
-    if isinstance(content.get("reference"), Mapping):
-        content["reference"] = flatten(content["reference"])
-    spelled: dict[str, str] = {}
-    content = _in_si(content, Config, "", spelled)
-    if folder is not None:
-        _place_files(content, folder)
-    try:
-        config = Config.model_validate(content)
-    except ValidationError as error:
-        raise config_error(error, content, Config, spelled) from None
-    _check_model(config)
+    config = config_alone(raw, folder)
     if config.reference:
         reference_of(config)  # a mistake in it is told now
     return config
-
-
-def _check_model(config: Config) -> None:
-    """Values that the chosen run-time model cannot run with."""
-    from queuesim.registry import RUNTIME_MODELS
-
-    try:
-        RUNTIME_MODELS[config.queue.run_time_model].check(config.model_settings())
-    except NetcosimError as error:
-        raise ConfigError("queue.run_time_model", None, str(error)) from None
 
 
 MAX_FILE_BYTES = 1 << 22
@@ -236,60 +207,6 @@ def _depth(content: object) -> int:
             for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
     return depth
-
-
-def _in_si(
-    raw: Mapping[str, Any], model: type[BaseModel], prefix: str, spelled: dict[str, str]
-) -> dict[str, Any]:
-    """Keys by their SI names; ``spelled`` keeps how the user wrote them."""
-    short = {short_name(name): name for name in model.model_fields}
-    found: dict[str, Any] = {}
-    for key, value in raw.items():
-        name = short.get(key, key)
-        dotted = f"{prefix}{name}"
-        if name in found:
-            raise ConfigError(f"{prefix}{key}", None, f"given twice, as {key} and as {name}")
-        if name != key:
-            spelled[dotted] = f"{prefix}{key}"
-            numbers = value if isinstance(value, list) else [value]
-            if quantity_of(name) and any(not isinstance(number, str) for number in numbers):
-                raise ConfigError(
-                    f"{prefix}{key}", value, f"has no unit; give it one, or write {name}"
-                )
-        field = model.model_fields.get(name)
-        inner = None if field is None else model_inside(field.annotation)
-        if inner is not None and isinstance(value, Mapping):
-            value = _in_si(value, inner, f"{dotted}.", spelled)
-        elif inner is not None and isinstance(value, (list, tuple)):
-            value = [
-                _in_si(entry, inner, f"{dotted}.{i}.", spelled)
-                if isinstance(entry, Mapping)
-                else entry
-                for i, entry in enumerate(value)
-            ]
-        found[name] = value
-    return found
-
-
-def _place_files(content: dict[str, Any], folder: Path) -> None:
-    """Files that a config names, relative to the config or else to the working directory."""
-    machine = content.get("machine")
-    parameters = machine.get("parameters") if isinstance(machine, dict) else None
-    queue = content.get("queue")
-    measured = queue.get("measured") if isinstance(queue, dict) else None
-    files = ((content.get("workload"), "log"), (parameters, "file"), (measured, "table"))
-    for section, key in files:
-        if not isinstance(section, dict):
-            continue
-        pinned = section.get(key)
-        if isinstance(pinned, dict):
-            section, key = pinned, "file"
-        name = section.get(key)
-        if isinstance(name, str):
-            if "\0" in name:
-                raise ConfigError(key, name, "no file has a zero byte in its name")
-            if os.path.exists(folder / name):
-                section[key] = str(folder / name)
 
 
 def _zip_groups(section: object) -> list[list[str]]:

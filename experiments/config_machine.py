@@ -2,56 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from experiments.config_errors import ConfigError, near
 from experiments.fields import all_finite, quantity
 from experiments.inputs import is_input
-from experiments.units import quantity_of
+from experiments.units import quantity_of, short_name
 from netsim.errors import NetcosimError
-
-FILE_PARAMETERS = {"file"}
-"""Parameters of families that name a file; they enter a point's key with what it holds."""
-
-
-def family_parameters(family: str) -> dict[str, inspect.Parameter]:
-    """Parameters of a family by SI name, those of both its builders.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown family.
-    """
-    from netsim.errors import unknown_name
-    from netsim.topologies.registry import FAMILIES
-
-    if family not in FAMILIES:
-        raise unknown_name("topology", family, FAMILIES)
-    entry = FAMILIES[family]
-    builders = [entry.builder] + ([entry.alternative[1]] if entry.alternative else [])
-    found: dict[str, inspect.Parameter] = {}
-    for builder in builders:
-        found |= dict(inspect.signature(builder).parameters)
-    return {name: p for name, p in found.items() if name != "network"}
-
-
-def short_name(name: str) -> str:
-    """The key of an SI name in a file: ``latency_s`` is ``latency``; ``_bytes`` stays."""
-    found = quantity_of(name)
-    return name if found is None or found.dimension == "bytes" else name[: -len(found.suffix)]
+from netsim.parameters import mistake_in, parameters_of
+from netsim.topologies.family import Family, needed
+from netsim.topologies.registry import FAMILIES, PRESETS
 
 
 def list_parameters() -> set[str]:
     """Dotted keys of machine parameters that are lists by nature."""
-    from netsim.topologies.registry import FAMILIES
-
     return {
         f"machine.{name}"
-        for family in FAMILIES
-        for name, parameter in family_parameters(family).items()
-        if "Sequence" in str(parameter.annotation)
+        for family in FAMILIES.values()
+        for name, parameter in family.parameters.items()
+        if parameter.is_list
     }
 
 
@@ -70,8 +40,6 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
     ConfigError
         Names the key.
     """
-    from netsim.topologies.registry import FAMILIES, PRESETS
-
     parameters: dict[str, Any] = {}
     family = raw.get("family")
     if "preset" in raw:
@@ -86,7 +54,7 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         raise ConfigError("machine", None, "needs preset or family (netcosim list machines)")
     if not isinstance(family, str) or family not in FAMILIES:
         raise ConfigError("machine.family", family, f"unknown topology;{near(family, FAMILIES)}")
-    known = family_parameters(family)
+    known = FAMILIES[family].parameters
     by_key = {short_name(name): name for name in known} | {name: name for name in known}
     own = {key: raw[key] for key in raw if key in own_keys}
     given = {key: raw[key] for key in raw if key not in own_keys | {"preset", "family"}}
@@ -104,59 +72,43 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         if name in written:
             raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
         written[name] = key
-        parameters[name] = _value(key, name, value, known[name])
-    _check_complete(family, parameters)
+        parameters[name] = _in_si(key, name, value)
+    _check(FAMILIES[family], parameters, written)
     plain = {k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()}
     return {**own, "family": family, "parameters": dict(sorted(plain.items()))}
 
 
-def _value(key: str, name: str, value: object, parameter: inspect.Parameter) -> object:
-    """One parameter in SI; what builders check themselves (ranges of p, a, g) is left to them."""
-    if name in FILE_PARAMETERS and is_input(value):
-        return value
+def _in_si(key: str, name: str, value: object) -> object:
+    """One parameter as the family's builder takes it."""
     if not all_finite(value):
         raise ConfigError(f"machine.{key}", value, "must be finite")
     unit = quantity_of(name)
-    if unit is not None:
-        if key != name and not isinstance(value, str):
-            raise ConfigError(f"machine.{key}", value, f"has no unit; give it one, or write {name}")
-        try:
-            return quantity(value, unit.dimension, positive=unit.dimension == "bandwidth")
-        except NetcosimError as error:
-            raise ConfigError(f"machine.{key}", None, str(error)) from None
-    wanted = str(parameter.annotation)
-    for word, kind, told in (
-        ("Sequence", list, "a list"),
-        ("bool", bool, "true or false"),
-        ("float", (int, float), "a number"),
-        ("int", int, "a whole number"),
-        ("str", str, "a text"),
-    ):
-        if word in wanted:
-            either = isinstance(value, bool) and "bool" in wanted
-            fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-            if not (fits or either):
-                raise ConfigError(f"machine.{key}", value, f"must be {told}")
-            return value
-    return value
+    if unit is None:
+        return value
+    if key != name and not isinstance(value, str):
+        raise ConfigError(f"machine.{key}", value, f"has no unit; give it one, or write {name}")
+    try:
+        return quantity(value, unit.dimension, positive=unit.dimension == "bandwidth")
+    except NetcosimError as error:
+        raise ConfigError(f"machine.{key}", None, str(error)) from None
 
 
-def _check_complete(family: str, parameters: Mapping[str, object]) -> None:
-    from netsim.topologies.registry import FAMILIES
-
-    alternative = FAMILIES[family].alternative
-    # A graph in memory cannot stand in a file, so only its file form is left.
-    second = alternative is not None and (alternative[0] in parameters or family == "graph")
-    builder = alternative[1] if alternative and second else FAMILIES[family].builder
-    signature = inspect.signature(builder).parameters
-    for name, parameter in signature.items():
-        if parameter.default is inspect.Parameter.empty and name not in parameters:
-            needed = [n for n, p in signature.items() if p.default is inspect.Parameter.empty]
-            either = f" (or {alternative[0]})" if alternative and not second else ""
-            told = f"missing; a {family} needs {', '.join(needed)}{either}"
-            raise ConfigError(f"machine.{name}", None, told)
+def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, str]) -> None:
+    """See that one builder takes all that is given, and has all that it needs."""
+    builder = family.builder_for(parameters)
+    for name in needed(builder):
+        if name not in parameters:
+            others = [needed(other)[0] for other in family.builders if other is not builder]
+            either = f" (or {', '.join(others)})" if others else ""
+            told = f"missing; a {family.name} needs {', '.join(needed(builder))}{either}"
+            raise ConfigError(f"machine.{short_name(name)}", None, told)
     for name in parameters:
-        if name not in signature:
-            assert alternative is not None
-            how = "without" if second else "with"
-            raise ConfigError(f"machine.{short_name(name)}", None, f"goes {how} {alternative[0]}")
+        if name not in parameters_of(builder):
+            (other,) = (b for b in family.builders if name in parameters_of(b))
+            first = builder is family.builders[0]
+            how = f"goes with {needed(other)[0]}" if first else f"goes without {needed(builder)[0]}"
+            raise ConfigError(f"machine.{short_name(name)}", None, how)
+    wrong = mistake_in(builder, {n: v["file"] if is_input(v) else v for n, v in parameters.items()})
+    if wrong is not None:
+        name, told = wrong
+        raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], told)

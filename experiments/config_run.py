@@ -25,6 +25,9 @@ from experiments.fields import (
     all_finite,
 )
 from netsim.errors import NetcosimError, unknown_name
+from netsim.parameters import checked
+from patterns.mapping import MAPPINGS
+from patterns.registry import PATTERNS
 
 
 class PatternSection(Section):
@@ -47,8 +50,6 @@ class PatternSection(Section):
     @field_validator("pattern")
     @classmethod
     def _known_pattern(cls, name: str) -> str:
-        from patterns.registry import PATTERNS
-
         if name not in PATTERNS:
             raise unknown_name("pattern", name, PATTERNS)
         return name
@@ -76,17 +77,10 @@ class PatternSection(Section):
 
     @model_validator(mode="after")
     def _known_parameters(self) -> PatternSection:
-        from patterns.registry import PATTERNS
-
-        known = {p.name: p for p in PATTERNS[self.pattern].parameters}
-        for name in self.parameters:
-            if name not in known:
-                raise unknown_name(f"parameter of pattern {self.pattern}", name, known or ["none"])
-            if not all_finite(self.parameters[name]):
-                raise NetcosimError(f"parameters.{name}: {self.parameters[name]}; must be finite")
-        missing = [n for n, p in known.items() if p.required and n not in self.parameters]
-        if missing:
-            raise NetcosimError(f"pattern {self.pattern} needs parameters.{missing[0]}")
+        for name, value in self.parameters.items():
+            if not all_finite(value):
+                raise NetcosimError(f"parameters.{name}: {value}; must be finite")
+        checked(f"pattern {self.pattern}", PATTERNS[self.pattern].function, self.parameters)
         return self
 
 
@@ -102,8 +96,6 @@ class CommunicationSection(Section):
     @field_validator("task_mapping")
     @classmethod
     def _known_mapping(cls, name: str) -> str:
-        from patterns.mapping import MAPPINGS
-
         if name not in MAPPINGS:
             raise unknown_name("task mapping", name, MAPPINGS)
         return name

@@ -95,16 +95,14 @@ class _Loop:
     def run(self) -> None:
         """The queue under each policy, and packets measured, before or after as the model asks."""
         queue = self.bench.config.queue
-        if queue.measured.table is not None:
-            checked_path(queue.measured.table.model_dump())
+        parameters = queue.model_parameters(lambda named: checked_path(named.model_dump()))
         context = ModelContext(
-            settings=self.bench.config.model_settings(),
             mix=self.bench.mix,
             network=self.network,
             measured_speedups=self.measured_speedups,
             pilot=self.pilot,
         )
-        model = RUNTIME_MODELS[queue.run_time_model].from_config(context)
+        model = RUNTIME_MODELS[queue.run_time_model].from_config(context, parameters)
         follow = bool(self.bench.config.run.snapshots) and self.measurement is None
         self.schedules = self.queues(model, 0.3 if follow else 1.0)
         if follow:

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
 from experiments.inputs import input_file
-from experiments.units import Dimension, parse_quantity
+from experiments.units import Dimension, parse_quantity, quantity_of
 from netsim.errors import NetcosimError
+from netsim.parameters import Parameter, checked_kind
 
 
 def quantity(value: object, dimension: Dimension, *, positive: bool) -> int | float:
@@ -92,6 +93,19 @@ class InputFile(BaseModel):
 def _input_file(value: Any) -> Any:
     """A path stands for the file with its present content."""
     return input_file(value) if isinstance(value, str) else value
+
+
+def config_kind(parameter: Parameter) -> Any:
+    """The type of a declared parameter in a config: files with their digests, units parsed."""
+    unit = quantity_of(parameter.name)
+    if parameter.names_file:
+        kind: Any = Input
+    elif unit is not None:
+        parse = {"time": _time, "bandwidth": _bandwidth, "bytes": _size_or_zero}[unit.dimension]
+        kind = Annotated[parameter.kind, BeforeValidator(parse), *parameter.limits]
+    else:
+        return checked_kind(parameter)
+    return kind | None if parameter.optional else kind
 
 
 Whole = Annotated[int, Strict()]

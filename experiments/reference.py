@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from alloc.registry import policies_for
-from experiments.config import Config, MachineSection
+from experiments.config import Config, MachineSection, file_keys
+from experiments.config_content import config_alone
 from experiments.config_errors import ConfigError, show
-from experiments.config_machine import short_name
+from experiments.units import short_name
 from netsim.errors import unknown_name
 
-_FILES = ("machine.file", "queue.measured.table")
+_FILES = tuple(key.replace("machine.parameters.", "machine.") for key in file_keys())
 _NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
 
 
@@ -84,10 +85,8 @@ def reference_of(config: Config) -> Reference:
 
 
 def _config_of(content: dict[str, Any]) -> Config:
-    from experiments.config_load import config_from
-
     try:
-        return config_from(content)
+        return config_alone(content)
     except ConfigError as error:
         told = str(error).removeprefix(f"key {error.key}: ")
         raise ConfigError(f"reference.{error.key}", None, told) from None

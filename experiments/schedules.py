@@ -142,7 +142,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
 
 def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
     """The jobs with a note if policies and ``queue.bandwidth_need`` do not go together."""
-    readers = {name: POLICIES[name].policy.without_need for name in section.policies}
+    readers = {name: POLICIES[name].without_need for name in section.policies}
     readers = {name: gets for name, gets in readers.items() if gets}
     if section.bandwidth_need_Bps:
         found = [] if readers else ["queue.bandwidth_need is given, but no policy here reads it"]

@@ -90,6 +90,12 @@ def quantity_of(name: str) -> Quantity | None:
     return None
 
 
+def short_name(name: str) -> str:
+    """The key of an SI name in a file: ``latency_s`` is ``latency``; ``_bytes`` stays."""
+    found = quantity_of(name)
+    return name if found is None or found.dimension == "bytes" else name[: -len(found.suffix)]
+
+
 def allowed_units(dimension: Dimension) -> str:
     """The units of a dimension as one line for messages and help texts."""
     return _SHOWN[dimension]

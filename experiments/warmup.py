@@ -9,7 +9,7 @@ import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy, policies_for
-from experiments.announce import FAT_TREES, FLOWS, PACKETS, PARTS, mark_compiled
+from experiments.kernel_parts import FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_compiled
 from netsim.flow.incidence import flow_paths
 from netsim.flow.job_load import job_link_load
 from netsim.flow.job_messages import job_messages
@@ -40,7 +40,7 @@ def warm_up(parts: Sequence[str] = PARTS) -> Iterator[tuple[str, float]]:
     for part, what, step in (
         (PACKETS, "packet engine and routings", _packets),
         (FLOWS, "flow engine", _flows),
-        (FAT_TREES, "policies", _policies),
+        (POLICY_SEARCH, "policies", _policies),
     ):
         if part not in parts:
             continue

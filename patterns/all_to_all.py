@@ -6,11 +6,12 @@ import numpy as np
 
 from netsim.traffic import Program
 from patterns.build import build_program, check_common
-from patterns.exchange import group_all_to_all, n_exchange_steps
+from patterns.entry import Pattern
+from patterns.exchange import Order, group_all_to_all, n_exchange_steps
 
 
 def all_to_all(
-    n_ranks: int, message_bytes: int, iterations: int = 1, order: str = "ring"
+    n_ranks: int, message_bytes: int, iterations: int = 1, order: Order = "ring"
 ) -> Program:
     """Every rank sends ``message_bytes`` to each other rank.
 
@@ -32,3 +33,10 @@ def all_to_all(
     everyone = np.arange(n_ranks, dtype=np.int64)[None, :]
     messages = group_all_to_all(everyone, message_bytes, order=order)
     return build_program(n_ranks, n_exchange_steps(n_ranks, order), messages, iterations)
+
+
+PATTERN = Pattern(
+    "all-to-all",
+    "every rank sends M bytes to every other rank",
+    all_to_all,
+)

@@ -6,6 +6,7 @@ import numpy as np
 
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, join, make_messages
+from patterns.entry import Pattern
 
 
 def allreduce_recursive_doubling(n_ranks: int, message_bytes: int, iterations: int = 1) -> Program:
@@ -38,3 +39,10 @@ def allreduce_recursive_doubling(n_ranks: int, message_bytes: int, iterations: i
             make_messages(actor, first + s, actor[index ^ (1 << s)], first + s, message_bytes)
         )
     return build_program(n_ranks, k + 2 * first, join(parts), iterations)
+
+
+PATTERN = Pattern(
+    "allreduce-recursive-doubling",
+    "allreduce of M bytes: log2(n) exchanges of the whole vector",
+    allreduce_recursive_doubling,
+)

@@ -6,6 +6,7 @@ import numpy as np
 
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, make_messages
+from patterns.entry import Pattern
 
 
 def allreduce_ring(n_ranks: int, message_bytes: int, iterations: int = 1) -> Program:
@@ -32,3 +33,10 @@ def allreduce_ring(n_ranks: int, message_bytes: int, iterations: int = 1) -> Pro
     chunk = (rank - step) % n_ranks
     messages = make_messages(rank, step, (rank + 1) % n_ranks, step, chunk_bytes[chunk])
     return build_program(n_ranks, step.size, messages, iterations)
+
+
+PATTERN = Pattern(
+    "allreduce-ring",
+    "allreduce of M bytes: reduce-scatter and allgather around a ring",
+    allreduce_ring,
+)

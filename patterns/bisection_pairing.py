@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import shown
+from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import (
     build_program,
@@ -18,6 +21,7 @@ from patterns.build import (
     need_messages,
     select,
 )
+from patterns.entry import Pattern
 
 MODES = ("both", "ping-pong")
 
@@ -47,11 +51,15 @@ def bisection_pairing(
     n_ranks: int,
     message_bytes: int,
     iterations: int = 1,
-    partner: Sequence[int] | NDArray[np.integer] | None = None,
-    rounds: int = 26,
-    warmup_rounds: int = 4,
-    chunks: int = 1,
-    mode: str = "both",
+    partner: Annotated[
+        Sequence[int] | NDArray[np.integer] | None,
+        "partner of each rank; i + n/2 if left out",
+        Ge(0),
+    ] = None,
+    rounds: Annotated[int, "counted rounds an iteration", Ge(1)] = 26,
+    warmup_rounds: Annotated[int, "rounds before them", Ge(0)] = 4,
+    chunks: Annotated[int, "messages a round and direction", Ge(1)] = 1,
+    mode: Annotated[str, "both ways at the same time, or in turn", OneOf(MODES)] = "both",
 ) -> Program:
     """Rounds of exchange with a fixed partner; no synchronisation across pairs.
 
@@ -103,3 +111,10 @@ def bisection_pairing(
     one = select(one, one.src != one.dst)
     messages = join([one] * chunks)
     return build_program(n_ranks, n_steps, messages, iterations * (rounds + warmup_rounds))
+
+
+PATTERN = Pattern(
+    "bisection-pairing",
+    "rounds of M bytes both ways between fixed partners",
+    bisection_pairing,
+)

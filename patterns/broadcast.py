@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from netsim.errors import unknown_name
+from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, make_messages
+from patterns.entry import Pattern
 
 ALGORITHMS = ("flat", "binomial", "binary")
 
 
 def broadcast(
-    n_ranks: int, message_bytes: int, iterations: int = 1, algorithm: str = "flat"
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int = 1,
+    algorithm: Annotated[str, "everybody at once, or trees", OneOf(ALGORITHMS)] = "flat",
 ) -> Program:
     """Rank 0 sends ``message_bytes`` to each other rank.
 
@@ -51,3 +58,10 @@ def broadcast(
     # child with the most descendants is the one at the smallest distance.
     messages = make_messages(others - highest, 1, others, 0, message_bytes)
     return build_program(n_ranks, 2, messages, iterations)
+
+
+PATTERN = Pattern(
+    "broadcast",
+    "rank 0 sends M bytes to every other rank",
+    broadcast,
+)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import unknown_name
+from netsim.parameters import OneOf
 from patterns.build import Messages, make_messages, need_messages, select
 
 ORDERS = ("ring", "pairwise", "at-once")
+Order = Annotated[str, "who sends to whom first; pairwise: XOR partners", OneOf(ORDERS)]
 
 
 def n_exchange_steps(group_size: int, order: str = "ring") -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
+from annotated_types import Ge
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, join
+from patterns.entry import Pattern
 from patterns.exchange import group_all_to_all
 from patterns.grid import divisors
 
@@ -32,10 +36,12 @@ def fft3d(
     n_ranks: int,
     message_bytes: int,
     iterations: int = 1,
-    rows: int = 4,
-    cells: int = 100,
-    compute: bool = True,
-    compute_ns_per_cell: float = 7.0,
+    rows: Annotated[int, "rows of ranks; the nearest divisor is taken", Ge(1)] = 4,
+    cells: Annotated[int, "cells along a side of the cube", Ge(1)] = 100,
+    compute: Annotated[bool, "whether the ranks compute"] = True,
+    compute_ns_per_cell: Annotated[
+        float, "compute time of all ranks a cell, in nanoseconds", Ge(0)
+    ] = 7.0,
 ) -> Program:
     """Forward and backward 3D FFT of ``cells``^3 real cells on ``rows`` rows of ranks.
 
@@ -97,3 +103,10 @@ def fft3d(
         compute_s += [0.0] * (members.shape[1] - 1)
     compute_s.append(share_s)
     return build_program(n_ranks, len(compute_s), join(parts), iterations, compute_s)
+
+
+PATTERN = Pattern(
+    "fft3d",
+    "3D FFT on pencils: forward and backward transposes; the cells fix the sizes, not M",
+    fft3d,
+)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+
+Grid3D = Annotated[Sequence[int] | None, "sides x, y, z; from the rank count if left out", Ge(1)]
 
 
 def divisors(n: int) -> list[int]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import unknown_name
+from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import build_program, join, make_messages
 from patterns.grid import coordinates, ranks_at
 
 EXCHANGES = ("at-once", "by-dimension")
+Exchange = Annotated[str, "with all neighbours at once or along x, then y, ...", OneOf(EXCHANGES)]
 
 
 def offsets(n_dims: int, n_nonzero: int) -> NDArray[np.int64]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from netsim.traffic import Program
 from patterns.build import check_common
-from patterns.grid import check_grid, motif_grid_3d
+from patterns.entry import Pattern
+from patterns.grid import Grid3D, check_grid, motif_grid_3d
 from patterns.halo import halo_program, offsets, scaled_bytes
 from patterns.halo3d import FACE_BYTES_AT_1000
 
@@ -14,9 +13,7 @@ EDGE_BYTES_AT_1000 = 128
 CORNER_BYTES_AT_1000 = 8
 
 
-def halo3d26(
-    n_ranks: int, message_bytes: int, iterations: int = 1, grid: Sequence[int] | None = None
-) -> Program:
+def halo3d26(n_ranks: int, message_bytes: int, iterations: int = 1, grid: Grid3D = None) -> Program:
     """Each rank exchanges with up to 6 faces, 12 edges and 8 corners; not periodic.
 
     Parameters
@@ -38,3 +35,10 @@ def halo3d26(
     sizes = (FACE_BYTES_AT_1000, EDGE_BYTES_AT_1000, CORNER_BYTES_AT_1000)
     kinds = [(offsets(3, k + 1), scaled_bytes(b, message_bytes)) for k, b in enumerate(sizes)]
     return halo_program(sides, kinds, iterations)
+
+
+PATTERN = Pattern(
+    "halo3d26",
+    "exchange with 26 neighbours in 3D: faces 2.048 M, edges 0.128 M, corners 0.008 M bytes",
+    halo3d26,
+)

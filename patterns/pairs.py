@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, make_messages
+from patterns.entry import Pattern
 
 
 def pairs(
@@ -13,7 +16,7 @@ def pairs(
     message_bytes: int,
     iterations: int,
     rng: np.random.Generator,
-    randomize: bool = True,
+    randomize: Annotated[bool, "false: rank r with r + n/2"] = True,
 ) -> Program:
     """The pairs of the Chatterbug suite: rank r < n/2 exchanges with a rank of the second half.
 
@@ -40,3 +43,10 @@ def pairs(
         np.concatenate((low, high)), 0, np.concatenate((high, low)), 0, message_bytes
     )
     return build_program(n_ranks, 1, messages, iterations)
+
+
+PATTERN = Pattern(
+    "pairs",
+    "exchange of M bytes between random pairs of ranks",
+    pairs,
+)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, make_messages
+from patterns.entry import Pattern
 from patterns.grid import check_grid, coordinates, cubic_grid, ranks_at
 
 BYTES_PER_VALUE = 8
@@ -18,9 +21,13 @@ def stencil4d(
     n_ranks: int,
     message_bytes: int,
     iterations: int = 1,
-    grid: Sequence[int] | None = None,
-    points: Sequence[int] | None = None,
-    variables: int = 1,
+    grid: Annotated[
+        Sequence[int] | None, "sides x, y, z, t; from the rank count if left out", Ge(1)
+    ] = None,
+    points: Annotated[
+        Sequence[int] | None, "points a rank along x, y, z, t, instead of M", Ge(1)
+    ] = None,
+    variables: Annotated[int, "8-byte values a point", Ge(1)] = 1,
 ) -> Program:
     """The stencil4d of the Chatterbug suite: one face to each of 8 neighbours, one wait.
 
@@ -63,3 +70,10 @@ def stencil4d(
     return build_program(
         n_ranks, 1, make_messages(src, 0, dst, 0, np.repeat(faces, 2)[None, :]), iterations
     )
+
+
+PATTERN = Pattern(
+    "stencil4d",
+    "exchange of faces of M bytes with 8 neighbours in 4D, periodic",
+    stencil4d,
+)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
+from annotated_types import Ge
 
 from netsim.errors import NetcosimError, unknown_name
+from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, join, make_messages
+from patterns.entry import Pattern
 
 BYTES_PER_VALUE = 8
 N_PRODUCTS = 7
@@ -25,10 +30,10 @@ def strassen_winograd(
     n_ranks: int,
     message_bytes: int,
     iterations: int = 1,
-    bfs_steps: int = 0,
-    dfs_steps: int = 0,
-    matrix_dim: int = 0,
-    first_groups: str = "far",
+    bfs_steps: Annotated[int, "breadth-first steps; 0: all factors of 7", Ge(0)] = 0,
+    dfs_steps: Annotated[int, "depth-first steps before them", Ge(0)] = 0,
+    matrix_dim: Annotated[int, "side of the matrices; 0: M is the first message", Ge(0)] = 0,
+    first_groups: Annotated[str, "which ranks meet first", OneOf(FIRST_GROUPS)] = "far",
 ) -> Program:
     """One multiplication by communication-avoiding parallel Strassen, breadth-first steps.
 
@@ -99,3 +104,10 @@ def strassen_winograd(
         last = 2 * k - 1 - level
         parts.append(make_messages(rank, last, other, last, up))
     return build_program(n_ranks, 2 * k, join(parts), iterations * N_PRODUCTS**dfs_steps)
+
+
+PATTERN = Pattern(
+    "strassen-winograd",
+    "communication-avoiding matrix multiplication on f * 7^k ranks",
+    strassen_winograd,
+)

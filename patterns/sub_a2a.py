@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
+
+from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, join
-from patterns.exchange import group_all_to_all, n_exchange_steps
-from patterns.grid import check_grid, cubic_grid, rows_along
+from patterns.entry import Pattern
+from patterns.exchange import Order, group_all_to_all, n_exchange_steps
+from patterns.grid import Grid3D, check_grid, cubic_grid, rows_along
 
 
 def sub_a2a(
     n_ranks: int,
     message_bytes: int,
     iterations: int = 1,
-    grid: Sequence[int] | None = None,
-    dimension_bytes: Sequence[int] | None = None,
-    order: str = "pairwise",
+    grid: Grid3D = None,
+    dimension_bytes: Annotated[
+        Sequence[int] | None, "bytes along x, y, z, instead of M; 0 skips one", Ge(0)
+    ] = None,
+    order: Order = "pairwise",
 ) -> Program:
     """Sub-communicator all-to-all of the Chatterbug suite: along x, then y, then z.
 
@@ -52,3 +58,10 @@ def sub_a2a(
             parts.append(group_all_to_all(rows_along(sides, dim), size, n_steps, order))
             n_steps += steps
     return build_program(n_ranks, n_steps, join(parts), iterations)
+
+
+PATTERN = Pattern(
+    "sub-a2a",
+    "all-to-all in the rows of a 3D grid: along x, then y, then z; M bytes a pair",
+    sub_a2a,
+)

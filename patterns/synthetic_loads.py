@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
@@ -18,6 +20,7 @@ from patterns.destinations import (
     tornado_destinations,
     uniform_random_destinations,
 )
+from patterns.entry import Pattern
 from patterns.grid import check_grid
 
 
@@ -47,12 +50,15 @@ def _one_step_each(
     return build_program(n_ranks, iterations, make_messages(src, step, dst, step, message_bytes))
 
 
+Messages = Annotated[int, "messages a rank and iteration", Ge(1)]
+
+
 def uniform_random(
     n_ranks: int,
     message_bytes: int,
     iterations: int,
     rng: np.random.Generator,
-    messages: int = 1,
+    messages: Messages = 1,
 ) -> Program:
     """Each message to any other rank with equal chance, drawn anew for each message.
 
@@ -67,7 +73,7 @@ def permutation(
     message_bytes: int,
     iterations: int,
     rng: np.random.Generator,
-    messages: int = 1,
+    messages: Messages = 1,
 ) -> Program:
     """All messages along one random permutation without fixed points.
 
@@ -82,8 +88,8 @@ def shift(
     message_bytes: int,
     iterations: int,
     rng: np.random.Generator,
-    distance: int = 1,
-    messages: int = 1,
+    distance: Annotated[int, "how many ranks further"] = 1,
+    messages: Messages = 1,
 ) -> Program:
     """Rank r sends to r + distance, around the end. Nothing is random."""
     there = shift_destinations(n_ranks, distance)
@@ -95,8 +101,8 @@ def tornado(
     message_bytes: int,
     iterations: int,
     rng: np.random.Generator,
-    grid: Sequence[int] | None = None,
-    messages: int = 1,
+    grid: Annotated[Sequence[int] | None, "sides; one ring if left out", Ge(1)] = None,
+    messages: Messages = 1,
 ) -> Program:
     """Almost half way around each dimension of ``grid`` (one ring of all if left out)."""
     sides = (n_ranks,) if grid is None else check_grid(grid, n_ranks, len(grid))
@@ -109,10 +115,19 @@ def adversarial(
     message_bytes: int,
     iterations: int,
     rng: np.random.Generator,
-    group_size: int,
-    offset: int = 1,
-    messages: int = 1,
+    group_size: Annotated[int, "ranks of a group", Ge(1)],
+    offset: Annotated[int, "how many groups further"] = 1,
+    messages: Messages = 1,
 ) -> Program:
     """Each message to a random rank of the group ``offset`` after one's own."""
     there = adversarial_destinations(n_ranks, group_size, offset)
     return _one_step_each(n_ranks, message_bytes, iterations, messages, there, rng)
+
+
+PATTERNS = (
+    Pattern("uniform-random", "M bytes to random other ranks", uniform_random),
+    Pattern("permutation", "M bytes along one random permutation", permutation),
+    Pattern("shift", "M bytes from rank r to r + distance", shift),
+    Pattern("tornado", "M bytes almost half way around each dimension", tornado),
+    Pattern("adversarial", "M bytes to random ranks of the next group", adversarial),
+)

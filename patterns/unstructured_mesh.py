@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.traffic import Program
 from patterns.build import build_program, check_common, make_messages, need_messages
-from patterns.grid import check_grid, coordinates, cubic_grid, ranks_at
+from patterns.entry import Pattern
+from patterns.grid import Grid3D, check_grid, coordinates, cubic_grid, ranks_at
 
 
 def unstructured_mesh(
@@ -18,10 +20,10 @@ def unstructured_mesh(
     message_bytes: int,
     iterations: int,
     rng: np.random.Generator,
-    grid: Sequence[int] | None = None,
-    min_degree: int = 6,
-    max_degree: int = 12,
-    neighborhood: int = 3,
+    grid: Grid3D = None,
+    min_degree: Annotated[int, "least number of neighbours", Ge(0)] = 6,
+    max_degree: Annotated[int, "upper end of the degrees, not reached", Ge(0)] = 12,
+    neighborhood: Annotated[int, "upper end of the distance, not reached", Ge(1)] = 3,
 ) -> Program:
     """The unstructured mesh of the Chatterbug suite; one step an iteration.
 
@@ -60,3 +62,10 @@ def unstructured_mesh(
     offset = sign * rng.integers(0, neighborhood, (len(src), 3))
     dst = ranks_at(coordinates(sides)[src] + offset, sides)
     return build_program(n_ranks, 1, make_messages(src, 0, dst, 0, message_bytes), iterations)
+
+
+PATTERN = Pattern(
+    "unstructured-mesh",
+    "M bytes to each of a few random ranks nearby in a periodic 3D grid",
+    unstructured_mesh,
+)

@@ -7,21 +7,19 @@ isolate; other policies run as logged. A speed-up of x % takes x % off the run t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import unknown_name
+from netsim.parameters import OneOf
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from workloads.job import Workload
-
-if TYPE_CHECKING:
-    from queuesim.model_context import ModelContext
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
@@ -119,17 +117,14 @@ class Assumed(RunTimeModel):
 
     name = "assumed"
     description = "a scenario of the papers: isolated jobs run some percent faster"
-    scenario: str = "none"
-    speeds_up: tuple[str, ...] | None = None
+    scenario: Annotated[str, "speed-up of isolated jobs", OneOf(SCENARIOS)] = "none"
+    speeds_up: Annotated[
+        Sequence[str] | None, "policies whose jobs speed up, instead of those that isolate"
+    ] = None
 
     def __post_init__(self) -> None:
         if self.scenario not in SCENARIOS:
             raise unknown_name("speed-up scenario", self.scenario, SCENARIOS)
-
-    @classmethod
-    def from_config(cls, context: ModelContext) -> Assumed:
-        """The config's scenario."""
-        return cls(context.settings.scenario, context.settings.speeds_up)
 
     @property
     def label(self) -> str:

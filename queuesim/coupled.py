@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError, unknown_name
 from netsim.flow.message_load import MessageLoad
+from netsim.parameters import OneOf
 from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.model_context import ModelContext
 from queuesim.result import QueueResult
 from queuesim.running_jobs import RunningJobs
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from workloads.job import Workload
-
-if TYPE_CHECKING:
-    from queuesim.model_context import ModelContext
 
 FloatArray = NDArray[np.float64]
 
@@ -33,6 +32,17 @@ RUNTIME_REFERENCES: dict[str, str] = {
     "isolated": "the log's run time is the job's time alone on its nodes",
     "contended-baseline": "the log's run time is the job's time under the baseline policy",
 }
+
+
+@dataclass(frozen=True)
+class CoupledParameters:
+    """``[queue.coupled]``, for both levels."""
+
+    runtime_reference: Annotated[
+        str,
+        "whether a logged run time is the time alone or under the baseline policy",
+        OneOf(RUNTIME_REFERENCES),
+    ] = "isolated"
 
 
 def isolated_work(
@@ -115,9 +125,11 @@ def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
 
 
 def stretch_of_reference(
-    context: ModelContext, alone: Callable[[JobNetwork], RunTimeModel]
+    context: ModelContext,
+    parameters: CoupledParameters,
+    alone: Callable[[JobNetwork], RunTimeModel],
 ) -> FloatArray | None:
-    """Stretches for the config's ``runtime_reference``; None where none are needed.
+    """Stretches for a ``runtime_reference``; None where none are needed.
 
     With "contended-baseline" the reference policy's queue runs first, with a model whose run
     times are "isolated": it says how contended the log's jobs were.
@@ -125,10 +137,11 @@ def stretch_of_reference(
     Parameters
     ----------
     context : ModelContext
+    parameters : CoupledParameters
     alone : callable
         Makes that model of the reference policy's network.
     """
-    if context.settings.runtime_reference == "isolated":
+    if parameters.runtime_reference == "isolated":
         return None
     return mean_stretches(*context.pilot(alone))
 
@@ -157,15 +170,18 @@ class CoupledFlow(RunTimeModel):
 
     name = "coupled-flow"
     description = "live: running jobs slow each other on shared links, as flows do"
+    section = "coupled"
+    solves_flows = True
+    parameters = CoupledParameters
     network: JobNetwork = field()
     runtime_reference: str = "isolated"
     reference_stretch: FloatArray | None = None
 
     @classmethod
-    def from_config(cls, context: ModelContext) -> CoupledFlow:
+    def from_config(cls, context: ModelContext, parameters: CoupledParameters) -> CoupledFlow:
         """On the run's network, against the config's ``runtime_reference``."""
-        stretch = stretch_of_reference(context, cls)
-        return cls(context.network(), context.settings.runtime_reference, stretch)
+        stretch = stretch_of_reference(context, parameters, cls)
+        return cls(context.network(), parameters.runtime_reference, stretch)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         share, fraction = self.network.mix.draw(workload, rng)

@@ -12,24 +12,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import rankdata
 
 from alloc.policy import Policy
-from netsim.errors import NetcosimError
-from queuesim.coupled import FlowRunTimes, isolated_work, stretch_of_reference
+from netsim.parameters import check_values
+from queuesim.coupled import (
+    CoupledParameters,
+    FlowRunTimes,
+    isolated_work,
+    stretch_of_reference,
+)
 from queuesim.ensemble import Ensemble, stand_in_id
 from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.model_context import ModelContext
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from workloads.job import Workload
-
-if TYPE_CHECKING:
-    from queuesim.model_context import ModelContext
 
 FloatArray = NDArray[np.float64]
 
@@ -59,23 +63,20 @@ class PacketBudget:
         Simulated groups; afterwards flow stretches are used. Runs of single jobs do not count.
     """
 
-    iterations: int = 1
-    max_repeats: int = 64
-    passes: int = 2
-    message_scale: float = 1.0
-    tolerance: float = 0.0
-    max_simulations: int | None = None
+    iterations: Annotated[int, "iterations of the job that takes longest alone", Ge(1)] = 1
+    max_repeats: Annotated[int, "most repeats of the others", Ge(1)] = 64
+    passes: Annotated[int, "passes over a group; two come within 2 %", Ge(1)] = 2
+    message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
+    tolerance: Annotated[float, "change of flow stretch that is not judged again", Ge(0)] = 0.0
+    max_simulations: Annotated[int | None, "most simulated groups; flows afterwards", Ge(0)] = None
 
     def __post_init__(self) -> None:
-        for key in ("iterations", "max_repeats", "passes"):
-            if getattr(self, key) < 1:
-                raise NetcosimError(f"{key} = {getattr(self, key)}; it must be at least 1")
-        if not 0 < self.message_scale <= 1:
-            raise NetcosimError(f"message_scale = {self.message_scale}; need 0 < scale <= 1")
-        if not 0 <= self.tolerance < np.inf:
-            raise NetcosimError(f"tolerance = {self.tolerance}; it must be >= 0")
-        if self.max_simulations is not None and self.max_simulations < 0:
-            raise NetcosimError(f"max_simulations = {self.max_simulations}; it must be >= 0")
+        check_values("packet budget", self)
+
+
+@dataclass(frozen=True)
+class PacketParameters(PacketBudget, CoupledParameters):
+    """``[queue.coupled]``: also what the packet level may cost."""
 
 
 @dataclass
@@ -252,6 +253,9 @@ class CoupledPackets(RunTimeModel):
 
     name = "coupled-packets"
     description = "live: groups of jobs that share links sent through the packet engine together"
+    section = "coupled"
+    solves_flows = True
+    parameters = PacketParameters
     network: JobNetwork = field()
     budget: PacketBudget = field(default_factory=PacketBudget)
     runtime_reference: str = "isolated"
@@ -259,11 +263,10 @@ class CoupledPackets(RunTimeModel):
     record: PacketRecord | None = None
 
     @classmethod
-    def from_config(cls, context: ModelContext) -> CoupledPackets:
+    def from_config(cls, context: ModelContext, parameters: PacketParameters) -> CoupledPackets:
         """On the run's network, within the config's budget."""
-        settings = context.settings
-        stretch = stretch_of_reference(context, lambda network: cls(network, settings.budget))
-        return cls(context.network(), settings.budget, settings.runtime_reference, stretch)
+        stretch = stretch_of_reference(context, parameters, lambda on: cls(on, parameters))
+        return cls(context.network(), parameters, parameters.runtime_reference, stretch)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         share, fraction = self.network.mix.draw(workload, rng)

@@ -27,6 +27,7 @@ from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.routing.base import Routing
 from netsim.routing.partition import partition_routing
+from netsim.topologies.registry import family_of
 from netsim.traffic import Program, Traffic, combine
 from patterns.mapping import map_ranks
 from queuesim.communication import Communication, with_compute
@@ -232,11 +233,11 @@ class Ensemble:
 
     @cached_property
     def routing(self) -> Routing:
-        """The machine's routing, but on a fat-tree jobs with links of their own keep to them."""
+        """The machine's routing; jobs with links of their own keep to them where the family can."""
         machine = self.network.routing
         parts = [job.partition for job in self.jobs if job.partition is not None]
         linked = [(part.nodes, part.links) for part in parts if len(part.links)]
-        if not linked or machine.topology.family != "fattree":
+        if not linked or not family_of(machine.topology).keeps_own_links:
             return machine
         return partition_routing(machine.topology, linked)
 

@@ -11,10 +11,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
-from netsim.errors import NetcosimError, unknown_name
+from netsim.parameters import check_values
 from workloads.job import Workload
 
 
@@ -139,12 +141,11 @@ class Adjusted(EstimateModel):
 
     name = "adjusted"
     description = "the request corrected by the accuracy of like jobs before (AdjEst)"
-    recent: int = 20
+    recent: Annotated[int, "how many jobs of a group count", Ge(1)] = 20
     history: Workload | None = None
 
     def __post_init__(self) -> None:
-        if self.recent < 1:
-            raise NetcosimError(f"adjusted estimates: recent = {self.recent}; it must be >= 1")
+        check_values(f"estimates {self.name}", self)
 
     @classmethod
     def after(cls, history: Callable[[], Workload | None]) -> Adjusted:
@@ -159,15 +160,3 @@ class Adjusted(EstimateModel):
                 past.completed(int(job), float(self.history.run_time_s[job]))
             estimates._accuracy = past._accuracy
         return estimates
-
-
-ESTIMATES: dict[str, type[EstimateModel]] = {
-    model.name: model for model in (Requested, Actual, Adjusted)
-}
-
-
-def find_estimates(name: str) -> EstimateModel:
-    """The model of this name with its defaults; `NetcosimError` if there is none."""
-    if name not in ESTIMATES:
-        raise unknown_name("walltime estimates", name, ESTIMATES)
-    return ESTIMATES[name]()

@@ -1,28 +1,17 @@
-"""Measured run times: communication-time ratios from packet runs, applied to a log.
-
-A job with communication share f whose communication takes ``ratio`` times as long as
-under the reference policy runs ``logged * ((1 - f) + f * ratio)``; f is 1 where whole runs were
-measured.
-"""
+"""What was measured and what jobs send: communication-time ratios, and the mix of patterns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.policy import Policy
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import MAX_INDEX
 from queuesim.draws import draw_key, uniform_per_job
-from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from workloads.job import Workload
-
-if TYPE_CHECKING:
-    from queuesim.model_context import ModelContext, ModelSettings
 
 FloatArray = NDArray[np.float64]
 
@@ -224,57 +213,3 @@ class CommunicationMix:
         low = np.array([share.fraction_low for share in self.shares])[which]
         high = np.array([share.fraction_high for share in self.shares])[which]
         return which, low + (high - low) * uniform_per_job(key, 1, workload.job_id)
-
-
-@dataclass(frozen=True)
-class Measured(RunTimeModel):
-    """Run times from measured communication-time ratios.
-
-    Parameters
-    ----------
-    table : SpeedupTable
-    mix : CommunicationMix
-    bound : str
-        "mean", "low" or "high" end of the measured confidence intervals.
-    """
-
-    name = "measured"
-    description = "logged times scaled by communication-time ratios measured with packets"
-    table: SpeedupTable = field()
-    mix: CommunicationMix = field()
-    bound: str = "mean"
-
-    @classmethod
-    def check(cls, settings: ModelSettings) -> None:
-        if settings.speedup_file is None and settings.snapshots == 0:
-            raise NetcosimError(
-                f'"{cls.name}" needs speed-ups from a file (queue.measured.table), or at least 1 '
-                "snapshot to measure them; run.snapshots = 0"
-            )
-        if settings.speedup_file is None and settings.bound != "mean" and settings.snapshots < 2:
-            raise NetcosimError(
-                f'queue.measured.bound = "{settings.bound}" needs at least 2 snapshots, since one '
-                f"has no interval; run.snapshots = {settings.snapshots}"
-            )
-
-    @classmethod
-    def from_config(cls, context: ModelContext) -> Measured:
-        """With the speed-ups of the config's file, or those that a campaign measures first."""
-        from queuesim.speedup_file import read_speedups
-
-        file = context.settings.speedup_file
-        table = context.measured_speedups() if file is None else read_speedups(file)
-        return cls(table, context.mix, context.settings.bound)
-
-    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        which, fraction = self.mix.draw(workload, rng)
-        if self.table.whole_runs:
-            fraction = np.ones(len(workload))
-        ratio = np.ones(len(workload))
-        for k, share in enumerate(self.mix.shares):
-            mine = which == k
-            if mine.any():
-                ratio[mine] = self.table.ratios(
-                    share.pattern, policy.name, workload.n_nodes[mine], self.bound
-                )
-        return FixedRunTimes(workload.run_time_s * ((1 - fraction) + fraction * ratio))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -92,23 +93,22 @@ class QueueSummary:
 
     n_jobs: int
     n_overran: int
-    makespan_s: float
-    mean_wait_s: float
-    mean_turnaround_s: float
-    mean_turnaround_large_s: float
-    mean_bounded_slowdown: float
-    utilisation: float
-    steady_utilisation: float
-    loss_of_capacity: float
-    mean_scheduling_s: float
-    max_scheduling_s: float
+    makespan_s: float = nan
+    mean_wait_s: float = nan
+    mean_turnaround_s: float = nan
+    mean_turnaround_large_s: float = nan
+    mean_bounded_slowdown: float = nan
+    utilisation: float = nan
+    steady_utilisation: float = nan
+    loss_of_capacity: float = nan
+    mean_scheduling_s: float = nan
+    max_scheduling_s: float = nan
 
 
 def summarise(result: QueueResult) -> QueueSummary:
     """All of a schedule's metrics."""
-    nan = float("nan")
     if len(result) == 0:
-        return QueueSummary(0, 0, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan)
+        return QueueSummary(n_jobs=0, n_overran=0)
     turnaround = turnaround_s(result)
     large = result.workload.n_nodes > LARGE_NODES
     return QueueSummary(

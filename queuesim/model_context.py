@@ -9,47 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from queuesim.coupled_packets import PacketBudget
-    from queuesim.job_network import JobNetwork
-    from queuesim.measured import CommunicationMix, SpeedupTable
-    from queuesim.result import QueueResult
-    from queuesim.runtime import RunTimeModel
-
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """Values of a config that run-time models read; each model takes what is its own.
-
-    Attributes
-    ----------
-    scenario : str
-        A name in `queuesim.assumed.SCENARIOS`.
-    speeds_up : tuple of str or None
-        See `queuesim.assumed.Assumed`.
-    speedup_file : str or None
-        See `queuesim.speedup_file`.
-    bound : {"mean", "low", "high"}
-        Which end of measured intervals counts.
-    runtime_reference : str
-        A key of `queuesim.coupled.RUNTIME_REFERENCES`.
-    budget : PacketBudget
-    snapshots : int
-        Instants that a measuring campaign may send; 0: no packets are sent.
-    """
-
-    scenario: str
-    speeds_up: tuple[str, ...] | None
-    speedup_file: str | None
-    bound: str
-    runtime_reference: str
-    budget: PacketBudget
-    snapshots: int
+from queuesim.job_network import JobNetwork
+from queuesim.measured import CommunicationMix, SpeedupTable
+from queuesim.result import QueueResult
+from queuesim.runtime import RunTimeModel
 
 
 class Pilot(NamedTuple):
@@ -72,7 +40,6 @@ class ModelContext:
 
     Attributes
     ----------
-    settings : ModelSettings
     mix : CommunicationMix
         Pattern and communication share of every job.
     network : callable
@@ -85,7 +52,6 @@ class ModelContext:
         that policy's network.
     """
 
-    settings: ModelSettings
     mix: CommunicationMix
     network: Callable[[], JobNetwork]
     measured_speedups: Callable[[], SpeedupTable]

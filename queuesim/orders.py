@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import unknown_name
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
@@ -53,22 +52,8 @@ def wfp_score(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:
     return np.asarray(score, dtype=np.float64)
 
 
-ORDERS: dict[str, Order] = {
-    order.name: order
-    for order in (
-        Order("fcfs", "first come, first served: by submit time", static_key=_submitted),
-        Order(
-            "wfp",
-            "Cobalt's WFP: (wait / requested walltime)^3 x nodes, largest first",
-            score=wfp_score,
-        ),
-        Order("shortest", "shortest requested walltime first", static_key=_requested),
-    )
-}
-
-
-def find_order(name: str) -> Order:
-    """The order of this name; `NetcosimError` listing the valid ones if there is none."""
-    if name not in ORDERS:
-        raise unknown_name("queue order", name, ORDERS)
-    return ORDERS[name]
+FCFS = Order("fcfs", "first come, first served: by submit time", static_key=_submitted)
+WFP = Order(
+    "wfp", "Cobalt's WFP: (wait / requested walltime)^3 x nodes, largest first", score=wfp_score
+)
+SHORTEST = Order("shortest", "shortest requested walltime first", static_key=_requested)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from alloc.policy import Placement, Policy
+from alloc.torus.menus import MENUS, partition_menu
+from netsim.analysis.pairing import pairing_s
 from netsim.errors import NetcosimError
+from netsim.parameters import OneOf, check_values
 from netsim.topologies.torus import TorusShape
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import RunTimeModel, RunTimes
@@ -21,6 +27,25 @@ def extents_of(shape: TorusShape, placement: Placement) -> tuple[int, ...]:
     return tuple(len(np.unique(c)) for c in np.unravel_index(routers, shape.dims))
 
 
+def contention(extents: tuple[int, ...]) -> float:
+    """Pairing time of a cuboid of midplanes, whatever its orientation."""
+    return pairing_s(tuple(sorted(extents, reverse=True)))
+
+
+def logged_geometry(midplanes: int, menu: str = "mira-current") -> tuple[int, ...]:
+    """The partition that a job had: the smallest on a menu of `MENUS` that holds it.
+
+    Raises
+    ------
+    NetcosimError
+        A job larger than all of them.
+    """
+    holding = [g for g in partition_menu(menu).geometries if prod(g) >= midplanes]
+    if not holding:
+        raise NetcosimError(f"partition menu {menu!r} has nothing for {midplanes} midplanes")
+    return min(holding, key=prod)
+
+
 class _ByGeometry(RunTimes):
     def __init__(
         self,
@@ -28,10 +53,9 @@ class _ByGeometry(RunTimes):
         share: list[float],
         reference: list[float],
         shape: TorusShape,
-        contention: Callable[[tuple[int, ...]], float],
     ) -> None:
         self._run_time_s, self._share, self._reference = run_time_s, share, reference
-        self._shape, self._contention = shape, contention
+        self._shape = shape
 
     def work_s(self, job: int) -> float:
         return self._run_time_s[job]
@@ -40,7 +64,7 @@ class _ByGeometry(RunTimes):
         share = self._share[job]
         if not share:
             return {}
-        here = self._contention(extents_of(self._shape, placement))
+        here = contention(extents_of(self._shape, placement))
         return {job: 1.0 / (1.0 - share + share * here / self._reference[job])}
 
 
@@ -53,29 +77,24 @@ class PartitionBisection(RunTimeModel):
     that on the one it had when it was logged. Jobs are bound or not by a draw of their own, so
     all policies see the same ones.
 
-    Parameters
-    ----------
-    bound_jobs : float
-        Share of jobs that are contention-bound.
-    communication : float
-        Share of a bound job's logged time that is communication.
-    contention : callable (extents) -> float
-        Pairing time of a cuboid of routers, up to a common factor.
-    logged : callable (n_nodes) -> extents
-        The cuboid that a job of this size had in the log.
+    The machine is a torus whose routers are midplanes of Blue Gene/Q, as
+    "mira-midplanes" has them.
     """
 
     name = "partition-bisection"
     description = "communication of contention-bound jobs scaled by their partition's bisection"
-    bound_jobs: float
-    communication: float
-    contention: Callable[[tuple[int, ...]], float]
-    logged: Callable[[int], tuple[int, ...]]
+    section = "partition_bisection"
+    solves_flows = True
+    bound_jobs: Annotated[float, "share of jobs that are contention-bound", Ge(0), Le(1)] = 0.5
+    communication: Annotated[
+        float, "share of a bound job's logged time that is communication", Ge(0), Le(1)
+    ] = 0.3
+    logged_menu: Annotated[
+        str, "menu from which the log's jobs had their partitions", OneOf(MENUS)
+    ] = "mira-current"
 
     def __post_init__(self) -> None:
-        for key in ("bound_jobs", "communication"):
-            if not 0 <= getattr(self, key) <= 1:
-                raise NetcosimError(f"{key} = {getattr(self, key)}; allowed: 0 to 1")
+        check_values(f"run-time model {self.name}", self)
 
     def bound(self, workload: Workload, rng: np.random.Generator) -> np.ndarray:
         """(n,) bool: which jobs are contention-bound; the hint that a policy may get."""
@@ -87,7 +106,7 @@ class PartitionBisection(RunTimeModel):
         Raises
         ------
         NetcosimError
-            A topology that is no torus.
+            A topology that is no torus; a job larger than all partitions of the menu.
         """
         shape = policy.topology.shape
         if not isinstance(shape, TorusShape):
@@ -95,8 +114,9 @@ class PartitionBisection(RunTimeModel):
                 f"run-time model {self.name!r} is for tori, not {policy.topology.name}"
             )
         share = np.where(self.bound(workload, rng), self.communication, 0.0)
-        sizes = {int(n): self.contention(self.logged(int(n))) for n in np.unique(workload.n_nodes)}
+        sizes = {
+            int(n): contention(logged_geometry(int(n), self.logged_menu))
+            for n in np.unique(workload.n_nodes)
+        }
         reference = [sizes[n] for n in workload.n_nodes.tolist()]
-        return _ByGeometry(
-            workload.run_time_s.tolist(), share.tolist(), reference, shape, self.contention
-        )
+        return _ByGeometry(workload.run_time_s.tolist(), share.tolist(), reference, shape)

@@ -22,8 +22,8 @@ from netsim.errors import NetcosimError, unknown_name
 from queuesim.backfill import check_window
 from queuesim.estimates import EstimateModel
 from queuesim.machine import Machine
-from queuesim.orders import Order, find_order
-from queuesim.registry import find_backfill
+from queuesim.orders import Order
+from queuesim.registry import find_backfill, find_order
 from queuesim.result import KeptPlacements, QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
 from queuesim.waiting import make_queue
@@ -63,7 +63,7 @@ def simulate_queue(
     policy : Policy
         Empty; it is used up.
     order : str or Order
-        A name in `queuesim.orders.ORDERS`, or an order of your own.
+        A name in `queuesim.registry.ORDERS`, or an order of your own.
     backfill : str
         A name in `queuesim.registry.BACKFILLS`.
     window : int or None

@@ -11,17 +11,24 @@ from queuesim.coupled import RUNTIME_REFERENCES, CoupledFlow
 from queuesim.coupled_packets import CoupledPackets
 from queuesim.easy import EasyBackfill
 from queuesim.easy_retest import EasyRetest
-from queuesim.estimates import ESTIMATES, find_estimates
-from queuesim.measured import Measured
-from queuesim.orders import ORDERS, Order, find_order
+from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
+from queuesim.measured_times import Measured
+from queuesim.orders import FCFS, SHORTEST, WFP, Order
+from queuesim.partition_bisection import PartitionBisection
 from queuesim.runtime import AsLogged, RunTimeModel
 
+ORDERS: dict[str, Order] = {order.name: order for order in (FCFS, WFP, SHORTEST)}
 BACKFILLS: dict[str, type[Backfill]] = {
     kind.name: kind
     for kind in (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill)
 }
 RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
-    model.name: model for model in (AsLogged, Assumed, Measured, CoupledFlow, CoupledPackets)
+    model.name: model
+    for model in (AsLogged, Assumed, Measured, CoupledFlow, CoupledPackets, PartitionBisection)
+}
+
+ESTIMATES: dict[str, type[EstimateModel]] = {
+    model.name: model for model in (Requested, Actual, Adjusted)
 }
 
 __all__ = [
@@ -43,3 +50,17 @@ def find_backfill(name: str) -> type[Backfill]:
     if name not in BACKFILLS:
         raise unknown_name("backfill", name, BACKFILLS)
     return BACKFILLS[name]
+
+
+def find_order(name: str) -> Order:
+    """The order of this name; `NetcosimError` listing the valid ones if there is none."""
+    if name not in ORDERS:
+        raise unknown_name("queue order", name, ORDERS)
+    return ORDERS[name]
+
+
+def find_estimates(name: str) -> EstimateModel:
+    """The model of this name with its defaults; `NetcosimError` if there is none."""
+    if name not in ESTIMATES:
+        raise unknown_name("walltime estimates", name, ESTIMATES)
+    return ESTIMATES[name]()

@@ -9,20 +9,19 @@ start and finish with the rates that it changes.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
+from netsim.parameters import Parameter, parameters_of
 from workloads.job import Workload
-
-if TYPE_CHECKING:
-    from queuesim.model_context import ModelContext, ModelSettings
 
 NO_CHANGE: Mapping[int, float] = {}
 
@@ -79,10 +78,16 @@ class FixedRunTimes(RunTimes):
 
 
 class RunTimeModel(ABC):
-    """A way to tell run times; subclasses are frozen dataclasses of their parameters."""
+    """A way to tell run times; subclasses are frozen dataclasses."""
 
     name: str
     description: str
+    section: ClassVar[str] = ""
+    """Its table of a config, ``[queue.SECTION]``; empty: its keys stand in ``[queue]`` itself."""
+    solves_flows: ClassVar[bool] = False
+    """Whether it runs the flow level's kernels, whose compilation takes a while once."""
+    parameters: ClassVar[type | None] = None
+    """The dataclass that declares its keys (`netsim.parameters`); None: the model itself."""
 
     @property
     def label(self) -> str:
@@ -90,23 +95,46 @@ class RunTimeModel(ABC):
         return self.name
 
     @classmethod
-    def check(cls, settings: ModelSettings) -> None:
-        """`NetcosimError` for values of a config that this model cannot run with."""
-        return
+    def declares(cls) -> Mapping[str, Parameter]:
+        """The keys of a config that it takes."""
+        return parameters_of(cls.parameters or cls)
 
     @classmethod
-    def from_config(cls, context: ModelContext) -> RunTimeModel:
-        """The model that a config asks for by name; every registered model has one.
+    def read(cls, given: Mapping[str, object]) -> Any:
+        """Values of a config as the model's parameters.
 
         Raises
         ------
         NetcosimError
-            A model that has no such method of its own, what it refuses.
+            A model that needs more than a config can say, and does not say how it is made.
         """
-        raise NetcosimError(
-            f"run-time model {cls.name!r} cannot be built from a config: {cls.__name__} has no "
-            "from_config"
-        )
+        takes = cls.parameters or cls
+        for name, parameter in inspect.signature(takes).parameters.items():
+            if parameter.default is parameter.empty and name not in given:
+                raise NetcosimError(
+                    f"run-time model {cls.name!r} cannot be built from a config: "
+                    f"{takes.__name__} needs {name}"
+                )
+        return takes(**given)
+
+    @classmethod
+    def check(cls, parameters: Any, snapshots: int) -> None:
+        """`NetcosimError` for parameters that it cannot run with; ``snapshots`` of ``[run]``."""
+        return
+
+    @classmethod
+    def from_config(cls, context: Any, parameters: Any) -> RunTimeModel:
+        """The model that a config asks for by name.
+
+        Parameters
+        ----------
+        context : queuesim.model_context.ModelContext
+            What a run offers to a model that needs more than its parameters.
+        parameters
+            What `read` gave; the model itself where it declares its own parameters.
+        """
+        model: RunTimeModel = parameters
+        return model
 
     @abstractmethod
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
@@ -123,11 +151,6 @@ class AsLogged(RunTimeModel):
 
     name = "as-logged"
     description = "the log's run times, whatever the placement"
-
-    @classmethod
-    def from_config(cls, context: ModelContext) -> AsLogged:
-        """Nothing is needed."""
-        return cls()
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         return FixedRunTimes(np.asarray(workload.run_time_s, dtype=np.float64))

@@ -8,7 +8,7 @@ from alloc_helpers import CHURNED, MACHINES, churn, fresh, histories, take
 from alloc_reference import State, jigsaw, laas, laas_coded, lc_exists
 from hypothesis import given, settings
 
-from alloc.conditions import violated_conditions
+from alloc.fattree.conditions import violated_conditions
 from alloc.isolation import shared_links, shared_nodes, usable_links
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy

@@ -7,7 +7,7 @@ import pytest
 from alloc_helpers import CHURNED, churn, histories, take
 from hypothesis import given, settings
 
-from alloc.conditions import violated_conditions
+from alloc.fattree.conditions import violated_conditions
 from alloc.policy import Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError

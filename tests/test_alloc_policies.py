@@ -184,7 +184,7 @@ def test_registry_lists_what_is_valid_for_the_family():
     assert "baseline" in str(caught.value)
     assert "rrr" not in str(caught.value)
     for name, entry in POLICIES.items():
-        assert entry.policy.name == name
+        assert entry.name == name
         assert entry.description
         assert "\n" not in entry.description
     assert {"baseline", "random"} <= set(policies_for("graph"))

@@ -9,7 +9,7 @@ import pytest
 from alloc_helpers import snapshot
 from alloc_twins import TWINS, Machine
 
-from alloc.conditions import violated_conditions
+from alloc.fattree.conditions import violated_conditions
 from alloc.fattree.lc_s import SharedPlacement
 from alloc.isolation import shared_nodes, usable_links
 from alloc.policy import Request

@@ -14,8 +14,9 @@ from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
 from netsim.errors import NetcosimError
+from netsim.routing.base import RoutingEntry
 from netsim.routing.dragonfly import dragonfly_routing
-from netsim.routing.registry import ROUTINGS, RoutingEntry, routings_for
+from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.registry import FAMILIES
 from patterns import mapping
 from patterns.registry import PATTERNS
@@ -68,6 +69,18 @@ def ran(result: CosimResult, policy: str = "baseline") -> np.ndarray:
 @pytest.mark.parametrize("name", sorted(RUNTIME_MODELS))
 def test_every_run_time_model_runs_under_its_own_name(name: str) -> None:
     """As logged alone leaves all run times; the others change some, each in its own way."""
+    if name == "partition-bisection":
+        bisections = {"bound_jobs": 1.0, "communication": 0.5}
+        result = run(
+            {"preset": "mira-midplanes"},
+            policies=["menu", "cuboid-worst"],
+            run_time_model=name,
+            partition_bisection=bisections,
+        )
+        assert result.schedules["menu"].run_time_model == name
+        assert np.allclose(ran(result, "menu"), 1)
+        assert ran(result, "cuboid-worst").max() > 1
+        return
     result = run(
         {"family": "fattree", "radix": 6},
         policies=["random", "jigsaw"],
@@ -92,11 +105,6 @@ class Halved(RunTimeModel):
     name = "halved"
     description = "half of the logged run times"
 
-    @classmethod
-    def from_config(cls, context):
-        assert context.settings.scenario == "10%"
-        return cls()
-
     def prepare(self, workload, policy, rng):
         return FixedRunTimes(workload.run_time_s / 2)
 
@@ -104,21 +112,23 @@ class Halved(RunTimeModel):
 def test_a_model_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its name in the registry is enough; it used to run as logged under its own name."""
     monkeypatch.setitem(RUNTIME_MODELS, "halved", Halved)
-    result = run(run_time_model="halved", scenario="10%")
+    result = run(run_time_model="halved")
     np.testing.assert_allclose(ran(result), 0.5)
     assert result.schedules["baseline"].run_time_model == "halved"
 
 
-def test_a_model_without_from_config_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Silent(RunTimeModel):
-        name = "silent"
+@dataclass(frozen=True)
+class Silent(Halved):
+    """A model that needs more than a config can say."""
 
-        def prepare(self, workload, policy, rng):
-            raise AssertionError
+    factor: float
 
-    monkeypatch.setitem(RUNTIME_MODELS, "silent", Silent)
-    with pytest.raises(NetcosimError, match="'silent' cannot be built from a config"):
-        run(run_time_model="silent", snapshots=0)
+
+def test_a_model_that_no_config_can_make_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RUNTIME_MODELS, "halved", Silent)
+    told = "'halved' cannot be built from a config: Silent needs factor"
+    with pytest.raises(NetcosimError, match=told):
+        run(run_time_model="halved", snapshots=0)
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,7 @@ class Asking(Halved):
     name = "asking"
 
     @classmethod
-    def from_config(cls, context):
+    def from_config(cls, context, parameters):
         table = context.measured_speedups()
         pilot = context.pilot(lambda network: Halved())
         assert table.reference_policy == pilot.result.policy == "baseline"
@@ -257,7 +267,9 @@ def test_a_routing_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch) -> 
         built.append(topology.family)
         return dragonfly_routing(topology, "valiant")
 
-    monkeypatch.setitem(ROUTINGS, "mine", RoutingEntry("like Valiant", ("dragonfly",), mine))
+    monkeypatch.setitem(
+        ROUTINGS, "mine", RoutingEntry("mine", "like Valiant", ("dragonfly",), mine)
+    )
     result = run(MACHINES["dragonfly"] | {"routing": "mine"})
     assert built == ["dragonfly"]
     assert result.machine.routing.name == "valiant"
@@ -268,8 +280,8 @@ def test_a_routing_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch) -> 
 TEXTS = [
     (name, parameter.name)
     for name, pattern in PATTERNS.items()
-    for parameter in pattern.parameters
-    if parameter.kind == "str"
+    for parameter in pattern.parameters.values()
+    if parameter.kind is str
 ]
 
 

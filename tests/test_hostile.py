@@ -164,7 +164,7 @@ def test_a_sample_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mp
             assert "Traceback" not in done.stderr
 
 
-TOO_LARGE = ["torus 40000 x 40000", "iterations 10^9", "pattern fft3d { rows = 0 }"]
+TOO_LARGE = ["torus 40000 x 40000", "iterations 10^9", "pattern fft3d { cells = 10000000 }"]
 
 
 @pytest.mark.parametrize("name", TOO_LARGE)

@@ -16,7 +16,8 @@ from patterns.registry import PATTERNS
 from queuesim.communication import Communication
 from queuesim.ensemble import SharedNetwork
 from queuesim.measure import MEASURES
-from queuesim.measured import CommunicationMix, Measured, PatternShare, SpeedupRow, SpeedupTable
+from queuesim.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
+from queuesim.measured_times import Measured
 from queuesim.pairing import Paired, Pairing
 from queuesim.pairs import Pair, speedup_rows, summary
 from queuesim.queue import simulate_queue
@@ -59,7 +60,7 @@ def study(
         policy = make_policy(tree, name, np.random.default_rng(0))
         rng = np.random.default_rng(0)
         schedule = simulate_queue(jobs, policy, window=50, rng=rng, keep_placements=True)
-        sides[name] = Side(schedule, network, POLICIES[name].policy.isolates)
+        sides[name] = Side(schedule, network, POLICIES[name].isolates)
     n = len(jobs)
     return Study(sides, "baseline", [SWAP], np.zeros(n, int), np.full(n, duty), 1, only)
 

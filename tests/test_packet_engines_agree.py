@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packet_cases import Send, Step, config, line, traffic
+from routing_machines import all_routings
 
 from netsim.packet.build import MAX_WHEEL
 from netsim.packet.engine import simulate_packets
@@ -201,6 +202,16 @@ def test_agree_under_heavy_load(topology, name):
     plain = simulate_reference(routing, traffic, config, np.random.default_rng(5))
     fast = simulate_packets(routing, traffic, config, np.random.default_rng(5))
     assert plain.link_stalls.sum() > 0
+    assert_same(fast, plain)
+
+
+@pytest.mark.parametrize("routing", all_routings(), ids=lambda r: f"{r.topology.name}-{r.name}")
+def test_agree_on_every_family_with_every_routing(routing):
+    nodes = routing.topology.n_nodes
+    traffic = combine([_burst(nodes, 2500, 2)], [np.arange(nodes)])
+    config = PacketConfig(packet_bytes=1000, buffer_bytes=2500)
+    plain = simulate_reference(routing, traffic, config, np.random.default_rng(5))
+    fast = simulate_packets(routing, traffic, config, np.random.default_rng(5))
     assert_same(fast, plain)
 
 

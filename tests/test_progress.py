@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import announce, progress
+from experiments import announce, kernel_parts, progress
 from experiments.config_load import config_from
 from experiments.progress import clock, line_gap_s, progress_line
 
@@ -74,7 +74,9 @@ CONTENT = {
 
 
 def test_parts_that_a_config_uses() -> None:
-    assert announce.parts_of(config_from(CONTENT)) == ("packets", "fat-trees")
+    assert announce.parts_of(config_from(CONTENT)) == ("packets",)
+    searching = CONTENT | {"queue": {"policies": ["baseline", "jigsaw"]}}
+    assert announce.parts_of(config_from(searching)) == ("packets", "policies")
     coupled = {
         "machine": {"family": "torus", "dims": [4]},
         "workload": CONTENT["workload"],
@@ -93,10 +95,11 @@ def test_compilation_is_told_before_it_begins_and_once(
     def warm_up(parts: list[str]) -> list[tuple[str, float]]:
         told.append(capsys.readouterr().err)
         for part in parts:
-            announce.mark_compiled(part)
+            kernel_parts.mark_compiled(part)
         return [(part, 1.0) for part in parts]
 
-    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path)
+    for module in (announce, kernel_parts):
+        monkeypatch.setattr(module, "use_kernel_cache", lambda: tmp_path)
     monkeypatch.setattr(warmup, "warm_up", warm_up)
     # a module that compiles one function at its import leaves a file, and had been the end of it
     (tmp_path / "mix64.nbi").touch()

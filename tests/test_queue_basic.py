@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, make_workload
 
 from netsim.errors import NetcosimError
-from queuesim.orders import ORDERS
 from queuesim.profile import Profile
 from queuesim.queue import fitting, simulate_queue
-from queuesim.registry import BACKFILLS, RUNTIME_MODELS, SCENARIOS
+from queuesim.registry import BACKFILLS, ORDERS, RUNTIME_MODELS, SCENARIOS
 from queuesim.result import QueueResult
 from queuesim.waiting import make_queue
 from workloads.job import Workload

@@ -16,8 +16,8 @@ from netsim.errors import NetcosimError
 from queuesim.cobalt import CobaltBackfill
 from queuesim.estimates import Actual, EstimateModel
 from queuesim.machine import Machine
-from queuesim.orders import find_order
 from queuesim.queue import simulate_queue
+from queuesim.registry import find_order
 from queuesim.result import QueueResult
 from queuesim.waiting import make_queue
 from workloads.job import Workload

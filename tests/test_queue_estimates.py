@@ -10,8 +10,9 @@ from queue_helpers import Mask, make_workload
 
 from alloc.policy import Placement, Request
 from netsim.errors import NetcosimError
-from queuesim.estimates import ESTIMATES, Actual, Adjusted, EstimateModel, Requested, find_estimates
+from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
 from queuesim.queue import simulate_queue
+from queuesim.registry import ESTIMATES, find_estimates
 from workloads.job import Workload
 
 

@@ -9,8 +9,6 @@ from alloc.policy import Placement
 from alloc.registry import make_policy
 from experiments.papers.partitions.queue import (
     POLICIES,
-    contention,
-    logged_geometry,
     mira_workload,
     queue,
 )
@@ -19,7 +17,7 @@ from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.registry import preset
 from netsim.topologies.torus import torus
-from queuesim.partition_bisection import PartitionBisection, extents_of
+from queuesim.partition_bisection import PartitionBisection, contention, extents_of
 from queuesim.queue import simulate_queue
 from workloads.job import Workload
 
@@ -40,7 +38,7 @@ def jobs(n_nodes, run_s=1000.0, gap_s=0.0):
 
 
 def model(bound=1.0, communication=0.4):
-    return PartitionBisection(bound, communication, contention, logged_geometry)
+    return PartitionBisection(bound, communication)
 
 
 def run(workload, name, bandwidth=None, bound=1.0):
@@ -124,7 +122,7 @@ def test_the_log_by_months(shared_dir):
 
 
 def test_mistakes_are_told():
-    with pytest.raises(NetcosimError, match=r"communication = 1\.5; allowed: 0 to 1"):
+    with pytest.raises(NetcosimError, match=r"communication = 1\.5; it must be at most 1"):
         model(communication=1.5)
     policy = make_policy(dragonfly(1, 2, 3), "baseline", np.random.default_rng(0))
     with pytest.raises(NetcosimError, match="is for tori"):

@@ -14,7 +14,8 @@ from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
 from queuesim.assumed import Assumed, scenario_reduction
 from queuesim.draws import uniform_per_job
-from queuesim.measured import CommunicationMix, Measured, PatternShare, SpeedupRow, SpeedupTable
+from queuesim.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
+from queuesim.measured_times import Measured
 from queuesim.queue import simulate_queue
 from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload

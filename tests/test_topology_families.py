@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from routing_machines import small_machines
 
 from netsim.errors import NetcosimError
+from netsim.parameters import parameters_of
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import ARRANGEMENTS, DragonflyShape, dragonfly
@@ -346,22 +348,28 @@ def test_graph_attributes(tmp_path: Path) -> None:
         ("fattre", {}, "unknown topology 'fattre'; valid: dragonfly"),
         ("torus", {"dimensions": [3]}, "unknown parameter of topology torus 'dimensions'"),
         ("torus", {}, "parameter dims is missing"),
-        ("torus", {"dims": [3, 0]}, "a dimension's length = 0"),
-        ("torus", {"dims": 3}, "does not fit"),
-        ("torus", {"dims": [3], "node_bandwidth_Bps": "fast"}, "does not fit"),
-        ("torus", {"dims": [3], "link_bandwidth_Bps": 0}, "link bandwidth 0 bytes/s"),
+        ("torus", {"dims": [3, 0]}, "a list of whole numbers, each at least 1"),
+        ("torus", {"dims": 3}, "dims = 3; it must be a list of whole numbers"),
+        ("torus", {"dims": [3], "node_bandwidth_Bps": "fast"}, "it must be a whole number"),
+        (
+            "torus",
+            {"dims": [3], "link_bandwidth_Bps": 0},
+            "Bps = 0; it must be above 0",
+        ),
         ("torus", {"dims": [3, 3], "wrap": [True]}, "wrap has 1 values for 2 dimensions"),
         ("dragonfly", {"p": 1, "a": 2, "g": 4, "h": 1}, r"g = 4 groups.*a\*h\+1 = 3"),
         ("dragonfly", {"p": 1, "a": 8, "g": 4, "group": "aries"}, "has 96 routers"),
-        ("dragonfly", {"p": 1, "a": 8, "g": 4, "arrangement": "x"}, "valid: absolute"),
+        (
+            "dragonfly",
+            {"p": 1, "a": 8, "g": 4, "arrangement": "x"},
+            "must be 'absolute'",
+        ),
         ("dragonfly", {"p": "1", "a": 8, "g": 4}, "p = '1'; it must be a whole number"),
         ("fattree", {"radix": 7}, "radix = 7; it must be even"),
         ("fattree", {"radix": 8, "pods": 9}, "at most 8"),
         ("fattree", {"radix": 8, "taper": 0}, "taper = 0"),
         ("fattree", {"m1": 2, "m2": 2, "levels": 2, "m3": 2}, "two levels need m3 = 1"),
         ("slimfly", {"q": 9}, "odd prime"),
-        ("graph", {"network": nx.DiGraph([(0, 1)])}, "directed"),
-        ("graph", {"network": nx.Graph([(0, 1), (2, 3)])}, "not connected"),
         ("graph", {"file": "nowhere.gml"}, "cannot be read"),
     ],
 )
@@ -369,6 +377,30 @@ def test_mistakes_are_named(family: str, params: dict[str, object], message: str
     with pytest.raises(NetcosimError, match=message) as error:
         make_topology(family, params)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (nx.DiGraph([(0, 1)]), "directed"),
+        (nx.Graph([(0, 1), (2, 3)]), "not connected"),
+    ],
+)
+def test_graphs_that_are_no_network(network: nx.Graph, message: str) -> None:
+    with pytest.raises(NetcosimError, match=message):
+        graph(network)
+
+
+def test_every_family_is_among_the_machines_of_the_laws() -> None:
+    """Paths, deadlock freedom and the engines' equality are tested on these machines."""
+    assert {t.family for t in small_machines()} == set(FAMILIES)
+
+
+def test_every_parameter_of_a_machine_is_declared() -> None:
+    """What a builder takes and does not declare, no config can say."""
+    for family in FAMILIES.values():
+        for builder in family.builders:
+            assert set(parameters_of(builder)) == set(inspect.signature(builder).parameters)
 
 
 def test_unknown_machine_lists_the_known() -> None:

@@ -98,6 +98,7 @@ class Cobalt(Policy):
     """
 
     name = "cobalt"
+    family = "torus"
     description = "Blue Gene: least-blocking partition of the smallest size on the menu"
 
     def __init__(

@@ -9,7 +9,7 @@ from netsim.topology import Topology
 class DragonflyPolicy(NodePolicy):
     """A node policy on a dragonfly: node (group*a + router)*p + host."""
 
-    needs_family = "dragonfly"
+    family = "dragonfly"
     counts_only = True
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:

@@ -51,14 +51,12 @@ class LinkPolicy(Policy):
         Searches ended by the step bound, if the subclass has one; their job was not placed.
     """
 
+    family = "fattree"
     isolates = True
+    compiled = True
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
-        if topology.family != "fattree":
-            raise NetcosimError(
-                f"policy {self.name!r} is for the fattree; {topology.name} is a {topology.family}"
-            )
         s = topology.shape
         if s.w2 != s.m1 or (s.levels == 3 and s.w3 < s.m2):
             raise NetcosimError(

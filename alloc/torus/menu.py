@@ -23,11 +23,10 @@ class Menu(GeometryPolicy):
     mira_menu: ClassVar[str] = "mira-current"
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
-        self._rank: dict[Geometry, int] = {}
-        if topology.family == self.needs_family:
-            dims = balanced(topology.shape.dims)
-            menu = partition_menu(self.mira_menu).geometries if dims == MIRA else any_cuboid(dims)
-            self._rank = {geometry: i for i, geometry in enumerate(menu)}
+        self.check_family(topology)
+        dims = balanced(topology.shape.dims)
+        menu = partition_menu(self.mira_menu).geometries if dims == MIRA else any_cuboid(dims)
+        self._rank: dict[Geometry, int] = {geometry: i for i, geometry in enumerate(menu)}
         super().__init__(topology, rng)
 
     def shapes(self, volume: int, every: list[Extents]) -> list[Extents]:

@@ -9,12 +9,14 @@ HELP = "tell all about one name: parameters, defaults, sizes"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim describe``."""
-    parser.add_argument("name", metavar="NAME", help="a name that netcosim list shows")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("name", metavar="NAME", nargs="?", help="a name that netcosim list shows")
+    what.add_argument("--all", action="store_true", help="every name with its keys, as Markdown")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the entries of the name under every kind that has it."""
-    from experiments.catalogue import describe
+    """Print the entries of the name under every kind that has it, or the whole reference."""
+    from experiments.catalogue import describe, reference
 
-    print("\n".join(describe(args.name)))
+    print("\n".join(reference() if args.all else describe(args.name)))
     return 0

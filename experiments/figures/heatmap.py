@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from experiments.figures.style import new_figure
 from netsim.errors import NetcosimError
+from netsim.topologies.registry import family_of
 from netsim.topology import Topology
 
 _MOST_CELLS = 256
@@ -83,8 +84,9 @@ def link_heat_map(topology: Topology, busy_percent: NDArray[np.float64]) -> Figu
         extent=(0, len(matrix) * block, len(matrix) * block, 0),
     )
     axis.set_facecolor("#ffffff")
-    group = getattr(topology.shape, "a", None) if topology.family == "dragonfly" else None
-    if group and topology.n_routers // group <= 40:
+    grouped = family_of(topology).routers_a_group
+    group = topology.n_routers if grouped is None else grouped(topology)
+    if topology.n_routers // group <= 40:
         for line in range(group, topology.n_routers, group):
             axis.axhline(line, color="#b6bfc9", linewidth=0.4)
             axis.axvline(line, color="#b6bfc9", linewidth=0.4)

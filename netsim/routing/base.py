@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from netsim.parameters import Parameter, parameters_of
 from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
 
@@ -73,3 +74,32 @@ class Routing:
     choose: Callable[[View, int, int, int, int, int], Hop]
     uses_chance: bool = True
     room_vc: int = -1
+
+
+@dataclass(frozen=True)
+class RoutingEntry:
+    """An entry of `netsim.routing.registry.ROUTINGS`.
+
+    Attributes
+    ----------
+    name, description : str
+    families : tuple of str
+        The topology families that it serves; empty: all.
+    build : callable
+        ``build(topology, parameters by name) -> Routing``; its parameters are declared as
+        `netsim.parameters` says.
+    """
+
+    name: str
+    description: str
+    families: tuple[str, ...]
+    build: Callable[..., Routing]
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """What can be given beside the topology."""
+        return parameters_of(self.build)
+
+    def serves(self, family: str) -> bool:
+        """Whether it works on a family."""
+        return not self.families or family in self.families

@@ -30,13 +30,15 @@ router of each global link.
 from __future__ import annotations
 
 from itertools import product
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Gt, Lt
 
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory
 from netsim.routing import kernels_dragonfly as kernels
-from netsim.routing.base import Hop, Routing, View
+from netsim.routing.base import Hop, Routing, RoutingEntry, View
 from netsim.routing.kernels_common import draw
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.routing.tables import RouteTables
@@ -240,3 +242,48 @@ def dragonfly_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Rou
         choices=reference.choices,
         choose=reference.choose,
     )
+
+
+MAX_BIAS_S = 3_000_000
+"""A third of what 64 bits of picoseconds hold: loads are added to it."""
+BiasS = Annotated[
+    float, "added to the Valiant side of the comparison", Gt(-MAX_BIAS_S), Lt(MAX_BIAS_S)
+]
+
+
+def ugal_l(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
+    """Build "ugal-l"; see `dragonfly_routing`."""
+    return dragonfly_routing(topology, "ugal-l", bias_ps=round(ugal_bias_s * 1e12))
+
+
+def ugal_g(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
+    """Build "ugal-g"; see `dragonfly_routing`."""
+    return dragonfly_routing(topology, "ugal-g", bias_ps=round(ugal_bias_s * 1e12))
+
+
+ROUTINGS = (
+    RoutingEntry(
+        "minimal",
+        "at most one global link",
+        ("dragonfly",),
+        lambda topology: dragonfly_routing(topology, "minimal"),
+    ),
+    RoutingEntry(
+        "valiant",
+        "by way of a random intermediate group",
+        ("dragonfly",),
+        lambda topology: dragonfly_routing(topology, "valiant"),
+    ),
+    RoutingEntry(
+        "ugal-l",
+        "minimal or Valiant, by the loads of the source router's links",
+        ("dragonfly",),
+        ugal_l,
+    ),
+    RoutingEntry(
+        "ugal-g",
+        "minimal or Valiant, by the loads of the source group's global links",
+        ("dragonfly",),
+        ugal_g,
+    ),
+)

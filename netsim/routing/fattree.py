@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from netsim.routing import kernels_fattree as kernels
-from netsim.routing.base import Hop, Routing, View
+from netsim.routing.base import Hop, Routing, RoutingEntry, View
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topologies.fattree import FatTreeShape
 from netsim.topology import Topology
@@ -94,3 +94,19 @@ def fattree_routing(topology: Topology, name: str) -> Routing:
         choices=reference.choices,
         choose=reference.choose,
     )
+
+
+ROUTINGS = (
+    RoutingEntry(
+        "d-mod-k",
+        "static up port by destination digit",
+        ("fattree",),
+        lambda topology: fattree_routing(topology, "d-mod-k"),
+    ),
+    RoutingEntry(
+        "adaptive",
+        "least loaded up port",
+        ("fattree",),
+        lambda topology: fattree_routing(topology, "adaptive"),
+    ),
+)

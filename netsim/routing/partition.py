@@ -123,9 +123,9 @@ def partition_routing(
         Not a fat-tree; a node in two partitions; what `partition_shape` refuses.
     """
     parts = [partition_shape(topology, nodes, links) for nodes, links in partitions]
-    plain = fattree_routing(topology, "d-mod-k") if topology.family == "fattree" else None
-    if plain is None:
+    if not isinstance(topology.shape, FatTreeShape):
         raise NetcosimError(f"partition routing: {topology.name} is no fattree")
+    plain = fattree_routing(topology, "d-mod-k")
     seen: set[int] = set()
     for part in parts:
         mine = {v for nodes in part.leaves.values() for v in nodes}

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from netsim.errors import NetcosimError
-from netsim.routing.base import Hop, Routing, View
+from netsim.routing.base import Hop, Routing, RoutingEntry, View
 from netsim.routing.kernels import SHORTEST_PATH
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topology import Topology
@@ -100,3 +100,8 @@ def shortest_path_routing(topology: Topology) -> Routing:
         choices=choices,
         choose=choose,
     )
+
+
+ROUTINGS = (
+    RoutingEntry("shortest-path", "next-hop table, one channel a hop", (), shortest_path_routing),
+)

@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from netsim.routing import kernels_torus as kernels
-from netsim.routing.base import Hop, Routing, View
+from netsim.routing.base import Hop, Routing, RoutingEntry, View
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topologies.torus import TorusShape
 from netsim.topology import Topology
@@ -115,3 +115,19 @@ def torus_routing(topology: Topology, name: str) -> Routing:
         choices=reference.choices,
         choose=reference.choose,
     )
+
+
+ROUTINGS = (
+    RoutingEntry(
+        "dimension-order",
+        "one dimension after the other, shorter way",
+        ("torus",),
+        lambda topology: torus_routing(topology, "dimension-order"),
+    ),
+    RoutingEntry(
+        "minimal-adaptive",
+        "least loaded productive link, dimension order as escape",
+        ("torus",),
+        lambda topology: torus_routing(topology, "minimal-adaptive"),
+    ),
+)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
+from netsim.parameters import OneOf
 from netsim.topologies.checks import (
     LINK_BANDWIDTH_BPS,
     LINK_LATENCY_S,
     need_int,
     need_one_of,
     need_size,
+)
+from netsim.topologies.family import (
+    Family,
+    Links,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
+    Nodes,
 )
 from netsim.topology import Topology, build_topology
 
@@ -174,20 +185,22 @@ class DragonflyShape:
 
 
 def dragonfly(
-    p: int,
-    a: int,
-    g: int,
-    h: int | None = None,
+    p: Annotated[int, "nodes a router", Ge(1)],
+    a: Annotated[int, "routers a group", Ge(1)],
+    g: Annotated[int, "groups", Ge(1)],
+    h: Annotated[int | None, "global ports a router; one link a pair if left out", Ge(0)] = None,
     *,
-    arrangement: str = "absolute",
-    group: str = "all-to-all",
-    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    local_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    global_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    node_latency_s: float = LINK_LATENCY_S,
-    local_latency_s: float = LINK_LATENCY_S,
-    global_latency_s: float = LINK_LATENCY_S,
-    name: str | None = None,
+    arrangement: Annotated[
+        str, "which router holds the link to which group", OneOf(ARRANGEMENTS)
+    ] = "absolute",
+    group: Annotated[str, "how the routers of a group are joined", OneOf(GROUPS)] = "all-to-all",
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    local_bandwidth_Bps: Annotated[int, "of a link in a group", Gt(0)] = LINK_BANDWIDTH_BPS,
+    global_bandwidth_Bps: Annotated[int, "of a link between groups", Gt(0)] = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    local_latency_s: Annotated[float, "of a wire in a group", Ge(0)] = LINK_LATENCY_S,
+    global_latency_s: Annotated[float, "of a wire between groups", Ge(0)] = LINK_LATENCY_S,
+    name: Name = None,
 ) -> Topology:
     """Build a dragonfly.
 
@@ -255,3 +268,49 @@ def dragonfly(
         node_bandwidth_Bps=node_bandwidth_Bps,
         node_latency_s=node_latency_s,
     )
+
+
+def links_between(topology: Topology, nodes: Nodes) -> Links:
+    """Every link of a minimal (local, global, local) route, whatever global link is taken."""
+    s = topology.shape
+    routers = np.unique(topology.node_router[nodes]).astype(np.int64)
+    found: set[int] = set()
+
+    def walk(group: int, start: int, end: int) -> None:
+        while start != end:
+            step = s.local_step(start, end)
+            found.add(s.local_link(group, start, step))
+            start = step
+
+    by_group: dict[int, list[int]] = {}
+    for router in routers.tolist():
+        by_group.setdefault(router // s.a, []).append(router % s.a)
+    for group, members in by_group.items():
+        for r in members:
+            for t in members:
+                walk(group, r, t)
+        for other in by_group:
+            for copy in range(s.global_links_per_pair if other != group else 0):
+                gate = s.global_router(group, other, copy) % s.a
+                found.add(s.global_link(group, other, copy))
+                for r in members:
+                    walk(group, r, gate)
+                    walk(group, gate, r)
+    return np.array(sorted(found), dtype=np.int64)
+
+
+FAMILY = Family(
+    name="dragonfly",
+    description="groups of routers joined by global links (p, a, g, h)",
+    builders=(dragonfly,),
+    default_routing="minimal",
+    links_between=links_between,
+    routers_a_group=lambda topology: int(topology.shape.a),
+    small=(
+        {"p": 1, "a": 2, "g": 5},
+        {"p": 2, "a": 2, "g": 3, "h": 1, "arrangement": "relative"},
+        {"p": 1, "a": 2, "g": 4, "h": 3, "arrangement": "circulant", "name": "two links a pair"},
+        {"p": 1, "a": 3, "g": 2, "h": 1},
+        {"p": 2, "a": 3, "g": 1},
+    ),
+)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Gt, Le
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
+from netsim.topologies.family import (
+    Family,
+    Links,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
+    Nodes,
+)
 from netsim.topology import Topology, build_topology
 
 
@@ -133,21 +142,24 @@ class FatTreeShape:
         return self.first_down2 + (pod * self.w2 + l2_position) * self.w3 + spine
 
 
+Levels = Annotated[int, "levels of switches", Ge(2), Le(3)]
+
+
 def xgft(
-    m1: int,
-    m2: int,
-    m3: int = 1,
-    w2: int | None = None,
-    w3: int | None = None,
+    m1: Annotated[int, "nodes a leaf", Ge(1)],
+    m2: Annotated[int, "leaves a pod", Ge(1)],
+    m3: Annotated[int, "pods", Ge(1)] = 1,
+    w2: Annotated[int | None, "up-links a leaf; m1 if left out", Ge(1)] = None,
+    w3: Annotated[int | None, "up-links an L2 switch; m2 if left out", Ge(0)] = None,
     *,
-    levels: int = 3,
-    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    level1_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    level2_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    node_latency_s: float = LINK_LATENCY_S,
-    level1_latency_s: float = LINK_LATENCY_S,
-    level2_latency_s: float = LINK_LATENCY_S,
-    name: str | None = None,
+    levels: Levels = 3,
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    level1_bandwidth_Bps: Annotated[int, "of a link leaf to L2", Gt(0)] = LINK_BANDWIDTH_BPS,
+    level2_bandwidth_Bps: Annotated[int, "of a link L2 to spine", Gt(0)] = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    level1_latency_s: Annotated[float, "of a wire leaf to L2", Ge(0)] = LINK_LATENCY_S,
+    level2_latency_s: Annotated[float, "of a wire L2 to spine", Ge(0)] = LINK_LATENCY_S,
+    name: Name = None,
 ) -> Topology:
     """Build a fat-tree from its level sizes.
 
@@ -197,14 +209,14 @@ def xgft(
 
 
 def fat_tree(
-    radix: int,
-    pods: int | None = None,
+    radix: Annotated[int, "ports of every switch, an even number", Ge(2)],
+    pods: Annotated[int | None, "pods; as many as ports if left out", Ge(1)] = None,
     *,
-    levels: int = 3,
-    taper: float = 1.0,
-    bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    latency_s: float = LINK_LATENCY_S,
-    name: str | None = None,
+    levels: Levels = 3,
+    taper: Annotated[float, "up-links for each down-link of a switch", Gt(0), Le(1)] = 1.0,
+    bandwidth_Bps: Annotated[int, "of every link", Gt(0)] = LINK_BANDWIDTH_BPS,
+    latency_s: Annotated[float, "of every wire", Ge(0)] = LINK_LATENCY_S,
+    name: Name = None,
 ) -> Topology:
     """Build a fat-tree of switches of one radix, all links alike.
 
@@ -263,3 +275,36 @@ def fat_tree(
         level2_latency_s=latency_s,
         name=name or f"fattree(radix={radix}, pods={m3}, levels={levels})",
     )
+
+
+def links_between(topology: Topology, nodes: Nodes) -> Links:
+    """Every link of any up-down route: of all its leaves, and of its pods' L2 switches.
+
+    None above a leaf if there is one leaf, none above the L2 switches if there is one pod.
+    """
+    s = topology.shape
+    leaves = np.unique(s.leaf_of(nodes)).astype(np.int64)
+    pods = np.unique(leaves // s.m2)
+    positions = np.arange(s.w2)
+    links = [s.leaf_up(leaves[:, None], positions), s.leaf_down(leaves[:, None], positions)]
+    if len(pods) > 1:
+        spines = np.arange(s.w3)
+        where = pods[:, None, None], positions[:, None], spines
+        links += [s.l2_up(*where), s.l2_down(*where)]
+    return np.unique(np.concatenate([part.ravel() for part in links]))
+
+
+FAMILY = Family(
+    name="fattree",
+    description="two- or three-level fat-tree, by radix or by level sizes (m1, m2, m3, w2, w3)",
+    builders=(xgft, fat_tree),
+    default_routing="d-mod-k",
+    links_between=links_between,
+    keeps_own_links=True,
+    small=(
+        {"radix": 4},
+        {"radix": 4, "pods": 3, "taper": 0.5},
+        {"radix": 4, "levels": 2},
+        {"m1": 2, "m2": 3, "m3": 2, "w2": 3, "w3": 2},
+    ),
+)

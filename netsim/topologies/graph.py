@@ -7,14 +7,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import networkx as nx
 import numpy as np
 
 from netsim.errors import NetcosimError
 from netsim.files import read_bytes
+from netsim.parameters import NamesFile
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
+from netsim.topologies.family import (
+    Family,
+    LinkBandwidthBps,
+    LinkLatencyS,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
+)
 from netsim.topology import Topology, build_topology
 
 MAX_FILE_BYTES = 1 << 26
@@ -153,13 +162,13 @@ def graph(
 
 
 def graph_file(
-    file: str,
+    file: Annotated[str, "GraphML, GML or edge list", NamesFile],
     *,
-    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    node_latency_s: float = LINK_LATENCY_S,
-    link_latency_s: float = LINK_LATENCY_S,
-    name: str | None = None,
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    name: Name = None,
 ) -> Topology:
     """Build a topology from a ``.graphml`` or ``.gml`` file, or else an edge list.
 
@@ -193,3 +202,10 @@ def graph_file(
         link_latency_s=link_latency_s,
         name=name or path.stem,
     )
+
+
+FAMILY = Family(
+    name="graph",
+    description="any undirected networkx graph, or a GraphML, GML or edge-list file",
+    builders=(graph_file,),
+)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
@@ -16,6 +18,15 @@ from netsim.topologies.checks import (
     MAX_DIMENSIONS,
     need_int,
     need_size,
+)
+from netsim.topologies.family import (
+    Concentration,
+    Family,
+    LinkBandwidthBps,
+    LinkLatencyS,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
 )
 from netsim.topologies.graph import topology_from_cables
 from netsim.topology import Topology
@@ -84,14 +95,14 @@ def _build(
 
 
 def hyperx(
-    dims: Sequence[int],
+    dims: Annotated[Sequence[int], "length of each dimension", Ge(1)],
     *,
-    concentration: int = 1,
-    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    node_latency_s: float = LINK_LATENCY_S,
-    link_latency_s: float = LINK_LATENCY_S,
-    name: str | None = None,
+    concentration: Concentration = 1,
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    name: Name = None,
 ) -> Topology:
     """Build a HyperX: all-to-all in every dimension. Parameters as in `HyperXShape`.
 
@@ -108,14 +119,14 @@ def hyperx(
 
 
 def hypercube(
-    dimension: int,
+    dimension: Annotated[int, "dimensions; 2^dimension routers", Ge(1)],
     *,
-    concentration: int = 1,
-    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    node_latency_s: float = LINK_LATENCY_S,
-    link_latency_s: float = LINK_LATENCY_S,
-    name: str | None = None,
+    concentration: Concentration = 1,
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    name: Name = None,
 ) -> Topology:
     """Build a hypercube of 2^dimension routers; neighbours differ in one bit.
 
@@ -133,3 +144,17 @@ def hypercube(
     bandwidths = (node_bandwidth_Bps, link_bandwidth_Bps)
     latencies = (node_latency_s, link_latency_s)
     return _build("hypercube", name or f"hypercube({dimension})", shape, bandwidths, latencies)
+
+
+HYPERX = Family(
+    name="hyperx",
+    description="all-to-all in every dimension (dims)",
+    builders=(hyperx,),
+    small=({"dims": [3, 4]},),
+)
+HYPERCUBE = Family(
+    name="hypercube",
+    description="2^dimension routers, neighbours differ in one bit",
+    builders=(hypercube,),
+    small=({"dimension": 3},),
+)

@@ -2,57 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from netsim.errors import NetcosimError, unknown_name
-from netsim.topologies.dragonfly import dragonfly
-from netsim.topologies.fattree import fat_tree, xgft
-from netsim.topologies.graph import graph, graph_file
-from netsim.topologies.hyperx import hypercube, hyperx
-from netsim.topologies.slimfly import slimfly
-from netsim.topologies.torus import torus
+from netsim.parameters import checked
+from netsim.topologies import dragonfly, fattree, graph, hyperx, slimfly, torus
+from netsim.topologies.family import Family
 from netsim.topology import Topology
 
-Builder = Callable[..., Topology]
-
-
-@dataclass(frozen=True)
-class Family:
-    """A family's description and its builder.
-
-    Attributes
-    ----------
-    description : str
-    builder : callable
-        Its keyword parameters are the family's parameters.
-    alternative : (str, callable) or None
-        Another builder, used when this parameter is given.
-    """
-
-    description: str
-    builder: Builder
-    alternative: tuple[str, Builder] | None = None
-
-
 FAMILIES: dict[str, Family] = {
-    "fattree": Family(
-        "two- or three-level fat-tree, by radix or by level sizes (m1, m2, m3, w2, w3)",
-        xgft,
-        ("radix", fat_tree),
-    ),
-    "dragonfly": Family("groups of routers joined by global links (p, a, g, h)", dragonfly),
-    "torus": Family("torus or mesh of any number of dimensions (dims, wrap)", torus),
-    "hypercube": Family("2^dimension routers, neighbours differ in one bit", hypercube),
-    "hyperx": Family("all-to-all in every dimension (dims)", hyperx),
-    "slimfly": Family("MMS graph of diameter two (q, an odd prime)", slimfly),
-    "graph": Family(
-        "any undirected networkx graph, or a GraphML, GML or edge-list file",
-        graph,
-        ("file", graph_file),
-    ),
+    family.name: family
+    for family in (
+        fattree.FAMILY,
+        dragonfly.FAMILY,
+        torus.FAMILY,
+        hyperx.HYPERCUBE,
+        hyperx.HYPERX,
+        slimfly.FAMILY,
+        graph.FAMILY,
+    )
 }
 
 
@@ -158,13 +127,9 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def _builder(family: str, params: Mapping[str, object]) -> Builder:
-    if family not in FAMILIES:
-        raise unknown_name("topology", family, FAMILIES)
-    entry = FAMILIES[family]
-    if entry.alternative is not None and entry.alternative[0] in params:
-        return entry.alternative[1]
-    return entry.builder
+def family_of(topology: Topology) -> Family:
+    """The entry of a topology's family; that of "graph" for a family that is not registered."""
+    return FAMILIES.get(topology.family, graph.FAMILY)
 
 
 def make_topology(family: str, params: Mapping[str, object]) -> Topology:
@@ -182,24 +147,14 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
     NetcosimError
         An unknown family or parameter, a missing one, a value out of range.
     """
-    builder = _builder(family, params)
-    known = inspect.signature(builder).parameters
-    for key in params:
-        if key not in known:
-            raise unknown_name(f"parameter of topology {family}", key, known)
-    needed = [k for k, p in known.items() if p.default is inspect.Parameter.empty]
-    missing = [k for k in needed if k not in params]
-    if missing:
-        raise NetcosimError(
-            f"topology {family}: parameter {missing[0]} is missing; needed: {', '.join(needed)}"
-        )
-    values: dict[str, Any] = dict(params)
+    if family not in FAMILIES:
+        raise unknown_name("topology", family, FAMILIES)
+    builder = FAMILIES[family].builder_for(params)
+    values = checked(f"topology {family}", builder, params)
     try:
         return builder(**values)
-    except NetcosimError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        raise NetcosimError(f"topology {family}: a parameter does not fit ({error})") from None
+    except OverflowError as error:
+        raise NetcosimError(f"topology {family}: a parameter is too large ({error})") from None
 
 
 def preset(name: str) -> Topology:

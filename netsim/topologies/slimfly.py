@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
+from netsim.topologies.family import (
+    Family,
+    LinkBandwidthBps,
+    LinkLatencyS,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
+)
 from netsim.topologies.graph import topology_from_cables
 from netsim.topology import Topology
 
@@ -59,14 +69,16 @@ def generator_sets(q: int) -> tuple[set[int], set[int]]:
 
 
 def slimfly(
-    q: int,
+    q: Annotated[int, "an odd prime; 2 q^2 routers", Ge(3)],
     *,
-    concentration: int | None = None,
-    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    node_latency_s: float = LINK_LATENCY_S,
-    link_latency_s: float = LINK_LATENCY_S,
-    name: str | None = None,
+    concentration: Annotated[
+        int | None, "nodes a router; half its links, rounded up, if left out", Ge(1)
+    ] = None,
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    name: Name = None,
 ) -> Topology:
     """Build a Slim Fly.
 
@@ -103,3 +115,11 @@ def slimfly(
         node_bandwidth_Bps=node_bandwidth_Bps,
         node_latency_s=node_latency_s,
     )
+
+
+FAMILY = Family(
+    name="slimfly",
+    description="MMS graph of diameter two (q, an odd prime)",
+    builders=(slimfly,),
+    small=({"q": 3},),
+)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
@@ -16,6 +18,15 @@ from netsim.topologies.checks import (
     MAX_DIMENSIONS,
     need_int,
     need_size,
+)
+from netsim.topologies.family import (
+    Concentration,
+    Family,
+    LinkBandwidthBps,
+    LinkLatencyS,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
 )
 from netsim.topology import Topology, build_topology
 
@@ -126,17 +137,21 @@ class TorusShape:
 
 
 def torus(
-    dims: Sequence[int],
+    dims: Annotated[Sequence[int], "length of each dimension", Ge(1)],
     *,
-    wrap: bool | Sequence[bool] = True,
-    bandwidth_factor: Sequence[float] | None = None,
-    concentration: int = 1,
-    double_links_for_two: bool = False,
-    node_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: int = LINK_BANDWIDTH_BPS,
-    node_latency_s: float = LINK_LATENCY_S,
-    link_latency_s: float = LINK_LATENCY_S,
-    name: str | None = None,
+    wrap: Annotated[bool | Sequence[bool], "whether dimensions are rings, all or each"] = True,
+    bandwidth_factor: Annotated[
+        Sequence[float] | None, "times the link bandwidth, for each dimension", Gt(0)
+    ] = None,
+    concentration: Concentration = 1,
+    double_links_for_two: Annotated[
+        bool, "two cables around a dimension of length 2, as Blue Gene/Q counts them"
+    ] = False,
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    name: Name = None,
 ) -> Topology:
     """Build a torus, a mesh, or a mixture.
 
@@ -199,3 +214,18 @@ def torus(
         node_bandwidth_Bps=node_bandwidth_Bps,
         node_latency_s=node_latency_s,
     )
+
+
+FAMILY = Family(
+    name="torus",
+    description="torus or mesh of any number of dimensions (dims, wrap)",
+    builders=(torus,),
+    default_routing="dimension-order",
+    small=(
+        {"dims": [4, 3]},
+        {"dims": [5]},
+        {"dims": [2, 3, 4], "wrap": [True, False, True], "double_links_for_two": True},
+        {"dims": [2, 1, 4], "concentration": 2},
+        {"dims": [3, 2, 3], "wrap": False},
+    ),
+)

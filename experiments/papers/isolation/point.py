@@ -36,7 +36,8 @@ from experiments.schedules import Queues, queues_of
 from experiments.store import Rows
 from netsim.errors import NetcosimError
 from queuesim.ensemble import SharedNetwork
-from queuesim.measured import Measured, SpeedupRow, SpeedupTable
+from queuesim.measured import SpeedupRow, SpeedupTable
+from queuesim.measured_times import Measured
 from queuesim.pairing import Pairing
 from queuesim.result import QueueResult
 from queuesim.snapshots import Side, Study, size_class
@@ -182,7 +183,7 @@ def _pairing(text: str) -> Pairing:
         config.run.seed,
     )
     sides = {
-        name: Side(result, network, PLACING[name].policy.isolates)
+        name: Side(result, network, PLACING[name].isolates)
         for name, result in schedules(config).items()
     }
     reference = config.queue.policies[0]

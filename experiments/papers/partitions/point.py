@@ -18,6 +18,7 @@ from netsim.analysis.bisection import (
     possible_sizes,
     worst_geometry,
 )
+from netsim.analysis.pairing import LINK_BPS, furthest_nodes, partition
 from netsim.errors import unknown_name
 from netsim.flow.incidence import flow_paths
 from netsim.flow.job_load import job_link_load
@@ -25,8 +26,6 @@ from netsim.flow.maxmin import run_flows
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from netsim.topologies.torus import torus
-from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.bisection_pairing import bisection_pairing
 from patterns.strassen_winograd import strassen_winograd
@@ -44,34 +43,8 @@ MACHINES: dict[str, tuple[int, ...]] = {
 }
 """Lengths in midplanes; the last two are the paper's proposals (section 5)."""
 
-LINK_BPS = 2 * 10**9
-NODE_BPS = 10 * LINK_BPS
-"""A Blue Gene/Q node drives its ten links at the same time."""
 ROUTER_LATENCY_S = 40e-9
 MAPPINGS = ("blocks", "cyclic", "random")
-
-
-def partition(geometry: Sequence[int]) -> Topology:
-    """A Blue Gene/Q partition, node by node, as a torus of its own."""
-    return torus(
-        partition_dims(geometry),
-        double_links_for_two=True,
-        node_bandwidth_Bps=NODE_BPS,
-        link_bandwidth_Bps=LINK_BPS,
-        node_latency_s=0.0,
-        link_latency_s=0.0,
-    )
-
-
-def furthest_nodes(dims: Sequence[int]) -> NDArray[np.int64]:
-    """(n,) int64: the node half a ring away in every dimension (Chen et al., SC 2012).
-
-    Its own inverse where all lengths are even, as in every Blue Gene partition.
-    """
-    lengths = np.array(dims, dtype=np.int64)
-    coords = np.stack(np.unravel_index(np.arange(lengths.prod()), tuple(dims)), axis=1)
-    far = (coords + lengths // 2) % lengths
-    return np.asarray(np.ravel_multi_index(tuple(far.T), tuple(dims)), dtype=np.int64)
 
 
 def geometry_for(machine: str, choice: str, midplanes: int) -> tuple[int, ...] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from math import prod
 from typing import Any, cast
 
@@ -12,17 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from alloc.registry import make_policy
-from alloc.torus.menus import MIRA, MIRA_CURRENT
+from alloc.torus.menus import MIRA
 from experiments.inputs import checked_path
 from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.paper import Analysis
-from experiments.papers.partitions.point import Point, Rows, furthest_nodes, partition
-from netsim.flow.incidence import flow_paths
-from netsim.flow.maxmin import run_flows
-from netsim.routing.registry import make_routing
+from experiments.papers.partitions.point import Point, Rows
 from netsim.topologies.registry import preset
 from queuesim.metrics import summarise, turnaround_s, wait_s
-from queuesim.partition_bisection import PartitionBisection
+from queuesim.partition_bisection import PartitionBisection, logged_geometry
 from queuesim.queue import simulate_queue
 from queuesim.statistics import bootstrap_ratio
 from workloads.job import Workload
@@ -37,25 +33,6 @@ WINDOW = 50
 """How many jobs behind the head backfilling looks at; docs/partitions.md has results with it."""
 MONTH_S = 30.5 * 86400
 METRICS = ("mean_turnaround_s", "bound_turnaround_s", "mean_wait_s", "bound_run_s")
-
-
-@lru_cache(maxsize=256)
-def pairing_s(geometry: tuple[int, ...]) -> float:
-    """Seconds that a gigabyte from every node to its furthest takes, in the flow engine."""
-    topology = partition(geometry)
-    far = furthest_nodes(topology.shape.dims)
-    paths = flow_paths(make_routing(topology), np.arange(topology.n_nodes), far)
-    return float(run_flows(paths, 1e9, topology.link_bandwidth_Bps).finish_s.max())
-
-
-def contention(extents: tuple[int, ...]) -> float:
-    """As `pairing_s`, whatever the orientation."""
-    return pairing_s(tuple(sorted(extents, reverse=True)))
-
-
-def logged_geometry(midplanes: int) -> tuple[int, ...]:
-    """What Mira's menu gave a job: the smallest partition that holds it."""
-    return min((g for g in MIRA_CURRENT if prod(g) >= midplanes), key=prod)
 
 
 def mira_workload(log: str, month: int, seed: int, made_jobs: int = 1500) -> Workload:
@@ -117,8 +94,6 @@ def queue(config: Point) -> dict[str, Rows]:
     model = PartitionBisection(
         bound_jobs=_float(config, "bound_jobs"),
         communication=_float(config, "communication"),
-        contention=contention,
-        logged=logged_geometry,
     )
     bound = model.bound(workload, np.random.default_rng(seed))
     policy = make_policy(

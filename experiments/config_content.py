@@ -1,0 +1,117 @@
+"""A config from its content: SI names, files, and what its parts refuse."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from experiments.config import Config, MachineSection, file_keys
+from experiments.config_errors import ConfigError, config_error, model_inside
+from experiments.config_machine import machine_section
+from experiments.points import flatten
+from experiments.units import quantity_of, short_name
+from netsim.errors import NetcosimError
+from queuesim.registry import RUNTIME_MODELS
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+def config_alone(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
+    """A config from a content whose ``[reference]``, if it has one, nobody has looked at.
+
+    Parameters
+    ----------
+    raw : mapping
+    folder : path, optional
+        A relative path of a log or graph file is looked up here first.
+
+    Raises
+    ------
+    ConfigError
+    """
+    content = dict(raw)
+    machine = content.get("machine")
+    if isinstance(machine, Mapping):
+        own = set(MachineSection.model_fields) - {"family", "parameters"}
+        keys = own | {short_name(name) for name in own}
+        content["machine"] = machine_section(machine, keys)
+    if isinstance(content.get("reference"), Mapping):
+        content["reference"] = flatten(content["reference"])
+    spelled: dict[str, str] = {}
+    content = _in_si(content, Config, "", spelled)
+    if folder is not None:
+        _place_files(content, folder)
+    try:
+        config = Config.model_validate(content)
+    except ValidationError as error:
+        raise config_error(error, content, Config, spelled) from None
+    _check_model(config)
+    return config
+
+
+def _check_model(config: Config) -> None:
+    """Values that the chosen run-time model cannot run with."""
+    queue = config.queue
+    try:
+        parameters = queue.model_parameters(lambda named: named.file)
+        RUNTIME_MODELS[queue.run_time_model].check(parameters, config.run.snapshots)
+    except NetcosimError as error:
+        raise ConfigError("queue.run_time_model", None, str(error)) from None
+
+
+def _in_si(
+    raw: Mapping[str, Any], model: type[BaseModel], prefix: str, spelled: dict[str, str]
+) -> dict[str, Any]:
+    """Keys by their SI names; ``spelled`` keeps how the user wrote them."""
+    short = {short_name(name): name for name in model.model_fields}
+    found: dict[str, Any] = {}
+    for key, value in raw.items():
+        name = short.get(key, key)
+        dotted = f"{prefix}{name}"
+        if name in found:
+            raise ConfigError(f"{prefix}{key}", None, f"given twice, as {key} and as {name}")
+        if name != key:
+            spelled[dotted] = f"{prefix}{key}"
+            numbers = value if isinstance(value, list) else [value]
+            if quantity_of(name) and any(not isinstance(number, str) for number in numbers):
+                raise ConfigError(
+                    f"{prefix}{key}", value, f"has no unit; give it one, or write {name}"
+                )
+        field = model.model_fields.get(name)
+        inner = None if field is None else model_inside(field.annotation)
+        if inner is not None and isinstance(value, Mapping):
+            value = _in_si(value, inner, f"{dotted}.", spelled)
+        elif inner is not None and isinstance(value, (list, tuple)):
+            value = [
+                _in_si(entry, inner, f"{dotted}.{i}.", spelled)
+                if isinstance(entry, Mapping)
+                else entry
+                for i, entry in enumerate(value)
+            ]
+        found[name] = value
+    return found
+
+
+def _place_files(content: dict[str, Any], folder: Path) -> None:
+    """Files that a config names, relative to the config or else to the working directory."""
+    for dotted in file_keys():
+        *path, key = dotted.split(".")
+        section: Any = content
+        for part in path:
+            section = section.get(part) if isinstance(section, dict) else None
+        if not isinstance(section, dict):
+            continue
+        pinned = section.get(key)
+        if isinstance(pinned, dict):
+            section, key = pinned, "file"
+        name = section.get(key)
+        if isinstance(name, str):
+            if "\0" in name:
+                raise ConfigError(key, name, "no file has a zero byte in its name")
+            if os.path.exists(folder / name):
+                section[key] = str(folder / name)

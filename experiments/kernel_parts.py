@@ -1,0 +1,29 @@
+"""The kernels that take long to compile, by part, and the marks of those that are compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netsim.kernel_cache import use_kernel_cache
+
+PACKETS, FLOWS, POLICY_SEARCH = "packets", "flows", "policies"
+PARTS = (PACKETS, FLOWS, POLICY_SEARCH)
+"""The kernels that take long to compile."""
+
+
+def mark_compiled(part: str) -> None:
+    """Note that the cache holds all kernels of a part; a cache that cannot be written holds none.
+
+    Files of Numba's do not tell: a few are there as soon as a module is imported.
+    """
+    mark = mark_of(use_kernel_cache(), part)
+    try:
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    except OSError:
+        pass
+
+
+def mark_of(folder: Path, part: str) -> Path:
+    """The file in a cache folder that says that a part is compiled."""
+    return folder / f"compiled-{part}"

@@ -1,0 +1,332 @@
+"""Parameters of what has a name in a config: declared once, where they are taken.
+
+A parameter of a config stands in the signature of the function or the frozen dataclass that takes
+it, as ``name: Annotated[type, "description", limits...] = default``. What is not `Annotated`
+(ranks, generators, networks) is no parameter of a config. From the signature come a pydantic model
+that checks values (`model_of`), what a user is told of a mistake, and the reference of all keys
+(`parameters_of`). Values are in SI units, which the end of a name tells (``_Bps``, ``_bytes``,
+``_s``); quantities with units are turned into them by whoever reads the file.
+
+pydantic is imported when a value is checked, not before: an engine alone never needs it.
+
+Examples
+--------
+>>> from annotated_types import Ge
+>>> def ring(n: int, cables: Annotated[int, "cables between neighbours", Ge(1)] = 1) -> int:
+...     return n * cables
+>>> parameters_of(ring)["cables"].told
+'cables between neighbours: a whole number, at least 1 (default 1)'
+>>> checked("ring", ring, {"cables": 2})
+{'cables': 2}
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
+
+from netsim.errors import NetcosimError, unknown_name
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Takes = Callable[..., Any]
+"""A function or a dataclass with parameters."""
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Says in an annotation which words a text may be."""
+
+    words: tuple[str, ...]
+
+    def __init__(self, words: typing.Iterable[str]) -> None:
+        object.__setattr__(self, "words", tuple(words))
+
+
+class NamesFile:
+    """Says in an annotation that a text names a file, which a config keeps with its digest."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as its signature declares it.
+
+    Attributes
+    ----------
+    name : str
+    kind : type
+        What a config can say: int, float, bool, str, a sequence of these, a union of them.
+    default : object
+        `inspect.Parameter.empty` where a value is needed.
+    description : str
+    limits : tuple
+        Of a number, or of each number of a list (`annotated_types`).
+    words : tuple of str
+        The words that a text may be; empty for any.
+    names_file : bool
+    optional : bool
+        Whether None is a value.
+    """
+
+    name: str
+    kind: Any
+    default: object
+    description: str
+    limits: tuple[BaseMetadata, ...] = field(default=())
+    words: tuple[str, ...] = ()
+    names_file: bool = False
+    optional: bool = False
+
+    @property
+    def required(self) -> bool:
+        """Whether a value is needed."""
+        return self.default is inspect.Parameter.empty
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a list can be its value."""
+        return any(map(_is_list, _either(self.kind)))
+
+    @property
+    def allowed(self) -> str:
+        """What its value may be, in words."""
+        if self.names_file:
+            return "a file"
+        if self.words:
+            return " or ".join(filter(None, (", ".join(self.words[:-1]), self.words[-1])))
+        told = " or ".join(_kind_in_words(kind) for kind in _either(self.kind))
+        limits = " and ".join(map(_limit_in_words, self.limits))
+        return f"{told}, {'each ' if self.is_list else ''}{limits}" if limits else told
+
+    @property
+    def told(self) -> str:
+        """Description, allowed values and default on one line."""
+        if self.required:
+            default = "needed"
+        elif self.default is None:
+            default = "may be left out"
+        else:
+            default = f"default {_shown(self.default)}"
+        return f"{self.description}: {self.allowed} ({default})"
+
+
+_PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def _is_list(kind: Any) -> bool:
+    return typing.get_origin(kind) is Sequence
+
+
+def _either(kind: Any) -> tuple[Any, ...]:
+    union = typing.get_origin(kind) in (typing.Union, types.UnionType)
+    return typing.get_args(kind) if union else (kind,)
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _kind_in_words(kind: Any) -> str:
+    if _is_list(kind):
+        inner = _kind_in_words(typing.get_args(kind)[0])
+        return f"a list of {inner.removeprefix('a ')}{'' if inner.startswith('true') else 's'}"
+    return _PLAIN[kind]
+
+
+def _limit_in_words(limit: BaseMetadata) -> str:
+    for kind, words in ((Ge, "at least"), (Gt, "above"), (Le, "at most"), (Lt, "below")):
+        if isinstance(limit, kind):
+            return f"{words} {getattr(limit, kind.__name__.lower()):,}"
+    raise TypeError(f"{limit!r}: a limit that no message has words for")
+
+
+@cache
+def parameters_of(takes: Takes) -> Mapping[str, Parameter]:
+    """The parameters that a function or dataclass declares, by name, in its own order."""
+    hints = typing.get_type_hints(takes, include_extras=True)
+    found = {}
+    for name, given in inspect.signature(takes).parameters.items():
+        if typing.get_origin(hints.get(name)) is not Annotated:
+            continue
+        kind, *metadata = typing.get_args(hints[name])
+        kinds = tuple(k for k in _either(kind) if k in _PLAIN or _is_list(k))
+        found[name] = Parameter(
+            name=name,
+            kind=typing.Union[kinds],  # noqa: UP007 - of a tuple
+            default=given.default,
+            description=next(m for m in metadata if isinstance(m, str)),
+            limits=tuple(m for m in metadata if isinstance(m, BaseMetadata)),
+            words=next((m.words for m in metadata if isinstance(m, OneOf)), ()),
+            names_file=NamesFile in metadata,
+            optional=type(None) in _either(kind),
+        )
+    return types.MappingProxyType(found)
+
+
+@cache
+def model_of(takes: Takes) -> type[BaseModel]:
+    """The pydantic model of a function's or dataclass's parameters."""
+    return model_from(takes.__name__, parameters_of(takes))
+
+
+def model_from(
+    name: str,
+    parameters: Mapping[str, Parameter],
+    kind_of: Callable[[Parameter], Any] | None = None,
+) -> type[BaseModel]:
+    """A pydantic model of parameters: frozen, nothing unknown.
+
+    Parameters
+    ----------
+    name : str
+    parameters : mapping
+    kind_of : callable, optional
+        ``kind_of(parameter)``: the type of a field, for whoever reads quantities with units or
+        files; by default `checked_kind`.
+    """
+    from pydantic import ConfigDict, Field, create_model
+
+    fields: dict[str, Any] = {}
+    for key, parameter in parameters.items():
+        default = ... if parameter.required else parameter.default
+        kind = (kind_of or checked_kind)(parameter)
+        fields[key] = (kind, Field(default, description=parameter.description))
+    return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid"), **fields)
+
+
+def checked_kind(parameter: Parameter) -> Any:
+    """The type of a parameter in a pydantic model: no conversions, within its limits."""
+    kinds = [_strict(kind, parameter) for kind in _either(parameter.kind)]
+    if parameter.optional:
+        kinds.append(type(None))
+    return typing.Union[tuple(kinds)]  # noqa: UP007 - of a tuple
+
+
+def _strict(kind: Any, parameter: Parameter) -> Any:
+    """A kind without conversions, but for NumPy's numbers and arrays."""
+    from pydantic import BeforeValidator, Field, Strict
+
+    if parameter.words:
+        return typing.Literal[parameter.words]
+    if _is_list(kind):
+        inner: Any = _strict(typing.get_args(kind)[0], parameter)
+        return Annotated[tuple[inner, ...], BeforeValidator(_plain)]
+    if kind is float:
+        limits = (Field(allow_inf_nan=False), *parameter.limits)
+        return Annotated[float, Strict(), *limits, BeforeValidator(_plain)]
+    limits = parameter.limits if kind is int else ()
+    return Annotated[kind, Strict(), *limits, BeforeValidator(_plain)]
+
+
+def _plain(value: object) -> object:
+    """NumPy's numbers and arrays as Python's."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+MISTAKES = {
+    "missing": "missing; it has no default",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "string_type": "must be a text in quotes",
+    "literal_error": "must be {expected}",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "model_attributes_type": "must be a table",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries",
+}
+"""What is allowed, for each kind of pydantic's errors; in braces what its context holds."""
+
+
+def mistake_in_words(error: Mapping[str, Any]) -> str:
+    """One of pydantic's errors in our words: what is allowed."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in ("value_error", "assertion_error"):
+        return " ".join(str(context.get("error", error["msg"])).split())
+    text = MISTAKES[kind].format(**context) if kind in MISTAKES else str(error["msg"])
+    return " ".join(text.replace("at least 1 entries", "at least 1 entry").split())
+
+
+def mistake_in(takes: Takes, given: Mapping[str, object]) -> tuple[str, str] | None:
+    """The first given parameter that does not fit, and what is allowed; None if all fit.
+
+    All names must be known; missing ones are not looked for.
+    """
+    from pydantic import ValidationError
+
+    try:
+        model_of(takes).model_validate(dict(given))
+    except ValidationError as error:
+        errors = [e for e in error.errors() if e["type"] != "missing"]
+        if not errors:
+            return None
+        first = errors[0]
+        parameter = parameters_of(takes)[str(first["loc"][0])]
+        # of several kinds, or of a list, all that is allowed; else what is wrong with this value
+        simple = len(first["loc"]) == 1 and not parameter.is_list
+        told = mistake_in_words(first) if simple else f"must be {parameter.allowed}"
+        return parameter.name, told
+    return None
+
+
+def checked(where: str, takes: Takes, given: Mapping[str, object]) -> dict[str, Any]:
+    """Given parameters as plain values of their kinds; defaults are not filled in.
+
+    Parameters
+    ----------
+    where : str
+        Begins the message of an error: "pattern halo2d".
+    takes : callable
+        Declares the parameters.
+    given : mapping
+
+    Raises
+    ------
+    NetcosimError
+        An unknown parameter, a missing one, a value that does not fit; what is allowed.
+    """
+    known = parameters_of(takes)
+    for name in given:
+        if name not in known:
+            if not known:
+                raise NetcosimError(f"{where}: unknown parameter {name!r}; it takes none")
+            raise unknown_name(f"parameter of {where}", name, known)
+    missing = [n for n, parameter in known.items() if parameter.required and n not in given]
+    if missing:
+        raise NetcosimError(f"{where}: parameter {missing[0]} is missing")
+    wrong = mistake_in(takes, given) if given else None
+    if wrong is not None:
+        name, told = wrong
+        value = " ".join(repr(given[name]).split())[:200]
+        raise NetcosimError(f"{where}: {name} = {value}; it {told}")
+    return {name: _plain(value) for name, value in given.items()}
+
+
+def check_values(where: str, values: object) -> None:
+    """See that the values of a dataclass's parameters are what they are declared to be.
+
+    Raises
+    ------
+    NetcosimError
+        As `checked`.
+    """
+    takes: Takes = type(values)
+    checked(where, takes, {name: getattr(values, name) for name in parameters_of(takes)})

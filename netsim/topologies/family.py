@@ -1,0 +1,107 @@
+"""What a topology family says of itself: builders, routing, the ways of its jobs, its groups.
+
+A family's entry stands at the end of its own file. Whoever wants to know something of a topology
+by its family asks the entry (`netsim.topologies.registry.family_of`) and names no family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from annotated_types import Ge, Gt
+from numpy.typing import NDArray
+
+from netsim.parameters import Parameter, parameters_of
+from netsim.routing.base import RoutingEntry
+from netsim.topology import Topology
+
+Builder = Callable[..., Topology]
+Nodes = NDArray[np.int32]
+Links = NDArray[np.int64]
+
+# Parameters that several families have.
+Concentration = Annotated[int, "nodes a router", Ge(1)]
+NodeBandwidthBps = Annotated[int, "of the links between a node and its router", Gt(0)]
+NodeLatencyS = Annotated[float, "of the wire between a node and its router", Ge(0)]
+LinkBandwidthBps = Annotated[int, "of a link between routers", Gt(0)]
+LinkLatencyS = Annotated[float, "of a wire between routers", Ge(0)]
+Name = Annotated[str | None, "what the machine is called in results"]
+
+
+def shortest_path_links(topology: Topology, nodes: Nodes) -> Links:
+    """Router-to-router links on any shortest path between these nodes' routers, ascending."""
+    # scipy takes long to import, and whoever only builds a machine needs none of it
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import shortest_path
+
+    routers = np.unique(topology.node_router[nodes]).astype(np.int64)
+    links = np.arange(2 * topology.n_nodes, topology.n_links)
+    src = topology.link_src[links] - topology.n_nodes
+    dst = topology.link_dst[links] - topology.n_nodes
+    n = topology.n_routers
+    graph = coo_array((np.ones(len(links)), (src, dst)), shape=(n, n)).tocsr()
+    out = shortest_path(graph, unweighted=True, indices=routers)
+    back = shortest_path(graph.T.tocsr(), unweighted=True, indices=routers)
+    on_path = np.zeros(len(links), dtype=np.bool_)
+    for i in range(len(routers)):
+        to_link = out[i][src] + 1
+        on_path |= (to_link + back[:, dst] == out[i][routers][:, None]).any(axis=0)
+    return links[on_path]
+
+
+@dataclass(frozen=True)
+class Family:
+    """An entry of `netsim.topologies.registry.FAMILIES`.
+
+    Attributes
+    ----------
+    name, description : str
+    builders : tuple of callable
+        Each declares its parameters (`netsim.parameters`). The first is used unless all that
+        another one needs is given.
+    default_routing : str
+        The static routing that is used if none is asked for.
+    links_between : callable
+        ``links_between(topology, nodes)``: router-to-router links that the family's minimal
+        routes between these nodes could use, ascending.
+    routers_a_group : callable or None
+        ``routers_a_group(topology)``: consecutive routers that make a group, where there are
+        groups that a picture should part.
+    keeps_own_links : bool
+        Whether `netsim.routing.partition` can keep a job on links of its own.
+    routings : tuple of RoutingEntry
+        Those that stand in the family's own file; others have files of their own.
+    small : tuple of mapping
+        Parameters of machines small enough to walk every path: on them the laws that hold for
+        all families and routings are tested.
+    """
+
+    name: str
+    description: str
+    builders: tuple[Builder, ...]
+    default_routing: str = "shortest-path"
+    links_between: Callable[[Topology, Nodes], Links] = shortest_path_links
+    routers_a_group: Callable[[Topology], int] | None = None
+    keeps_own_links: bool = False
+    routings: tuple[RoutingEntry, ...] = ()
+    small: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters of all its builders, by name."""
+        return {n: p for builder in self.builders for n, p in parameters_of(builder).items()}
+
+    def builder_for(self, given: Mapping[str, object]) -> Builder:
+        """The builder that these parameters are for."""
+        for builder in self.builders[1:]:
+            if set(needed(builder)) <= set(given):
+                return builder
+        return self.builders[0]
+
+
+def needed(builder: Builder) -> list[str]:
+    """Names of the parameters without which a builder cannot build."""
+    return [name for name, parameter in parameters_of(builder).items() if parameter.required]

@@ -1,0 +1,88 @@
+"""Measured run times: communication-time ratios from packet runs, applied to a log.
+
+A job with communication share f whose communication takes ``ratio`` times as long as
+under the reference policy runs ``logged * ((1 - f) + f * ratio)``; f is 1 where whole runs were
+measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+
+from alloc.policy import Policy
+from netsim.errors import NetcosimError
+from netsim.parameters import NamesFile, OneOf
+from queuesim.measured import CommunicationMix, SpeedupTable
+from queuesim.model_context import ModelContext
+from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
+from queuesim.speedup_file import read_speedups
+from workloads.job import Workload
+
+
+@dataclass(frozen=True)
+class MeasuredParameters:
+    """``[queue.measured]``: where the speed-ups come from, and which end of them counts."""
+
+    table: Annotated[str | None, "speed-ups as CSV, instead of those of this run", NamesFile] = None
+    bound: Annotated[
+        str, "the measured mean or an end of its interval", OneOf(("mean", "low", "high"))
+    ] = "mean"
+
+
+@dataclass(frozen=True)
+class Measured(RunTimeModel):
+    """Run times from measured communication-time ratios.
+
+    Parameters
+    ----------
+    table : SpeedupTable
+    mix : CommunicationMix
+    bound : str
+        "mean", "low" or "high" end of the measured confidence intervals.
+    """
+
+    name = "measured"
+    description = "logged times scaled by communication-time ratios measured with packets"
+    section = "measured"
+    parameters = MeasuredParameters
+    table: SpeedupTable = field()
+    mix: CommunicationMix = field()
+    bound: str = "mean"
+
+    @classmethod
+    def check(cls, parameters: MeasuredParameters, snapshots: int) -> None:
+        if parameters.table is not None:
+            return
+        if snapshots == 0:
+            raise NetcosimError(
+                f'"{cls.name}" needs speed-ups from a file (queue.measured.table), or at least 1 '
+                "snapshot to measure them; run.snapshots = 0"
+            )
+        if parameters.bound != "mean" and snapshots < 2:
+            raise NetcosimError(
+                f'queue.measured.bound = "{parameters.bound}" needs at least 2 snapshots, since '
+                f"one has no interval; run.snapshots = {snapshots}"
+            )
+
+    @classmethod
+    def from_config(cls, context: ModelContext, parameters: MeasuredParameters) -> Measured:
+        """With the speed-ups of the config's file, or those that a campaign measures first."""
+        file = parameters.table
+        table = context.measured_speedups() if file is None else read_speedups(file)
+        return cls(table, context.mix, parameters.bound)
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        which, fraction = self.mix.draw(workload, rng)
+        if self.table.whole_runs:
+            fraction = np.ones(len(workload))
+        ratio = np.ones(len(workload))
+        for k, share in enumerate(self.mix.shares):
+            mine = which == k
+            if mine.any():
+                ratio[mine] = self.table.ratios(
+                    share.pattern, policy.name, workload.n_nodes[mine], self.bound
+                )
+        return FixedRunTimes(workload.run_time_s * ((1 - fraction) + fraction * ratio))

@@ -165,8 +165,6 @@ class _QueueKeys(Section):
     ``window`` is the number of jobs behind the head that backfilling looks at, "all" for no bound.
     ``overrun`` says what happens to a job past its walltime. ``estimates`` are the run times that
     the placement is told (`netcosim list estimates`); order and backfilling go by the walltimes.
-    ``speeds_up`` names the policies whose jobs an assumed scenario speeds up; those that isolate,
-    if it is left out.
     ``bandwidth_need`` is what a job needs, for policies that place by it (lc-s: of each of its
     links; contention-aware: of each of its nodes): one value, or several of which each job draws
     one, all equally likely and the same under every policy.

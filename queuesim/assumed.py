@@ -119,7 +119,7 @@ class Assumed(RunTimeModel):
     description = "a scenario of the papers: isolated jobs run some percent faster"
     scenario: Annotated[str, "speed-up of isolated jobs", OneOf(SCENARIOS)] = "none"
     speeds_up: Annotated[
-        Sequence[str] | None, "policies whose jobs speed up, instead of those that isolate"
+        Sequence[str] | None, "policies whose jobs it speeds up; those that isolate if left out"
     ] = None
 
     def __post_init__(self) -> None:

@@ -79,7 +79,7 @@ def test_no_panel_of_the_queues_is_empty() -> None:
         for label in ("none", "10%", "measured, f = 0.3")
     ]
     analysis = Analysis(claims_frame([]), {"queues": pd.DataFrame(rows)})
-    shown = [axis for axis in draw_queues(analysis, Options()).axes if axis.axison]
+    shown = [axis for axis in draw_queues(analysis, Options()).axes if axis.get_visible()]
     assert [axis.get_title(loc="left") or axis.get_title() for axis in shown] == [
         "thunder (all arrive at 0): turnaround / Baseline's",
         "thunder (all arrive at 0): makespan / Baseline's",

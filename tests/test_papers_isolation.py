@@ -29,7 +29,6 @@ from experiments.papers.isolation.point import (
 from experiments.papers.isolation.queues import LOGGED, break_even
 from experiments.papers.isolation.sensitivity import sensitivity_points
 from experiments.papers.isolation.shares import (
-    QUANTILES,
     SHARES,
     assumed_shares,
     counting_share,
@@ -38,9 +37,8 @@ from experiments.papers.isolation.shares import (
     job_speedup,
     nearest,
     share_needed,
-    weighted_quantiles,
 )
-from experiments.papers.isolation.tables import speedups, square_law, verdict_tables
+from experiments.papers.isolation.tables import QUANTILES, speedups, square_law, verdict_tables
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
@@ -51,7 +49,7 @@ from queuesim.communication import Communication
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.pairs import Pair, taken_off
 from queuesim.snapshots import size_class
-from queuesim.statistics import mean_of_snapshots
+from queuesim.statistics import mean_of_snapshots, weighted_quantiles
 
 QUICK = Options(scale="quick")
 MAIN = CASES["fattree"][0].name
@@ -134,7 +132,7 @@ def test_weighted_quantiles_are_those_of_repeated_values(rows):
     values, weights = np.array(rows).T
     repeated = np.repeat(values, weights)
     np.testing.assert_array_equal(
-        weighted_quantiles(values, weights),
+        weighted_quantiles(values, weights, QUANTILES),
         np.quantile(repeated, QUANTILES, method="inverted_cdf"),
     )
 

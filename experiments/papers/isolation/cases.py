@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.papers.kit.logs import PaperLog, known, needed
+from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER, fat_tree
+from experiments.papers.kit.logs import needed
 from experiments.papers.paper import Options
 
 PATTERNS = (
@@ -30,28 +31,13 @@ node's link would take for so many iterations."""
 
 MOST_ITERATIONS = 32
 
-LINK_BPS = 5 * 10**9
-"""Of the fat-trees: Jigsaw, 5.4.2."""
+LOGS = (THUNDER, ATLAS, THETA)
 
-
-def _log(name: str, radix: int, *, all_at_zero: bool) -> PaperLog:
-    machine = {"family": "fattree", "radix": radix, "bandwidth_Bps": LINK_BPS}
-    return known(name, name, machine, all_at_zero=all_at_zero)
-
-
-# Theta's tree is the full one nearest above its 4360 nodes: 4394.
-LOGS = (
-    _log("thunder", 18, all_at_zero=True),
-    _log("atlas", 18, all_at_zero=True),
-    _log("theta", 26, all_at_zero=False),
-)
-WINDOW = 50
-"""Jigsaw, 5.4.3: how many jobs behind the head backfilling looks at."""
-
-FATTREE_POLICIES = ("ta", "laas", "jigsaw")
-DRAGONFLY_POLICIES = ("rdg", "simple", "level-spread")
 REFERENCES = {"fattree": "baseline", "dragonfly": "rdn"}
-POLICIES = {"fattree": FATTREE_POLICIES, "dragonfly": DRAGONFLY_POLICIES}
+POLICIES = {
+    "fattree": ("ta", "laas", "jigsaw"),
+    "dragonfly": ("rdg", "simple", "level-spread"),
+}
 
 
 @dataclass(frozen=True)
@@ -97,26 +83,20 @@ class Case:
         return ", ".join(words)
 
 
-CASES: dict[str, tuple[Case, ...]] = {
-    "fattree": (
-        Case("d-mod-k"),
-        Case("d-mod-k", duty=0.3),
-        Case("adaptive"),
-        Case("d-mod-k", duty=0.1),
-        Case("d-mod-k", duty=0.5),
-        Case("d-mod-k", load="small"),
-        Case("d-mod-k", mapping="random"),
-    ),
-    "dragonfly": (
-        Case("ugal-l"),
-        Case("ugal-l", duty=0.3),
-        Case("minimal"),
-        Case("ugal-l", duty=0.1),
-        Case("ugal-l", duty=0.5),
-        Case("ugal-l", load="small"),
-        Case("ugal-l", mapping="random"),
-    ),
-}
+def _cases(routing: str, other: str) -> tuple[Case, ...]:
+    """Ways to measure on a network: by one routing, and by another one."""
+    return (
+        Case(routing),
+        Case(routing, duty=0.3),
+        Case(other),
+        Case(routing, duty=0.1),
+        Case(routing, duty=0.5),
+        Case(routing, load="small"),
+        Case(routing, mapping="random"),
+    )
+
+
+CASES = {"fattree": _cases("d-mod-k", "adaptive"), "dragonfly": _cases("ugal-l", "minimal")}
 """By network; the first is the main one."""
 
 ORDERS = ("", "slurm-tree", "random")
@@ -172,7 +152,7 @@ SNAPSHOTS = {"thunder": (24, 12), "atlas": (40, 16), "theta": (16, 6)}
 FIRST_CASES = {("dragonfly", "theta"): 3}
 DRAGONFLIES = {"thunder": "dragonfly-1056", "atlas": "dragonfly-1056", "theta": "theta"}
 SMALL = {
-    "fattree": {"family": "fattree", "radix": 8, "bandwidth_Bps": LINK_BPS},
+    "fattree": fat_tree(8),
     "dragonfly": {"family": "dragonfly", "p": 2, "a": 4, "g": 9},
 }
 SMALL_LOG = "synth-small"
@@ -202,7 +182,9 @@ def machines(network: str, options: Options) -> list[Machine]:
 
 def cases(network: str, options: Options) -> tuple[Case, ...]:
     """All cases, or those of the routings that one asks for with ``--routing``."""
-    known = CASES[network]
-    if options.routings:
-        known = tuple(case for case in known if case.routing in options.routings)
-    return known
+    return asked_for(CASES[network], options)
+
+
+def asked_for(known: Sequence[Case], options: Options) -> tuple[Case, ...]:
+    """Those of the routings of ``--routing``; all by default."""
+    return tuple(c for c in known if not options.routings or c.routing in options.routings)

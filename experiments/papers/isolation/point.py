@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.registry import POLICIES as PLACING
-from experiments.build import build_machine, communication_mix, communications
+from experiments.bench import bench_of
+from experiments.build import build_machine, communication_mix
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.observables.registry import observed
@@ -23,24 +23,23 @@ from experiments.papers.isolation.cases import (
     PATTERNS,
     POLICIES,
     REFERENCES,
-    WINDOW,
     Case,
     Machine,
     cases,
     machines,
 )
+from experiments.papers.jigsaw.logs import WINDOW
 from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options, Point
 from experiments.points import canonical_json, point_rng, replaced
 from experiments.schedules import Queues, queues_of
 from experiments.store import Rows
 from netsim.errors import NetcosimError
-from queuesim.ensemble import SharedNetwork
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.measured_times import Measured
 from queuesim.pairing import Pairing
 from queuesim.result import QueueResult
-from queuesim.snapshots import Side, Study, size_class
+from queuesim.snapshots import size_class
 from workloads.job import Workload
 
 if TYPE_CHECKING:
@@ -173,32 +172,13 @@ def patterns_of(config: Config, jobs: Workload) -> NDArray[np.int64]:
 @lru_cache(maxsize=1)
 def _pairing(text: str) -> Pairing:
     config = config_from(json.loads(text))
-    section = config.communication
-    machine = build_machine(config.machine)
-    network = SharedNetwork(
-        machine.routing,
-        machine.packets,
-        section.ranks_per_node,
-        section.task_mapping,
-        config.run.seed,
-    )
-    sides = {
-        name: Side(result, network, PLACING[name].isolates)
-        for name, result in schedules(config).items()
-    }
-    reference = config.queue.policies[0]
-    jobs = sides[reference].schedule.workload
-    share = patterns_of(config, jobs)
-    # all entries of the mix have the case's duty
-    duty = section.mix[0].communication_fraction[0]
-    study = Study(
-        sides,
-        reference,
-        communications(section),
-        share,
-        np.full(len(jobs), duty),
-        config.run.snapshots,
-    )
+    found = schedules(config)
+    jobs = next(iter(found.values())).workload
+    bench = bench_of(config, jobs)
+    # draws of the seed alone: the same for all machines and cases
+    network = replace(bench.shared, seed=config.run.seed)
+    sides = {name: replace(side, network=network) for name, side in bench.sides(found).items()}
+    study = replace(bench.study(sides, config.queue.policies[0]), share=patterns_of(config, jobs))
     return Pairing(study, **config.run.paired.model_dump())
 
 
@@ -277,10 +257,9 @@ def run_queue(point: Mapping[str, Any]) -> dict[str, Rows]:
         return observe(point)
     config = config_from(point["config"])
     rows = tuple(SpeedupRow(*row) for row in point["speedups"]["rows"])
-    mix = communication_mix(config.communication)
+    bench = bench_of(config)
     # the reference's own run times are the log's: its name does not matter here
-    model = Measured(SpeedupTable("", rows), mix, point["speedups"]["bound"])
+    model = Measured(SpeedupTable("", rows), bench.mix, point["speedups"]["bound"])
     [policy] = config.queue.policies
-    topology = build_machine(config.machine).topology
-    found = observed({policy: queues_of(config, topology).under(policy, model)}, ("runs",))
+    found = observed({policy: bench.queues.under(policy, model)}, config.run.observables)
     return {"runs": [{**point["labels"], **row} for row in found["runs"]]}

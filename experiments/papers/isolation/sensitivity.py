@@ -14,6 +14,7 @@ from experiments.papers.isolation.cases import (
     SMALL_LOG,
     Case,
     Machine,
+    asked_for,
     machines,
 )
 from experiments.papers.isolation.draw import draw_sensitivity
@@ -26,14 +27,13 @@ from experiments.papers.isolation.point import (
 )
 from experiments.papers.isolation.queues import LOGGED, against_reference
 from experiments.papers.isolation.shares import MAIN_SHARE, counting_share, job_shares
-from experiments.papers.isolation.tables import speedups
+from experiments.papers.isolation.tables import by_size, speedups
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.frames import groups
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from experiments.points import point_rng
 from queuesim.pairs import taken_off
-from queuesim.snapshots import class_name
 from queuesim.statistics import mean_of_snapshots
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 NETWORK = "fattree"
 POLICY = "jigsaw"
 """Whose queue runs with every case's run times."""
+OFF_COLUMNS = [
+    *("log", "case", "order", "ranks_per_node", "length", "duty", "policy", "nodes", "jobs"),
+    *("taken_off", "low", "high"),
+]
 
 
 def _machines(options: Options) -> list[Machine]:
@@ -51,8 +55,7 @@ def _machines(options: Options) -> list[Machine]:
 
 def _cases(options: Options) -> tuple[Case, ...]:
     short = tuple(case for case in SENSITIVITY if case.length == 1)
-    known = short if options.quick else SENSITIVITY
-    return tuple(c for c in known if not options.routings or c.routing in options.routings)
+    return asked_for(short if options.quick else SENSITIVITY, options)
 
 
 def sensitivity_points(options: Options) -> list[Point]:
@@ -84,9 +87,8 @@ def off_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``log``, ``case``, ``order``, ``ranks_per_node``, ``length``, ``duty``, ``policy``,
-        ``nodes`` ("all" or a size class), ``jobs``, ``taken_off`` and its 95 % interval ``low``,
-        ``high`` (whole snapshots drawn again).
+        `OFF_COLUMNS`: ``nodes`` is "all" or a size class; ``taken_off`` has the 95 % interval
+        ``low``, ``high`` (whole snapshots drawn again).
     """
     import pandas as pd
 
@@ -97,31 +99,13 @@ def off_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
         f = job_shares(part["job_id"].to_numpy(), counting_share(case.duty, MAIN_SHARE), seed)
         part = part.assign(off=100 * taken_off(part["run_ratio"], f))
         rng = point_rng({"of": [log, name, policy], "seed": seed}, "sensitivity bootstrap")
-        pieces = [("all", part)]
-        pieces += [
-            (class_name(int(i)), part[part["size_class"] == i])
-            for i in np.unique(part["size_class"])
-        ]
-        for nodes, piece in pieces:
+        for nodes, piece in by_size(part):
             weights = piece["n_nodes"].to_numpy(dtype=np.float64)
             found = mean_of_snapshots(piece["off"], weights, piece["snapshot"], rng)
-            rows.append(
-                {
-                    "log": log,
-                    "case": name,
-                    "order": case.order or REFERENCES[NETWORK],
-                    "ranks_per_node": case.ranks_per_node,
-                    "length": case.length,
-                    "duty": case.duty,
-                    "policy": policy,
-                    "nodes": nodes,
-                    "jobs": len(piece),
-                    "taken_off": found.value,
-                    "low": found.low,
-                    "high": found.high,
-                }
-            )
-    return pd.DataFrame(rows)
+            varied = (case.ranks_per_node, case.length, case.duty)
+            order = case.order or REFERENCES[NETWORK]
+            rows.append((log, name, order, *varied, policy, nodes, len(piece), *found))
+    return pd.DataFrame(rows, columns=OFF_COLUMNS)
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:

@@ -34,7 +34,6 @@ def shares_of(duty: float) -> tuple[str, ...]:
 
 ASSUMED = tuple(name for name in SCENARIOS if name != "none")
 DRAWS = 12
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def counting_share(duty: float, name: str) -> tuple[float, float]:
@@ -117,12 +116,3 @@ def distances(
 def nearest(found: Mapping[str, float]) -> str:
     """The scenario with the least distance; the first on ties."""
     return min(found, key=lambda name: found[name])
-
-
-def weighted_quantiles(values: ArrayLike, weights: ArrayLike) -> FloatArray:
-    """`QUANTILES` of values that count by weight (the smallest value that covers the share)."""
-    x, w = (np.asarray(v, dtype=np.float64) for v in (values, weights))
-    order = np.argsort(x, kind="stable")
-    covered = np.cumsum(w[order]) / w.sum()
-    at = np.minimum(np.searchsorted(covered, np.array(QUANTILES) - 1e-12), len(x) - 1)
-    return np.asarray(x[order][at])

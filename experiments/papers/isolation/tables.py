@@ -10,7 +10,6 @@ import numpy as np
 from experiments.papers.isolation.cases import CASES, PATTERNS, REFERENCES
 from experiments.papers.isolation.shares import (
     ASSUMED,
-    QUANTILES,
     FloatArray,
     assumed_shares,
     counting_share,
@@ -20,14 +19,13 @@ from experiments.papers.isolation.shares import (
     nearest,
     share_needed,
     shares_of,
-    weighted_quantiles,
 )
 from experiments.papers.kit.frames import groups
 from experiments.points import point_rng
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.pairs import FACTORS, speedup_rows, taken_off
 from queuesim.snapshots import class_name
-from queuesim.statistics import Interval, mean_of_snapshots
+from queuesim.statistics import Interval, mean_of_snapshots, weighted_quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +35,7 @@ WEIGHTINGS = ("node-hours", "jobs")
 counts by node-hours; unweighted, by its hours."""
 
 KEYS = ("network", "log", "case", "policy")
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 QUANTILE_COLUMNS = tuple(f"q{100 * q:g}" for q in QUANTILES)
 ALL = "all"
 
@@ -44,6 +43,12 @@ ALL = "all"
 def _weights(part: pd.DataFrame, weighting: str) -> np.ndarray:
     nodes = part["n_nodes"].to_numpy(dtype=float)
     return nodes if weighting == "node-hours" else np.ones(len(nodes))
+
+
+def by_size(part: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """All rows, and those of each size class, named."""
+    classes = np.unique(part["size_class"]).tolist()
+    return [(ALL, part), *((class_name(i), part[part["size_class"] == i]) for i in classes)]
 
 
 def _ends(found: Interval, name: str) -> dict[str, float]:
@@ -61,18 +66,16 @@ def ratio_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
     rows = []
     for keys, part in groups(pairs, *KEYS):
         rng = point_rng({"of": list(keys), "seed": seed}, "ratio bootstrap")
-        pieces: list[tuple[str, str, pd.DataFrame]] = [(ALL, ALL, part)]
+        whole, *sizes = by_size(part)
+        pieces = [(ALL, *whole)]
         pieces += [(name, ALL, piece) for (name,), piece in groups(part, "pattern")]
-        pieces += [
-            (ALL, class_name(index), piece)
-            for (index,), piece in groups(part.sort_values("size_class"), "size_class")
-        ]
-        for pattern, sizes, piece in pieces:
+        pieces += [(ALL, *one) for one in sizes]
+        for pattern, nodes, piece in pieces:
             ones = np.ones(len(piece))
             row: dict[str, object] = {
                 **dict(zip(KEYS, keys, strict=True)),
                 "pattern": pattern,
-                "nodes": sizes,
+                "nodes": nodes,
                 "jobs": len(piece),
                 "stretch": float(piece["stretch"].mean()),
                 "comm_speedup": float((1 / piece["ratio"]).mean()),
@@ -101,7 +104,7 @@ def speedups(pairs: pd.DataFrame, network: str, log: str, case: str, seed: int) 
 
 
 def _quantiles(shares: FloatArray, weights: FloatArray) -> dict[str, float]:
-    found = 100 * weighted_quantiles(shares, weights)
+    found = 100 * weighted_quantiles(shares, weights, QUANTILES)
     return dict(zip(QUANTILE_COLUMNS, found.tolist(), strict=True))
 
 
@@ -170,14 +173,14 @@ def verdict_tables(
                             "share_needed": share_needed(told, ratio),
                         }
                     )
-            for index in np.unique(part["size_class"]):
+            for index in np.unique(part["size_class"]).tolist():
                 mine = (part["size_class"] == index).to_numpy()
                 boxes.append(
                     {
                         **head,
                         "share": share,
-                        "size_class": int(index),
-                        "nodes": class_name(int(index)),
+                        "size_class": index,
+                        "nodes": class_name(index),
                         "jobs": int(mine.sum()),
                         "mean": 100 * float(taken[mine].mean()),
                         **_quantiles(taken[mine], np.ones(mine.sum())),

@@ -1,1 +1,1 @@
-"""Allocation policies: which nodes (and links) a job gets."""
+"""Allocation policies of netcosim: which nodes (and links) a job gets."""

@@ -31,6 +31,12 @@ class Request:
     bandwidth_Bps : float or None
         Bandwidth the job needs, for policies that place by it: of each of its links
         (`alloc.fattree.lc_s`), of each of its nodes (`alloc.torus.contention_aware`).
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> nc.Request(job_id=7, n_nodes=64)
+    Request(job_id=7, n_nodes=64, end_s=None, bandwidth_Bps=None)
     """
 
     job_id: int

@@ -97,6 +97,16 @@ def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Poli
     NetcosimError
         An unknown name or a policy for another family (the message lists the policies for
         this one), or a topology that the policy cannot work on.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> machine = nc.make_topology("fattree", {"radix": 4})
+    >>> policy = nc.make_policy(machine, "jigsaw", np.random.default_rng(1))
+    >>> placement = policy.allocate(nc.Request(job_id=1, n_nodes=3))
+    >>> placement.nodes.tolist(), len(placement.links)
+    ([0, 1, 2], 4)
     """
     valid = policies_for(topology.family)
     if name not in valid:

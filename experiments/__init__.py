@@ -1,1 +1,1 @@
-"""The command line, configs, sweeps, stores, figures and one module a paper."""
+"""Experiments of netcosim: configs, sweeps, stores, figures and one folder a paper."""

@@ -36,7 +36,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     Parameters
     ----------
     parts : sequence of str
-        Of `PARTS`.
+        Of `experiments.kernel_parts.PARTS`.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
         return []
     print(
         f"netcosim: compiling kernels ({', '.join(missing)}) on the first use of this version, "
-        f"about a minute, once; kept in {folder}",
+        f"about a minute, once; kept in {use_kernel_cache()}",
         file=sys.stderr,
         flush=True,
     )

@@ -171,6 +171,12 @@ def entries(kind: str) -> dict[str, str]:
     ------
     NetcosimError
         An unknown kind.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> nc.entries("orders")["fcfs"]
+    'first come, first served: by submit time'
     """
     if kind not in kinds():
         raise unknown_name("kind", kind, kinds())
@@ -184,6 +190,13 @@ def describe(name: str) -> Lines:
     ------
     NetcosimError
         A name that no kind has; near ones are told.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> print("\\n".join(nc.describe("dragonfly-272")[:2]))
+    dragonfly-272 (machine)
+      dragonfly of 17 groups of 4 routers of 4 nodes, 8 Gbit/s links
     """
     found: Lines = []
     names: set[str] = set()

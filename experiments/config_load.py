@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -20,9 +20,6 @@ from experiments.reference import reference_of
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from patterns.registry import PATTERNS
-
-if TYPE_CHECKING:
-    pass
 
 _LIST_KEYS = {
     "workload.statuses",
@@ -64,6 +61,23 @@ def load_config(path: str | Path) -> Config:
     ------
     NetcosimError
         One line with the file, the key, the value and what is allowed.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> from pathlib import Path
+    >>> _ = Path("mine.toml").write_text('''
+    ... [machine]
+    ... preset = "dragonfly-272"
+    ... [workload.synthetic]
+    ... n_jobs = 200
+    ... mean_nodes = 14
+    ... [queue]
+    ... policies = ["rdn", "level-spread"]
+    ... ''')
+    >>> config = nc.load_config("mine.toml")
+    >>> config.queue.policies, config.queue.backfill
+    (('rdn', 'level-spread'), 'easy')
     """
     return load_config_text(path)[0]
 
@@ -149,6 +163,19 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     Raises
     ------
     ConfigError
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> config = nc.config_from(
+    ...     {
+    ...         "machine": {"preset": "dragonfly-272", "global_bandwidth": "32 Gbit/s"},
+    ...         "workload": {"synthetic": {"n_jobs": 200, "mean_nodes": 14}},
+    ...         "queue": {"policies": ["rdn", "level-spread"]},
+    ...     }
+    ... )
+    >>> config.machine.parameters["global_bandwidth_Bps"]
+    4000000000
     """
     config = config_alone(raw, folder)
     if config.reference:

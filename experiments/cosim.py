@@ -53,6 +53,21 @@ def run_cosim(
     ------
     NetcosimError
         What a part refuses: a log that cannot be read, a job larger than the machine, ...
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> config = nc.config_from(
+    ...     {
+    ...         "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},
+    ...         "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 4}},
+    ...         "queue": {"policies": ["rdn", "simple"], "run_time_model": "measured"},
+    ...         "run": {"snapshots": 2},
+    ...     }
+    ... )
+    >>> result = nc.run_cosim(config)
+    >>> round(result.ratios["simple"].ratio, 2)
+    0.91
     """
     reference, here = reference_of(config), bench_of(config)
     steps = Steps(progress, notice)

@@ -58,6 +58,22 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     ----------
     tables : mapping
         From `experiments.cosim.result_tables`.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> config = nc.config_from(
+    ...     {
+    ...         "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},
+    ...         "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 4}},
+    ...         "queue": {"policies": ["rdn", "simple"], "run_time_model": "as-logged"},
+    ...         "run": {"snapshots": 0},
+    ...     }
+    ... )
+    >>> nc.policy_table(nc.result_tables(nc.run_cosim(config)))[["policy", "wait_s"]].round(1)
+       policy  wait_s
+    0     rdn  3580.5
+    1  simple  3580.5
     """
     rows = []
     for row in tables["policies"]:

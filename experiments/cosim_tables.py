@@ -20,6 +20,21 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     "speedups" (columns of `queuesim.speedup_file`), "measured_jobs" and "links" follow, whatever
     the measure has to tell, whatever the run-time model reports, and what ``run.observables``
     asks for.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> config = nc.config_from(
+    ...     {
+    ...         "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},
+    ...         "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 4}},
+    ...         "queue": {"policies": ["rdn", "simple"], "run_time_model": "as-logged"},
+    ...         "run": {"snapshots": 0},
+    ...     }
+    ... )
+    >>> tables = nc.result_tables(nc.run_cosim(config))
+    >>> [(row["policy"], row["jobs"]) for row in tables["policies"]]
+    [('rdn', 30), ('simple', 30)]
     """
     reference = summarise(result.reference_schedule)
     tables: dict[str, Rows] = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from experiments.estimate import LONG_S
 from experiments.units import format_quantity
 from netsim.errors import NetcosimError
-from netsim.flow.loads import load_cost
+from netsim.flow.job_routes import load_cost
 from netsim.limits import need_memory
 from netsim.routing.base import Routing
 from patterns.registry import make_pattern

@@ -106,6 +106,25 @@ class Store:
     NetcosimError
         A file that is missing (for reading), not ours, of a newer schema, or being written
         by another process.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> content = {
+    ...     "machine": {"family": "torus", "dims": [8, 8]},
+    ...     "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 4}},
+    ...     "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+    ... }
+    >>> points = [
+    ...     nc.config_from(content | {"run": {"seed": seed, "snapshots": 0}}).resolved()
+    ...     for seed in (1, 2)
+    ... ]
+    >>> summary = nc.run_points("experiments.cosim:cosim_point", points, "a.db", progress=False)
+    >>> with nc.Store("a.db", "read") as store:
+    ...     print(store.frame("policies")[["run.seed", "policy", "jobs"]].to_string(index=False))
+     run.seed   policy  jobs
+            1 baseline    30
+            2 baseline    30
     """
 
     def __init__(self, path: str | os.PathLike[str], mode: Literal["read", "write"]) -> None:

@@ -132,6 +132,21 @@ def run_points(
     NetcosimError
         ``jobs`` below 1, a function that cannot be imported, a store that cannot be used. A
         point that fails raises nothing: it is recorded, and the others go on.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> content = {
+    ...     "machine": {"family": "torus", "dims": [8, 8]},
+    ...     "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 4}},
+    ...     "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+    ...     "run": {"snapshots": 0},
+    ... }
+    >>> points = [nc.config_from(content).resolved()]
+    >>> first = nc.run_points("experiments.cosim:cosim_point", points, "b.db", progress=False)
+    >>> again = nc.run_points("experiments.cosim:cosim_point", points, "b.db", progress=False)
+    >>> first.computed, again.computed
+    (1, 0)
     """
     check_jobs(jobs)
     comm = world()

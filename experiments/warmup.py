@@ -10,13 +10,13 @@ import numpy as np
 from alloc.policy import Request
 from alloc.registry import make_policy, policies_for
 from experiments.kernel_parts import FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_compiled
-from netsim.flow.incidence import flow_paths
 from netsim.flow.job_load import job_link_load
 from netsim.flow.job_messages import job_messages
-from netsim.flow.loads import JobRoutes
+from netsim.flow.job_routes import JobRoutes
 from netsim.flow.maxmin import max_min_rates, run_flows
 from netsim.flow.message_load import message_load
 from netsim.flow.message_network import MessageNetwork
+from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing, routings_for

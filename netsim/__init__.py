@@ -1,4 +1,4 @@
-"""Packet- and flow-level network simulation: topologies, routing, engines, link statistics."""
+"""The networks of netcosim, by packets and by flows: topologies, routing, engines, statistics."""
 
 from netsim.kernel_cache import use_kernel_cache
 

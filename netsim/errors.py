@@ -7,6 +7,15 @@ class NetcosimError(ValueError):
     """Bad input, told in one line: what, the value, what is allowed, where.
 
     The command line prints it without a traceback and exits with status 2.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> try:
+    ...     nc.preset("dragonfly-271")
+    ... except nc.NetcosimError as error:
+    ...     print(str(error)[:31])
+    unknown machine 'dragonfly-271'
     """
 
 

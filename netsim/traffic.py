@@ -134,6 +134,17 @@ def combine(
     ------
     NetcosimError
         Lengths that do not agree.
+
+    Examples
+    --------
+    Two jobs of two ranks, the second one starts a millisecond later:
+
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> pair = nc.make_pattern("bisection-pairing", 2, 1000, 1, np.random.default_rng(1))
+    >>> traffic = nc.combine([pair, pair], [np.array([0, 4]), np.array([1, 5])], [0.0, 1e-3])
+    >>> traffic.n_groups, traffic.rank_node.tolist()
+    (2, [0, 4, 1, 5])
     """
     if not programs or len(programs) != len(rank_nodes):
         raise NetcosimError(f"{len(programs)} programs but {len(rank_nodes)} rank lists")

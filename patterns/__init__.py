@@ -1,1 +1,1 @@
-"""Communication patterns: ranks, messages, bytes and the order between them."""
+"""Communication patterns of netcosim: ranks, messages, bytes and the order between them."""

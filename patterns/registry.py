@@ -76,6 +76,15 @@ def make_pattern(
     NetcosimError
         Unknown pattern or parameter (the valid ones are listed), a value of the wrong
         kind, a missing one, or what the pattern itself refuses.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> program = nc.make_pattern("halo2d", 6, 1000, 1, rng, {"grid": [2, 3]})
+    >>> program.n_messages, program.total_bytes
+    (14, 14000)
     """
     if name not in PATTERNS:
         raise unknown_name("pattern", name, PATTERNS)

@@ -1,1 +1,1 @@
-"""The queue: order, backfilling, run-time models, metrics."""
+"""The queue of netcosim: order, backfilling, run-time models, metrics."""

@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
-from netsim.flow.bundles import BundleNetwork
-from netsim.flow.incidence import flow_paths
+from netsim.flow.bundles import bundle_stretches
 from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
+from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.routing.base import Routing
@@ -318,13 +318,12 @@ class Ensemble:
         the order of messages do not count.
         """
         loads = self._loads
-        network: BundleNetwork[int] = BundleNetwork(self.routing.topology.link_bandwidth_Bps)
-        sending = [(i, load) for i, load in enumerate(loads) if len(load.links)]
-        network.change(
-            [(i, load.links, load.link_bytes / load.isolated_bound_s) for i, load in sending], []
-        )
+        sending = [i for i, load in enumerate(loads) if len(load.links)]
         stretch = np.ones(len(loads))
-        stretch[[i for i, _ in sending]] = [network.stretch(i) for i, _ in sending]
+        stretch[sending] = bundle_stretches(
+            self.routing.topology.link_bandwidth_Bps,
+            [(loads[i].links, loads[i].link_bytes / loads[i].isolated_bound_s) for i in sending],
+        )
         return FlowTimes(np.array([load.isolated_bound_s for load in loads]), stretch)
 
     def flow_finishes_s(self, unit_s: ArrayLike) -> FloatArray:

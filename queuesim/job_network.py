@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.flow.job_messages import JobMessages, job_messages
-from netsim.flow.loads import JobRoutes
+from netsim.flow.job_routes import JobRoutes
 from netsim.flow.message_load import MessageLoad, message_load
 from queuesim.communication import Communication
 from queuesim.ensemble import PlacedJob, SharedNetwork, stand_in_id

@@ -106,7 +106,19 @@ class QueueSummary:
 
 
 def summarise(result: QueueResult) -> QueueSummary:
-    """All of a schedule's metrics."""
+    """All of a schedule's metrics.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> jobs = nc.laas_workload(3, 2, rng, run_time_range_s=(60, 60))
+    >>> policy = nc.make_policy(nc.make_topology("fattree", {"radix": 4}), "baseline", rng)
+    >>> summary = nc.summarise(nc.simulate_queue(jobs, policy, rng=rng))
+    >>> jobs.n_nodes.tolist(), summary.makespan_s, summary.mean_wait_s
+    ([2, 2, 10], 60.0, 0.0)
+    """
     if len(result) == 0:
         return QueueSummary(n_jobs=0, n_overran=0)
     turnaround = turnaround_s(result)

@@ -93,6 +93,18 @@ def simulate_queue(
     NetcosimError
         An unknown name, a job larger than the machine can ever place, jobs not sorted by
         submit time, a run time or rate that makes no sense.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> jobs = nc.laas_workload(100, 16, rng)
+    >>> policy = nc.make_policy(nc.preset("dragonfly-272"), "level-spread", rng)
+    >>> schedule = nc.simulate_queue(jobs, policy, backfill="easy", rng=rng)
+    >>> summary = nc.summarise(schedule)
+    >>> summary.n_jobs, round(summary.makespan_s), round(summary.utilisation, 3)
+    (100, 11411, 0.853)
     """
     check_window(window)
     if overrun not in OVERRUNS:

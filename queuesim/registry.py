@@ -24,7 +24,14 @@ BACKFILLS: dict[str, type[Backfill]] = {
 }
 RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
     model.name: model
-    for model in (AsLogged, Assumed, Measured, CoupledFlow, CoupledPackets, PartitionBisection)
+    for model in (
+        AsLogged,
+        Assumed,
+        Measured,
+        CoupledFlow,
+        CoupledPackets,
+        PartitionBisection,
+    )
 }
 
 ESTIMATES: dict[str, type[EstimateModel]] = {

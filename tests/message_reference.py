@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from netsim.flow.incidence import flow_paths
+from netsim.flow.paths import flow_paths
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.topologies.fattree import FatTreeShape

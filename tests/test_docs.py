@@ -76,7 +76,7 @@ def test_pages_link_to_files_that_exist() -> None:
 
 
 def test_commands_named_in_pages_exist() -> None:
-    from experiments.cli import command_names
+    from netcosim.cli import command_names
 
     known = set(command_names())
     for page in PAGES:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from experiments import catalogue
-from experiments.cli import command_names, main
 from experiments.store import Store
+from netcosim.cli import command_names, main
 from workloads.swf import read_swf
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,7 +47,7 @@ def test_every_command_has_a_line_of_help_and_a_function() -> None:
     names = command_names()
     assert {"sweep", "list", "describe", "trace", "report", "warmup"} <= set(names)
     for name in names:
-        module = importlib.import_module(f"experiments.commands.{name.replace('-', '_')}")
+        module = importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
         assert module.HELP
         assert "\n" not in module.HELP
         assert callable(module.run)
@@ -56,7 +56,7 @@ def test_every_command_has_a_line_of_help_and_a_function() -> None:
 def test_help_and_version_import_nothing_heavy() -> None:
     """`netcosim --version` and `--help` answer at once."""
     script = (
-        "import sys; from experiments.cli import build_parser; build_parser();"
+        "import sys; from netcosim.cli import build_parser; build_parser();"
         "print([m for m in ('numpy', 'numba', 'pandas', 'matplotlib', 'pydantic', 'mpi4py',"
         " 'networkx', 'scipy', 'simpy') if m in sys.modules])"
     )
@@ -227,7 +227,7 @@ def test_interrupt_and_closed_pipe(
     monkeypatch.setattr(catalogue, "entries", interrupted)
     assert told(capsys, "list", "policies") == (130, "", "netcosim: interrupted\n")
     done = subprocess.run(
-        f"{sys.executable} -m experiments.cli describe dragonfly | head -1",
+        f"{sys.executable} -m netcosim describe dragonfly | head -1",
         shell=True,
         capture_output=True,
         text=True,

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from experiments.build import build_workload
-from experiments.cli import main
 from experiments.config import Config
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
@@ -19,6 +18,7 @@ from experiments.papers.walltime.point import month_point
 from experiments.points import flatten, point_key, point_rng
 from experiments.store import Store
 from experiments.sweep import keyed
+from netcosim.cli import main
 from netsim.errors import NetcosimError
 
 LOG = "".join(

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.cli import main
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.reference import reference_of
 from experiments.store import Store
+from netcosim.cli import main
 from netsim.errors import NetcosimError
 
 CONTENT: dict[str, Any] = {

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.cli import main
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from experiments.cosim_report import run_sections
 from experiments.cosim_tables import result_tables
 from experiments.demo_config import demo_config_text, read_demo_log
 from experiments.store import Store
+from netcosim.cli import main
 from queuesim.flow_errors import FLOW_ERRORS, FlowError
 
 CONFIG = """

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from flow_reference import dense, naive_finish
 
-from netsim.flow.incidence import flow_paths
 from netsim.flow.job_messages import job_messages
-from netsim.flow.loads import JobRoutes
+from netsim.flow.job_routes import JobRoutes
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.message_load import message_load
 from netsim.flow.message_network import MessageNetwork
+from netsim.flow.paths import flow_paths
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly

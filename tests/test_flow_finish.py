@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from test_flow_maxmin import cases, csr
 
 from netsim.errors import NetcosimError
-from netsim.flow.incidence import FlowPaths
 from netsim.flow.maxmin import flow_finish_times, run_flows
+from netsim.flow.paths import FlowPaths
 
 
 @given(cases(), st.data())

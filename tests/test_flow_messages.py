@@ -14,7 +14,7 @@ from message_reference import PlainJob, plain_stretches
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import job_link_load
 from netsim.flow.job_messages import MAX_RANKS, MAX_STEPS, job_messages
-from netsim.flow.loads import JobRoutes, load_cost
+from netsim.flow.job_routes import JobRoutes, load_cost
 from netsim.flow.message_load import MessageLoad, message_load
 from netsim.flow.message_network import MessageNetwork
 from netsim.packet.engine import simulate_packets

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from netsim.errors import NetcosimError
-from netsim.flow.incidence import FlowPaths, flow_paths
 from netsim.flow.maxmin import flow_finish_times, max_min_rates
+from netsim.flow.paths import FlowPaths, flow_paths
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree, xgft

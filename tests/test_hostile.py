@@ -108,8 +108,7 @@ def on_two(
 ) -> subprocess.CompletedProcess[str]:
     """A command over two processes: those of ``start`` (mpiexec), or else its own ``--jobs``."""
     return subprocess.run(
-        [*start, sys.executable, "-m", "experiments.cli", *arguments]
-        + ([] if start else ["--jobs", "2"]),
+        [*start, sys.executable, "-m", "netcosim", *arguments] + ([] if start else ["--jobs", "2"]),
         env=environment(),
         cwd=folder,
         capture_output=True,

@@ -7,6 +7,7 @@ import configparser
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +19,7 @@ MAY_IMPORT = {
     "alloc": {"netsim"},
     "queuesim": {"netsim", "alloc", "patterns", "workloads"},
     "experiments": {"netsim", "alloc", "patterns", "workloads", "queuesim"},
+    "netcosim": {"netsim", "alloc", "patterns", "workloads", "queuesim", "experiments"},
 }
 # What a package must not know, beyond its imports of other packages.
 BANNED = {
@@ -38,9 +40,25 @@ def is_kernel(path: Path) -> bool:
     return inside and (path.name == "tables.py" or path.name.startswith("kernels"))
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and full name of every import, those inside functions and ``from x import y`` too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def imports(path: Path, *, for_types: bool = True) -> Iterator[tuple[int, str]]:
+    """Line and full name of every import, those inside functions and ``from x import y`` too.
+
+    Those under ``if TYPE_CHECKING`` can be left out.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {
+        inner
+        for node in ast.walk(tree)
+        if is_for_types(node) and not for_types
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -69,6 +87,28 @@ def test_imports_go_one_way(package: str) -> None:
         or (top in BANNED.get(package, set()) and (top, name_of(path)) != ("pydantic", PYDANTIC))
     ]
     assert wrong == []
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside functions count too: a circle that runs late is one nevertheless.
+
+    Those for type checkers do not: an interface names the context that it is built from, the
+    context names what it offers to those who implement the interface, and no code runs for it.
+    """
+    modules = {module_of(path): path for path in SOURCES}
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for module, path in modules.items():
+        for _, name in imports(path, for_types=False):
+            target = name if name in modules else name.rpartition(".")[0]
+            if target in modules and target != module:
+                graph.add_edge(module, target)
+    circles = [sorted(c) for c in nx.strongly_connected_components(graph) if len(c) > 1]
+    assert circles == []
 
 
 def test_kernels_import_numpy_numba_and_kernels_alone() -> None:

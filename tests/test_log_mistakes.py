@@ -15,10 +15,10 @@ import pytest
 from log_lines import line, written
 
 from experiments.build import build_machine, build_workload
-from experiments.cli import main
 from experiments.config_load import config_from, validated_workload
 from experiments.inputs import file_digest
 from experiments.schedules import queues_of
+from netcosim.cli import main
 from netsim.errors import NetcosimError
 from netsim.files import MAX_LINE, MAX_TEXT_BYTES, read_bytes, read_lines, read_text
 from patterns.goal import read_goal

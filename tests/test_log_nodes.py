@@ -13,9 +13,9 @@ from log_lines import line, written
 
 from experiments import run_output
 from experiments.build import build_machine, build_workload
-from experiments.cli import main
 from experiments.config_load import load_config, validated_workload
 from experiments.demo_config import demo_config_text, known_name, read_demo_log
+from netcosim.cli import main
 from netsim.errors import NetcosimError
 from workloads.job import Workload
 from workloads.node_size import node_size

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.cli import main
 from experiments.papers.level_spread import common, workloads
 from experiments.papers.level_spread.machine import Network, machine, network_config
 from experiments.papers.level_spread.paper import PAPER
@@ -20,6 +19,7 @@ from experiments.papers.level_spread.workloads import JobType, draw_counts, rand
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from experiments.store import Store
+from netcosim.cli import main
 from netsim.errors import NetcosimError
 
 

@@ -118,7 +118,7 @@ def test_the_clock_of_a_run_starts_after_compilation(
     from hostile.row import config_text
 
     from experiments import run_output, warmup
-    from experiments.cli import main
+    from netcosim.cli import main
 
     events: list[str] = []
 
@@ -133,7 +133,8 @@ def test_the_clock_of_a_run_starts_after_compilation(
         events.append("bar")
         raise BarError
 
-    monkeypatch.setattr(announce, "use_kernel_cache", lambda: tmp_path / "cache")
+    for module in (announce, kernel_parts):
+        monkeypatch.setattr(module, "use_kernel_cache", lambda: tmp_path / "cache")
     monkeypatch.setattr(warmup, "warm_up", warm_up)
     monkeypatch.setattr(run_output, "progress", bar)
     (tmp_path / "c.toml").write_text(config_text({}))

@@ -14,7 +14,7 @@ from alloc.fattree.conditions import violated_conditions
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
-from netsim.flow.incidence import flow_paths
+from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.packet.reference import simulate_reference

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from hostile.row import config_text
 
-from experiments.cli import main
 from experiments.store import Store
 from experiments.streams import Stopped, Terminated, held_back, stoppable
 from experiments.worker import compute
+from netcosim.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAM = [sys.executable, "-m", "experiments.cli"]
+PROGRAM = [sys.executable, "-m", "netcosim"]
 GOES_ON = "; what was computed is stored, the same command goes on from there\n"
 
 
@@ -193,7 +193,7 @@ def test_a_stop_is_no_failed_point() -> None:
 )
 def test_closed_streams(command: str, status: int, out: str, err: str) -> None:
     # a reader that ends before we write must be surely gone: hence the wait on our side
-    script = f"(sleep 0.5; exec {sys.executable} -m experiments.cli {command.split('|')[0]})"
+    script = f"(sleep 0.5; exec {sys.executable} -m netcosim {command.split('|')[0]})"
     pipe = f"| {command.split('|')[1]}" if "|" in command else ""
     done = subprocess.run(
         ["bash", "-c", f"{script} {pipe}; exit ${{PIPESTATUS[0]}}"],
@@ -217,7 +217,7 @@ def test_closed_streams_do_not_end_up_in_results(tmp_path: Path) -> None:
     """With standard error closed the results file must not get its number, and our messages."""
     (tmp_path / "c.toml").write_text(config_text({"run.seed": "[1, 2]"}))
     done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m experiments.cli sweep c.toml <&- >&- 2>&-"],
+        ["bash", "-c", f"{sys.executable} -m netcosim sweep c.toml <&- >&- 2>&-"],
         env=environment(),
         cwd=tmp_path,
         check=False,

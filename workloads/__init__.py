@@ -1,1 +1,1 @@
-"""Job logs and generators."""
+"""Job logs and generators of netcosim."""

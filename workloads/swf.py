@@ -75,6 +75,15 @@ def read_swf(
         A file that cannot be read, a broken line (named ``file:line``), a log in which no job can
         be used, an unknown node field, a number of processors below 1, a number that is too
         large.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> nc.write_swf(nc.laas_workload(5, 16, np.random.default_rng(1)), "jobs.swf.gz")
+    >>> jobs = nc.read_swf("jobs.swf.gz", processors_per_node=1)
+    >>> len(jobs), jobs.n_nodes.tolist()
+    (5, [17, 4, 86, 5, 1])
     """
     if node_field not in NODE_FIELDS:
         raise unknown_name("node field", node_field, NODE_FIELDS)
@@ -188,6 +197,15 @@ def write_swf(workload: Workload, path: str | Path, *, processors_per_node: int 
     ------
     NetcosimError
         The file cannot be written.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> nc.write_swf(nc.laas_workload(5, 16, np.random.default_rng(1)), "jobs.swf")
+    >>> Path("jobs.swf").read_text().splitlines()[3]
+    '; MaxNodes: 86'
     """
     top = int(workload.n_nodes.max()) if len(workload) else 0
     lines = [

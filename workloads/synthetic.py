@@ -81,6 +81,14 @@ def laas_workload(
     ------
     NetcosimError
         A parameter outside these bounds.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> import numpy as np
+    >>> jobs = nc.laas_workload(1000, 16, np.random.default_rng(1))
+    >>> len(jobs), float(jobs.n_nodes.mean()), int(jobs.n_nodes.max())
+    (1000, 16.589, 134)
     """
     low, high = run_time_range_s
     wrong = job_count_told(n_jobs)

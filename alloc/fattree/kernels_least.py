@@ -7,14 +7,18 @@ all pods so far have free. A partial placement lives on while enough positions h
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from alloc.fattree.kernels_bits import CUT, Ints, Plan, Word, lowest, popcount, write_shape
 from alloc.fattree.kernels_search import search
+from netsim.kernels_options import PLAIN_KERNEL
 
 
-@njit(cache=True)
+@njit(**PLAIN_KERNEL)
 def join_spines(pod: int, need: int, w2: int, spine: Ints, before: Ints, after: Ints) -> Word:
     """Add a pod to the common spines: the mask of positions that keep ``need`` of them."""
     good = 0
@@ -25,21 +29,81 @@ def join_spines(pod: int, need: int, w2: int, spine: Ints, before: Ints, after: 
     return good
 
 
+class Tree(NamedTuple):
+    """What is free: nodes a leaf, and as in `kernels_bits` links of leaves and of L2 switches."""
+
+    m2: int
+    m3: int
+    w2: int
+    w3: int
+    free: Ints
+    up: Ints
+    spine: Ints
+
+
+class Shape(NamedTuple):
+    """T pods of L leaves of n_L nodes; in one more pod Lr such leaves and one of nr nodes.
+
+    Leaves are chosen one by one: *stage* s is pod s, stage T the remainder's equal leaves.
+    """
+
+    n_L: int
+    L: int
+    T: int
+    Lr: int
+    nr: int
+
+
+class Partial(NamedTuple):
+    """A partial placement: ``ports[k]`` after k leaves, ``common[s]`` and ``good[s]`` after s pods.
+
+    ``able``: leaves of a pod that could be equal leaves; ``used``: pods that have begun.
+    """
+
+    able: Ints
+    chosen: Ints
+    ports: Ints
+    common: Ints
+    good: Ints
+    used: NDArray[np.bool_]
+
+
+@njit(**PLAIN_KERNEL)
+def able_leaves(n_L: int, m2: int, free: Ints, up: Ints, able: Ints) -> None:
+    """Count into ``able`` the leaves of each pod that could be equal leaves."""
+    able[:] = 0
+    for leaf in range(len(free)):
+        if free[leaf] >= n_L and popcount(up[leaf]) >= n_L:
+            able[leaf // m2] += 1
+
+
 @njit(cache=True)
+def begin(shape: Shape, tree: Tree, able: Ints) -> Partial:
+    """No leaf chosen yet."""
+    total = shape.T * shape.L + shape.Lr
+    chosen = np.full(total + 1, -1, dtype=np.int64)
+    ports = np.empty(total + 1, dtype=np.int64)
+    common = np.empty((shape.T + 2, tree.w2), dtype=np.int64)
+    good = np.empty(shape.T + 2, dtype=np.int64)
+    ports[0] = (1 << tree.w2) - 1
+    common[0, :] = (1 << tree.w3) - 1
+    good[0] = ports[0]
+    return Partial(able, chosen, ports, common, good, np.zeros(tree.m3, dtype=np.bool_))
+
+
+@njit(**PLAIN_KERNEL)
+def stage_of(shape: Shape, k: int) -> int:
+    """The stage of the leaf that is chosen after k others."""
+    return k // shape.L if k < shape.T * shape.L else shape.T
+
+
+@njit(**PLAIN_KERNEL)
 def last_leaf(
-    pod: int,
-    nr: int,
-    m2: int,
-    free: Ints,
-    up: Ints,
-    positions: Word,
-    chosen: Ints,
-    start: int,
-    stop: int,
+    shape: Shape, tree: Tree, pod: int, positions: Word, chosen: Ints, start: int, stop: int
 ) -> int:
     """First leaf of a pod, not among chosen[start:stop], for the nr nodes left; -1 if none."""
-    for leaf in range(pod * m2, (pod + 1) * m2):
-        if free[leaf] < nr or popcount(up[leaf] & positions) < nr:
+    for leaf in range(pod * tree.m2, (pod + 1) * tree.m2):
+        if tree.free[leaf] < shape.nr or popcount(tree.up[leaf] & positions) < shape.nr:
             continue
         taken = False
         for j in range(start, stop):
@@ -50,168 +114,159 @@ def last_leaf(
     return -1
 
 
-@njit(cache=True)
-def search_shape(
-    n_L: int,
-    L: int,
-    T: int,
-    Lr: int,
-    nr: int,
-    m2: int,
-    m3: int,
-    w2: int,
-    w3: int,
-    free: Ints,
-    up: Ints,
-    spine: Ints,
-    budget: int,
-    plan: Plan,
+@njit(**PLAIN_KERNEL)
+def rest_beside_leaves(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
+    """The nr nodes on a leaf of the pod that has the Lr equal ones."""
+    T, first = shape.T, shape.T * shape.L
+    total = first + shape.Lr
+    pod = int(part.chosen[total - 1]) // tree.m2
+    if shape.nr == 0:
+        return True, pod, -1, 0
+    wider = 0
+    for i in range(tree.w2):
+        free = popcount(part.common[T + 1, i]) > shape.Lr
+        if free and (part.ports[total] & part.good[T] & part.good[T + 1]) >> i & 1:
+            wider |= 1 << i
+    leaf = last_leaf(shape, tree, pod, wider, part.chosen, first, total)
+    if leaf < 0:
+        return False, pod, -1, 0
+    return True, pod, leaf, lowest(tree.up[leaf] & wider, shape.nr)
+
+
+@njit(**PLAIN_KERNEL)
+def rest_alone(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
+    """The nr nodes on a leaf of a pod that has none of the equal ones."""
+    T = shape.T
+    for pod in range(tree.m3):
+        if part.used[pod]:
+            continue
+        more = join_spines(pod, 1, tree.w2, tree.spine, part.common[T], part.common[T + 1])
+        positions = more & part.ports[T * shape.L] & part.good[T]
+        leaf = last_leaf(shape, tree, pod, positions, part.chosen, 0, 0)
+        if leaf >= 0:
+            return True, pod, leaf, lowest(tree.up[leaf] & positions, shape.nr)
+    return False, -1, -1, 0
+
+
+@njit(**PLAIN_KERNEL)
+def rest_of(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Word]:
+    """What follows the equal leaves: (found, pod, leaf or -1, its positions)."""
+    if shape.Lr > 0:
+        return rest_beside_leaves(shape, tree, part)
+    if shape.nr > 0:
+        return rest_alone(shape, tree, part)
+    return True, -1, -1, 0
+
+
+@njit(**PLAIN_KERNEL)
+def next_leaf(
+    shape: Shape, tree: Tree, part: Partial, k: int, leaf: int, joined: int
 ) -> tuple[int, int]:
-    """T pods of L leaves of n_L nodes, a pod of Lr such leaves and one of nr: (leaves, L2s)."""
-    able = np.zeros(m3, dtype=np.int64)
-    for leaf in range(m2 * m3):
-        if free[leaf] >= n_L and popcount(up[leaf]) >= n_L:
-            able[leaf // m2] += 1
-    enough = 0
-    for pod in range(m3):
-        if able[pod] >= L:
-            enough += 1
-    if enough < T:
-        return 0, 0
-    total = T * L + Lr
-    need = L if T > 1 else Lr
-    has_rest = Lr > 0 or nr > 0
-    chosen = np.full(total + 1, -1, dtype=np.int64)
-    ports = np.empty(total + 1, dtype=np.int64)
-    common = np.empty((T + 2, w2), dtype=np.int64)
-    good = np.empty(T + 2, dtype=np.int64)
-    used = np.zeros(m3, dtype=np.bool_)
-    ports[0] = (1 << w2) - 1
-    common[0, :] = (1 << w3) - 1
-    good[0] = ports[0]
-    k = 0
-    leaf = 0
-    joined = -1  # the pod that stands in common[stage + 1]
-    while True:
-        stage = k // L if k < T * L else T
-        at_start = k - stage * L == 0
-        wanted = L if stage < T else Lr
-        done = k == total
-        deeper = False
-        if done:
-            # All equal leaves are there: the remainder leaf, if any.
-            rest_pod = -1
-            rest_leaf = -1
-            positions = ports[k] & good[T]
-            found = not has_rest
-            if has_rest and Lr > 0:
-                rest_pod = chosen[k - 1] // m2
-                positions = ports[k] & good[T] & good[T + 1]
-                found = True
-                if nr > 0:
-                    more = 0
-                    for i in range(w2):
-                        if (positions >> i) & 1 and popcount(common[T + 1, i]) > Lr:
-                            more |= 1 << i
-                    rest_leaf = last_leaf(rest_pod, nr, m2, free, up, more, chosen, T * L, total)
-                    found = rest_leaf >= 0
-                    if found:
-                        rest_up = lowest(up[rest_leaf] & more, nr)
-                else:
-                    rest_up = 0
-            elif has_rest:
-                rest_up = 0
-                for r in range(m3):
-                    if used[r]:
-                        continue
-                    more = join_spines(r, 1, w2, spine, common[T], common[T + 1])
-                    rest_leaf = last_leaf(r, nr, m2, free, up, more & positions, chosen, 0, 0)
-                    if rest_leaf >= 0:
-                        rest_pod = r
-                        rest_up = lowest(up[rest_leaf] & more & positions, nr)
-                        found = True
-                        break
-            else:
-                rest_up = 0
-            if found:
-                S = rest_up | lowest(positions & ~rest_up, n_L - popcount(rest_up))
-                return write_shape(
-                    n_L,
-                    L,
-                    T,
-                    Lr,
-                    nr,
-                    S,
-                    rest_up,
-                    rest_pod,
-                    rest_leaf,
-                    m2,
-                    w2,
-                    chosen,
-                    common[T],
-                    spine,
-                    plan,
+    """The next leaf, from ``leaf`` on, that can follow the k chosen ones; -1 if there is none.
+
+    ``joined`` is the pod that stands in ``common[stage + 1]``; its new value is given back.
+    """
+    m2, n_L = tree.m2, shape.n_L
+    stage = stage_of(shape, k)
+    before = k - stage * shape.L  # leaves of this stage
+    wanted = shape.L if stage < shape.T else shape.Lr
+    spines = shape.L if stage < shape.T and shape.T > 1 else shape.Lr
+    end = m2 * tree.m3
+    if before > 0:
+        end = (part.chosen[k - 1] // m2 + 1) * m2 - (wanted - before) + 1
+    while leaf < end:
+        pod = leaf // m2
+        if before == 0 and (
+            part.used[pod]
+            or part.able[pod] < wanted
+            or leaf % m2 > m2 - wanted
+            or (0 < stage < shape.T and pod <= part.chosen[k - 1] // m2)
+        ):
+            leaf = (pod + 1) * m2
+            continue
+        if tree.free[leaf] >= n_L:
+            if before == 0 and joined != pod:
+                part.good[stage + 1] = join_spines(
+                    pod, spines, tree.w2, tree.spine, part.common[stage], part.common[stage + 1]
                 )
-        else:
-            end = m2 * m3
-            if not at_start:
-                end = (chosen[k - 1] // m2 + 1) * m2 - (wanted - (k - stage * L)) + 1
-            while leaf < end:
-                pod = leaf // m2
-                if at_start and (
-                    used[pod]
-                    or able[pod] < wanted
-                    or leaf % m2 > m2 - wanted
-                    or (stage < T and stage > 0 and pod <= chosen[k - 1] // m2)
-                ):
+                joined = pod
+                if popcount(part.ports[k] & part.good[stage] & part.good[stage + 1]) < n_L:
                     leaf = (pod + 1) * m2
                     continue
-                if free[leaf] >= n_L:
-                    if at_start and joined != pod:
-                        good[stage + 1] = join_spines(
-                            pod,
-                            need if stage < T else Lr,
-                            w2,
-                            spine,
-                            common[stage],
-                            common[stage + 1],
-                        )
-                        joined = pod
-                        if popcount(ports[k] & good[stage] & good[stage + 1]) < n_L:
-                            leaf = (pod + 1) * m2
-                            continue
-                    mask = ports[k] & up[leaf]
-                    if popcount(mask & good[stage] & good[stage + 1]) >= n_L:
-                        if budget <= 0:
-                            return CUT, 0
-                        budget -= 1
-                        chosen[k] = leaf
-                        k += 1
-                        ports[k] = mask
-                        if at_start:
-                            used[pod] = True
-                        leaf += 1
-                        deeper = True
-                        break
-                leaf += 1
-        if deeper:
-            # A new stage begins in the pods behind the last one; the remainder anywhere.
-            if k < total:
-                if k == T * L:
-                    leaf = 0
-                    joined = -1
-                elif k < T * L and k % L == 0:
-                    leaf = (chosen[k - 1] // m2 + 1) * m2
-                    joined = -1
+            ports = part.ports[k] & tree.up[leaf]
+            if popcount(ports & part.good[stage] & part.good[stage + 1]) >= n_L:
+                return leaf, joined
+        leaf += 1
+    return -1, joined
+
+
+@njit(cache=True)
+def write_found(
+    shape: Shape, tree: Tree, part: Partial, pod: int, leaf: int, rest_up: Word, plan: Plan
+) -> tuple[int, int]:
+    """Write the plan of a placement whose remainder is known: (leaves, L2s)."""
+    T = shape.T
+    positions = part.ports[T * shape.L + shape.Lr] & part.good[T]
+    if shape.Lr > 0:
+        positions &= part.good[T + 1]
+    n_more = shape.n_L - popcount(rest_up)
+    return write_shape(
+        shape.n_L,
+        shape.L,
+        T,
+        shape.Lr,
+        shape.nr,
+        rest_up | lowest(positions & ~rest_up, n_more),
+        rest_up,
+        pod,
+        leaf,
+        tree.m2,
+        tree.w2,
+        part.chosen,
+        part.common[T],
+        tree.spine,
+        plan,
+    )
+
+
+@njit(cache=True)
+def search_shape(shape: Shape, tree: Tree, able: Ints, budget: int, plan: Plan) -> tuple[int, int]:
+    """Place one shape, depth first: (leaves, L2s), (0, 0), or (`CUT`, 0) if the budget ran out."""
+    m2, first = tree.m2, shape.T * shape.L
+    part = begin(shape, tree, able)
+    k = leaf = 0
+    joined = -1
+    while True:
+        if k == first + shape.Lr:
+            found, rest_pod, rest_leaf, rest_up = rest_of(shape, tree, part)
+            if found:
+                return write_found(shape, tree, part, rest_pod, rest_leaf, rest_up, plan)
+            leaf = -1
+        else:
+            leaf, joined = next_leaf(shape, tree, part, k, leaf, joined)
+        if leaf >= 0:
+            if budget <= 0:
+                return CUT, 0
+            budget -= 1
+            if k == stage_of(shape, k) * shape.L:
+                part.used[leaf // m2] = True
+            part.chosen[k] = leaf
+            part.ports[k + 1] = part.ports[k] & tree.up[leaf]
+            k += 1
+            leaf += 1
+            # a new stage begins in the pods behind the last one, the remainder anywhere
+            if k == first:
+                leaf, joined = 0, -1
+            elif k < first and k % shape.L == 0:
+                leaf, joined = (leaf - 1) // m2 * m2 + m2, -1
             continue
         if k == 0:
             return 0, 0
         k -= 1
-        leaf = chosen[k] + 1
-        stage = k // L if k < T * L else T
-        if k - stage * L == 0:
-            used[chosen[k] // m2] = False
-            joined = chosen[k] // m2
+        leaf = part.chosen[k] + 1
+        if k == stage_of(shape, k) * shape.L:
+            joined = part.chosen[k] // m2
+            part.used[joined] = False
 
 
 @njit(cache=True)
@@ -240,7 +295,10 @@ def search_least(
     free = np.empty(m2 * m3, dtype=np.int64)
     for leaf in range(m2 * m3):
         free[leaf] = popcount(nodes[leaf])
+    tree = Tree(m2, m3, w2, w3, free, up, spine)
+    able = np.empty(m3, dtype=np.int64)
     for n_L in range(m1 - 1, 0, -1):
+        able_leaves(n_L, m2, free, up, able)
         for L in range(min(m2, N // n_L), 0, -1):
             T = N // (L * n_L)
             rest = N - T * L * n_L
@@ -250,9 +308,12 @@ def search_least(
                 break
             if T == 1 and rest == 0:
                 continue  # one pod: two-level, seen already
-            a, b = search_shape(
-                n_L, L, T, Lr, nr, m2, m3, w2, w3, free, up, spine, shape_budget, plan
-            )
+            enough = 0
+            for pod in range(m3):
+                enough += able[pod] >= L
+            if enough < T:
+                continue
+            a, b = search_shape(Shape(n_L, L, T, Lr, nr), tree, able, shape_budget, plan)
             if a > 0:
                 return a, b, cut
             cut = cut or a == CUT

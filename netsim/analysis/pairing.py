@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.analysis.bisection import partition_dims
-from netsim.flow.incidence import flow_paths
 from netsim.flow.maxmin import run_flows
+from netsim.flow.paths import flow_paths
 from netsim.routing.registry import make_routing
 from netsim.topologies.torus import torus
 from netsim.topology import Topology

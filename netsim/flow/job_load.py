@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import NetcosimError
 from netsim.flow import kernels_paths
-from netsim.flow.incidence import FlowPaths, flow_paths
+from netsim.flow.paths import FlowPaths, flow_paths
 from netsim.routing.base import Routing
 
 
@@ -93,6 +93,6 @@ def path_link_bytes(
 ) -> NDArray[np.float64]:
     """(n_links,) float64: bytes that flows put on each link."""
     paths = paths.check(n_links)
-    share = np.empty(0) if paths.weights is None else paths.weights
+    weights = np.empty(0) if paths.weights is None else paths.weights
     amount = np.array(message_bytes, dtype=np.float64)
-    return np.asarray(kernels_paths.link_bytes(paths.ptr, paths.links, share, amount, n_links))
+    return np.asarray(kernels_paths.link_bytes(paths.ptr, paths.links, weights, amount, n_links))

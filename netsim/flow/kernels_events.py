@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.flow.kernels import fill, fill_state, transpose
+from netsim.flow.kernels_filling import fill, fill_state, transpose
 from netsim.kernels_options import PLAIN_KERNEL
 
 TOLERANCE = 1e-10  # "full" and "faster", relative; rounding and kernels.TIE stay below

@@ -106,17 +106,17 @@ def place(rt, src, dst, seed, pieces, sweeps, limit, ticks, calm, busy, view):  
 
 
 @njit(cache=True)
-def fixed_paths(rt, src, dst, view, limit, share):  # type: ignore[no-untyped-def]
+def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untyped-def]
     """CSR paths of a routing without choice or chance.
 
-    With ``share`` the walk from a router to a node is done once and copied for all nodes
+    With ``walk_once`` the walk from a router to a node is done once and copied for all nodes
     of the router: passing the tables costs more than the routing itself.
     """
     n, n_nodes = len(src), len(rt.node_router)
     n_routers = 0
     for router in rt.node_router:
         n_routers = max(n_routers, router + 1)
-    known = np.full(n_routers * n_nodes if share else 0, -1, np.int64)
+    known = np.full(n_routers * n_nodes if walk_once else 0, -1, np.int64)
     ptr = np.zeros(n + 1, np.int64)
     out = np.empty(n * 5 + limit + 2, np.int32)
     at = np.int64(0)
@@ -125,7 +125,7 @@ def fixed_paths(rt, src, dst, view, limit, share):  # type: ignore[no-untyped-de
             out = grown(out, at + limit + 2)
             pair = np.int64(rt.node_router[src[flow]]) * n_nodes + dst[flow]
             begin = at
-            twin = known[pair] if share else np.int64(-1)
+            twin = known[pair] if walk_once else np.int64(-1)
             if twin >= 0:
                 out[at] = src[flow]
                 at += 1
@@ -138,7 +138,7 @@ def fixed_paths(rt, src, dst, view, limit, share):  # type: ignore[no-untyped-de
                 )
                 if at < 0:
                     return ptr, out, flow
-                if share:
+                if walk_once:
                     known[pair] = flow
         ptr[flow + 1] = at
     return ptr, out[:at].copy(), np.int64(-1)
@@ -146,7 +146,7 @@ def fixed_paths(rt, src, dst, view, limit, share):  # type: ignore[no-untyped-de
 
 @njit(cache=True)
 def merge_pieces(begin, end, out, pieces, n_links):  # type: ignore[no-untyped-def]
-    """CSR of flows from the paths of their pieces; a link's weight is its share of pieces."""
+    """CSR of flows from the paths of their pieces; a link's weight is its part of the pieces."""
     n = len(begin) // pieces
     total = np.int64(0)
     for k in range(len(begin)):

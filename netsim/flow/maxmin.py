@@ -1,4 +1,4 @@
-"""Max-min fair rates of flows, and when flows that share links so finish."""
+"""Max-min fair rates of flows, and when flows that weights links so finish."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import NetcosimError
-from netsim.flow import kernels, kernels_events, kernels_symmetry
-from netsim.flow.incidence import FlowPaths
+from netsim.flow import kernels_events, kernels_filling, kernels_symmetry
+from netsim.flow.paths import FlowPaths
 
 _NO_WEIGHTS = np.empty(0, dtype=np.float64)
 _WORTHWHILE = 0.5  # classes over flows, above which classes save nothing
 
 
-def _capacities(capacity_Bps: ArrayLike) -> NDArray[np.float64]:
+def checked_capacity(capacity_Bps: ArrayLike) -> NDArray[np.float64]:
+    """Link capacities as the kernels want them; `NetcosimError` for one that is not positive."""
     capacity = np.array(capacity_Bps, dtype=np.float64, ndmin=1)
     if len(capacity) and not (np.all(np.isfinite(capacity)) and capacity.min() > 0):
         raise NetcosimError(f"link capacity {capacity.min()} bytes/s; it must be positive")
@@ -63,10 +64,10 @@ def max_min_rates(
     O(entries + stops log links). Bertsekas and Gallager, Data Networks (1992), section
     6.5.2. Rates are of a *flow*: no weights between flows.
     """
-    capacity = _capacities(capacity_Bps)
+    capacity = checked_capacity(capacity_Bps)
     paths = FlowPaths(ptr, links, weights).check(len(capacity))
-    share = _NO_WEIGHTS if paths.weights is None else paths.weights
-    return np.asarray(kernels.max_min(paths.ptr, paths.links, share, capacity))
+    known = _NO_WEIGHTS if paths.weights is None else paths.weights
+    return np.asarray(kernels_filling.max_min(paths.ptr, paths.links, known, capacity))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,27 +98,27 @@ def run_flows(
     start_s: ArrayLike = 0.0,
 ) -> FlowRun:
     """Simulate flows to their end; like `flow_finish_times`, with counts."""
-    capacity = _capacities(capacity_Bps)
+    capacity = checked_capacity(capacity_Bps)
     paths = paths.check(len(capacity))
     amount = _per_flow("message_bytes", message_bytes, paths.n_flows)
     start = _per_flow("start_s", start_s, paths.n_flows)
     ptr, links = paths.ptr, paths.links
-    share = _NO_WEIGHTS if paths.weights is None else paths.weights
+    weights = _NO_WEIGHTS if paths.weights is None else paths.weights
     flow_colour = _mixed(amount) + np.uint64(3) * _mixed(start)
     link_colour = _mixed(capacity)
-    even = kernels_symmetry.refine(ptr, links, share, flow_colour, link_colour)
+    even = kernels_symmetry.refine(ptr, links, weights, flow_colour, link_colour)
     flow_class, flow_first = kernels_symmetry.group(flow_colour)
     if not even or len(flow_first) > _WORTHWHILE * paths.n_flows:
-        finish, events, solved = _simulate(ptr, links, share, capacity, amount, start)
+        finish, events, solved = _simulate(ptr, links, weights, capacity, amount, start)
         return FlowRun(finish, paths.n_flows, events, solved)
     link_class, link_first = kernels_symmetry.group(link_colour)
-    few_ptr, few_links, few_share = kernels_symmetry.quotient(
-        ptr, links, share, flow_class, flow_first, link_class, link_first
+    few_ptr, few_links, few_weights = kernels_symmetry.quotient(
+        ptr, links, weights, flow_class, flow_first, link_class, link_first
     )
     finish, events, solved = _simulate(
         few_ptr,
         few_links,
-        few_share,
+        few_weights,
         capacity[link_first],
         amount[flow_first],
         start[flow_first],
@@ -136,7 +137,7 @@ def _mixed(values: NDArray[np.float64]) -> NDArray[np.uint64]:
 def _simulate(
     ptr: NDArray[np.int64],
     links: NDArray[np.int32],
-    share: NDArray[np.float64],
+    weights: NDArray[np.float64],
     capacity: NDArray[np.float64],
     amount: NDArray[np.float64],
     start: NDArray[np.float64],
@@ -146,7 +147,7 @@ def _simulate(
     # count from the first start: a late hour must not swallow short flows
     zero = float(start.min()) if len(start) else 0.0
     finish, events, solved = kernels_events.simulate(
-        ptr, links, share, capacity, amount, start - zero, by_start
+        ptr, links, weights, capacity, amount, start - zero, by_start
     )
     return finish + zero, int(events), int(solved)
 

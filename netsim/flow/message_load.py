@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from netsim.flow import kernels_messages as kernels
 from netsim.flow.job_messages import JobMessages
-from netsim.flow.loads import JobRoutes
+from netsim.flow.job_routes import JobRoutes
 from netsim.packet.model import PacketConfig
 
 FloatArray = NDArray[np.float64]

@@ -42,6 +42,12 @@ class PacketConfig:
         From the head's arrival to the moment the packet is routed.
     send_overhead_s, recv_overhead_s, copy_s_per_byte : float
         Cost at the end points, paid on the rank's processor.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> nc.PacketConfig(packet_bytes=1024).buffer_bytes
+    16384
     """
 
     packet_bytes: int = 2048

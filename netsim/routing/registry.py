@@ -48,6 +48,13 @@ def make_routing(
     ------
     NetcosimError
         A name that is unknown or does not serve the family; a bias where none applies.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> torus = nc.make_topology("torus", {"dims": [4, 4]})
+    >>> nc.make_routing(torus).name, nc.make_routing(torus, "minimal-adaptive").name
+    ('dimension-order', 'minimal-adaptive')
     """
     name = default_routing(topology) if name is None else name
     valid = routings_for(topology.family)

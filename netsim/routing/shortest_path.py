@@ -76,27 +76,44 @@ def shortest_path_routing(topology: Topology) -> Routing:
         A router that cannot be reached, or too many routers for a table.
     """
     distances = router_distances(topology)
-    table = next_links(topology, distances)
-    n_vcs = max(1, int(distances.max()))
+    longest = max(1, int(distances.max()))
+    return table_routing(topology, "shortest-path", next_links(topology, distances), longest)
+
+
+def table_routing(
+    topology: Topology, name: str, next_link: np.ndarray, longest_links: int
+) -> Routing:
+    """Build a static routing from a table, one channel a hop, so that no cycle is possible.
+
+    Parameters
+    ----------
+    topology : Topology
+    name : str
+    next_link : (n_routers, n_routers) int32
+        The link from the row's router toward the column's; -1 on the diagonal.
+    longest_links : int
+        Router-to-router links of the longest way.
+    """
 
     def choices(router: int, dst_node: int, state: int) -> list[Hop]:
         dst_router = int(topology.node_router[dst_node])
         if router == dst_router:
             return [ejection(topology, dst_node, state)]
-        return [Hop(int(table[router, dst_router]), state, state + 1)]
+        return [Hop(int(next_link[router, dst_router]), state, state + 1)]
 
     def choose(
         view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
         return choices(router, dst_node, state)[0]
 
+    params = (0, topology.n_routers)
     return Routing(
-        name="shortest-path",
+        name=name,
         topology=topology,
-        n_vcs=n_vcs,
+        n_vcs=longest_links,
         adaptive=False,
         uses_chance=False,
-        tables=make_tables(topology, SHORTEST_PATH, n_vcs, (0, topology.n_routers), table),
+        tables=make_tables(topology, SHORTEST_PATH, longest_links, params, next_link),
         choices=choices,
         choose=choose,
     )

@@ -146,6 +146,13 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
     ------
     NetcosimError
         An unknown family or parameter, a missing one, a value out of range.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> topology = nc.make_topology("dragonfly", {"p": 2, "a": 4, "g": 9})
+    >>> topology.n_nodes, topology.n_routers, int(topology.kind_mask("global").sum())
+    (72, 36, 72)
     """
     if family not in FAMILIES:
         raise unknown_name("topology", family, FAMILIES)
@@ -164,6 +171,13 @@ def preset(name: str) -> Topology:
     ------
     NetcosimError
         A name that `PRESETS` does not know.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> cab = nc.preset("cab")
+    >>> cab.family, cab.n_nodes
+    ('fattree', 1296)
     """
     if name not in PRESETS:
         raise unknown_name("machine", name, PRESETS)

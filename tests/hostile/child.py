@@ -52,7 +52,7 @@ def limits() -> Iterator[None]:
 
 def run_row(row: Row, folder: Path) -> dict[str, object]:
     """Status, output, time and files of one row."""
-    from experiments.cli import main
+    from netcosim.cli import main
 
     row.make(folder)
     before = set(folder.rglob("*"))

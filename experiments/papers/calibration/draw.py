@@ -56,7 +56,7 @@ def draw_curves(analysis: Analysis, options: Options) -> Figure:
 
 
 def _panel(above: Any, below: Any, curves: pd.DataFrame, network: str, traffic: str) -> None:
-    from experiments.papers.calibration.paper import stable
+    from experiments.papers.calibration.measure import stable
 
     ends = curves["load"].min() * 0.8, 1.1
     marks: dict[float, list[str]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from netsim.routing.base import Routing
 from netsim.traffic import Program, combine
 from patterns.build import build_program, make_messages
 from patterns.open_loop import open_loop
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -223,3 +227,8 @@ def measure_lone(
         expected_mean_s=expected / len(src) / PS_PER_S,
         worst_ps=worst,
     )
+
+
+def stable(curve: pd.DataFrame) -> pd.Series[bool]:
+    """Which points have everything accepted that is offered."""
+    return (curve["accepted"] >= 0.97 * curve["offered"]) & (curve["unfinished"] < 0.01)

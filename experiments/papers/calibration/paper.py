@@ -22,6 +22,7 @@ from experiments.papers.calibration.cases import (
 from experiments.papers.calibration.draw import draw_buffers, draw_curves
 from experiments.papers.calibration.easy import EASY_FIGURE
 from experiments.papers.calibration.flow_levels import FLOW_FIGURE
+from experiments.papers.calibration.measure import stable
 from experiments.papers.calibration.point import FUNCTION, load_point, lone_point
 from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.kit.logs import logs_folder
@@ -79,11 +80,6 @@ def buffer_points(options: Options) -> list[Point]:
         if routing in _routings(network, options)
         for size in BUFFERS
     ]
-
-
-def stable(curve: pd.DataFrame) -> pd.Series[bool]:
-    """Which points have everything accepted that is offered."""
-    return (curve["accepted"] >= 0.97 * curve["offered"]) & (curve["unfinished"] < 0.01)
 
 
 def saturation_table(load: pd.DataFrame) -> pd.DataFrame:

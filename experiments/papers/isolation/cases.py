@@ -22,6 +22,9 @@ PATTERNS = (
 )
 """Equally likely; each job has one, drawn by its id."""
 
+AT_ZERO = ("thunder", "atlas", "synth-small")
+"""Logs with all arrivals at 0: there the makespan is what counts (Jigsaw, 6.3)."""
+
 LARGE_RANKS = 512
 """Above this an all-to-all of all ranks is no longer what applications do: sub-a2a instead."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments.figures.style import INK, SOFT, colour, grid, marker
+from experiments.papers.isolation.cases import AT_ZERO
 from experiments.papers.isolation.shares import ASSUMED, MAIN_SHARE
 from experiments.papers.isolation.tables import QUANTILE_COLUMNS
 from experiments.papers.kit.frames import first_seen
@@ -82,8 +83,6 @@ def shown_cases(cases: list[str]) -> list[str]:
 def draw_queues(analysis: Analysis, options: Options) -> Figure:
     """A row a log: turnaround and makespan of the fat-trees over the reference's."""
     import pandas as pd
-
-    from experiments.papers.isolation.queues import AT_ZERO
 
     runs = analysis.tables["queues"]
     runs = runs[(runs["run_times"] != "as logged") & (runs["network"] == "fattree")]

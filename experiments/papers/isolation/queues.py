@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.papers.isolation.cases import (
+    AT_ZERO,
     CASES,
     LOGS,
     POLICIES,
     REFERENCES,
-    SMALL_LOG,
     Case,
     Machine,
     cases,
@@ -42,8 +42,6 @@ MAIN = LIVE.format("0.3")
 ALWAYS = "all the time, window cut, "
 """Measured with all jobs communicating all the time, until each has done its iterations: no bound
 from above, for jobs that others slow down run on alone when those have ended."""
-AT_ZERO = ("thunder", "atlas", SMALL_LOG)
-"""Logs with all arrivals at 0: there the makespan is what counts (Jigsaw, 6.3)."""
 METRICS = ("mean_wait_s", "mean_turnaround_s", "mean_turnaround_large_s", "makespan_s")
 TOO = "with measured run times too"
 

@@ -20,9 +20,9 @@ from netsim.analysis.bisection import (
 )
 from netsim.analysis.pairing import LINK_BPS, furthest_nodes, partition
 from netsim.errors import unknown_name
-from netsim.flow.incidence import flow_paths
 from netsim.flow.job_load import job_link_load
 from netsim.flow.maxmin import run_flows
+from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing

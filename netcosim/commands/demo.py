@@ -39,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the config, run it, report."""
     from experiments.announce import compile_kernels, parts_of
-    from experiments.commands.trace import left_out_and_notes
     from experiments.config_load import load_config
     from experiments.demo_config import demo_config_text, read_demo_log
+    from netcosim.commands.trace import left_out_and_notes
     from netsim.errors import NetcosimError
 
     if args.first is not None and args.first < 1:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.flow import kernels_loads, kernels_paths
-from netsim.flow.incidence import (
+from netsim.flow import kernels_job_routes, kernels_paths
+from netsim.flow.paths import (
     PIECES,
     FlowPaths,
     flow_paths,
@@ -189,7 +189,7 @@ class JobRoutes:
             return np.asarray(load), _rows(*paths[:2], weights, wanted)
         load = np.zeros(topology.n_links)
         ptr, links, weights = self._table
-        kernels_loads.add_loads(ptr, links, weights, self._node_leaf, src, dst, amount, load)
+        kernels_job_routes.add_loads(ptr, links, weights, self._node_leaf, src, dst, amount, load)
         rows = self._node_leaf[src[wanted]] * topology.n_nodes + dst[wanted]
         return load, _rows(ptr, links, weights, rows)
 

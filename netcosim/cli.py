@@ -10,10 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from experiments.mpi import launched_rank
-from experiments.streams import Stopped, close_pipes, open_streams, stoppable
-from netsim.errors import NetcosimError
-from netsim.limits import memory_bytes, shown_bytes
+from netcosim.house import foreign_package
+
+_FOREIGN = foreign_package()
+if _FOREIGN is not None:
+    # before the first import of theirs, which would end in a traceback
+    print(f"netcosim: error: {_FOREIGN}", file=sys.stderr)
+    sys.exit(2)
+
+from experiments.mpi import launched_rank  # noqa: E402
+from experiments.streams import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
+from netsim.errors import NetcosimError  # noqa: E402
+from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 
 PROGRAM = "netcosim"
 _LONGEST = 1000
@@ -23,17 +31,6 @@ _COMMANDS = Path(__file__).resolve().parent / "commands"
 
 # Shown first in the help, in this order; others follow by name.
 _FIRST = ("demo", "run", "sweep", "reproduce", "list", "describe", "trace", "report", "warmup")
-
-
-def version() -> str:
-    """The installed distribution's version; "unknown" for a source tree that is not installed."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed(PROGRAM)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def command_names() -> list[str]:
@@ -60,7 +57,9 @@ class _Version(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        print(f"{PROGRAM} {version()}")
+        from netcosim import __version__
+
+        print(f"{PROGRAM} {__version__}")
         parser.exit()
 
 
@@ -73,7 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in command_names():
-        module = importlib.import_module(f"experiments.commands.{name.replace('-', '_')}")
+        module = importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
         sub = subparsers.add_parser(
             name,
             help=module.HELP,
@@ -156,7 +155,3 @@ def _say(message: str) -> None:
             print(f"{PROGRAM}: {message}", file=sys.stderr, flush=True)
         except BrokenPipeError:
             close_pipes()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

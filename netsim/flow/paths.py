@@ -50,8 +50,8 @@ class FlowPaths(NamedTuple):
     links : (n_entries,) int32
         Injection and ejection links among them. A flow between ranks of one node has none.
     weights : (n_entries,) float64 or None
-        Share of the flow's rate that the link carries, for flows that are split over
-        several paths; None where every share is 1.
+        Part of the flow's rate that the link carries, for flows that are split over
+        several paths; None where every part is 1.
     """
 
     ptr: NDArray[np.int64]
@@ -174,8 +174,8 @@ def flow_paths(
     )
     limit = 4 * topology.n_routers + 8
     if not several:
-        share = topology.n_routers * n_nodes <= min(_SHARED_WALKS, 4 * len(src) + 4096)
-        ptr, links, lost = kernels_paths.fixed_paths(tables, src, dst, view, limit, share)
+        walk_once = topology.n_routers * n_nodes <= min(_SHARED_WALKS, 4 * len(src) + 4096)
+        ptr, links, lost = kernels_paths.fixed_paths(tables, src, dst, view, limit, walk_once)
         _arrived(routing, src, dst, lost)
         return FlowPaths(ptr, links)
     if spread:
@@ -241,7 +241,7 @@ def _spread_up(
 ) -> FlowPaths:
     """Piece k of every flow goes by D-mod-k with all up ports moved on by k."""
     shape, tables, n_links = routing.topology.shape, routing.tables, routing.topology.n_links
-    share = routing.topology.n_routers * len(tables.node_router) <= 4 * len(src) + 4096
+    walk_once = routing.topology.n_routers * len(tables.node_router) <= 4 * len(src) + 4096
     begin = np.empty((len(src), pieces), dtype=np.int64)
     end = np.empty((len(src), pieces), dtype=np.int64)
     outs, at = [], 0
@@ -251,7 +251,7 @@ def _spread_up(
             table_a=(tables.table_a + np.int32(k)) % np.int32(shape.w2),
             table_b=(tables.table_b + np.int32(k + k // shape.w2)) % np.int32(max(shape.w3, 1)),
         )
-        ptr, links, lost = kernels_paths.fixed_paths(turned, src, dst, view, limit, share)
+        ptr, links, lost = kernels_paths.fixed_paths(turned, src, dst, view, limit, walk_once)
         _arrived(routing, src, dst, lost)
         begin[:, k], end[:, k] = ptr[:-1] + at, ptr[1:] + at
         outs.append(links)

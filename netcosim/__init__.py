@@ -1,0 +1,134 @@
+"""netcosim: job logs, placement, communication and the queue in one loop.
+
+The names that a notebook needs, each from the package that it belongs to::
+
+    import netcosim as nc
+
+    machine = nc.preset("dragonfly-272")
+    result = nc.run_cosim(nc.load_config("config.toml"))
+
+A name is imported when it is first used, so that ``import netcosim`` takes no time. All the
+rest of the packages can be imported as well: these names are the same objects.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from alloc.policy import Request
+    from alloc.registry import make_policy
+    from experiments.catalogue import describe, entries
+    from experiments.config_load import config_from, load_config
+    from experiments.cosim import run_cosim
+    from experiments.cosim_report import policy_table
+    from experiments.cosim_tables import result_tables
+    from experiments.store import Store
+    from experiments.sweep import run_points
+    from netsim.errors import NetcosimError
+    from netsim.packet.engine import simulate_packets
+    from netsim.packet.model import PacketConfig
+    from netsim.routing.registry import make_routing
+    from netsim.topologies.registry import make_topology, preset
+    from netsim.traffic import combine
+    from patterns.registry import make_pattern
+    from queuesim.communication import Communication
+    from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+    from queuesim.metrics import summarise
+    from queuesim.queue import simulate_queue
+    from workloads.swf import read_swf, write_swf
+    from workloads.synthetic import laas_workload
+
+    __version__: str
+
+_HOMES = {
+    "alloc.policy": ("Request",),
+    "alloc.registry": ("make_policy",),
+    "experiments.catalogue": ("describe", "entries"),
+    "experiments.config_load": ("config_from", "load_config"),
+    "experiments.cosim": ("run_cosim",),
+    "experiments.cosim_report": ("policy_table",),
+    "experiments.cosim_tables": ("result_tables",),
+    "experiments.store": ("Store",),
+    "experiments.sweep": ("run_points",),
+    "netsim.errors": ("NetcosimError",),
+    "netsim.packet.engine": ("simulate_packets",),
+    "netsim.packet.model": ("PacketConfig",),
+    "netsim.routing.registry": ("make_routing",),
+    "netsim.topologies.registry": ("make_topology", "preset"),
+    "netsim.traffic": ("combine",),
+    "patterns.registry": ("make_pattern",),
+    "queuesim.communication": ("Communication",),
+    "queuesim.ensemble": ("Ensemble", "PlacedJob", "SharedNetwork"),
+    "queuesim.metrics": ("summarise",),
+    "queuesim.queue": ("simulate_queue",),
+    "workloads.swf": ("read_swf", "write_swf"),
+    "workloads.synthetic": ("laas_workload",),
+}
+"""The imports above as data: type checkers read those, Python these; a test holds them equal."""
+
+__all__ = [
+    "Communication",
+    "Ensemble",
+    "NetcosimError",
+    "PacketConfig",
+    "PlacedJob",
+    "Request",
+    "SharedNetwork",
+    "Store",
+    "__version__",
+    "combine",
+    "config_from",
+    "describe",
+    "entries",
+    "laas_workload",
+    "load_config",
+    "make_pattern",
+    "make_policy",
+    "make_routing",
+    "make_topology",
+    "policy_table",
+    "preset",
+    "read_swf",
+    "result_tables",
+    "run_cosim",
+    "run_points",
+    "simulate_packets",
+    "simulate_queue",
+    "summarise",
+    "write_swf",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on its first use, and keep it."""
+    if name == "__version__":
+        value: Any = _version()
+    else:
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from netcosim.house import foreign_package
+
+        foreign = foreign_package()
+        if foreign is not None:
+            raise ImportError(foreign)
+        value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return __all__
+
+
+def _version() -> str:
+    """The installed distribution's version; "unknown" for a source tree that is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("netcosim")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,41 @@
+"""Whether the packages that netcosim stands on are its own.
+
+Projects called alloc, netsim, patterns and workloads exist elsewhere too: one installed into the
+same environment, or a folder of that name where Python was started, can take a package's place.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGES = ("netsim", "patterns", "workloads", "alloc", "queuesim", "experiments")
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def foreign_package() -> str | None:
+    """What to tell the user if a package is another project's; None if all are ours.
+
+    Looks at where each package is found and at the first line of its ``__init__.py``, which
+    names netcosim in ours; imports none.
+    """
+    for name in PACKAGES:
+        spec = find_spec(name)
+        origin = None if spec is None else spec.origin
+        if origin is None:
+            return _told(name, "it is missing here")
+        found = Path(origin).resolve()
+        if found != _ROOT / name / "__init__.py":
+            return _told(name, f"Python finds {found.parent}")
+        with found.open(encoding="utf-8", errors="replace") as file:
+            if "netcosim" not in file.readline():
+                return _told(name, f"another project has written over {found}")
+    return None
+
+
+def _told(name: str, what: str) -> str:
+    return (
+        f"the package {name!r} is not netcosim's ({what}; ours belongs in {_ROOT / name}): "
+        "install netcosim into a fresh virtual environment, and run it from another folder if "
+        "this one holds a folder of that name"
+    )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import groups, lookup
+from experiments.papers.kit.frames import cells, groups, lookup
 from experiments.papers.kit.panels import boxes as draw_boxes
 from experiments.papers.kit.panels import panels
 from experiments.papers.level_spread.point import LINK_KINDS
-from experiments.papers.level_spread.times import GROUPING, LEVEL_SPREAD, SPREADING, pick
+from experiments.papers.level_spread.times import COMPACT, WIDE, pick
 from experiments.papers.paper import Analysis, Options
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ DRAWN = ("packets", "stall_us")
 """SST counts the time for which a port is stalled, so that is drawn."""
 VARIATION = "coefficient_of_variation"
 FIVE = ("min", "q25", "median", "q75", "max")
-COMPACT, WIDE = (*GROUPING, LEVEL_SPREAD), (*SPREADING, LEVEL_SPREAD)
-
 RULE = "the largest is at most the others' least, not all 0; ours: ratio of means"
 
 
@@ -36,14 +34,12 @@ def boxes(links: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     rows: list[dict[str, object]] = []
-    for (routing, policy, kind), part in groups(links, "routing", "policy", "link_kind"):
+    for cell, part in cells(links, ["routing", "policy", "link_kind"]):
         for quantity in QUANTITIES:
             values = np.concatenate([np.asarray(v, dtype=float) for v in part[quantity]])
             rows.append(
                 {
-                    "routing": routing,
-                    "policy": policy,
-                    "link_kind": kind,
+                    **cell,
                     "quantity": quantity,
                     **dict(zip(FIVE, np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), strict=True)),
                     "mean": values.mean(),
@@ -53,24 +49,18 @@ def boxes(links: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-Comparison = tuple[str, str, str, Sequence[str], Sequence[str]]
-"""Quantity, its column, the claim in words, policies that have less of it, and more."""
-LESS, MORE = (COMPACT, SPREADING), (WIDE, GROUPING)
-BELOW = "spreading and Level-Spread below grouping"
-COMPARED: dict[str, tuple[Comparison, ...]] = {
+COMPARED = {
     "Fig. 5, VI-A": (
-        ("packets", "mean", "mean packets: grouping and Level-Spread below spreading", *LESS),
-        ("stall_us", "mean", "mean stall time: grouping and Level-Spread below spreading", *LESS),
+        ("packets", "mean", "mean packets", COMPACT, "spreading"),
+        ("stall_us", "mean", "mean stall time", COMPACT, "spreading"),
     ),
     "Fig. 6, VI-A": (
-        (
-            *("packets", "median", "median packets: grouping below spreading and Level-Spread"),
-            *(GROUPING, WIDE),
-        ),
-        ("packets", VARIATION, f"variation of packets (sd / mean): {BELOW}", *MORE),
-        ("stall_us", "mean", f"mean stall time: {BELOW}", *MORE),
+        ("packets", "median", "median packets", "grouping", WIDE),
+        ("packets", VARIATION, "variation of packets (sd / mean)", WIDE, "grouping"),
+        ("stall_us", "mean", "mean stall time", WIDE, "grouping"),
     ),
 }
+"""Quantity, its column, the same in words, policies (by `CALLED`) with less of it, with more."""
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options, *, where: str) -> Analysis:
@@ -88,14 +78,10 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options, *, where: str)
                 values = lookup(mine, ["policy"], column)
                 low, high = pick(values, less), pick(values, more)
                 some = bool(np.mean(high))
-                claims.append(
-                    Says(where, routing).holds(
-                        f"{kind} links, {what}",
-                        some and max(low) <= min(high),
-                        RULE,
-                        float(np.mean(low) / np.mean(high)) if some else None,
-                    )
-                )
+                ours = float(np.mean(low) / np.mean(high)) if some else None
+                good = some and max(low) <= min(high)
+                told = f"{kind} links, {what}: {less} below {more}"
+                claims.append(Says(where, routing).holds(told, good, RULE, ours))
     return Analysis(claims_frame(claims), {"boxes": table})
 
 
@@ -105,9 +91,7 @@ fig6_analyse = partial(analyse, where="Fig. 6, VI-A")
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Boxes from 25 to 75 %, a line at the median, whiskers to the extremes."""
-    table = analysis.tables["boxes"]
-    routing = table["routing"].iloc[0]
-    table = table[(table["routing"] == routing) & table["quantity"].isin(DRAWN)]
+    (routing,), table = next(groups(analysis.tables["boxes"], "routing"))
 
     def five(axis: Axes, part: pd.DataFrame) -> None:
         draw_boxes(axis, part, "policy", "link_kind", quantiles=FIVE)
@@ -115,7 +99,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         axis.set_ylim(bottom=0)
 
     return panels(
-        table.sort_values(["quantity", "link_kind"], kind="stable"),
+        table[table["quantity"].isin(DRAWN)].sort_values(["quantity", "link_kind"], kind="stable"),
         ["quantity", "link_kind"],
         five,
         columns=len(LINK_KINDS),

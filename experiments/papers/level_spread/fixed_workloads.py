@@ -1,4 +1,4 @@
-"""Figs. 2, 4, 7 and 8 of the Level-Spread paper: jobs of one size, and of two sizes together."""
+"""Figs. 2 and 4 to 8 of the Level-Spread paper: jobs of one size, and of two sizes together."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from experiments.papers.kit.claims import Claim, Says, claims_frame
 from experiments.papers.kit.frames import cells, first_seen, groups, lookup
+from experiments.papers.kit.panels import boxes as draw_boxes
 from experiments.papers.kit.panels import dots as draw_dots
 from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.level_spread import printed
+from experiments.papers.level_spread.point import LINK_KINDS
 from experiments.papers.level_spread.times import (
     CALLED,
     COLOURS,
@@ -21,16 +23,14 @@ from experiments.papers.level_spread.times import (
     LOOKS,
     WIDE,
     WITHIN_POINTS,
-    measure_column,
     normalised,
     pick,
     reduction_interval,
     reduction_percent,
     shrinking,
-    statistics_rng,
 )
 from experiments.papers.paper import Analysis, Options
-from queuesim.statistics import bootstrap_ratio
+from queuesim.statistics import Interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +42,8 @@ FIG2_POLICIES = ("rdg", "rdn")
 FIG4_KEYS = ["routing", "alpha", "job_nodes", "pattern"]
 FIG7_KEYS = ["routing", "n_nodes", "alpha", "pattern"]
 FIG8_KEYS = ["routing", "small_kb", "large_kb", "pattern"]
+RATIO = ("ratio", "low", "high")
+"""Columns of `normalised`: a ratio with its interval."""
 SLACK = 1.02
 """Level-Spread "coincides" with the best of the others if it is at most 2 % above it."""
 
@@ -66,29 +68,42 @@ FIG4 = {
     64: Half("Fig. 4(b), VI-A", "64-node jobs, alpha 1", WIDE, "Simple", "Level-Spread", 1.0),
 }
 """By nodes of a job."""
+QUANTITIES = {"packets": "packets", "stall_us": "stall time (us)", "stalls": "stalls"}
+DRAWN = ("packets", "stall_us")
+"""SST counts the time for which a port is stalled, so that is drawn."""
+VARIATION = "coefficient_of_variation"
+FIVE = ("min", "q25", "median", "q75", "max")
+RULE = "the largest is at most the others' least, not all 0; ours: ratio of means"
+COMPARED = {
+    "Fig. 5, VI-A": (
+        ("packets", "mean", "mean packets", COMPACT, "spreading"),
+        ("stall_us", "mean", "mean stall time", COMPACT, "spreading"),
+    ),
+    "Fig. 6, VI-A": (
+        ("packets", "median", "median packets", "grouping", WIDE),
+        ("packets", VARIATION, "variation of packets (sd / mean)", WIDE, "grouping"),
+        ("stall_us", "mean", "mean stall time", WIDE, "grouping"),
+    ),
+}
+"""Quantity, its column, the same in words, policies (by `CALLED`) with less of it, with more."""
 
 
 def fig2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Who wins in each workload, and by how much RDN wins with large jobs."""
-    times, column = frames["times"], measure_column(options)
+    table = normalised(frames["times"], ["routing", "workload"], options, reference="rdg")
     small, _ = FIG2_WORKLOADS
     claims = []
-    for (routing, workload), part in groups(times, "routing", "workload"):
-        rdg, rdn = (
-            part[part["policy"] == p].sort_values("repetition")[column] for p in FIG2_POLICIES
-        )
-        ratio = bootstrap_ratio(rdn.to_numpy(), rdg.to_numpy(), statistics_rng())
-        says = Says("Fig. 2, III-A", routing)
+    for (routing, workload), row in groups(table[table["policy"] == "rdn"], "routing", "workload"):
+        says, ratio = Says("Fig. 2, III-A", routing), Interval(*row[list(RATIO)].iloc[0])
         if workload == small:
             what = "17 x 16-node jobs favour RDG: RDN's time over RDG's"
             claims.append(says.surely_above(what, ratio, 1))
             continue
         what = "4 x 68-node jobs favour RDN: RDN's time over RDG's"
         claims.append(says.surely_below(what, ratio, 1, paper=printed.FIG2_RATIO))
-        what, ours = "4 x 68-node jobs: RDN below RDG (%)", reduction_interval(ratio)
-        told = printed.FIG2_BELOW
+        what, told = "4 x 68-node jobs: RDN below RDG (%)", printed.FIG2_BELOW
+        ours = reduction_interval(ratio)
         claims.append(says.near(what, told, ours, within=WITHIN_POINTS, unit="points"))
-    table = normalised(times, ["routing", "workload"], options, reference="rdg")
     return Analysis(claims_frame(claims), {"times": table})
 
 
@@ -147,6 +162,52 @@ def _half_claims(table: pd.DataFrame, nodes: int, routing: str) -> list[Claim]:
         ours = of(reductions)
         claims.append(says.near(what, told, ours, within=WITHIN_POINTS, unit="points"))
     return claims
+
+
+def boxes(links: pd.DataFrame) -> pd.DataFrame:
+    """Five numbers and the mean over all links of all repetitions, by policy, link, quantity."""
+    import pandas as pd
+
+    rows: list[dict[str, object]] = []
+    for cell, part in cells(links, ["routing", "policy", "link_kind"]):
+        for quantity in QUANTITIES:
+            values = np.concatenate([np.asarray(v, dtype=float) for v in part[quantity]])
+            rows.append(
+                {
+                    **cell,
+                    "quantity": quantity,
+                    **dict(zip(FIVE, np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), strict=True)),
+                    "mean": values.mean(),
+                    VARIATION: values.std() / values.mean() if values.any() else 0.0,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def links_analyse(frames: Mapping[str, pd.DataFrame], options: Options, *, where: str) -> Analysis:
+    """Whether every policy of one group has at most what any of the other has, and not all 0.
+
+    Fig. 5: grouping policies and Level-Spread put fewer packets and stalls on links. Fig. 6:
+    spreading puts more packets on the median link, varies less and stalls less.
+    """
+    table = boxes(frames["links"])
+    claims: list[Claim] = []
+    for (routing,), part in groups(table, "routing"):
+        for kind in LINK_KINDS:
+            for quantity, column, what, less, more in COMPARED[where]:
+                mine = part[(part["link_kind"] == kind) & (part["quantity"] == quantity)]
+                values = lookup(mine, ["policy"], column)
+                low, high = pick(values, less), pick(values, more)
+                some = bool(np.mean(high))
+                ours = float(np.mean(low) / np.mean(high)) if some else None
+                good = some and max(low) <= min(high)
+                told = f"{kind} links, {what}: {less} below {more}"
+                claims.append(Says(where, routing).holds(told, good, RULE, ours))
+    return Analysis(claims_frame(claims), {"boxes": table})
+
+
+fig5_analyse = partial(links_analyse, where="Fig. 5, VI-A")
+fig6_analyse = partial(links_analyse, where="Fig. 6, VI-A")
 
 
 def _scatter(frames: Mapping[str, pd.DataFrame], keys: list[str], options: Options) -> Analysis:
@@ -248,7 +309,7 @@ def fig2_draw(analysis: Analysis, options: Options) -> Figure:
         columns=2,
         size_in=(4.0, 2.6),
         ylabel="communication time / RDG",
-        title=lambda routing: f"272 nodes, all-to-all, {routing}",
+        title="272 nodes, all-to-all, {}".format,
         share=True,
     )
 
@@ -264,6 +325,26 @@ def fig4_draw(analysis: Analysis, options: Options) -> Figure:
         size_in=(2.3, 1.7),
         ylabel=f"time / Simple, {routing}",
         title=lambda nodes, alpha, pattern: f"{nodes}-node jobs, alpha {alpha:g}",
+    )
+
+
+def links_draw(analysis: Analysis, options: Options) -> Figure:
+    """Boxes from 25 to 75 %, a line at the median, whiskers to the extremes."""
+    (routing,), table = next(groups(analysis.tables["boxes"], "routing"))
+
+    def five(axis: Axes, part: pd.DataFrame) -> None:
+        draw_boxes(axis, part, "policy", "link_kind", quantiles=FIVE)
+        axis.tick_params(axis="x", rotation=45)
+        axis.set_ylim(bottom=0)
+
+    return panels(
+        table[table["quantity"].isin(DRAWN)].sort_values(["quantity", "link_kind"], kind="stable"),
+        ["quantity", "link_kind"],
+        five,
+        columns=len(LINK_KINDS),
+        size_in=(4.5, 2.6),
+        title=lambda quantity, kind: f"{kind} links, {routing}: {QUANTITIES[quantity]}",
+        legend=False,
     )
 
 

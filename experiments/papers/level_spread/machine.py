@@ -76,12 +76,7 @@ def dragonfly(
 ) -> dict[str, Any]:
     """``[machine]`` of a dragonfly whose links differ in nothing but the global ones' bandwidth.
 
-    In plain types, complete.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown routing.
+    In plain types, complete; NetcosimError for an unknown routing.
     """
     if routing not in routings_for("dragonfly"):
         raise unknown_name("routing for dragonfly", routing, routings_for("dragonfly"))

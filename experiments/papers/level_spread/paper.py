@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from experiments.papers.level_spread import fixed_workloads, links, random_workloads, slingshot, sst
+from experiments.papers.level_spread import fixed_workloads as fixed
+from experiments.papers.level_spread import random_workloads, slingshot, sst
 from experiments.papers.level_spread.machine import machine_section, settings_of
 from experiments.papers.level_spread.point import FUNCTION
 from experiments.papers.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLICIES, check
@@ -106,20 +107,15 @@ def _all_to_all(workloads: Mapping[str, tuple[int, int]]) -> list[Case]:
 
 def fig2_points(options: Options) -> list[Point]:
     """Both workloads on the full machine of 272 nodes; the pattern is all-to-all."""
-    cases = _all_to_all(fixed_workloads.FIG2_WORKLOADS)
-    how = How(fixed_workloads.FIG2_POLICIES)
+    cases = _all_to_all(fixed.FIG2_WORKLOADS)
+    how = How(fixed.FIG2_POLICIES)
     return workload_points(options, cases, how, routings=("ugal-l", "minimal"))
 
 
 def fig4_points(options: Options) -> list[Point]:
     """Jobs of 16 and of 64 nodes at 90 %, each pattern, three global bandwidths."""
     cases = [
-        Case(
-            filling(272, pattern, {nodes: 1}),
-            f"{nodes} nodes",
-            {"alpha": alpha, "job_nodes": nodes, "pattern": pattern},
-            alpha=alpha,
-        )
+        _filled(pattern, {nodes: 1}, {"alpha": alpha, "job_nodes": nodes}, alpha=alpha)
         for nodes in (16, 64)
         for alpha in ((1.0,) if options.quick else (0.25, 1.0, 4.0))
         for pattern in (FIG4_PATTERNS if options.quick else PATTERNS)
@@ -129,21 +125,14 @@ def fig4_points(options: Options) -> list[Point]:
 
 def link_points(options: Options, *, nodes: int) -> list[Point]:
     """Figs. 5 and 6: all-to-all jobs of one size, alpha 1, 272 nodes at 90 %."""
-    jobs = filling(272, "all-to-all", {nodes: 1})
-    case = Case(jobs, f"{nodes} nodes", {"job_nodes": nodes})
+    case = _filled("all-to-all", {nodes: 1}, {"job_nodes": nodes})
     return workload_points(options, [case], How(link_statistics=True))
 
 
 def fig7_points(options: Options) -> list[Point]:
     """n jobs of each size at 90 %, messages of 1 KB."""
     cases = [
-        Case(
-            filling(n_nodes, pattern, {16: 1, 64: 1}),
-            f"16+64 {n_nodes}",
-            {"n_nodes": n_nodes, "alpha": alpha, "pattern": pattern},
-            n_nodes,
-            alpha,
-        )
+        _filled(pattern, {16: 1, 64: 1}, {"n_nodes": n_nodes, "alpha": alpha}, n_nodes, alpha)
         for n_nodes, alpha in (FIG7_QUICK_CELLS if options.quick else FIG7_CELLS)
         for pattern in (MIXED_PATTERNS if options.quick else PATTERNS)
     ]
@@ -153,15 +142,24 @@ def fig7_points(options: Options) -> list[Point]:
 def fig8_points(options: Options) -> list[Point]:
     """Three jobs of each size on 272 nodes, messages of different sizes."""
     cases = [
-        Case(
-            filling(272, pattern, {16: small_kb, 64: large_kb}),
-            "16+64 272",
-            {"small_kb": small_kb, "large_kb": large_kb, "pattern": pattern},
-        )
-        for small_kb, large_kb in (QUICK_SIZES_KB if options.quick else SIZES_KB)
+        _filled(pattern, {16: small, 64: large}, {"small_kb": small, "large_kb": large})
+        for small, large in (QUICK_SIZES_KB if options.quick else SIZES_KB)
         for pattern in (MIXED_PATTERNS if options.quick else PATTERNS)
     ]
     return workload_points(options, cases)
+
+
+def _filled(
+    pattern: str,
+    sizes: Mapping[int, int],
+    labels: Mapping[str, object],
+    n_nodes: int = 272,
+    alpha: float = 1.0,
+) -> Case:
+    """Jobs of one pattern that fill a machine; those of the same sizes share their draws."""
+    name = f"{min(sizes)} nodes" if len(sizes) == 1 else f"16+64 {n_nodes}"
+    jobs = filling(n_nodes, pattern, sizes)
+    return Case(jobs, name, {**labels, "pattern": pattern}, n_nodes, alpha)
 
 
 def _random_case(index: int, seed: int, patterns: Sequence[str], label: str) -> Case:
@@ -242,12 +240,20 @@ LARGE_FIRST = partial(mixed_points, how=How(order="largest"))
 JOKANOVIC = partial(mixed_points, how=How(WITH_JOKANOVIC))
 JOKANOVIC_LARGE_FIRST = partial(mixed_points, how=How(WITH_JOKANOVIC, "largest"))
 PARTS: dict[str, tuple[Any, ...]] = {
-    "fig2": (fig2_points, fixed_workloads.fig2_analyse, fixed_workloads.fig2_draw),
-    "fig4": (fig4_points, fixed_workloads.fig4_analyse, fixed_workloads.fig4_draw),
-    "fig5": (partial(link_points, nodes=16), links.fig5_analyse, links.draw),
-    "fig6": (partial(link_points, nodes=64), links.fig6_analyse, links.draw),
-    "fig7": (fig7_points, fixed_workloads.fig7_analyse, fixed_workloads.fig7_draw),
-    "fig8": (fig8_points, fixed_workloads.fig8_analyse, fixed_workloads.fig8_draw),
+    "fig2": (fig2_points, fixed.fig2_analyse, fixed.fig2_draw),
+    "fig4": (fig4_points, fixed.fig4_analyse, fixed.fig4_draw),
+    "fig5": (
+        partial(link_points, nodes=16),
+        fixed.fig5_analyse,
+        fixed.links_draw,
+    ),
+    "fig6": (
+        partial(link_points, nodes=64),
+        fixed.fig6_analyse,
+        fixed.links_draw,
+    ),
+    "fig7": (fig7_points, fixed.fig7_analyse, fixed.fig7_draw),
+    "fig8": (fig8_points, fixed.fig8_analyse, fixed.fig8_draw),
     "fig10": (mixed_points, random_workloads.fig10_analyse, random_workloads.draw),
     "fig11": (LARGE_FIRST, random_workloads.fig11_analyse, random_workloads.draw),
     "fig12": (JOKANOVIC, random_workloads.fig12_analyse, random_workloads.draw),

@@ -126,11 +126,9 @@ def _chosen(
     return chosen.to_dict("records")  # type: ignore[return-value]
 
 
-def _number(row: Mapping[str, Any], column: str) -> float | Interval:
+def _number(row: Mapping[str, Any], column: str) -> Interval:
     """A column of a summary's row, with its interval where it has one."""
-    if f"{column} low" not in row:
-        return float(row[column])
-    return Interval(float(row[column]), row[f"{column} low"], row[f"{column} high"])
+    return Interval(row[column], row.get(f"{column} low"), row.get(f"{column} high"))  # type: ignore[arg-type]
 
 
 def mixed_analyse(

@@ -20,7 +20,6 @@ from experiments.papers.paper import Analysis, Options
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POLICIES = ("rdn", "rdg", "simple", LEVEL_SPREAD)
@@ -64,14 +63,12 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Bars of mean time by policy and arrangement, one panel a routing."""
-
-    def bars(axis: Axes, part: pd.DataFrame) -> None:
-        grouped_bars(axis, part, "arrangement", "policy", "mean_time_us", colours=COLOURS)
-
     return panels(
         analysis.tables["times"],
         "routing",
-        bars,
+        lambda axis, part: grouped_bars(
+            axis, part, "arrangement", "policy", "mean_time_us", colours=COLOURS
+        ),
         columns=2,
         size_in=(5.0, 2.8),
         ylabel="mean time of a job (us)",

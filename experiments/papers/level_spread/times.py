@@ -137,5 +137,5 @@ def shrinking(table: pd.DataFrame, keys: Sequence[str], ratios: list[str]) -> li
         by_alpha = part.groupby("alpha")[ratios]
         spans = (by_alpha.max() / by_alpha.min()).prod(axis=1)
         if len(spans) > 1:
-            held.append(bool((spans.diff()[1:] < 0).all()))
+            held.append(bool((np.diff(spans) < 0).all()))
     return held

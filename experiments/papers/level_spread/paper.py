@@ -242,16 +242,8 @@ JOKANOVIC_LARGE_FIRST = partial(mixed_points, how=How(WITH_JOKANOVIC, "largest")
 PARTS: dict[str, tuple[Any, ...]] = {
     "fig2": (fig2_points, fixed.fig2_analyse, fixed.fig2_draw),
     "fig4": (fig4_points, fixed.fig4_analyse, fixed.fig4_draw),
-    "fig5": (
-        partial(link_points, nodes=16),
-        fixed.fig5_analyse,
-        fixed.links_draw,
-    ),
-    "fig6": (
-        partial(link_points, nodes=64),
-        fixed.fig6_analyse,
-        fixed.links_draw,
-    ),
+    "fig5": (partial(link_points, nodes=16), fixed.fig5_analyse, fixed.links_draw),
+    "fig6": (partial(link_points, nodes=64), fixed.fig6_analyse, fixed.links_draw),
     "fig7": (fig7_points, fixed.fig7_analyse, fixed.fig7_draw),
     "fig8": (fig8_points, fixed.fig8_analyse, fixed.fig8_draw),
     "fig10": (mixed_points, random_workloads.fig10_analyse, random_workloads.draw),

@@ -111,15 +111,15 @@ def _time_rows(topology: Topology, result: PacketTimes, kinds: np.ndarray) -> Ro
     rows = []
     for kind in (kind for kind in KINDS if kind in kinds):
         last, rank0 = (s[kinds == kind] * US_PER_S for s in (result.time_s, result.rank0_time_s))
-        # A picosecond more, so that a whole number of microseconds is not cut below it.
-        cut = np.floor(rank0 + 1e-6)
-        found = {"time_us": last.mean(), "longest_us": last.max()}
-        found |= {"rank0_us": rank0.mean(), "rank0_cut_us": cut.mean()}
         rows.append(
             {
                 "kind": kind,
                 "n_jobs": len(last),
-                **{name: float(value) for name, value in found.items()},
+                "time_us": float(last.mean()),
+                "longest_us": float(last.max()),
+                "rank0_us": float(rank0.mean()),
+                # A picosecond more: a whole number of microseconds is not cut below it.
+                "rank0_cut_us": float(np.floor(rank0 + 1e-6).mean()),
                 "packet_hops": packets.packet_hops,
                 "stall_us": stall_us,
             }
@@ -128,11 +128,11 @@ def _time_rows(topology: Topology, result: PacketTimes, kinds: np.ndarray) -> Ro
 
 
 def _link_rows(topology: Topology, packets: PacketResult) -> Rows:
-    counted = {
+    counted: dict[str, np.ndarray] = {
         "packets": packets.link_packets,
         "stalls": packets.link_stalls,
-        "stall_us": packets.link_stall_ps / US_PER_S,
     }
+    counted["stall_us"] = packets.link_stall_ps / US_PER_S
     masks = {kind: topology.kind_mask(kind) for kind in LINK_KINDS}
     return [
         {"link_kind": kind, **{name: of[mask].tolist() for name, of in counted.items()}}

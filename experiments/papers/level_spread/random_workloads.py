@@ -190,21 +190,14 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         draw_dots(axis, part, "x", "y", "policy", looks=LOOKS, size=7, alpha=0.5)
         ours = part.iloc[:1].assign(policy=LEVEL_SPREAD, x=1, y=1)
         draw_dots(axis, ours, "x", "y", "policy", looks=LOOKS, size=60)
-        axis.axvline(1, color=LOOKS[LEVEL_SPREAD].colour, ls="--", lw=1)
-        axis.axhline(1, color=LOOKS[LEVEL_SPREAD].colour, ls="--", lw=1)
+        for line in (axis.axvline, axis.axhline):
+            line(1, color=LOOKS[LEVEL_SPREAD].colour, ls="--", lw=1)
         at = quadrant(part)
+        style: dict[str, Any] = {"color": "blue", "fontsize": 13, "zorder": 5}
+        style["transform"] = axis.transAxes
         for index, x, y in CORNERS:
-            axis.text(
-                x,
-                y,
-                f"{100 * np.mean(at == index):.0f} %",
-                transform=axis.transAxes,
-                ha="right" if x > 0.5 else "left",
-                va="top" if y > 0.5 else "bottom",
-                color="blue",
-                fontsize=13,
-                zorder=5,
-            )
+            ha, va = "right" if x > 0.5 else "left", "top" if y > 0.5 else "bottom"
+            axis.text(x, y, f"{100 * np.mean(at == index):.0f} %", ha=ha, va=va, **style)
         axis.set(xlim=(0.25, top), ylim=(0.25, top))
 
     def title(routing: str) -> str:

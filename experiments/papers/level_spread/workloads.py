@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -46,14 +46,10 @@ class JobType:
 
         Its ``kind``: jobs that fit into a group are "small", others "large".
         """
-        return {
-            "kind": "small" if self.n_nodes <= GROUP_NODES else "large",
-            "n_jobs": self.n_jobs,
-            "n_nodes": self.n_nodes,
-            "pattern": self.pattern,
-            "message_bytes": self.message_bytes,
-            "parameters": {"algorithm": broadcast} if self.pattern == "broadcast" else {},
-        }
+        kind = "small" if self.n_nodes <= GROUP_NODES else "large"
+        own = {"algorithm": broadcast} if self.pattern == "broadcast" else {}
+        sends = {"message_bytes": self.message_bytes, "parameters": own}
+        return {"kind": kind, **asdict(self), **sends}
 
 
 def filling(machine_nodes: int, pattern: str, sizes: Mapping[int, int]) -> list[JobType]:

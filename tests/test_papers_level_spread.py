@@ -16,7 +16,7 @@ from experiments.cosim import run_cosim
 from experiments.papers.level_spread import times as comparison
 from experiments.papers.level_spread import workloads
 from experiments.papers.level_spread.machine import built, machine_section
-from experiments.papers.level_spread.paper import PAPER, Case, workload_points
+from experiments.papers.level_spread.paper import PAPER, Case, How, workload_points
 from experiments.papers.level_spread.point import place_all, run_workload
 from experiments.papers.level_spread.sst import one_way
 from experiments.papers.level_spread.workloads import JobType, draw_counts, random_workload
@@ -32,30 +32,30 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.mark.parametrize(
-    ("nodes", "sizes", "percent", "expected"),
+    ("nodes", "sizes", "expected"),
     [
-        (1056, [16], 90, 59),  # the paper's example, V-C
-        (272, [16], 90, 15),
-        (272, [64], 90, 3),
-        (272, [16], 70, 11),
-        (272, [16, 64], 90, 3),  # "three 16-node jobs and three 64-node jobs", Fig. 8
-        (1056, [16, 64], 90, 11),
+        (1056, [16], 59),  # the paper's example, V-C
+        (272, [16], 15),
+        (272, [64], 3),
+        (272, [16, 64], 3),  # "three 16-node jobs and three 64-node jobs", Fig. 8
+        (1056, [16, 64], 11),
     ],
 )
-def test_number_of_jobs(nodes: int, sizes: list[int], percent: int, expected: int) -> None:
-    assert workloads.n_jobs_at(nodes, sizes, percent) == expected
-    assert expected == int(nodes * percent / 100 // sum(sizes))
+def test_number_of_jobs(nodes: int, sizes: list[int], expected: int) -> None:
+    jobs = workloads.filling(nodes, "halo2d", dict.fromkeys(sizes, 1))
+    assert [(job.n_jobs, job.n_nodes) for job in jobs] == [(expected, size) for size in sizes]
+    assert expected == int(nodes * 90 / 100 // sum(sizes))
 
 
 def test_message_sizes() -> None:
-    assert workloads.message_bytes("all-to-all") == 1000
-    assert workloads.message_bytes("halo3d", 100) == 100_000
-    assert workloads.message_bytes("broadcast") == 8000
+    assert JobType(1, 2, "all-to-all").message_bytes == 1000
+    assert JobType(1, 2, "halo3d", 100_000).message_bytes == 100_000
+    assert JobType(1, 2, "broadcast").message_bytes == 8000
 
 
 @pytest.mark.parametrize(("nodes", "h"), [(272, 4), (528, 8), (544, 2), (1056, 4)])
 def test_machines(nodes: int, h: int) -> None:
-    topology = built(machine_section(nodes, 0.25, "minimal").model_dump(mode="json")).topology
+    topology = built(machine_section(nodes, 0.25, "minimal")).topology
     shape = topology.shape
     assert topology.n_nodes == nodes
     assert (shape.h, shape.global_links_per_pair) == (h, 1)
@@ -91,10 +91,9 @@ def point(jobs: list[JobType], policies: list[str], **extra: Any) -> dict[str, o
     [found] = workload_points(
         Options(seed=5),
         [Case(jobs, "test", {})],
-        policies=policies,
+        How(policies, **extra),
         routings=("minimal",),
         repetitions=1,
-        **extra,
     )
     return found
 
@@ -112,8 +111,8 @@ def test_policies_share_draws_whatever_their_order() -> None:
 def test_large_job_first_makes_level_spread_round_robin() -> None:
     """VI-E: a 50-node job first leaves no group for a 15-node job, "converging to RRN"."""
     jobs = [
-        workloads.job_type(1, 15, "halo2d"),
-        workloads.job_type(1, 50, "halo2d"),
+        JobType(1, 15, "halo2d"),
+        JobType(1, 50, "halo2d"),
     ]
     policies = ["level-spread", "rrn"]
     late = times(point(jobs, policies, order="largest"))
@@ -147,7 +146,7 @@ def test_measures_and_link_statistics_add_up() -> None:
 @pytest.mark.parametrize("hops", [0, 1, 2, 3])
 def test_one_way_times(hops: int) -> None:
     """152 ns a router-to-router link, as in SST; 192 ns for the two node links and a router."""
-    network = built(machine_section(272, 1.0, "minimal").model_dump(mode="json"))
+    network = built(machine_section(272, 1.0, "minimal"))
     assert one_way(network, hops, 1000)["head_ns"] == pytest.approx(192 + 152 * hops)
     # The 48 packets before the last of 100,000 bytes, with their headers, pass first.
     longer = one_way(network, hops, 100_000)["head_ns"] - 192 - 152 * hops
@@ -163,8 +162,9 @@ def test_an_ordinary_run_measures_what_a_point_does() -> None:
     run = run_cosim(config)
     found, sizes = run.measured["level-spread"], run.workload.n_nodes
     paper = machine_section(272, 1.0, "minimal")
-    assert (config.machine.packet, config.machine.routing) == (paper.packet, paper.routing)
-    machine = built(config.machine.model_dump(mode="json"))
+    section = config.machine.model_dump(mode="json")
+    assert (section["packet"], section["routing"]) == (paper["packet"], paper["routing"])
+    machine = built(section)
     order = np.argsort(-sizes, kind="stable")
     rng = np.random.default_rng(0)
     placed = place_all(machine.topology, "level-spread", sizes[order], rng)

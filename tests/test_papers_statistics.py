@@ -8,13 +8,12 @@ import pytest
 from scipy import stats
 
 from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.level_spread.quadrants import (
+from experiments.papers.level_spread.random_workloads import (
     QUADRANTS,
     dots_of,
-    mean_reduction,
+    means,
     quadrant,
     reductions,
-    shares,
 )
 from netsim.errors import NetcosimError
 from queuesim.statistics import (
@@ -84,7 +83,7 @@ DOTS = pd.DataFrame(
 
 
 def test_quadrants_by_hand() -> None:
-    at = quadrant(DOTS["x"].to_numpy(), DOTS["y"].to_numpy())
+    at = quadrant(DOTS)
     assert [QUADRANTS[i] for i in at] == [
         "reference better",
         "other better",
@@ -93,12 +92,12 @@ def test_quadrants_by_hand() -> None:
         "tie",
         "reference better",
     ]
-    found = shares(DOTS, rng())
-    assert found["reference better"].value == pytest.approx(100 / 3)
-    assert sum(share.value for share in found.values()) == pytest.approx(100)
+    found = means(DOTS)
+    assert found["reference better (%)"].value == pytest.approx(100 / 3)
+    assert sum(found[f"{name} (%)"].value for name in QUADRANTS) == pytest.approx(100)
     # "other better" is one of three dots of workload 0 and none of workload 1.
-    assert found["other better"].low == 0
-    assert found["other better"].high == pytest.approx(100 / 3)
+    assert found["other better (%)"].low == 0
+    assert found["other better (%)"].high == pytest.approx(100 / 3)
 
 
 def test_reductions_by_hand() -> None:
@@ -106,7 +105,7 @@ def test_reductions_by_hand() -> None:
     assert reductions(DOTS)[1] == pytest.approx([-100, -100])
     assert reductions(DOTS)[3] == pytest.approx([75, -25])
     mean = (50 - 100 - 25 + 25 + 100 / 3 + 62.5) / 6
-    assert mean_reduction(DOTS, rng()).value == pytest.approx(mean)
+    assert means(DOTS)["mean reduction (%)"].value == pytest.approx(mean)
 
 
 def test_dots_from_times() -> None:

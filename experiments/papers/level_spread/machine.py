@@ -24,14 +24,10 @@ MACHINES: dict[int, tuple[int, int]] = {272: (4, 17), 528: (4, 33), 544: (8, 17)
 """Routers a group and groups, by number of nodes; always 4 nodes a router."""
 
 ENDPOINTS: dict[str, dict[str, float]] = {
-    "free": {"send_overhead_s": 0.0, "recv_overhead_s": 0.0, "copy_s_per_byte": 0.0},
+    "free": {},
     # Send: enter 30, set up 130, transmit delay 50, return 30 ns. Receive: set up 100, match
     # 150 + 100, enter and return 60 ns. Copy 344 ps a byte.
-    "firefly": {
-        "send_overhead_s": 240e-9,
-        "recv_overhead_s": 410e-9,
-        "copy_s_per_byte": 344e-12,
-    },
+    "firefly": {"send_overhead_s": 240e-9, "recv_overhead_s": 410e-9, "copy_s_per_byte": 344e-12},
 }
 """End-point costs by name: none, or about those of SST's firefly NIC and MPI."""
 
@@ -46,6 +42,7 @@ SETTINGS: dict[str, str | int] = {
 """What one may vary from the command line. SST put 45 bytes of header on a message; here they
 are on every packet. ``broadcast`` is an algorithm of `patterns.broadcast`; SST's MPI uses a
 binary tree."""
+CHOICES = {"endpoint": tuple(ENDPOINTS), "broadcast": tuple(ALGORITHMS)}
 
 
 def settings_of(options: Options) -> dict[str, Any]:
@@ -60,29 +57,45 @@ def settings_of(options: Options) -> dict[str, Any]:
     for key, value in options.settings.items():
         if key not in SETTINGS:
             raise unknown_name("setting of level-spread", key, SETTINGS)
+        if key in CHOICES and value not in CHOICES[key]:
+            raise unknown_name(f"{key} of level-spread", value, CHOICES[key])
         try:
             found[key] = type(SETTINGS[key])(value)
         except ValueError:
             raise NetcosimError(f"setting {key} = {value!r}; a whole number is needed") from None
-    for key, what, known in (
-        ("endpoint", "endpoint", list(ENDPOINTS)),
-        ("broadcast", "broadcast algorithm", list(ALGORITHMS)),
-    ):
-        if found[key] not in known:
-            raise unknown_name(what, str(found[key]), known)
     return found
 
 
-def links_alike(bandwidth_Bps: int, latency_s: float) -> dict[str, float]:
-    """Parameters of a dragonfly whose links are all alike."""
-    kinds = ("node", "local", "global")
-    speeds = {f"{kind}_bandwidth_Bps": bandwidth_Bps for kind in kinds}
-    return {**speeds, **{f"{kind}_latency_s": latency_s for kind in kinds}}
+def dragonfly(
+    shape: Mapping[str, object],
+    routing: str,
+    packet: Mapping[str, object],
+    latency_s: float,
+    bandwidth_Bps: int,
+    global_bandwidth_Bps: int,
+) -> dict[str, Any]:
+    """``[machine]`` of a dragonfly whose links differ in nothing but the global ones' bandwidth.
+
+    In plain types, complete; NetcosimError for an unknown routing.
+    """
+    if routing not in routings_for("dragonfly"):
+        raise unknown_name("routing for dragonfly", routing, routings_for("dragonfly"))
+    speeds = {"node": bandwidth_Bps, "local": bandwidth_Bps, "global": global_bandwidth_Bps}
+    links = {f"{kind}_bandwidth_Bps": speed for kind, speed in speeds.items()}
+    latencies = {f"{kind}_latency_s": latency_s for kind in speeds}
+    parameters = {**shape, **links, **latencies}
+    section = MachineSection(
+        family="dragonfly",
+        parameters=parameters,
+        routing=routing,
+        packet=PacketSection.model_validate(packet),
+    )
+    return section.model_dump(mode="json")
 
 
 def machine_section(
     n_nodes: int, alpha: float, routing: str, settings: Mapping[str, Any] = SETTINGS
-) -> MachineSection:
+) -> dict[str, Any]:
     """``[machine]`` of a machine of Table I.
 
     Parameters
@@ -94,32 +107,13 @@ def machine_section(
     routing : str
     settings : mapping
         See `SETTINGS`.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown routing.
     """
-    if routing not in routings_for("dragonfly"):
-        raise unknown_name("routing for dragonfly", routing, routings_for("dragonfly"))
     a, g = MACHINES[n_nodes]
-    links = links_alike(LOCAL_BPS, LINK_LATENCY_S)
-    links["global_bandwidth_Bps"] = round(alpha * LOCAL_BPS)
+    shape = {"p": 4, "a": a, "g": g, "arrangement": settings["arrangement"]}
     sizes = {key: settings[key] for key in ("packet_bytes", "header_bytes", "buffer_bytes")}
     packet = {**sizes, "router_latency_s": ROUTER_LATENCY_S, **ENDPOINTS[settings["endpoint"]]}
-    return MachineSection(
-        family="dragonfly",
-        parameters={"p": 4, "a": a, "g": g, "arrangement": settings["arrangement"], **links},
-        routing=routing,
-        packet=PacketSection.model_validate(packet),
-    )
-
-
-def check_machines(options: Options) -> None:
-    """Raise NetcosimError for a routing or a setting with which no machine can be built."""
-    settings = settings_of(options)
-    for routing in options.routings or ("ugal-l",):
-        build_machine(machine_section(272, 1.0, routing, settings))
+    global_Bps = round(alpha * LOCAL_BPS)
+    return dragonfly(shape, routing, packet, LINK_LATENCY_S, LOCAL_BPS, global_Bps)
 
 
 def built(section: Mapping[str, object]) -> BuiltMachine:

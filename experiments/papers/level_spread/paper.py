@@ -11,24 +11,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from experiments.papers.level_spread import (
-    heterogeneous,
-    homogeneous,
-    links,
-    random_workloads,
-    slingshot,
-    sst,
-)
+from experiments.papers.level_spread import fixed_workloads as fixed
+from experiments.papers.level_spread import random_workloads, slingshot, sst
 from experiments.papers.level_spread.machine import machine_section, settings_of
 from experiments.papers.level_spread.point import FUNCTION
 from experiments.papers.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLICIES, check
-from experiments.papers.level_spread.workloads import (
-    PATTERNS,
-    JobType,
-    filling,
-    job_type,
-    random_workload,
-)
+from experiments.papers.level_spread.workloads import PATTERNS, JobType, filling, random_workload
 from experiments.papers.paper import Options, Paper, PaperFigure, Point
 
 UGAL = ("ugal-l",)
@@ -69,39 +57,39 @@ class Case(NamedTuple):
     alpha: float = 1.0
 
 
+class How(NamedTuple):
+    """What a point's jobs have in common; see `level_spread.point.run_workload`."""
+
+    policies: Sequence[str] = POLICIES
+    order: str = "smallest"
+    ranks_per_node: int = 2
+    mapping: str = "random"
+    link_statistics: bool = False
+
+
+SMALL_FIRST = How()
+
+
 def workload_points(
     options: Options,
     cases: Sequence[Case],
+    how: How = SMALL_FIRST,
     *,
-    policies: Sequence[str] = POLICIES,
     routings: tuple[str, ...] = UGAL,
     repetitions: int | None = None,
-    ranks_per_node: int = 2,
-    mapping: str = "random",
-    order: str = "smallest",
-    link_statistics: bool = False,
 ) -> list[Point]:
-    """A point for each routing, case and repetition; see `level_spread.point.run_workload`."""
+    """A point for each routing, case and repetition."""
     if repetitions is None:
         repetitions = QUICK_REPETITIONS if options.quick else REPETITIONS
     settings = settings_of(options)
-    common = {
-        "experiment": "level-spread",
-        "policies": list(policies),
-        "order": order,
-        "ranks_per_node": ranks_per_node,
-        "mapping": mapping,
-        "link_statistics": link_statistics,
-    }
     return [
         {
-            **common,
-            "machine": machine_section(case.n_nodes, case.alpha, routing, settings).model_dump(
-                mode="json"
-            ),
+            "experiment": "level-spread",
+            "machine": machine_section(case.n_nodes, case.alpha, routing, settings),
             "jobs": [job.config(settings["broadcast"]) for job in case.jobs],
             "draws": {"seed": options.seed, "workload": case.workload, "repetition": repetition},
             "labels": {"routing": routing, **case.labels, "repetition": repetition},
+            **how._asdict(),
         }
         for routing in options.routings or routings
         for case in cases
@@ -109,25 +97,25 @@ def workload_points(
     ]
 
 
+def _all_to_all(workloads: Mapping[str, tuple[int, int]]) -> list[Case]:
+    """One size of jobs alone, by name: how many, of how many nodes."""
+    return [
+        Case([JobType(n, nodes, "all-to-all")], label, {"workload": label})
+        for label, (n, nodes) in workloads.items()
+    ]
+
+
 def fig2_points(options: Options) -> list[Point]:
     """Both workloads on the full machine of 272 nodes; the pattern is all-to-all."""
-    cases = [
-        Case([job_type(n, nodes, "all-to-all")], label, {"workload": label})
-        for label, (n, nodes) in homogeneous.FIG2_WORKLOADS.items()
-    ]
-    routings, policies = ("ugal-l", "minimal"), homogeneous.FIG2_POLICIES
-    return workload_points(options, cases, policies=policies, routings=routings)
+    cases = _all_to_all(fixed.FIG2_WORKLOADS)
+    how = How(fixed.FIG2_POLICIES)
+    return workload_points(options, cases, how, routings=("ugal-l", "minimal"))
 
 
 def fig4_points(options: Options) -> list[Point]:
     """Jobs of 16 and of 64 nodes at 90 %, each pattern, three global bandwidths."""
     cases = [
-        Case(
-            filling(272, pattern, {nodes: 1}),
-            f"{nodes} nodes",
-            {"alpha": alpha, "job_nodes": nodes, "pattern": pattern},
-            alpha=alpha,
-        )
+        _filled(pattern, {nodes: 1}, {"alpha": alpha, "job_nodes": nodes}, alpha=alpha)
         for nodes in (16, 64)
         for alpha in ((1.0,) if options.quick else (0.25, 1.0, 4.0))
         for pattern in (FIG4_PATTERNS if options.quick else PATTERNS)
@@ -137,21 +125,14 @@ def fig4_points(options: Options) -> list[Point]:
 
 def link_points(options: Options, *, nodes: int) -> list[Point]:
     """Figs. 5 and 6: all-to-all jobs of one size, alpha 1, 272 nodes at 90 %."""
-    jobs = filling(272, "all-to-all", {nodes: 1})
-    case = Case(jobs, f"{nodes} nodes", {"job_nodes": nodes})
-    return workload_points(options, [case], link_statistics=True)
+    case = _filled("all-to-all", {nodes: 1}, {"job_nodes": nodes})
+    return workload_points(options, [case], How(link_statistics=True))
 
 
 def fig7_points(options: Options) -> list[Point]:
     """n jobs of each size at 90 %, messages of 1 KB."""
     cases = [
-        Case(
-            filling(n_nodes, pattern, {16: 1, 64: 1}),
-            f"16+64 {n_nodes}",
-            {"n_nodes": n_nodes, "alpha": alpha, "pattern": pattern},
-            n_nodes,
-            alpha,
-        )
+        _filled(pattern, {16: 1, 64: 1}, {"n_nodes": n_nodes, "alpha": alpha}, n_nodes, alpha)
         for n_nodes, alpha in (FIG7_QUICK_CELLS if options.quick else FIG7_CELLS)
         for pattern in (MIXED_PATTERNS if options.quick else PATTERNS)
     ]
@@ -161,39 +142,40 @@ def fig7_points(options: Options) -> list[Point]:
 def fig8_points(options: Options) -> list[Point]:
     """Three jobs of each size on 272 nodes, messages of different sizes."""
     cases = [
-        Case(
-            filling(272, pattern, {16: small_kb, 64: large_kb}),
-            "16+64 272",
-            {"small_kb": small_kb, "large_kb": large_kb, "pattern": pattern},
-        )
-        for small_kb, large_kb in (QUICK_SIZES_KB if options.quick else SIZES_KB)
+        _filled(pattern, {16: small, 64: large}, {"small_kb": small, "large_kb": large})
+        for small, large in (QUICK_SIZES_KB if options.quick else SIZES_KB)
         for pattern in (MIXED_PATTERNS if options.quick else PATTERNS)
     ]
     return workload_points(options, cases)
 
 
+def _filled(
+    pattern: str,
+    sizes: Mapping[int, int],
+    labels: Mapping[str, object],
+    n_nodes: int = 272,
+    alpha: float = 1.0,
+) -> Case:
+    """Jobs of one pattern that fill a machine; those of the same sizes share their draws."""
+    name = f"{min(sizes)} nodes" if len(sizes) == 1 else f"16+64 {n_nodes}"
+    jobs = filling(n_nodes, pattern, sizes)
+    return Case(jobs, name, {**labels, "pattern": pattern}, n_nodes, alpha)
+
+
 def _random_case(index: int, seed: int, patterns: Sequence[str], label: str) -> Case:
     small, large = random_workload(index, seed, patterns=patterns)
-    labels = {
-        "set": label,
-        "workload": index,
-        "small_nodes": small.n_nodes,
-        "large_nodes": large.n_nodes,
-        "n_small": small.n_jobs,
-        "n_large": large.n_jobs,
-        "small_pattern": small.pattern,
-        "large_pattern": large.pattern,
-    }
+    labels: dict[str, object] = {"set": label, "workload": index}
+    for kind, job in (("small", small), ("large", large)):
+        labels |= {f"{kind}_nodes": job.n_nodes, f"n_{kind}": job.n_jobs}
+        labels[f"{kind}_pattern"] = job.pattern
     return Case((small, large), f"random {index}", labels)
 
 
-def mixed_points(
-    options: Options, *, policies: Sequence[str] = POLICIES, order: str = "smallest"
-) -> list[Point]:
+def mixed_points(options: Options, *, how: How = SMALL_FIRST) -> list[Point]:
     """The 1000 workloads with mixed patterns; small jobs placed first, or large ones."""
     n = N_QUICK if options.quick else N_WORKLOADS
     cases = [_random_case(index, options.seed, PATTERNS, "") for index in range(n)]
-    return workload_points(options, cases, policies=policies, repetitions=1, order=order)
+    return workload_points(options, cases, how, repetitions=1)
 
 
 def single_points(options: Options) -> list[Point]:
@@ -209,20 +191,11 @@ def single_points(options: Options) -> list[Point]:
 
 def sst_points(options: Options) -> list[Point]:
     """The table of all-to-alls, and messages alone on the network."""
-    cases = [
-        Case([job_type(n, nodes, "all-to-all")], label, {"workload": label})
-        for label, (n, nodes) in {"4 x 68": (4, 68), "17 x 16": (17, 16)}.items()
-    ]
-    points = workload_points(
-        options,
-        cases,
-        policies=("simple",),
-        routings=("minimal", "valiant", "ugal-l"),
-        repetitions=1,
-        ranks_per_node=1,
-        mapping="in-order",
-    )
-    alone = machine_section(272, 1.0, "minimal", settings_of(options)).model_dump(mode="json")
+    cases = _all_to_all({"4 x 68": (4, 68), "17 x 16": (17, 16)})
+    how = How(("simple",), ranks_per_node=1, mapping="in-order")
+    routings = ("minimal", "valiant", "ugal-l")
+    points = workload_points(options, cases, how, routings=routings, repetitions=1)
+    alone = machine_section(272, 1.0, "minimal", settings_of(options))
     return points + [
         {"experiment": "level-spread one way", "machine": alone, "hops": hops, "bytes": size}
         for hops in sst.ONE_WAY_NS
@@ -236,15 +209,11 @@ def slingshot_points(options: Options) -> list[Point]:
     return [
         {
             "experiment": "level-spread",
-            "machine": slingshot.section(shape, arrangement, routing).model_dump(mode="json"),
+            "machine": slingshot.section(shape, arrangement, routing),
             "jobs": [job.config()],
-            "policies": [policy],
-            "order": "smallest",
-            "ranks_per_node": 1,
-            "mapping": "random",
             "draws": {"seed": options.seed},
             "labels": {"arrangement": arrangement, "routing": routing},
-            "link_statistics": False,
+            **How((policy,), ranks_per_node=1)._asdict(),
         }
         for routing in options.routings or UGAL
         for arrangement in slingshot.ARRANGEMENTS
@@ -267,16 +236,16 @@ TITLES = {
     "sst": "our engine beside SST's own figures for the paper's machine",
     "slingshot": "beyond the paper: 57 jobs of 512 nodes on 32,768 nodes with 25 GB/s links",
 }
-LARGE_FIRST = partial(mixed_points, order="largest")
-JOKANOVIC = partial(mixed_points, policies=WITH_JOKANOVIC)
-JOKANOVIC_LARGE_FIRST = partial(JOKANOVIC, order="largest")
+LARGE_FIRST = partial(mixed_points, how=How(order="largest"))
+JOKANOVIC = partial(mixed_points, how=How(WITH_JOKANOVIC))
+JOKANOVIC_LARGE_FIRST = partial(mixed_points, how=How(WITH_JOKANOVIC, "largest"))
 PARTS: dict[str, tuple[Any, ...]] = {
-    "fig2": (fig2_points, homogeneous.fig2_analyse, homogeneous.fig2_draw),
-    "fig4": (fig4_points, homogeneous.fig4_analyse, homogeneous.fig4_draw),
-    "fig5": (partial(link_points, nodes=16), links.fig5_analyse, links.draw),
-    "fig6": (partial(link_points, nodes=64), links.fig6_analyse, links.draw),
-    "fig7": (fig7_points, heterogeneous.fig7_analyse, heterogeneous.fig7_draw),
-    "fig8": (fig8_points, heterogeneous.fig8_analyse, heterogeneous.fig8_draw),
+    "fig2": (fig2_points, fixed.fig2_analyse, fixed.fig2_draw),
+    "fig4": (fig4_points, fixed.fig4_analyse, fixed.fig4_draw),
+    "fig5": (partial(link_points, nodes=16), fixed.fig5_analyse, fixed.links_draw),
+    "fig6": (partial(link_points, nodes=64), fixed.fig6_analyse, fixed.links_draw),
+    "fig7": (fig7_points, fixed.fig7_analyse, fixed.fig7_draw),
+    "fig8": (fig8_points, fixed.fig8_analyse, fixed.fig8_draw),
     "fig10": (mixed_points, random_workloads.fig10_analyse, random_workloads.draw),
     "fig11": (LARGE_FIRST, random_workloads.fig11_analyse, random_workloads.draw),
     "fig12": (JOKANOVIC, random_workloads.fig12_analyse, random_workloads.draw),

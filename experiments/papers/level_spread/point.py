@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from alloc.policy import Request
 from alloc.registry import make_policy
 from experiments.papers.level_spread.machine import built
 from experiments.points import point_rng
+from experiments.store import Rows
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketResult
 from netsim.topology import Topology
@@ -24,8 +25,6 @@ FUNCTION = "experiments.papers.level_spread.point:run_workload"
 US_PER_S = 1e6
 KINDS = ("small", "large")
 LINK_KINDS = ("local", "global")
-
-Rows = list[dict[str, object]]
 
 
 @dataclass(frozen=True)
@@ -78,18 +77,17 @@ def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
         config["mapping"],
         seed=int(point_rng(draws, "jobs").integers(0, 2**32)),
     )
-    times: Rows = []
-    links: Rows = []
+    times: list[dict[str, object]] = []
+    links: list[dict[str, object]] = []
     for policy in config["policies"]:
         placed = place_all(machine.topology, policy, sizes, point_rng(draws, "placement"))
         jobs = [PlacedJob(i, said[k], placed[i]) for i, k in enumerate(which)]
         result = Ensemble(shared, jobs).packets()
         head = {"n_nodes": machine.topology.n_nodes, **config["labels"], "policy": policy}
-        found = _link_rows(machine.topology, result.packets)
-        stall_us = sum(sum(row["stall_us"]) for row in found)  # type: ignore[call-overload]
-        times += [{**head, **row, "stall_us": stall_us} for row in _time_rows(result, kinds)]
-        links += [{**head, **row} for row in found]
-    return {"times": times, "links": links} if config["link_statistics"] else {"times": times}
+        times += [{**head, **row} for row in _time_rows(machine.topology, result, kinds)]
+        if config["link_statistics"]:
+            links += [{**head, **row} for row in _link_rows(machine.topology, result.packets)]
+    return {"times": times, "links": links} if links else {"times": times}
 
 
 def place_all(
@@ -106,38 +104,37 @@ def place_all(
     return placed
 
 
-def _time_rows(result: PacketTimes, kinds: np.ndarray) -> Rows:
-    last, rank0 = result.time_s * US_PER_S, result.rank0_time_s * US_PER_S
-    rows: Rows = []
-    for kind in KINDS:
-        mine = kinds == kind
-        if mine.any():
-            # A picosecond more, so that a whole number of microseconds is not cut below it.
-            cut = np.floor(rank0[mine] + 1e-6)
-            rows.append(
-                {
-                    "kind": kind,
-                    "n_jobs": int(mine.sum()),
-                    "time_us": float(last[mine].mean()),
-                    "longest_us": float(last[mine].max()),
-                    "rank0_us": float(rank0[mine].mean()),
-                    "rank0_cut_us": float(cut.mean()),
-                    "packet_hops": result.packets.packet_hops,
-                }
-            )
+def _time_rows(topology: Topology, result: PacketTimes, kinds: np.ndarray) -> Rows:
+    packets = result.packets
+    between_routers = np.logical_or.reduce([topology.kind_mask(kind) for kind in LINK_KINDS])
+    stall_us = float(packets.link_stall_ps[between_routers].sum() / US_PER_S)
+    rows = []
+    for kind in (kind for kind in KINDS if kind in kinds):
+        last, rank0 = (s[kinds == kind] * US_PER_S for s in (result.time_s, result.rank0_time_s))
+        rows.append(
+            {
+                "kind": kind,
+                "n_jobs": len(last),
+                "time_us": float(last.mean()),
+                "longest_us": float(last.max()),
+                "rank0_us": float(rank0.mean()),
+                # A picosecond more: a whole number of microseconds is not cut below it.
+                "rank0_cut_us": float(np.floor(rank0 + 1e-6).mean()),
+                "packet_hops": packets.packet_hops,
+                "stall_us": stall_us,
+            }
+        )
     return rows
 
 
 def _link_rows(topology: Topology, packets: PacketResult) -> Rows:
-    rows: Rows = []
-    for kind in LINK_KINDS:
-        mask = topology.kind_mask(kind)
-        rows.append(
-            {
-                "link_kind": kind,
-                "packets": cast("list[int]", packets.link_packets[mask].tolist()),
-                "stalls": cast("list[int]", packets.link_stalls[mask].tolist()),
-                "stall_us": cast("list[float]", (packets.link_stall_ps[mask] / US_PER_S).tolist()),
-            }
-        )
-    return rows
+    counted: dict[str, np.ndarray] = {
+        "packets": packets.link_packets,
+        "stalls": packets.link_stalls,
+    }
+    counted["stall_us"] = packets.link_stall_ps / US_PER_S
+    masks = {kind: topology.kind_mask(kind) for kind in LINK_KINDS}
+    return [
+        {"link_kind": kind, **{name: of[mask].tolist() for name, of in counted.items()}}
+        for kind, mask in masks.items()
+    ]

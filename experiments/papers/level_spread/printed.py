@@ -4,10 +4,9 @@ from __future__ import annotations
 
 FIG2_RATIO, FIG2_BELOW = 0.7, 30.0
 """III-A: RDN's time over RDG's with 4 x 68-node jobs."""
-FIG4_16 = (15.0, 89.0)
-"""VI-A: least and largest reduction by grouping and Level-Spread against spreading."""
-FIG4_64 = (22.0, 54.0)
-"""VI-A: least and largest reduction by Level-Spread against Simple, alpha 1."""
+FIG4 = {16: (15.0, 89.0), 64: (22.0, 54.0)}
+"""VI-A, by nodes of a job: least and largest reduction, by grouping and Level-Spread against
+spreading, and by Level-Spread against Simple at alpha 1."""
 FIG7_RRR = 5.0
 """Fig. 7(a): RRR's time over Simple's, small jobs, alpha 0.25; more than that."""
 SMALL_ON_1056 = {"broadcast": 32.0, "all-to-all": 64.0}

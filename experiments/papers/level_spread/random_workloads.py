@@ -1,4 +1,4 @@
-"""Figs. 10 to 13 of the Level-Spread paper: 1000 random workloads."""
+"""Figs. 10 to 13 of the Level-Spread paper: 1000 random workloads, as dots about (1, 1)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import groups
+from experiments.papers.kit.frames import against_baseline, cells
 from experiments.papers.kit.panels import dots as draw_dots
 from experiments.papers.kit.panels import panels
 from experiments.papers.level_spread import printed
-from experiments.papers.level_spread.quadrants import dots_of, quadrant, summary_row
 from experiments.papers.level_spread.times import (
     DEFAULT_MEASURE,
     JOKANOVICS,
@@ -24,7 +24,7 @@ from experiments.papers.level_spread.times import (
     statistics_rng,
 )
 from experiments.papers.paper import Analysis, Options
-from queuesim.statistics import Interval
+from queuesim.statistics import Interval, mean_of_snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +42,64 @@ TOLD = {
 """A printed number in words."""
 CORNERS = ((0, 0.97, 0.97), (1, 0.03, 0.03), (2, 0.03, 0.97), (3, 0.97, 0.03))
 """Index of a quadrant, and where its share is written."""
+QUADRANTS = ("reference better", "other better", "other better small", "other better large", "tie")
+"""x and y above 1; below 1; x below and y above; x above and y below; x or y equal to 1."""
+
+
+def dots_of(times: pd.DataFrame, column: str, reference: str) -> pd.DataFrame:
+    """One row a workload and policy: x and y, the small and large jobs' time over the reference's.
+
+    Parameters
+    ----------
+    times : DataFrame
+        Columns routing, workload, policy, kind and ``column``.
+    column : str
+        The measure.
+    reference : str
+        The policy at (1, 1), left out of the result.
+    """
+    keys = ["routing", "workload", "policy"]
+    wide = times.pivot_table(index=keys, columns="kind", values=column, sort=False).reset_index()
+    wide = wide.rename(columns={"small": "x", "large": "y"})[[*keys, "x", "y"]]
+    found = against_baseline(wide, ["x", "y"], baseline=reference, of=keys[:2])
+    return found.drop(columns=["x", "y"]).rename(columns={"x_ratio": "x", "y_ratio": "y"})
+
+
+def quadrant(dots: pd.DataFrame) -> NDArray[np.int64]:
+    """(n,) index into `QUADRANTS` of each dot."""
+    x, y = dots["x"], dots["y"]
+    corners = [(x > 1) & (y > 1), (x < 1) & (y < 1), (x < 1) & (y > 1), (x > 1) & (y < 1)]
+    return np.select(corners, range(4), QUADRANTS.index("tie"))
+
+
+def reductions(dots: pd.DataFrame) -> NDArray[np.float64]:
+    """(n, 2) percent by which the reference is below each dot: small and large jobs."""
+    return np.asarray(100 * (1 - 1 / dots[["x", "y"]].to_numpy()))
+
+
+def means(dots: pd.DataFrame) -> dict[str, Interval]:
+    """Percent of dots in each quadrant, and the mean reduction over dots and kinds of jobs.
+
+    Workloads are drawn for the intervals, each with all its policies, since the dots of one
+    workload are not independent.
+    """
+    at = quadrant(dots)
+    values = {f"{name} (%)": 100.0 * (at == i) for i, name in enumerate(QUADRANTS)}
+    values[printed.MEAN_REDUCTION] = reductions(dots).mean(axis=1)
+    ones, workload = np.ones(len(dots)), dots["workload"]
+    return {
+        name: mean_of_snapshots(of, ones, workload, statistics_rng()) for name, of in values.items()
+    }
+
+
+def summary_row(dots: pd.DataFrame) -> dict[str, object]:
+    """`means` with the ends of their intervals, extreme reductions and medians of some dots."""
+    row: dict[str, object] = {"dots": len(dots)}
+    for name, found in means(dots).items():
+        row |= {name: found.value, f"{name} low": found.low, f"{name} high": found.high}
+    row[printed.BEST_REDUCTION] = float(reductions(dots).max())
+    row["worst reduction (%)"] = float(reductions(dots).min())
+    return row | {f"median {axis}": float(dots[axis].median()) for axis in ("x", "y")}
 
 
 def _summaries(times: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -49,14 +107,13 @@ def _summaries(times: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for values, part in groups(times, *keys):
+    for cell, part in cells(times, keys):
         for name, column in MEASURES.items():
             dots = dots_of(part, column, LEVEL_SPREAD)
             dots = dots[np.isfinite(dots["x"]) & np.isfinite(dots["y"])]
             sets = {"all": dots, **dict(iter(dots.groupby("policy", sort=False)))}
             for policy, mine in sets.items():
-                cell = dict(zip(keys, values, strict=True)) | {"measure": name, "policy": policy}
-                rows.append(cell | summary_row(mine, statistics_rng()))
+                rows.append(cell | {"measure": name, "policy": policy} | summary_row(mine))
     return pd.DataFrame(rows)
 
 
@@ -69,11 +126,9 @@ def _chosen(
     return chosen.to_dict("records")  # type: ignore[return-value]
 
 
-def _number(row: Mapping[str, Any], column: str) -> float | Interval:
+def _number(row: Mapping[str, Any], column: str) -> Interval:
     """A column of a summary's row, with its interval where it has one."""
-    if f"{column} low" not in row:
-        return float(row[column])
-    return Interval(float(row[column]), row[f"{column} low"], row[f"{column} high"])
+    return Interval(row[column], row.get(f"{column} low"), row.get(f"{column} high"))  # type: ignore[arg-type]
 
 
 def mixed_analyse(
@@ -95,17 +150,10 @@ def mixed_analyse(
             says = Says("VI-D, abstract" if "reduction" in column else where, condition)
             what, ours = TOLD[column].format(other=other, than=than), _number(row, column)
             claims.append(says.near(what, paper, ours, within=WITHIN_POINTS, unit="points"))
-        better, worse = (
-            float(row[side]) for side in (printed.LEVEL_SPREAD_BETTER, printed.OTHER_BETTER)
-        )
-        claims.append(
-            Says(where, condition).holds(
-                "Level-Spread strictly better more often than strictly worse",
-                better > worse,
-                f"percent better, ours, above percent worse, {worse:.1f}",
-                better,
-            )
-        )
+        better, worse = row[printed.LEVEL_SPREAD_BETTER], row[printed.OTHER_BETTER]
+        what = "Level-Spread strictly better more often than strictly worse"
+        rule = f"percent better, ours, above percent worse, {worse:.1f}"
+        claims.append(Says(where, condition).holds(what, better > worse, rule, better))
     dots = dots_of(times, measure_column(options), LEVEL_SPREAD)
     return Analysis(claims_frame(claims), {"summary": summary, "dots": dots})
 
@@ -142,26 +190,19 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         draw_dots(axis, part, "x", "y", "policy", looks=LOOKS, size=7, alpha=0.5)
         ours = part.iloc[:1].assign(policy=LEVEL_SPREAD, x=1, y=1)
         draw_dots(axis, ours, "x", "y", "policy", looks=LOOKS, size=60)
-        axis.axvline(1, color=LOOKS[LEVEL_SPREAD].colour, ls="--", lw=1)
-        axis.axhline(1, color=LOOKS[LEVEL_SPREAD].colour, ls="--", lw=1)
-        at = quadrant(part["x"].to_numpy(), part["y"].to_numpy())
+        for line in (axis.axvline, axis.axhline):
+            line(1, color=LOOKS[LEVEL_SPREAD].colour, ls="--", lw=1)
+        at = quadrant(part)
+        style: dict[str, Any] = {"color": "blue", "fontsize": 13, "zorder": 5}
+        style["transform"] = axis.transAxes
         for index, x, y in CORNERS:
-            axis.text(
-                x,
-                y,
-                f"{100 * np.mean(at == index):.0f} %",
-                transform=axis.transAxes,
-                ha="right" if x > 0.5 else "left",
-                va="top" if y > 0.5 else "bottom",
-                color="blue",
-                fontsize=13,
-                zorder=5,
-            )
+            ha, va = "right" if x > 0.5 else "left", "top" if y > 0.5 else "bottom"
+            axis.text(x, y, f"{100 * np.mean(at == index):.0f} %", ha=ha, va=va, **style)
         axis.set(xlim=(0.25, top), ylim=(0.25, top))
 
     def title(routing: str) -> str:
         part = dots[dots["routing"] == routing]
-        ties = np.mean(quadrant(part["x"].to_numpy(), part["y"].to_numpy()) == 4)
+        ties = np.mean(quadrant(part) == 4)
         beyond = np.mean((part[["x", "y"]] > top).any(axis=1))
         return f"{routing}; ties {100 * ties:.0f} %, beyond the axes {100 * beyond:.1f} %"
 

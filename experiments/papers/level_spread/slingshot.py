@@ -8,44 +8,37 @@ nodes), so placing policies differ as much as they can.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from experiments.config import MachineSection, PacketSection
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.frames import groups, lookup
 from experiments.papers.kit.panels import grouped_bars, panels
-from experiments.papers.level_spread.machine import links_alike
+from experiments.papers.level_spread.machine import dragonfly
 from experiments.papers.level_spread.times import COLOURS, LEVEL_SPREAD
 from experiments.papers.level_spread.workloads import JobType
 from experiments.papers.paper import Analysis, Options
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POLICIES = ("rdn", "rdg", "simple", LEVEL_SPREAD)
 ARRANGEMENTS = ("absolute", "circulant")
 LINK_BPS = 25 * 10**9
 LINK_LATENCY_S = 20e-9
-PACKETS = PacketSection(
-    packet_bytes=4096, header_bytes=45, buffer_bytes=65536, router_latency_s=350e-9
-)
+PACKETS = {"packet_bytes": 4096, "header_bytes": 45, "buffer_bytes": 65536}
+ROUTER_LATENCY_S = 350e-9
 MESSAGE_BYTES = 4096
 FULL = {"p": 16, "a": 32, "g": 64, "h": 8}, JobType(57, 512, "all-to-all", MESSAGE_BYTES)
 QUICK = {"p": 4, "a": 8, "g": 16, "h": 8}, JobType(14, 32, "all-to-all", MESSAGE_BYTES)
 """Shape of the machine, and its jobs."""
 
 
-def section(shape: Mapping[str, int], arrangement: str, routing: str) -> MachineSection:
+def section(shape: Mapping[str, int], arrangement: str, routing: str) -> dict[str, Any]:
     """``[machine]`` with links of 25 GB/s."""
-    links = links_alike(LINK_BPS, LINK_LATENCY_S)
-    return MachineSection(
-        family="dragonfly",
-        parameters={**shape, "arrangement": arrangement, **links},
-        routing=routing,
-        packet=PACKETS,
-    )
+    whole = {**shape, "arrangement": arrangement}
+    packet = {**PACKETS, "router_latency_s": ROUTER_LATENCY_S}
+    return dragonfly(whole, routing, packet, LINK_LATENCY_S, LINK_BPS, LINK_BPS)
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -70,14 +63,12 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Bars of mean time by policy and arrangement, one panel a routing."""
-
-    def bars(axis: Axes, part: pd.DataFrame) -> None:
-        grouped_bars(axis, part, "arrangement", "policy", "mean_time_us", colours=COLOURS)
-
     return panels(
         analysis.tables["times"],
         "routing",
-        bars,
+        lambda axis, part: grouped_bars(
+            axis, part, "arrangement", "policy", "mean_time_us", colours=COLOURS
+        ),
         columns=2,
         size_in=(5.0, 2.8),
         ylabel="mean time of a job (us)",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.papers.kit.frames import groups
+from experiments.papers.kit.frames import cells, groups
 from experiments.papers.kit.panels import Look
-from experiments.papers.level_spread.machine import check_machines
+from experiments.papers.level_spread.machine import built, machine_section, settings_of
 from experiments.papers.paper import Options
 from netsim.errors import unknown_name
 from queuesim.statistics import Interval, bootstrap_ratio
@@ -24,12 +23,18 @@ JOKANOVICS = ("jokanovic", "jokanovic-coded")
 GROUPING = ("simple", "slurm", "rdg")
 SPREADING = ("rdr", "rrr", "rdn", "rrn")
 POLICIES = (*GROUPING, LEVEL_SPREAD, *SPREADING)
-
-MEASURES: dict[str, str] = {
-    "last": "time_us",
-    "rank0": "rank0_us",
-    "rank0-cut": "rank0_cut_us",
+COMPACT, WIDE = "grouping and Level-Spread", "spreading and Level-Spread"
+CALLED: dict[str, tuple[str, ...]] = {
+    "Simple": ("simple",),
+    "Level-Spread": (LEVEL_SPREAD,),
+    "grouping": GROUPING,
+    "spreading": SPREADING,
+    COMPACT: (*GROUPING, LEVEL_SPREAD),
+    WIDE: (*SPREADING, LEVEL_SPREAD),
 }
+"""Policies by what claims call them."""
+
+MEASURES = {"last": "time_us", "rank0": "rank0_us", "rank0-cut": "rank0_cut_us"}
 """Communication time of a job, by name: its last rank's end (the default); rank 0's end (a
 broadcast's last rank's), which the authors' program printed; the same cut to whole
 microseconds. Each is averaged over the jobs of a kind."""
@@ -57,7 +62,9 @@ def check(options: Options) -> None:
     """Raise NetcosimError for a routing, measure or setting that this paper does not know."""
     if options.measure and options.measure not in MEASURES:
         raise unknown_name("measure of level-spread", options.measure, MEASURES)
-    check_machines(options)
+    settings = settings_of(options)
+    for routing in options.routings or ("ugal-l",):
+        built(machine_section(272, 1.0, routing, settings))
 
 
 def measure_column(options: Options) -> str:
@@ -87,16 +94,15 @@ def normalised(
 
     rng, column = statistics_rng(), measure_column(options)
     rows: list[dict[str, object]] = []
-    for values, part in groups(times, *keys, "kind"):
+    for cell, part in cells(times, [*keys, "kind"]):
         by_policy = {p: f.sort_values("repetition") for p, f in part.groupby("policy", sort=False)}
         base = by_policy[reference]
         for policy, mine in by_policy.items():
             ours, against = mine[column].to_numpy(), base[column].to_numpy()
             sd = float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
-            row = dict(zip([*keys, "kind"], values, strict=True))
-            row |= {"policy": policy, "n": len(ours), "mean_us": float(ours.mean()), "sd_us": sd}
+            row = cell | {"policy": policy, "n": len(ours), "mean_us": float(ours.mean())}
             ratio = bootstrap_ratio(ours, against, rng)
-            row |= {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
+            row |= {"sd_us": sd, "ratio": ratio.value, "low": ratio.low, "high": ratio.high}
             row |= {"ratio_sd": sd / float(against.mean())}
             for name, other in MEASURES.items():
                 if other != column and base[other].mean() > 0:
@@ -116,18 +122,20 @@ def reduction_interval(ratio: Interval) -> Interval:
     return Interval(value, high, low)
 
 
-def pick(ratios: Mapping[str, float], policies: Iterable[str]) -> list[float]:
-    """Ratios of these policies."""
-    return [ratios[p] for p in policies if p in ratios]
+def pick(ratios: Mapping[str, float], called: str) -> list[float]:
+    """Ratios of the policies that are `CALLED` so."""
+    return [ratios[p] for p in CALLED[called] if p in ratios]
 
 
-def shrinking(
-    table: pd.DataFrame, keys: Sequence[str], span: Callable[[pd.DataFrame], float]
-) -> list[bool]:
-    """For each cell with several global bandwidths, whether each step up lowers the span."""
+def shrinking(table: pd.DataFrame, keys: Sequence[str], ratios: list[str]) -> list[bool]:
+    """For each cell with several global bandwidths, whether each step up lowers the span.
+
+    The span is the worst over the best policy's ratio; of several columns the product.
+    """
     held = []
     for _, part in groups(table, *keys):
-        spans = [span(row) for _, row in groups(part.sort_values("alpha"), "alpha")]
+        by_alpha = part.groupby("alpha")[ratios]
+        spans = (by_alpha.max() / by_alpha.min()).prod(axis=1)
         if len(spans) > 1:
-            held.append(all(b < a for a, b in pairwise(spans)))
+            held.append(bool((np.diff(spans) < 0).all()))
     return held

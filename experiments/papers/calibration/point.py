@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -117,34 +117,30 @@ def lone_load(
     return measure_lone(routing, combine([program], [np.arange(n)]), config, rng)
 
 
-def run_point(point: Mapping[str, object]) -> dict[str, Rows]:
+def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     """Compute a point: table "load" or "lone" of one row.
 
     Routings of one network share their traffic, draw by draw; so do buffer sizes.
     """
-    config = cast("dict[str, Any]", dict(point))
     routing = _routing(config["network"], config["routing"])
-    rng = point_rng(point, "traffic", leave_out=("routing", "buffer_packets"))
-    labels = {key: config[key] for key in ("network", "routing")}
+    rng = point_rng(config, "traffic", leave_out=("routing", "buffer_packets"))
+    labels: dict[str, object] = {key: config[key] for key in ("network", "routing")}
     if config["kind"] == "lone":
         lone = lone_load(routing, packet_config(LONE_BUFFER_PACKETS), rng)
-        row: dict[str, object] = {
-            **labels,
+        found = {
             "links": lone.links,
             "expected_cycles": lone.expected_mean_s / CYCLE_S,
             "latency_cycles": lone.latency_mean_s / CYCLE_S,
             "worst_ps": lone.worst_ps,
         }
-        return {"lone": [row]}
-    window = Window(
-        *(config[f"{part}_cycles"] * CYCLE_S for part in ("warm_up", "window", "drain"))
+        return {"lone": [labels | found]}
+    labels |= {key: config[key] for key in ("traffic", "load", "buffer_packets")}
+    cycles = (config[f"{part}_cycles"] for part in ("warm_up", "window", "drain"))
+    window = Window(*(n * CYCLE_S for n in cycles))
+    load = offered_load(
+        routing, config["traffic"], config["load"], window, config["buffer_packets"], rng
     )
-    found = asdict(
-        offered_load(
-            routing, config["traffic"], config["load"], window, config["buffer_packets"], rng
-        )
-    )
+    found = asdict(load)
     for name in ("latency_mean", "latency_p99"):
         found[f"{name}_cycles"] = found.pop(f"{name}_s") / CYCLE_S
-    keys = ("traffic", "load", "buffer_packets")
-    return {"load": [{**labels, **{key: config[key] for key in keys}, **found}]}
+    return {"load": [labels | found]}

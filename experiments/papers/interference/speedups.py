@@ -10,7 +10,7 @@ import numpy as np
 from experiments.papers.interference import printed
 from experiments.papers.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, SETTINGS
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import against_baseline, first_seen, groups, lookup
+from experiments.papers.kit.frames import against_baseline, cells, first_seen, groups, lookup
 from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.paper import Analysis, Options
 from experiments.points import point_rng
@@ -89,11 +89,10 @@ def speedup_table(both: pd.DataFrame, options: Options) -> pd.DataFrame:
     """Mean speed-ups by case, placement, routing and pattern; flows of jobs that only send."""
     import pandas as pd
 
-    keys = ("case", "placement", "routing")
     rows: list[dict[str, object]] = []
-    for values, part in groups(both, *keys):
+    for key, part in cells(both, "case", "placement", "routing"):
         busy = bool((part["communication_fraction"] == 1).all())
-        found = by_pattern(part, dict(zip(keys, values, strict=True)), options)
+        found = by_pattern(part, key, options)
         rows += found if busy else [row | {"flow": None} for row in found]
     return pd.DataFrame(rows)
 

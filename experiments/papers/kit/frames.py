@@ -15,6 +15,12 @@ def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], A
         yield (values if isinstance(values, tuple) else (values,)), part
 
 
+def cells(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """As `groups`, with what the rows of each part have in common by the keys' names."""
+    for values, part in groups(frame, *keys):
+        yield dict(zip(keys, values, strict=True)), part
+
+
 def first_seen(frame: pd.DataFrame, column: str) -> list[Any]:
     """A column's values in the order in which they come first."""
     return list(dict.fromkeys(frame[column]))

@@ -81,7 +81,7 @@ def read_study_log(path: str) -> tuple[Workload, int]:
     used = used[np.argsort(used[:, 1], kind="stable")]
     jobs = bare_jobs(
         path,
-        job_id=used[:, 0],
+        job_id=used[:, 0].astype(np.int64),
         submit_s=used[:, 1].copy(),
         run_time_s=used[:, 3].copy(),
         n_nodes=np.where(used[:, 7] > 0, used[:, 7], used[:, 4]).astype(np.int32),
@@ -130,13 +130,15 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Paper, ours, ratio; a log that is not there is a row without ours, and a note."""
 
     table = frames["easy"]
-    columns = {
-        "paper": [_paper(*key) for key in zip(table["log"], table["walltimes"], strict=True)],
-        "ours": table["ours"].astype(float),
-        "paper_jobs": [LOGS[name].jobs for name in table["log"]],
-        "file": table["file"].replace("", MISSING),
-    }
-    table = table.assign(**columns, ratio=columns["ours"] / columns["paper"])[COLUMNS]
+    ours = table["ours"].astype(float)
+    paper = np.array([_paper(*key) for key in zip(table["log"], table["walltimes"], strict=True)])
+    table = table.assign(
+        paper=paper,
+        ours=ours,
+        ratio=ours / paper,
+        paper_jobs=[LOGS[name].jobs for name in table["log"]],
+        file=table["file"].replace("", MISSING),
+    )[COLUMNS]
     claims, notes = [], [WHY]
     for row in table.to_dict("records"):
         name, kind, there = row["log"], row["walltimes"], row["file"] != MISSING

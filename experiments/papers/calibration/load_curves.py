@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.papers.calibration.cases import NETWORKS, limit_of
 from experiments.papers.calibration.printed import BOOKSIM
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import groups, lookup
+from experiments.papers.kit.frames import cells, groups, lookup
 from experiments.papers.kit.panels import panels
 from experiments.papers.paper import Analysis, Options
 from netsim.analysis.load_latency import keeps_up
@@ -46,17 +46,15 @@ def saturation_table(load: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for (network, traffic, routing), curve in groups(load, *CURVE):
+    for key, curve in cells(load, *CURVE):
         curve = curve.sort_values("load")
-        limit, good = limit_of(network, routing, traffic), stable(curve)
+        limit, good = limit_of(**key), stable(curve)
         lasting = curve["load"][good.cummin()]
         peak = float(curve["accepted"].max())
         holds = limit.floor <= peak <= limit.ceiling * (1 + NOISE)
         rows.append(
             {
-                "network": network,
-                "traffic": traffic,
-                "routing": routing,
+                **key,
                 "ceiling": limit.ceiling,
                 "floor": limit.floor,
                 "peak_accepted": peak,

@@ -131,11 +131,11 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
     table = frames["easy"]
     ours = table["ours"].astype(float)
-    paper = np.array([_paper(*key) for key in zip(table["log"], table["walltimes"], strict=True)])
+    told = np.array([_paper(*key) for key in zip(table["log"], table["walltimes"], strict=True)])
     table = table.assign(
-        paper=paper,
+        paper=told,
         ours=ours,
-        ratio=ours / paper,
+        ratio=ours / told,
         paper_jobs=[LOGS[name].jobs for name in table["log"]],
         file=table["file"].replace("", MISSING),
     )[COLUMNS]

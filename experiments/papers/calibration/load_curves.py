@@ -230,9 +230,8 @@ def draw_buffers(analysis: Analysis, options: Options) -> Figure:
     ring: dict[str, Any] = {"marker": "o", "ms": 13, "mfc": "none", "ls": ""}
     cases = groups(analysis.tables["load"], *CURVE)
     for i, ((network, traffic, routing), curve) in enumerate(cases):
-        sizes, accepted = (
-            curve.sort_values("buffer_packets")[c] for c in ("buffer_packets", "accepted")
-        )
+        curve = curve.sort_values("buffer_packets")
+        sizes, accepted = curve["buffer_packets"], curve["accepted"]
         label = f"{_title(network, traffic)} at {curve['load'].iloc[0]:g}, {routing}"
         axis.plot(sizes, accepted, marker=marker(i), color=colour(i), label=label)
         used = sizes == NETWORKS[network].buffer_packets
@@ -241,7 +240,7 @@ def draw_buffers(analysis: Analysis, options: Options) -> Figure:
     axis.set_xscale("log", base=2)
     axis.xaxis.set_major_formatter("{x:g}")
     axis.set(ylim=(0, 1.05), xlabel="input buffer of a channel (packets)")
-    axis.set_ylabel("accepted load (of injection bandwidth)")
+    axis.set_ylabel(f"{ACCEPTED} (of injection bandwidth)")
     grid(axis, "both")
     shared_legend(figure, [axis], 2)
     return figure

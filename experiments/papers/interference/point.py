@@ -23,7 +23,7 @@ from experiments.points import point_rng
 from netsim.errors import NetcosimError, unknown_name
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+from queuesim.ensemble import Ensemble, FlowTimes, PlacedJob, SharedNetwork
 from queuesim.loops import LoopTimes
 
 FUNCTION = "experiments.papers.interference.point:run_point"
@@ -68,18 +68,15 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     quiet = ensemble(network, case, jobs, [p.nodes for p in isolated])
     here = quiet if name == "ta" else ensemble(network, case, jobs, placed)
     crowds = [here.alone(i) for i in range(len(jobs))] if config["alone"] else [here]
-    times, hops = timed(case, quiet, crowds)
+    time_s, iterations, hops = timed(case, quiet, crowds)
     flows = [crowd.flows() for crowd in crowds]
-    columns = {
-        **times,
-        "bound_s": np.concatenate([part.bound_s for part in flows]),
-        "stretch": np.concatenate([part.stretch for part in flows]),
-    }
+    columns = {"time_s": time_s, "iterations": iterations}
+    columns |= {name: joined(flows, name) for name in ("bound_s", "stretch")}
     head = {
         "case": case.name,
         "workload": config["draws"]["workload"],
         "placement": name,
-        **{setting: getattr(case, setting) for setting in SETTINGS},
+        **{setting: config["case"][setting] for setting in SETTINGS},
         "alone": config["alone"],
     }
     rows: Rows = [
@@ -100,8 +97,8 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
 
 def timed(
     case: Case, quiet: Ensemble, crowds: Sequence[Ensemble]
-) -> tuple[dict[str, NDArray[Any]], int]:
-    """``time_s`` and ``iterations`` of each job by the case's judge; and packet hops.
+) -> tuple[FloatArray, NDArray[np.int64], int]:
+    """Each job's time and iterations, by the case's judge; and packet hops.
 
     ``quiet`` are the jobs under TA, where shares of communication and horizons come from.
     """
@@ -110,15 +107,13 @@ def timed(
         silent = quiet.jobs[int(np.argmin(bound_s))]
         what = f"{silent.communication.pattern} on {len(silent.nodes)} nodes"
         raise NetcosimError(f"{what} sends nothing")
+    none, one = (np.full(len(bound_s), n, dtype=np.int64) for n in (0, 1))
     if case.judge == "bundles":
-        return {
-            "time_s": np.full(len(bound_s), np.nan),
-            "iterations": np.zeros_like(bound_s, int),
-        }, 0
+        return np.full(len(bound_s), np.nan), none, 0
     if case.judge == "flows":
         units = np.split(bound_s, len(crowds))
         parts = [crowd.flow_finishes_s(unit) for crowd, unit in zip(crowds, units, strict=True)]
-        return {"time_s": np.concatenate(parts), "iterations": np.ones_like(bound_s, int)}, 0
+        return np.concatenate(parts), one, 0
     if case.judge != "packets":
         raise unknown_name("judge", case.judge, JUDGES)
     fraction, horizon_s, hops = case.communication_fraction, case.rounds * bound_s.max(), 0
@@ -129,10 +124,12 @@ def timed(
         crowds = [computing(crowd, compute_s) for crowd in crowds]
     found = [until_all_are_timed(crowd, horizon_s / fraction) for crowd in crowds]
     hops += sum(part.packets.packet_hops for part in found)
-    return {
-        "time_s": np.concatenate([part.time_s for part in found]),
-        "iterations": np.concatenate([part.iterations for part in found]),
-    }, hops
+    return joined(found, "time_s"), joined(found, "iterations"), hops
+
+
+def joined(parts: Sequence[LoopTimes] | Sequence[FlowTimes], name: str) -> NDArray[Any]:
+    """One array of all parts, job by job."""
+    return np.concatenate([getattr(part, name) for part in parts])
 
 
 def ensemble(

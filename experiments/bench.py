@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.registry import POLICIES
-from experiments.build import BuiltMachine, build_machine, communication_mix
+from experiments.build import BuiltMachine, build_machine, communication_mix, communications
 from experiments.config import Config
 from experiments.estimate import campaign_hops, check_snapshots, estimate_line
 from experiments.estimate_flows import flow_level_line
@@ -57,17 +57,7 @@ class Bench:
     @cached_property
     def communications(self) -> list[Communication]:
         """What the jobs of each entry of the mix send."""
-        section = self.config.communication
-        return [
-            Communication(
-                e.pattern,
-                e.message_bytes,
-                e.iterations,
-                e.parameters,
-                None if e.node_bytes is None else max(1, e.node_bytes // section.ranks_per_node),
-            )
-            for e in section.mix
-        ]
+        return communications(self.config.communication)
 
     @cached_property
     def shared(self) -> SharedNetwork:

@@ -16,6 +16,7 @@ from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
+from queuesim.communication import Communication
 from queuesim.measured import CommunicationMix, PatternShare
 from workloads import transform
 from workloads.csv_jobs import is_csv, read_csv
@@ -105,10 +106,15 @@ def build_workload(
 
 
 def build_history(section: WorkloadSection) -> Workload | None:
-    """Jobs of the log that were over when the window of ``[workload]`` begins; None without one."""
+    """Jobs of the log that were over when the window of ``[workload]`` begins; None without one.
+
+    Jobs that are left out for their size or their run time have run all the same, and a scheduler
+    has learnt from them.
+    """
     window = _window_s(section)
     if window is None or section.log is None:
         return None
+    section = section.model_copy(update={"max_nodes": None, "min_run_time_s": None})
     jobs = _source(section, 0, np.random.default_rng(0))
     return _reshaped(ended_before(jobs, window[0]), section)
 
@@ -182,7 +188,9 @@ def _generated(section: WorkloadSection, machine_nodes: int, rng: np.random.Gene
         given.n_jobs,
         given.mean_nodes,
         rng,
+        sizes=given.sizes,
         run_time_range_s=given.run_time_range_s,
+        median_run_time_s=given.median_run_time_s,
         load=given.load,
         machine_nodes=None if given.load is None else machine_nodes,
         requested_factor=given.requested_factor,
@@ -208,6 +216,22 @@ def _read_swf(section: WorkloadSection) -> Workload:
         max_nodes=section.max_nodes if section.max_nodes is not None else most,
         min_run_time_s=section.min_run_time_s,
     )
+
+
+def communications(section: CommunicationSection) -> list[Communication]:
+    """What the jobs of each entry of the mix send."""
+    return [
+        Communication(
+            entry.pattern,
+            entry.message_bytes,
+            entry.iterations,
+            entry.parameters,
+            None
+            if entry.node_bytes is None
+            else max(1, entry.node_bytes // section.ranks_per_node),
+        )
+        for entry in section.mix
+    ]
 
 
 def communication_mix(section: CommunicationSection) -> CommunicationMix:

@@ -87,7 +87,9 @@ class SyntheticSection(Section):
 
     n_jobs: Count = 1000
     mean_nodes: Annotated[Number, Field(ge=1)] = 16.0
+    sizes: tuple[Count, ...] = ()
     run_time_range_s: TimeRangeS = (20.0, 3000.0)
+    median_run_time_s: TimeS | None = None
     load: Positive | None = None
     requested_factor: tuple[Number, Number] | None = None
 

@@ -24,6 +24,7 @@ from patterns.registry import PATTERNS
 _LIST_KEYS = {
     "workload.statuses",
     "workload.sizes",
+    "workload.synthetic.sizes",
     "workload.synthetic.run_time_range",
     "workload.synthetic.run_time_range_s",
     "workload.synthetic.requested_factor",

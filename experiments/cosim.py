@@ -67,7 +67,7 @@ def run_cosim(
     ... )
     >>> result = nc.run_cosim(config)
     >>> round(result.ratios["simple"].ratio, 2)
-    0.91
+    0.9
     """
     reference, here = reference_of(config), bench_of(config)
     steps = Steps(progress, notice)

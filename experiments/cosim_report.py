@@ -15,7 +15,8 @@ from experiments.figures.boxes import link_boxes
 from experiments.figures.curves import cdf, utilisation_over_time
 from experiments.figures.gantt import gantt
 from experiments.figures.heatmap import link_heat_map
-from experiments.report.page import Section
+from experiments.observables.registry import OBSERVABLES
+from experiments.report.page import Section, long_table
 from experiments.store import Rows
 from netsim.packet.credit import buffer_warning
 from queuesim.coupled import CoupledFlow
@@ -155,6 +156,9 @@ def run_sections(result: CosimResult, tables: Mapping[str, Rows]) -> list[Sectio
     for name in dict.fromkeys((*(key for key in measured if key in REPORTS), *reports)):
         title, told = REPORTS.get(name, (name.replace("_", " "), ""))
         sections.append(Section(title, told, pd.DataFrame(tables[name])))
+    for name in result.config.run.observables:
+        told = f"{OBSERVABLES[name].description}."
+        sections.append(long_table(name, pd.DataFrame(tables[name]), told))
     sections += _measured_sections(result, tables)
     sections.append(
         Section(

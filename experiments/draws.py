@@ -18,9 +18,12 @@ _NEVER = (
     "workload.month",
     "workload.days",
     "workload.sizes",
+    "workload.synthetic.sizes",
+    "workload.synthetic.median_run_time_s",
     "workload.run_times",
     "workload.walltimes",
     "queue.estimates",
+    "queue.partition_bisection",
     "queue.speeds_up",
     "run.observables",
     "run.only_snapshot",
@@ -38,7 +41,7 @@ PURPOSES: dict[str, tuple[str, ...]] = {
     "policy": _JOBS,  # faster links get the same placements
     "jobs": _RANKS,  # patterns, communication shares, scenarios
     "packets": _RANKS,  # the same ranks talk on every machine
-    "bootstrap": (),
+    "bootstrap": (*_JOBS, "workload"),  # the seed alone
 }
 """Purposes, and the keys of a config on which their draws do not depend."""
 

@@ -21,7 +21,7 @@ from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_by_class
 from queuesim.estimates import EstimateModel
 from queuesim.queue import fitting, simulate_queue
-from queuesim.registry import ESTIMATES
+from queuesim.registry import ESTIMATES, RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
 from workloads.job import Workload
@@ -90,14 +90,19 @@ class Queues:
             overrun=self.section.overrun if overrun is None else overrun,
             run_time_model=model,
             rng=self.draws.rng("jobs"),
-            bandwidth_Bps=self._needs(placing) if bandwidth_Bps is None else bandwidth_Bps,
+            bandwidth_Bps=self._needs(placing, model) if bandwidth_Bps is None else bandwidth_Bps,
             estimates=self.estimates,
             keep_placements=True,
             progress=progress,
         )
 
-    def _needs(self, policy: Policy) -> NDArray[np.float64] | None:
-        """Bandwidth that each job needs, for a policy that reads it; the same for all of them."""
+    def _needs(self, policy: Policy, model: RunTimeModel | None) -> NDArray[np.float64] | None:
+        """Bandwidth that each job needs: as its run-time model knows, or of the config's classes.
+
+        Classes are drawn for a policy that reads them; the draw is the same for all of them.
+        """
+        if model is not None and model.knows_needs:
+            return model.bandwidth_needs(self.jobs, self.draws.rng("jobs"))
         classes = self.section.bandwidth_need_Bps
         if not classes or not policy.without_need:
             return None
@@ -144,7 +149,10 @@ def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
     """The jobs with a note if policies and ``queue.bandwidth_need`` do not go together."""
     readers = {name: POLICIES[name].without_need for name in section.policies}
     readers = {name: gets for name, gets in readers.items() if gets}
-    if section.bandwidth_need_Bps:
+    if RUNTIME_MODELS[section.run_time_model].knows_needs:
+        found = ["queue.bandwidth_need is not read: the run-time model knows what jobs need"]
+        found = found if section.bandwidth_need_Bps else []
+    elif section.bandwidth_need_Bps:
         found = [] if readers else ["queue.bandwidth_need is given, but no policy here reads it"]
     else:
         found = [

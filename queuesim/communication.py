@@ -29,6 +29,14 @@ class Communication:
     rank_bytes : int, optional
         Bytes that a rank sends in an iteration, in the mean over ranks and about, on any number
         of them; ``message_bytes`` is not looked at then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import netcosim as nc
+    >>> said = nc.Communication("all-to-all", message_bytes=2000)
+    >>> said.program(4, np.random.default_rng(1)).total_bytes
+    24000
     """
 
     pattern: str

@@ -90,6 +90,14 @@ class PlacedJob:
         Computing before each iteration.
     start_s : float
         When it begins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import netcosim as nc
+    >>> said = nc.Communication("halo2d", iterations=2)
+    >>> nc.PlacedJob(7, said, np.arange(16), repeats=5).iterations
+    10
     """
 
     job_id: int
@@ -127,6 +135,16 @@ class SharedNetwork:
         A name of `patterns.mapping.MAPPINGS`.
     seed : int
         Of all chance: see `job_streams` and `Ensemble.packets`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import netcosim as nc
+    >>> network = nc.SharedNetwork(
+    ...     nc.make_routing(nc.preset("dragonfly-272")), ranks_per_node=2, task_mapping="in-order"
+    ... )
+    >>> network.rank_node(nc.PlacedJob(1, nc.Communication("all-to-all"), np.array([9, 4])))
+    array([9, 9, 4, 4], dtype=int32)
     """
 
     routing: Routing
@@ -208,12 +226,13 @@ class Ensemble:
 
     Examples
     --------
-    >>> from netsim.routing.registry import make_routing
-    >>> from netsim.topologies.fattree import fat_tree
-    >>> network = SharedNetwork(make_routing(fat_tree(4)), task_mapping="in-order")
-    >>> said = Communication("pairs", message_bytes=100_000, parameters={"randomize": False})
-    >>> jobs = [PlacedJob(1, said, np.array([0, 4])), PlacedJob(2, said, np.array([1, 6]))]
-    >>> both = Ensemble(network, jobs)
+    >>> import numpy as np
+    >>> import netcosim as nc
+    >>> routing = nc.make_routing(nc.make_topology("fattree", {"radix": 4}))
+    >>> network = nc.SharedNetwork(routing, task_mapping="in-order")
+    >>> said = nc.Communication("pairs", message_bytes=100_000, parameters={"randomize": False})
+    >>> jobs = [nc.PlacedJob(1, said, np.array([0, 4])), nc.PlacedJob(2, said, np.array([1, 6]))]
+    >>> both = nc.Ensemble(network, jobs)
     >>> both.flows().stretch
     array([2., 2.])
     >>> [round(float(t), 1) for t in both.packets().time_s / both.alone(0).packets().time_s]

@@ -50,6 +50,7 @@ class Machine:
         self.n_nodes: list[int] = workload.n_nodes.tolist()
         self.requested_s: list[float] = workload.requested_s.tolist()
         self._job_id: list[int] = workload.job_id.tolist()
+        self.needs_Bps = bandwidth_Bps
         self._bandwidth = None if bandwidth_Bps is None else bandwidth_Bps.tolist()
         self.kind, self._kind_nodes = _kinds(workload, bandwidth_Bps)
         """(n,) int64: jobs of one kind are alike to the policy."""

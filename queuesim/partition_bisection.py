@@ -9,6 +9,7 @@ from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Le
+from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
 from alloc.torus.menus import MENUS, partition_menu
@@ -84,6 +85,7 @@ class PartitionBisection(RunTimeModel):
     name = "partition-bisection"
     description = "communication of contention-bound jobs scaled by their partition's bisection"
     section = "partition_bisection"
+    knows_needs = True
     solves_flows = True
     bound_jobs: Annotated[float, "share of jobs that are contention-bound", Ge(0), Le(1)] = 0.5
     communication: Annotated[
@@ -96,9 +98,13 @@ class PartitionBisection(RunTimeModel):
     def __post_init__(self) -> None:
         check_values(f"run-time model {self.name}", self)
 
-    def bound(self, workload: Workload, rng: np.random.Generator) -> np.ndarray:
-        """(n,) bool: which jobs are contention-bound; the hint that a policy may get."""
+    def bound(self, workload: Workload, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """(n,) bool: which jobs are contention-bound."""
         return uniform_per_job(draw_key(rng), 0, workload.job_id) < self.bound_jobs
+
+    def bandwidth_needs(self, workload: Workload, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A bound job asks for all it can get, another for nothing."""
+        return np.where(self.bound(workload, rng), np.inf, 0.0)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         """Bind to a workload and a policy on a torus.

@@ -371,6 +371,7 @@ class _Run:
             first_blocked_s=nan if blocked is None else blocked,
             placements=kept,
             reports=self.run_times.report(),
+            needs_Bps=self.machine.needs_Bps,
         )
         for column in (result.start_s, result.end_s, result.overran, result.allocated_nodes):
             column.flags.writeable = False

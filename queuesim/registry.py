@@ -17,7 +17,16 @@ from queuesim.orders import FCFS, LARGEST, SHORTEST, SMALLEST, WFP, Order
 from queuesim.partition_bisection import PartitionBisection
 from queuesim.runtime import AsLogged, RunTimeModel
 
-ORDERS: dict[str, Order] = {order.name: order for order in (FCFS, WFP, SHORTEST, SMALLEST, LARGEST)}
+ORDERS: dict[str, Order] = {
+    order.name: order
+    for order in (
+        FCFS,
+        WFP,
+        SHORTEST,
+        SMALLEST,
+        LARGEST,
+    )
+}
 BACKFILLS: dict[str, type[Backfill]] = {
     kind.name: kind
     for kind in (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill)

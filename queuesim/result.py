@@ -108,6 +108,8 @@ class QueueResult:
         If they were asked for.
     reports : mapping
         What the run-time model has to tell (`queuesim.runtime.RunTimes.report`).
+    needs_Bps : (n,) float64 or None
+        Bandwidth that each job was known to need.
     """
 
     workload: Workload
@@ -130,6 +132,7 @@ class QueueResult:
     first_blocked_s: float
     placements: KeptPlacements | None = None
     reports: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    needs_Bps: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.start_s)

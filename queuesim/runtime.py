@@ -82,6 +82,8 @@ class RunTimeModel(ABC):
 
     name: str
     description: str
+    knows_needs: ClassVar[bool] = False
+    """Whether it tells what jobs need of the network: `bandwidth_needs`."""
     section: ClassVar[str] = ""
     """Its table of a config, ``[queue.SECTION]``; empty: its keys stand in ``[queue]`` itself."""
     solves_flows: ClassVar[bool] = False
@@ -135,6 +137,15 @@ class RunTimeModel(ABC):
         """
         model: RunTimeModel = parameters
         return model
+
+    def bandwidth_needs(
+        self, workload: Workload, rng: np.random.Generator
+    ) -> NDArray[np.float64] | None:
+        """(n,) bandwidth that jobs need, the hint for policies that place by it; None: unknown.
+
+        The generator is in the state in which `prepare` gets it.
+        """
+        return None
 
     @abstractmethod
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:

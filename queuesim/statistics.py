@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals (percentile method; Efron and Tibshirani 1993, chapter 13)."""
+"""Bootstrap intervals (percentile method; Efron and Tibshirani 1993, chapter 13), quantiles."""
 
 from __future__ import annotations
 
@@ -95,3 +95,24 @@ def mean_of_snapshots(
     means = total[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
     found = interval(mean, means, len(total), level)
     return Interval(mean, min(found.low, mean), max(found.high, mean))
+
+
+def weighted_quantiles(
+    values: ArrayLike, weights: ArrayLike, shares: ArrayLike
+) -> NDArray[np.float64]:
+    """For each share the smallest value that, with those below it, has as much of the weight.
+
+    Parameters
+    ----------
+    values, weights : (n,)
+    shares : (k,)
+
+    Returns
+    -------
+    (k,) float64
+    """
+    x, w = (np.asarray(v, dtype=np.float64) for v in (values, weights))
+    order = np.argsort(x, kind="stable")
+    covered = np.cumsum(w[order]) / w.sum()
+    at = np.searchsorted(covered, np.asarray(shares, dtype=np.float64) - 1e-12)
+    return np.asarray(x[order][np.minimum(at, len(x) - 1)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
 from experiments.inputs import checked_path, digests, file_digest, identity, input_file
 from experiments.papers.kit.logs import PaperLog
-from experiments.papers.walltime.point import month_point
 from experiments.points import flatten, point_key, point_rng
 from experiments.store import Store
 from experiments.sweep import keyed
@@ -190,12 +188,6 @@ def test_logs_of_papers_count_with_what_they_hold(tmp_path: Path) -> None:
     changed = config(one)
     assert point_key(changed.resolved()) != point_key(second.resolved())
     assert work_s(changed) == before + 3
-    paths = [str(folder / "jobs.swf") for folder in (one, other)]
-    points = [month_point("mira", path, "2018-10", "fcfs", "Base", 1) for path in paths]
-    assert point_key(points[0]) != point_key(points[1])
-    shutil.copy(*paths)
-    points = [month_point("mira", path, "2018-10", "fcfs", "Base", 1) for path in paths]
-    assert point_key(points[0]) == point_key(points[1])
 
 
 def test_a_point_with_a_bare_path_is_refused(tmp_path: Path) -> None:

@@ -150,7 +150,18 @@ def _bindings(node: ast.AST, name: str) -> Iterator[ast.expr]:
         case ast.AnnAssign(target, _, ast.expr() as value) | ast.NamedExpr(target, value):
             yield from _part(target, value, name)
         case ast.For(target, value) | ast.comprehension(target, value):
-            yield from _part(target, value, name)
+            for row in _rows(value):
+                yield from _part(target, row, name)
+
+
+def _rows(value: ast.expr) -> list[ast.expr]:
+    """What a loop goes over: the rows of a table that is written out, else the whole."""
+    rows = getattr(value, "elts", [])
+    told = [
+        row.value.elt if isinstance(row, ast.Starred) and hasattr(row.value, "elt") else row
+        for row in rows
+    ]
+    return told or [value]
 
 
 def _part(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
@@ -217,6 +228,7 @@ TRAPS = {
     "an unknown helper": "Claim('c', 'w', True, 'r', '', nearest(ours), ours)",
     "by a rule": "Says('w').near('c', min(ours, LOW_PAPER), ours, within=1)",
     "by a rule, named": "says.below('c', ours, 1.0, paper=row['paper'])",
+    "from a row of a table": "Says('w').near('c', told, ours, within=1)",
     "one of two ways": "Claim('c', 'w', True, 'r', '', paper if ours else 1.0, ours)",
 }
 
@@ -231,6 +243,7 @@ def test_the_check_sees_what_is_not_printed(text: str, tmp_path: Path) -> None:
         "    for row in frame:\n"
         "        ours = row['x']\n"
         "        paper = LOW_PAPER if len(row) else ours\n"
+        "    for told, x in ((1.0, ours), (ours, 2.0)):\n"
         f"        yield {text}\n"
         "        yield Claim('c', 'w', True, 'r', '', 2 * LOW_PAPER, ours)\n"
     )

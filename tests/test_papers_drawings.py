@@ -10,8 +10,10 @@ from matplotlib.figure import Figure
 from experiments.papers.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
 from experiments.papers.isolation.draw import draw_queues
 from experiments.papers.kit.claims import claims_frame
+from experiments.papers.kit.panels import curves, panels
 from experiments.papers.paper import Analysis, Options
-from experiments.papers.partitions.draw import multiplication_bars, pairing_bars
+from experiments.papers.partitions.multiplication import multiplication_bars
+from experiments.papers.partitions.pairing import mira_bars
 
 mpl.use("Agg")
 
@@ -52,15 +54,27 @@ def totals(mappings: tuple[str, ...], firsts: tuple[str, ...]) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("mappings", "firsts"), [(("blocks", "random"), ("far",)), (("blocks",), ("far", "near"))]
 )
-def test_legend_and_title_of_the_multiplication_are_apart(mappings, firsts) -> None:
-    title = "Mira: Strassen-Winograd communication"
-    assert overlaps(multiplication_bars(totals(mappings, firsts), title)) == []
+def test_legend_and_panels_of_the_multiplication_are_apart(mappings, firsts) -> None:
+    analysis = Analysis(claims_frame([]), {"totals": totals(mappings, firsts)})
+    assert overlaps(multiplication_bars(analysis, Options())) == []
 
 
-def test_legend_and_title_of_the_pairing_are_apart() -> None:
+def test_legend_and_panels_of_the_pairing_are_apart() -> None:
     row = {"first_time_s": 2.0, "second_time_s": 1.0, "speedup": 2.0, "Midplanes": 4}
     table = pd.DataFrame([{**row, "engine": engine} for engine in ("flow", "packet")])
-    assert overlaps(pairing_bars(table, ("current", "proposed"), "Mira: pairing")) == []
+    assert overlaps(mira_bars(Analysis(claims_frame([]), {"pairing": table}), Options())) == []
+
+
+def test_a_legend_of_long_names_stays_in_the_figure() -> None:
+    """As many columns as fit: eight curves over one narrow panel."""
+    names = [f"a class of jobs, scheme {i}" for i in range(8)]
+    rows = [{"x": x, "y": x, "by": name, "all": "all"} for name in names for x in (0, 1)]
+    figure = panels(
+        pd.DataFrame(rows), "all", lambda axis, part: curves(axis, part, "x", "y", "by")
+    )
+    assert overlaps(figure) == []
+    [legend] = figure.legends
+    assert 0 <= legend.get_window_extent().x0 < legend.get_window_extent().x1 <= figure.bbox.x1
 
 
 def test_no_panel_of_the_queues_is_empty() -> None:
@@ -79,7 +93,7 @@ def test_no_panel_of_the_queues_is_empty() -> None:
         for label in ("none", "10%", "measured, f = 0.3")
     ]
     analysis = Analysis(claims_frame([]), {"queues": pd.DataFrame(rows)})
-    shown = [axis for axis in draw_queues(analysis, Options()).axes if axis.axison]
+    shown = [axis for axis in draw_queues(analysis, Options()).axes if axis.get_visible()]
     assert [axis.get_title(loc="left") or axis.get_title() for axis in shown] == [
         "thunder (all arrive at 0): turnaround / Baseline's",
         "thunder (all arrive at 0): makespan / Baseline's",

@@ -8,49 +8,48 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.build import build_machine
+from experiments.config_load import config_from
 from experiments.papers.isolation import point as isolation_point
-from experiments.papers.isolation.cases import CASES, Case, cases, machines
-from experiments.papers.isolation.figures import fattree_points
+from experiments.papers.isolation.cases import CASES, PATTERNS, Case, cases, machines
 from experiments.papers.isolation.packing import (
     pack_snapshots,
     packing_analyse,
     packing_points,
 )
-from experiments.papers.isolation.pairs import NO_LOGS, measured_pairs, points_of
 from experiments.papers.isolation.paper import PAPER
-from experiments.papers.isolation.point import communication, measure_points, measure_snapshot
-from experiments.papers.isolation.queue_point import (
-    assumed_times,
-    measured_times,
+from experiments.papers.isolation.point import (
+    measure_points,
+    measure_snapshot,
+    measured_pairs,
+    points_of,
     queue_point,
     run_queue,
 )
 from experiments.papers.isolation.queues import LOGGED, break_even
 from experiments.papers.isolation.sensitivity import sensitivity_points
 from experiments.papers.isolation.shares import (
-    QUANTILES,
     SHARES,
     assumed_shares,
-    class_name,
     counting_share,
     distances,
     job_shares,
     job_speedup,
-    mean_of_snapshots,
     nearest,
     share_needed,
-    size_class,
-    taken_off,
-    weighted_quantiles,
-    with_ratios,
 )
-from experiments.papers.isolation.tables import speedups, square_law, verdict_tables
+from experiments.papers.isolation.tables import QUANTILES, speedups, square_law, verdict_tables
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from experiments.points import canonical_json
+from experiments.schedules import queues_of
 from netsim.errors import NetcosimError
+from queuesim.communication import Communication
 from queuesim.measured import SpeedupRow, SpeedupTable
+from queuesim.pairs import Pair, taken_off
+from queuesim.snapshots import size_class
+from queuesim.statistics import mean_of_snapshots, weighted_quantiles
 
 QUICK = Options(scale="quick")
 MAIN = CASES["fattree"][0].name
@@ -63,26 +62,14 @@ def no_environment(monkeypatch):
 
 def made_pairs(ratio, n_nodes, *, duty_case=MAIN, snapshots=4):
     """Pairs with chosen ratios; alone under the reference a job takes half as long."""
-    n = len(ratio)
-    return with_ratios(
-        pd.DataFrame(
-            {
-                "network": "fattree",
-                "log": "made",
-                "case": duty_case,
-                "snapshot": np.arange(n) % snapshots,
-                "policy": "jigsaw",
-                "job_id": np.arange(n) + 1,
-                "n_nodes": n_nodes,
-                "pattern": "pairs",
-                "reference_us": 100.0,
-                "reference_alone_us": 50.0,
-                "policy_us": 100.0 * np.asarray(ratio),
-                "policy_alone_us": 100.0 * np.asarray(ratio),
-            }
-        ),
-        {case.name: case.duty for case in CASES["fattree"]},
-    )
+    [duty] = {case.duty for case in CASES["fattree"] if case.name == duty_case}
+    labels = {"network": "fattree", "log": "made", "case": duty_case}
+    rows = []
+    for i, (one, size) in enumerate(zip(ratio, n_nodes, strict=True)):
+        times = (100e-6, 50e-6, 100e-6 * one, 100e-6 * one)
+        pair = Pair(i % snapshots, "jigsaw", i + 1, size, 9.0, "pairs", 5, duty, *times)
+        rows.append({**labels, **pair.row()})
+    return measured_pairs({"pairs": pd.DataFrame(rows)})
 
 
 def test_run_times_from_communication_times():
@@ -145,38 +132,15 @@ def test_weighted_quantiles_are_those_of_repeated_values(rows):
     values, weights = np.array(rows).T
     repeated = np.repeat(values, weights)
     np.testing.assert_array_equal(
-        weighted_quantiles(values, weights),
+        weighted_quantiles(values, weights, QUANTILES),
         np.quantile(repeated, QUANTILES, method="inverted_cdf"),
     )
 
 
-def test_size_classes():
-    assert [class_name(i) for i in size_class([2, 8, 9, 512, 513, 5000])] == [
-        "2-8",
-        "2-8",
-        "9-32",
-        "129-512",
-        "513-2048",
-        "2049+",
-    ]
-
-
-def test_ratios_come_apart_into_interference_and_locality():
-    """Alone a job takes 50, with others 100; isolated 60: the ratio 0.6 is 0.5 by the others
-    that are gone, times 1.2 by other nodes."""
-    row = made_pairs([0.6], [16]).iloc[0]
-    assert (row["ratio"], row["stretch"]) == pytest.approx((0.6, 2.0))
-    assert row["interference_ratio"] == pytest.approx(0.5)
-    assert row["locality_ratio"] == pytest.approx(1.2)
-    assert row["run_ratio"] == row["ratio"]
-
-
 def test_where_jobs_compute_too_run_times_are_compared():
-    """Half of 50 us alone is computing: communication takes 75 of 100 us, then 35 of 60. Run
-    times fell by 40 %, and so it is told whatever share of them was communication."""
+    """Run times fell by 40 %, and so it is told whatever share of them was communication."""
     half = next(case for case in CASES["fattree"] if case.duty == 0.5)
     row = made_pairs([0.6], [16], duty_case=half.name).iloc[0]
-    assert row["ratio"] == pytest.approx(35 / 75)
     assert counting_share(row["duty"], "0.5") == (1.0, 1.0)
     assert taken_off(row["run_ratio"], 1.0) == pytest.approx(0.4)
 
@@ -191,13 +155,23 @@ def test_large_gains_reach_the_queue():
     np.testing.assert_allclose(verdict["job_speedup"], 2)
     assert scenarios["share_needed"].isna().all()
     table = speedups(pairs, "fattree", "made", live.name, 1)
-    times = measured_times(table, "jigsaw", counting_share(live.duty, "0.3"))
+    run = run_of(table=table, share=counting_share(live.duty, "0.3"))
+    jobs = jobs_of()
+    single = float(jobs.run_time_s[jobs.n_nodes == 1].sum()) / len(jobs)
+    assert run["mean_run_s"] == pytest.approx((run_of()["mean_run_s"] + single) / 2)
+
+
+def run_of(**run_times):
+    """A row on Jigsaw's queue of the small machine."""
     machine = machines("fattree", QUICK)[0]
-    run = run_queue(queue_point(machine, "jigsaw", "x", times, 1))["queues"][0]
-    logged = run_queue(queue_point(machine, "jigsaw", "x", {}, 1))["queues"][0]
-    sizes = isolation_point.jobs_of(queue_point(machine, "jigsaw", "x", {}, 1), _tree(machine))
-    single = float(sizes.run_time_s[sizes.n_nodes == 1].sum()) / len(sizes)
-    assert run["mean_run_s"] == pytest.approx((logged["mean_run_s"] + single) / 2)
+    [row] = run_queue(queue_point(machine, "jigsaw", "x", 1, **run_times))["runs"]
+    return row
+
+
+def jobs_of():
+    point = queue_point(machines("fattree", QUICK)[0], "jigsaw", "x", 1)
+    config = config_from(point["config"])
+    return queues_of(config, build_machine(config.machine).topology).jobs
 
 
 def test_verdict_on_made_numbers():
@@ -243,11 +217,14 @@ def test_speedups_for_the_queue():
 
 
 def test_patterns_send_what_is_asked():
-    for pattern in isolation_point.PATTERNS:
+    point = measure_points(machines("fattree", QUICK)[0], CASES["fattree"][0], 1)[0]
+    for entry in point["config"]["communication"]["mix"]:
         for n in (27, 64):
-            said = communication(pattern, n, 100_000, 1)
+            said = Communication(
+                entry["pattern"], rank_bytes=100_000, parameters=entry["parameters"]
+            )
             program = said.program(n, np.random.default_rng(0))
-            assert program.total_bytes / n == pytest.approx(100_000, rel=0.2), (pattern, n)
+            assert program.total_bytes / n == pytest.approx(100_000, rel=0.2), (said, n)
 
 
 def test_break_even_by_hand():
@@ -261,15 +238,15 @@ def test_a_point_does_not_depend_on_those_before(network):
     """Caches of a process must not show: the second snapshot first, alone or after the first."""
     machine = machines(network, QUICK)[0]
     points = measure_points(machine, cases(network, QUICK)[0], 1)
-    isolation_point._bench.cache_clear()
+    isolation_point._pairing.cache_clear()
     late = [measure_snapshot(point) for point in points][1]
-    isolation_point._bench.cache_clear()
+    isolation_point._pairing.cache_clear()
     assert measure_snapshot(points[1]) == late
     rows = pd.DataFrame(late["pairs"])
-    per_job = rows.groupby("job_id")[["reference_us", "n_nodes", "pattern"]].nunique()
+    per_job = rows.groupby("job_id")[["reference_s", "n_nodes", "pattern"]].nunique()
     assert (per_job == 1).all().all()
     if network == "fattree":
-        assert (rows["policy_us"] == rows["policy_alone_us"]).all()
+        assert (rows["policy_s"] == rows["policy_alone_s"]).all()
 
 
 def test_the_same_rows_on_one_process_and_on_two(tmp_path):
@@ -295,25 +272,27 @@ def test_the_same_rows_on_one_process_and_on_two(tmp_path):
 
 
 HEADLINES = {
-    "d-mod-k": (7.722, 6.671, 6.612),
-    "d-mod-k, communicating 30% of the time": (2.265, 1.923, 1.463),
-    "adaptive": (1.837, -9.479, -9.562),
-    "d-mod-k, reference on slurm-tree nodes, communicating 30% of the time": (1.98, 1.628, 1.224),
-    "d-mod-k, reference on random nodes, communicating 30% of the time": (3.279, 2.884, 2.6),
+    "d-mod-k": (5.127, 4.340, 4.637),
+    "d-mod-k, communicating 30% of the time": (1.471, 1.244, 0.213),
+    "adaptive": (3.459, -4.361, -4.910),
+    "d-mod-k, reference on slurm-tree nodes, communicating 30% of the time": (2.957, 2.763, 1.761),
+    "d-mod-k, reference on random nodes, communicating 30% of the time": (3.313, 3.167, 1.990),
     "d-mod-k, reference on random nodes, 4 ranks a node, communicating 30% of the time": (
-        1.413,
-        1.386,
-        0.759,
+        7.354,
+        6.847,
+        6.426,
     ),
-    "d-mod-k, reference on slurm-tree nodes": (8.13, 6.994, 6.934),
-    "d-mod-k, reference on random nodes": (8.953, 7.592, 7.523),
+    "d-mod-k, reference on slurm-tree nodes": (6.939, 6.663, 6.199),
+    "d-mod-k, reference on random nodes": (10.008, 9.684, 9.306),
 }
 """Percent off the run time at f = 0.3 by node-hours under TA, LaaS and Jigsaw."""
 
 
 def test_headline_numbers_are_pinned():
     """The small machine with made jobs: any change of what is measured moves these."""
-    points = {canonical_json(p): p for p in (*fattree_points(QUICK), *sensitivity_points(QUICK))}
+    points = {
+        canonical_json(p): p for p in (*points_of("fattree", QUICK), *sensitivity_points(QUICK))
+    }
     rows = [row for point in points.values() for row in measure_snapshot(point)["pairs"]]
     verdict = verdict_tables(measured_pairs({"pairs": pd.DataFrame(rows)}), 1)[0]
     verdict = verdict[(verdict["share"] == "0.3") & (verdict["weighting"] == "node-hours")]
@@ -326,37 +305,22 @@ def test_headline_numbers_are_pinned():
 def test_queues_with_run_times_by_hand():
     """Communication in half the time, 30 % of it: every job of more than one node is 15 %
     shorter, as under no scenario; ratio 1 is as logged."""
-    machine = machines("fattree", QUICK)[0]
-
-    def run(policy, times):
-        return run_queue(queue_point(machine, policy, "x", times, 1))["queues"][0]
 
     def table(ratio, low=None, high=None):
         low, high = low or ratio, high or ratio
         rows = tuple(
-            SpeedupRow(pattern, 2, 1 << 30, "jigsaw", ratio, low, high)
-            for pattern in isolation_point.PATTERNS
+            SpeedupRow(pattern, 2, 1 << 30, "jigsaw", ratio, low, high) for pattern in PATTERNS
         )
         return SpeedupTable("baseline", rows)
 
-    logged = run("jigsaw", {})
-    assert run("jigsaw", measured_times(table(1.0), "jigsaw", (0.3, 0.3))) == logged
-    assert run("jigsaw", assumed_times("none")) == logged
-    workload = isolation_point.jobs_of(queue_point(machine, "jigsaw", "x", {}, 1), _tree(machine))
-    factor = np.where(workload.n_nodes > 1, 0.85, 1.0)
-    half = run("jigsaw", measured_times(table(0.5), "jigsaw", (0.3, 0.3)))
-    assert half["mean_run_s"] == pytest.approx(float((workload.run_time_s * factor).mean()))
+    logged, share = run_of(), (0.3, 0.3)
+    assert run_of(table=table(1.0), share=share) == logged
+    assert run_of(scenario="none") == logged
+    jobs = jobs_of()
     for bound, left in (("mean", 0.85), ("low", 0.76), ("high", 0.94)):
-        times = measured_times(table(0.5, 0.2, 0.8), "jigsaw", (0.3, 0.3), bound)
-        factor = np.where(workload.n_nodes > 1, left, 1.0)
-        expected = float((workload.run_time_s * factor).mean())
-        assert run("jigsaw", times)["mean_run_s"] == pytest.approx(expected)
-
-
-def _tree(machine):
-    from netsim.topologies.registry import make_topology
-
-    return make_topology(machine.network, machine.parameters)
+        found = run_of(table=table(0.5, 0.2, 0.8), share=share, bound=bound)
+        factor = np.where(jobs.n_nodes > 1, left, 1.0)
+        assert found["mean_run_s"] == pytest.approx(float((jobs.run_time_s * factor).mean()))
 
 
 def test_the_queues_figure_measures_first(tmp_path):
@@ -388,8 +352,9 @@ def test_packings_are_compared_by_the_geometric_mean():
 
 
 def test_snapshots_are_packed_in_three_ways():
-    point = {**packing_points(QUICK)[0], "snapshots": 2}
-    frame = pd.DataFrame(pack_snapshots(point)["packings"])
+    points = packing_points(QUICK)[:2]
+    frame = pd.DataFrame([row for point in points for row in pack_snapshots(point)["packings"]])
+    assert frame["snapshot"].unique().tolist() == [0, 1]
     jobs = frame.groupby(["placed", "snapshot"])["n_nodes"].apply(list).unstack("placed")
     assert (jobs["queue"] == jobs["empty, log order"]).all()
     assert (jobs["queue"] == jobs["empty, small first"]).all()
@@ -397,9 +362,8 @@ def test_snapshots_are_packed_in_three_ways():
 
 
 def test_what_is_not_there_is_told():
-    with pytest.raises(NetcosimError) as told:
+    with pytest.raises(NetcosimError, match="none of this figure's job logs is there"):
         points_of("fattree", Options())
-    assert str(told.value) == NO_LOGS
     with pytest.raises(NetcosimError, match="routing of isolation"):
         PAPER.check(Options(routings=("shortest-path",)))
     with pytest.raises(NetcosimError, match="setting"):

@@ -6,15 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.config_load import config_from
 from experiments.papers.interference.speedups import near, with_computing
-from experiments.papers.isolation.cases import CASES, SENSITIVITY
+from experiments.papers.isolation.cases import CASES, PATTERNS, SENSITIVITY, machines
 from experiments.papers.isolation.figures import _cab, _level_spread, analyse_fattree
-from experiments.papers.isolation.point import pattern_of
+from experiments.papers.isolation.point import measure_points, measured_pairs, patterns_of
 from experiments.papers.isolation.queues import MAIN, against_reference, fattree_claims
 from experiments.papers.isolation.sensitivity import analyse, off_table
-from experiments.papers.isolation.shares import with_ratios
 from experiments.papers.isolation.tables import verdict_tables
 from experiments.papers.paper import Options
+from queuesim.pairs import Pair
+from workloads.job import Workload
 
 DUTY = {case.name: case.duty for case in (*CASES["fattree"], *SENSITIVITY)}
 LIVE = next(case.name for case in CASES["fattree"] if case.duty == 0.3)
@@ -78,24 +80,14 @@ def test_metrics_over_the_references():
 
 
 def pairs(policy_us, case, *, policy="jigsaw", pattern="pairs", n_nodes=(16, 16, 16, 16)):
-    n = len(n_nodes)
-    frame = pd.DataFrame(
-        {
-            "network": "fattree",
-            "log": "thunder",
-            "case": case,
-            "snapshot": np.arange(n) % 2,
-            "policy": policy,
-            "job_id": np.arange(n),
-            "n_nodes": n_nodes,
-            "pattern": pattern,
-            "reference_us": 100.0,
-            "reference_alone_us": 50.0,
-            "policy_us": policy_us,
-            "policy_alone_us": policy_us,
-        }
-    )
-    return with_ratios(frame, DUTY)
+    labels = {"network": "fattree", "log": "thunder", "case": case}
+    mine = np.broadcast_to(policy_us, len(n_nodes)).tolist()
+    rows = []
+    for i, (us, size) in enumerate(zip(mine, n_nodes, strict=True)):
+        times = (100.0, 50.0, us, us)
+        pair = Pair(i % 2, policy, i, size, 9.0, pattern, 5, DUTY.get(case, 1.0), *times)
+        rows.append({**labels, **pair.row()})
+    return measured_pairs({"pairs": pd.DataFrame(rows)})
 
 
 def test_scenarios_are_near_within_two_and_a_half_points():
@@ -131,7 +123,7 @@ def test_cab_is_compared_by_speed_ups():
 def test_less_time_under_level_spread():
     main = CASES["dragonfly"][0].name
     rows = [
-        pairs(us, main, policy=name).assign(duty=1.0)
+        pairs(us, main, policy=name)
         for name, us in (("level-spread", 80.0), ("rdg", 160.0), ("simple", 64.0))
     ]
     claims = _level_spread(pd.concat(rows), "thunder", main, 1)
@@ -162,7 +154,7 @@ def test_what_was_held_fixed_is_told_case_by_case():
         ]
     ).assign(network="fattree", log="thunder", mean_run_s=1.0, mean_wait_s=1.0)
     runs = runs.assign(mean_turnaround_s=1.0, mean_turnaround_large_s=1.0)
-    done = analyse({"pairs": both, "queues": runs}, Options(scale="quick"))
+    done = analyse({"pairs": both, "runs": runs}, Options(scale="quick"))
     assert done.claims["verdict"].tolist() == ["differs", "holds"]
     told = done.tables["off"].set_index(["order", "nodes"])["taken_off"]
     assert told[("baseline", "all")] == pytest.approx(2)
@@ -170,9 +162,30 @@ def test_what_was_held_fixed_is_told_case_by_case():
 
 
 def test_large_all_to_alls_are_within_parts():
-    assert pattern_of(0.0, 512, ("all-to-all", "pairs")) == "all-to-all"
-    assert pattern_of(0.0, 513, ("all-to-all", "pairs")) == "sub-a2a"
-    assert pattern_of(0.5, 513, ("all-to-all", "pairs")) == "pairs"
+    """Of 600 jobs of 512 ranks an eighth is all-to-all, of 513 ranks none: these are in parts."""
+    point = measure_points(machines("fattree", Options(scale="quick"))[0], CASES["fattree"][0], 1)
+    config = config_from(point[0]["config"])
+    n = 600
+
+    def found(size: int) -> list[str]:
+        none = np.full(n, -1, dtype=np.int32)
+        jobs = Workload(
+            name="made",
+            job_id=np.arange(n, dtype=np.int64),
+            submit_s=np.zeros(n),
+            run_time_s=np.ones(n),
+            n_nodes=np.full(n, size, dtype=np.int32),
+            requested_s=np.ones(n),
+            user=none,
+            project=none,
+            wait_s=np.full(n, np.nan),
+        )
+        return [PATTERNS[k] for k in patterns_of(config, jobs).tolist()]
+
+    small, large = found(512), found(513)
+    assert n / 16 < small.count("all-to-all") < n / 5
+    parts = ["sub-a2a" if name == "all-to-all" else name for name in small]
+    assert large == parts
 
 
 def test_rules_of_the_paper_on_cab():

@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 
 from experiments.papers.paper import Options
+from experiments.papers.partitions.bisections import compare_cells, computed
+from experiments.papers.partitions.machines import MACHINES, bisections, geometry_for
+from experiments.papers.partitions.multiplication import multiplication, rank_nodes
+from experiments.papers.partitions.pairing import pairing
 from experiments.papers.partitions.paper import PAPER
-from experiments.papers.partitions.point import (
-    MACHINES,
-    bisections,
-    furthest_nodes,
-    geometry_for,
-    multiplication,
-    pairing,
-    partition,
-    rank_nodes,
-)
 from experiments.papers.partitions.printed import PRINTED, TABLE_3, TABLE_4
-from experiments.papers.partitions.tables import compare_cells, computed
 from netsim.analysis.bisection import partition_bisection, partition_dims
+from netsim.analysis.pairing import furthest_nodes, partition
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import PRESETS
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from experiments.papers.isolation.shares import mean_of_snapshots
 from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.level_spread.quadrants import (
     QUADRANTS,
@@ -18,7 +17,13 @@ from experiments.papers.level_spread.quadrants import (
     shares,
 )
 from netsim.errors import NetcosimError
-from queuesim.statistics import Interval, bootstrap_mean, bootstrap_ratio, interval
+from queuesim.statistics import (
+    Interval,
+    bootstrap_mean,
+    bootstrap_ratio,
+    interval,
+    mean_of_snapshots,
+)
 
 
 def rng() -> np.random.Generator:

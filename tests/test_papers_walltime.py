@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from alloc.bluegene.loops import blue_gene, machine_for
+from experiments.build import build_history, build_machine
+from experiments.config import WorkloadSection
+from experiments.config_load import config_from
+from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options
 from experiments.papers.registry import load_paper
 from experiments.papers.reproduce import reproduce
 from experiments.papers.walltime import printed
-from experiments.papers.walltime.gains import day_gain, fig9_analyse, gains_table, levels_table
-from experiments.papers.walltime.logs import chosen, month_window, notes, read_month
-from experiments.papers.walltime.point import (
+from experiments.papers.walltime.gains import (
     ORDERS,
-    SCHEMES,
-    estimates_of,
-    month_point,
-    run_month,
-    simulate,
+    day_gain,
+    fig9_analyse,
+    gains_table,
+    levels_table,
 )
+from experiments.papers.walltime.logs import CASES, LARGEST_NODES, chosen, notes
+from experiments.papers.walltime.paper import SCHEMES
+from experiments.schedules import Queues, queues_of
 from netsim.errors import NetcosimError
+from netsim.topologies.torus import torus
 from queuesim.capacity import loss_of_capacity, lost_nodes
 from queuesim.metrics import bounded_slowdown, wait_s
+from workloads.months import month_window
 
 OCTOBER_UNIX_S = 1_538_352_000  # 2018-10-01 00:00 UTC
 DAY_S = 86_400
@@ -72,37 +80,71 @@ def test_months() -> None:
     assert month_window("2008-02", 0)[1] - month_window("2008-02", 0)[0] == 29 * DAY_S
 
 
+def point_of(folder: Path, scheme: str, order: str = "fcfs") -> dict[str, Any]:
+    """A scheme's point of October."""
+    points = load_paper("walltime").figure("fig6").points(options_for(folder))
+    [found] = [
+        p for p in points if (p["labels"]["scheme"], p["labels"]["order"]) == (scheme, order)
+    ]
+    return found
+
+
+def queues_at(point: dict[str, Any]) -> Queues:
+    """The queue of a point."""
+    config = config_from(point["config"])
+    return queues_of(config, build_machine(config.machine).topology)
+
+
 def test_month_of_a_log(tmp_path: Path) -> None:
-    path = write_log(tmp_path)
-    config = month_point("mira", str(path), "2018-10", "fcfs", "Base", 1)
-    month = read_month(config)
-    assert month.jobs.n_nodes.max() < 49_152
-    inside = 120 - len(month.history) - month.jobs.dropped["more than 32768 nodes"]
+    write_log(tmp_path)
+    point = point_of(tmp_path, "Base")
+    config = config_from(point["config"])
+    jobs, history = queues_at(point).jobs, build_history(config.workload)
+    assert history is not None
+    assert jobs.n_nodes.max() < 49_152
+    inside = 120 - len(history) - jobs.dropped["more than 32768 nodes"]
     # September's last jobs may still run on the first of October: not yet known.
-    assert len(month.jobs) <= inside <= len(month.jobs) + 5
-    assert month.jobs.submit_s[0] == 0
-    known = month.history
-    assert (known.submit_s + known.run_time_s <= 20 * DAY_S).all()
-    with pytest.raises(NetcosimError, match="no jobs in 2018-12"):
-        read_month({**config, "month": "2018-12"})
+    assert len(jobs) <= inside <= len(jobs) + 5
+    assert jobs.submit_s[0] == 0
+    assert (history.submit_s + history.run_time_s <= 20 * DAY_S).all()
+    december = {**config.resolved()["workload"], "month": "2018-12"}
+    with pytest.raises(NetcosimError, match=r"all 118 jobs are left out \(submitted outside"):
+        queues_at({"config": {**config.resolved(), "workload": december}})
+
+
+def test_jobs_as_large_as_the_machine_teach_the_estimates(tmp_path: Path) -> None:
+    """They are not simulated, but they had run before the month."""
+    path = tmp_path / "jobs.swf"
+    lines = [f"; UnixStartTime: {OCTOBER_UNIX_S - DAY_S}"]
+    lines += [
+        f"{i + 1} {3600 * (1 + 24 * i)} 0 600 {nodes} -1 -1 {nodes} 6000 -1 1 1 1 -1 -1 -1 -1 -1"
+        for i, nodes in enumerate((49_152, 512))
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    section = WorkloadSection(log=str(path), max_nodes=32_768, month="2018-10")
+    history = build_history(section)
+    assert history is not None
+    assert history.n_nodes.tolist() == [49_152]
 
 
 def test_estimates_of_schemes(tmp_path: Path) -> None:
-    path = write_log(tmp_path)
-    month = read_month(month_point("mira", str(path), "2018-10", "fcfs", "Base", 1))
-    jobs = month.jobs
-    told = {s: estimates_of(s, month).prepare(jobs) for s in ("Combo", "AdjEst", "ActRun")}
-    assert told["Combo"].walltime_s(3) == jobs.requested_s[3]
-    assert told["ActRun"].walltime_s(3) == jobs.run_time_s[3]
-    assert told["AdjEst"].walltime_s(3) < jobs.requested_s[3]
+    write_log(tmp_path)
+    queues = {scheme: queues_at(point_of(tmp_path, scheme)) for scheme in SCHEMES}
+    jobs = queues["Base"].jobs
+    told = {s: q.estimates.prepare(jobs).walltime_s(3) for s, q in queues.items()}
+    assert all(told[s] == jobs.requested_s[3] for s in ("Base", "SL", "PF", "Combo"))
+    assert told["ActRun"] == jobs.run_time_s[3]
+    assert told["AdjEst"] < jobs.requested_s[3]
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_point_agrees_with_its_schedule(tmp_path: Path, order: str) -> None:
-    config = month_point("mira", str(write_log(tmp_path)), "2018-10", order, "Combo", 1)
-    tables, result = run_month(config), simulate(config)
+    write_log(tmp_path)
+    point = point_of(tmp_path, "Combo", order)
+    tables, result = observe(point), queues_at(point).under("cobalt-combo")
     [run] = tables["runs"]
-    assert run["wait_min"] == pytest.approx(wait_s(result).mean() / 60)
+    assert (run["case"], run["month"], run["scheme"]) == ("mira", "2018-10", "Combo")
+    assert run["mean_wait_s"] == pytest.approx(wait_s(result).mean())
     days = pd.DataFrame(tables["days"])
     assert days["jobs"].sum() == len(result)
     assert days["wait_min"].sum() == pytest.approx(wait_s(result).sum() / 60)
@@ -120,6 +162,17 @@ def test_point_agrees_with_its_schedule(tmp_path: Path, order: str) -> None:
     assert classes["jobs"].sum() == len(result)
 
 
+def test_a_machine_given_by_its_dimensions_has_the_menu_of_its_name() -> None:
+    for case in CASES.values():
+        machine = blue_gene("intrepid" if case.log.name.endswith("intrepid") else "mira")
+        dims, concentration = case.log.machine["dims"], case.log.machine["concentration"]
+        assert (
+            machine_for(torus(dims, concentration=concentration)).partitions == machine.partitions
+        )
+        sizes = sorted({len(p.midplanes) * machine.midplane_nodes for p in machine.partitions})
+        assert sizes[-2] == LARGEST_NODES
+
+
 def frames_by_hand() -> dict[str, pd.DataFrame]:
     """Two months; gains in wait of SL 50 % and -10 %, other metrics unchanged."""
     runs, days = [], []
@@ -127,7 +180,8 @@ def frames_by_hand() -> dict[str, pd.DataFrame]:
         for scheme, wait in zip(("Base", "SL"), waits, strict=True):
             keys = {"case": "mira", "order": "fcfs", "month": month, "scheme": scheme}
             rest = {"loss_of_capacity": 0.2, "bounded_slowdown": 5.0}
-            runs.append({**keys, "wait_min": wait, **rest})
+            means = {"mean_wait_s": 60 * wait, "mean_bounded_slowdown": 5.0}
+            runs.append({**keys, **means, "loss_of_capacity": 0.2})
             days += [
                 {**keys, "day": d, "jobs": 10, "wait_min": wait * d, **rest} for d in (1, 2, 3)
             ]
@@ -153,7 +207,7 @@ def test_gains_by_hand(tmp_path: Path) -> None:
 def test_levels_by_hand(tmp_path: Path) -> None:
     # The means over jobs of three days with 10 jobs each and waits of 100, 200, 300 in all.
     frames = frames_by_hand()
-    frames["runs"].loc[0, "wait_min"] = 20.0
+    frames["runs"].loc[0, "mean_wait_s"] = 1200.0
     table = levels_table(frames, options_for(tmp_path))
     row = table[(table["scheme"] == "Base") & (table["metric"] == "wait_min")].iloc[0]
     assert (row["month"], row["value"]) == ("m1", 20.0)
@@ -201,14 +255,18 @@ def test_mistakes(tmp_path: Path) -> None:
     write_log(tmp_path)
     with pytest.raises(NetcosimError, match="unknown case 'mire'"):
         chosen(options_for(tmp_path, case="mire"))
-    assert chosen(options_for(tmp_path, case="mira-on-intrepid"))[0][0].machine == "intrepid"
+    assert chosen(options_for(tmp_path, case="mira-on-intrepid"))[0][0].log.machine["dims"] == [
+        5,
+        4,
+        4,
+    ]
     check = load_paper("walltime").check
     with pytest.raises(NetcosimError, match="no routing to choose"):
         check(Options(routings=("minimal",)))
     with pytest.raises(NetcosimError, match="unknown setting 'cases'"):
         check(Options(settings={"cases": "mira"}))
     (tmp_path / "ANL-Intrepid-2009-1.swf").write_text("; UnixStartTime: 1\n")
-    assert [case.name for case, _ in chosen(Options(settings={"logs": str(tmp_path)}))] == [
+    assert [case.log.name for case, _ in chosen(Options(settings={"logs": str(tmp_path)}))] == [
         "intrepid"
     ]
     assert notes(options_for(tmp_path)) == ()

@@ -7,16 +7,19 @@ import pytest
 
 from alloc.policy import Placement
 from alloc.registry import make_policy
-from experiments.papers.partitions.queue import (
-    POLICIES,
-    mira_workload,
-    queue,
-)
+from experiments.build import build_machine
+from experiments.config_load import config_from
+from experiments.observables.registry import OBSERVABLES
+from experiments.papers.kit.points import observe
+from experiments.papers.paper import Options
+from experiments.papers.partitions.queue import FIGURE, POLICIES, months_table
+from experiments.schedules import queues_of
 from netsim.analysis.bisection import partition_bisection
 from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.registry import preset
 from netsim.topologies.torus import torus
+from queuesim.metrics import turnaround_s
 from queuesim.partition_bisection import PartitionBisection, contention, extents_of
 from queuesim.queue import simulate_queue
 from workloads.job import Workload
@@ -84,28 +87,48 @@ def test_extents_of_a_wrapped_cuboid():
     assert extents_of(topology.shape, placement) == (2, 1)
 
 
+def point(share, options=None):
+    """The paper's point with this share of bound jobs, in the first month."""
+    points = FIGURE.points(options or Options(scale="quick"))
+    return next(p for p in points if p["labels"]["bound_jobs"] == share)
+
+
+def queues_at(point):
+    config = config_from(point["config"])
+    return queues_of(config, build_machine(config.machine).topology)
+
+
 def test_every_policy_runs_the_same_jobs():
-    config = {
-        "log": "",
-        "month": 0,
-        "bound_jobs": 0.5,
-        "communication": 0.3,
-        "order": "fcfs",
-        "seed": 1,
-        "made_jobs": 200,
-    }
-    rows = {p: queue(config | {"policy": p})["queue"][0] for p in POLICIES}
-    assert len({row["jobs"] for row in rows.values()}) == 1
+    pd = pytest.importorskip("pandas")
+    tables = observe(point(0.5))
+    frame = months_table({name: pd.DataFrame(rows) for name, rows in tables.items()})
+    rows = frame.set_index("policy").loc[list(POLICIES)]
+    assert rows["jobs"].nunique() == 1
     # Best cuboids for all, or for the bound ones: equal run times, least of all.
-    assert rows["cuboid-best"]["bound_run_s"] == pytest.approx(
-        rows["contention-aware"]["bound_run_s"]
-    )
-    assert rows["menu-proposed"]["bound_run_s"] == pytest.approx(rows["cuboid-best"]["bound_run_s"])
-    assert rows["cuboid-best"]["bound_run_s"] < rows["menu"]["bound_run_s"]
+    least = rows["bound_run_s"]["cuboid-best"]
+    assert least == pytest.approx(rows["bound_run_s"]["contention-aware"])
+    assert least == pytest.approx(rows["bound_run_s"]["menu-proposed"])
+    assert least < rows["bound_run_s"]["menu"]
+
+
+def test_what_is_told_of_bound_jobs_is_of_the_jobs_that_the_model_bounds():
+    queues = queues_at(point(0.25))
+    bound = PartitionBisection(0.25, 0.3).bound(queues.jobs, queues.draws.rng("jobs"))
+    result = queues.under("menu", PartitionBisection(0.25, 0.3))
+    rows = {row["need"]: row for row in OBSERVABLES["needs"].rows(result)}
+    assert rows["inf"]["jobs"] == bound.sum()
+    assert rows["0"]["jobs"] == (~bound).sum()
+    assert rows["inf"]["mean_turnaround_s"] == pytest.approx(turnaround_s(result)[bound].mean())
+    # Nobody is bound: nobody's run time changes.
+    free = queues.under("cuboid-best", PartitionBisection(0.0, 0.3))
+    assert free.end_s - free.start_s == pytest.approx(queues.jobs.run_time_s)
+    assert queues.jobs.notes == ()
+    [row] = OBSERVABLES["needs"].rows(queues.under("menu"))
+    assert (row["need"], row["jobs"]) == ("unknown", len(bound))
 
 
 def test_made_workload_has_sizes_of_the_menu():
-    workload = mira_workload("", 2, 1)
+    workload = queues_at(point(0.0)).jobs
     assert set(workload.n_nodes.tolist()) <= {1, 2, 4, 8, 16, 24, 32, 48, 64, 96}
     assert (np.diff(workload.submit_s) >= 0).all()
     assert (workload.requested_s >= workload.run_time_s).all()
@@ -115,10 +138,12 @@ def test_the_log_by_months(shared_dir):
     log = shared_dir / "traces" / "ALCF-Mira-2018.swf.gz"
     if not log.is_file():
         pytest.skip("Mira's log is not here")
-    months = [mira_workload(str(log), m, 1) for m in range(6)]
-    assert sum(map(len, months)) > 22_000
-    assert all(w.submit_s[0] == 0 for w in months if len(w))
-    assert all(w.n_nodes.max() <= 96 for w in months if len(w))
+    points = FIGURE.points(Options(settings={"log": str(log)}))
+    found = [queues_at(p).jobs for p in points if p["labels"]["bound_jobs"] == 0]
+    assert len(found) == 5
+    assert sum(map(len, found)) > 22_000
+    assert all(w.submit_s[0] == 0 for w in found)
+    assert all(set(w.n_nodes.tolist()) <= {1, 2, 4, 8, 16, 24, 32, 48, 64, 96} for w in found)
 
 
 def test_mistakes_are_told():

@@ -15,7 +15,9 @@ from experiments.config_load import config_from, validated_workload
 from experiments.cosim import cosim_point, run_cosim
 from experiments.observables.registry import OBSERVABLES, observed
 from experiments.papers.kit.points import config_points, observe
+from experiments.run_output import RESULTS_FILE, run_and_report
 from experiments.schedules import queues_of
+from experiments.store import Store
 from netsim.errors import NetcosimError
 from queuesim.estimates import Actual, Adjusted, Requested
 from queuesim.result import QueueResult
@@ -177,6 +179,19 @@ def test_every_observable_of_a_run_and_of_a_store(tmp_path: Path) -> None:
     assert repr(plain["policies"]) == repr(tables["policies"])
     with pytest.raises(NetcosimError, match=r"run\.observables: .*'walls'.*minutes"):
         config(tmp_path, run={"observables": ["walls"]})
+
+
+def test_observables_stand_on_the_page_and_in_the_results(tmp_path: Path) -> None:
+    """Long tables with their first rows and how many there are."""
+    made = config(tmp_path, run={"observables": ["bins", "quantiles"]})
+    path = run_and_report(made, "", tmp_path / "out", title="t")
+    page = path.read_text()
+    assert "waits and turnarounds by job size" in page
+    assert "The first 200 of 404 rows." in page
+    with Store(tmp_path / "out" / RESULTS_FILE, "read") as store:
+        [point] = store.points()
+        assert len(store.rows(point.key, "quantiles")) == 404
+        assert [row["bin"] for row in store.rows(point.key, "bins")] == ["2-4", "2-4"]
 
 
 def test_sums_and_means_of_an_observable_are_those_of_its_jobs(tmp_path: Path) -> None:

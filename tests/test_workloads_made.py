@@ -81,9 +81,28 @@ def test_requested_times_are_above_run_times() -> None:
     assert factor.mean() == pytest.approx(2.0, rel=0.02)
 
 
+def test_sizes_out_of_a_list_are_each_half_as_frequent_as_the_one_before() -> None:
+    jobs = laas_workload(20_000, 1, np.random.default_rng(3), sizes=(4, 1, 32))
+    counts = np.bincount(jobs.n_nodes)[[4, 1, 32]]
+    assert counts.sum() == 20_000
+    assert counts / 20_000 == pytest.approx(np.array([4, 2, 1]) / 7, abs=0.012)
+
+
+def test_log_normal_run_times_stay_in_their_range() -> None:
+    options = {"run_time_range_s": (60.0, 86_400.0), "median_run_time_s": 5000.0}
+    run_s = laas_workload(20_000, 16, np.random.default_rng(3), **options).run_time_s  # type: ignore[arg-type]
+    assert np.median(run_s) == pytest.approx(5000, rel=0.03)
+    # One deviation of the logarithm: 15.9 % below median / e.
+    assert (run_s < 5000 / np.e).mean() == pytest.approx(0.1587, abs=0.01)
+    assert run_s.min() >= 60
+    assert (run_s == 86_400).mean() == pytest.approx(0.0022, abs=0.0015)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"sizes": (1, 0)}, r"sizes = \[1, 0\]"),
+        ({"median_run_time_s": 5.0}, "median_run_time_s = 5.0; it must be in the range"),
         ({"mean_nodes": 0.5}, "mean_nodes = 0.5"),
         ({"load": 0.8}, "load and machine_nodes must be given together"),
         ({"load": 0.0, "machine_nodes": 5}, "load = 0.0"),

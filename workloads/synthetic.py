@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from workloads.job import Workload, bare_jobs
@@ -42,7 +45,9 @@ def laas_workload(
     mean_nodes: float,
     rng: np.random.Generator,
     *,
+    sizes: Sequence[int] = (),
     run_time_range_s: tuple[float, float] = (20.0, 3000.0),
+    median_run_time_s: float | None = None,
     load: float | None = None,
     machine_nodes: int | None = None,
     requested_factor: tuple[float, float] | None = None,
@@ -61,8 +66,13 @@ def laas_workload(
         At least 1. Jigsaw: 16, 22 and 28 with 10,000 jobs.
     rng : numpy.random.Generator
         Draws sizes, run times, then arrivals, then requested times.
+    sizes : sequence of int
+        Draw sizes out of these, each half as often as the one before, instead.
     run_time_range_s : (low, high)
         At least 1 second.
+    median_run_time_s : float, optional
+        Draw log-normal run times around this median, with a deviation of 1 in the logarithm,
+        and bring them into the range.
     load : float, optional
         Poisson arrivals such that the jobs ask for this fraction of ``machine_nodes`` over time:
         the mean gap is mean(nodes * run time) / (load * machine_nodes). All arrive at 0
@@ -98,10 +108,19 @@ def laas_workload(
         raise NetcosimError(
             f"synthetic workload: mean_nodes = {mean_nodes}; it must be 1 to {MAX_MEAN_NODES}"
         )
+    if any(not 1 <= size <= MAX_MEAN_NODES for size in sizes):
+        raise NetcosimError(
+            f"synthetic workload: sizes = {list(sizes)}; they must be 1 to {MAX_MEAN_NODES}"
+        )
     if not 1 <= low <= high <= MAX_TIME_S:
         raise NetcosimError(
             f"synthetic workload: run times {low} to {high} s; they must be 1 to "
             f"{MAX_TIME_S:g} s, and in order"
+        )
+    if median_run_time_s is not None and not low <= median_run_time_s <= high:
+        raise NetcosimError(
+            f"synthetic workload: median_run_time_s = {median_run_time_s}; it must be in the range "
+            f"of run times, {low} to {high} s"
         )
     if (load is None) != (machine_nodes is None):
         raise NetcosimError("synthetic workload: load and machine_nodes must be given together")
@@ -112,9 +131,11 @@ def laas_workload(
             f"synthetic workload: requested_factor = {requested_factor}; 1 <= low <= high, and "
             f"requested times up to {MAX_TIME_S:g} s"
         )
-    draw = rng.exponential(1.0, n_jobs) * mean_nodes
-    nodes = np.where(draw <= 1, mean_nodes, draw).astype(np.int32)
-    run_s = np.floor(rng.uniform(low, high, n_jobs))
+    nodes = _sizes(n_jobs, mean_nodes, sizes, rng)
+    if median_run_time_s is None:
+        run_s = np.floor(rng.uniform(low, high, n_jobs))
+    else:
+        run_s = np.clip(rng.lognormal(np.log(median_run_time_s), 1.0, n_jobs), low, high)
     submit_s = np.zeros(n_jobs)
     if load is not None and machine_nodes is not None:
         if not 0 < load < np.inf or not 1 <= machine_nodes <= np.iinfo(np.int32).max:
@@ -133,9 +154,19 @@ def laas_workload(
     if requested_factor is not None:
         requested_s = run_s * rng.uniform(*requested_factor, n_jobs)
     return bare_jobs(
-        f"synth-{mean_nodes:g}",
+        f"synth-{mean_nodes:g}" if not sizes else f"synth-of-{len(sizes)}-sizes",
         submit_s=submit_s,
         run_time_s=run_s,
         n_nodes=nodes,
         requested_s=requested_s,
     )
+
+
+def _sizes(
+    n_jobs: int, mean_nodes: float, sizes: Sequence[int], rng: np.random.Generator
+) -> NDArray[np.int32]:
+    if sizes:
+        weights = 0.5 ** np.arange(len(sizes))
+        return rng.choice(np.array(sizes, dtype=np.int32), n_jobs, p=weights / weights.sum())
+    draw = rng.exponential(1.0, n_jobs) * mean_nodes
+    return np.where(draw <= 1, mean_nodes, draw).astype(np.int32)

@@ -95,17 +95,21 @@ def check_columns(frame: Any, needed: Sequence[str], what: str) -> None:
 
 
 def shared_legend(figure: Figure, axes: Iterable[Axes], n_columns: int = 7) -> None:
-    """One legend above all panels, each name once."""
+    """One legend above all panels, each name once, in as many columns as fit the width."""
     named = {
         name: handle
         for axis in axes
         for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
     }
+    if not named:
+        return
+    # At this size a letter takes 0.07 inches, a line with its gaps half an inch.
+    fitting = int(figure.get_figwidth() / (0.5 + 0.07 * max(map(len, named))))
     figure.legend(
         list(named.values()),
         list(named),
         loc="outside upper left",
-        ncols=min(len(named), n_columns),
+        ncols=max(1, min(len(named), n_columns, fitting)),
         frameon=False,
         fontsize=8,
     )

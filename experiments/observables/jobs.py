@@ -85,6 +85,22 @@ def quantiles(result: QueueResult) -> Rows:
     ]
 
 
+def needs(result: QueueResult) -> Rows:
+    """Run times, waits and turnarounds by the bandwidth that jobs need; "unknown" if none says."""
+    metrics = {
+        "mean_run_s": result.end_s - result.start_s,
+        "mean_wait_s": wait_s(result),
+        "mean_turnaround_s": turnaround_s(result),
+    }
+    known = result.needs_Bps
+    told = np.array(["unknown"] * len(result) if known is None else [f"{n:g}" for n in known])
+    return [
+        {"need": str(need), "jobs": int((told == need).sum())}
+        | {name: float(values[told == need].mean()) for name, values in metrics.items()}
+        for need in np.unique(told)
+    ]
+
+
 def days(result: QueueResult) -> Rows:
     """Sums over the jobs submitted on a day, and the share of capacity lost on it."""
     times, lost = lost_nodes(result)

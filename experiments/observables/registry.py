@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.observables.hops import hops, spread
-from experiments.observables.jobs import bins, classes, days, quantiles
+from experiments.observables.jobs import bins, classes, days, needs, quantiles
 from experiments.observables.machine import minutes, ranges, runs, timing
 from experiments.store import Rows
 from queuesim.result import QueueResult
@@ -39,6 +39,7 @@ OBSERVABLES: dict[str, Observable] = {
     "days": Observable(days, "sums over the jobs of each day of waits, slowdowns, lost capacity"),
     "classes": Observable(classes, "waits and slowdowns by size class of a Blue Gene machine"),
     "quantiles": Observable(quantiles, "percentiles of waits and slowdowns by the same classes"),
+    "needs": Observable(needs, "run times, waits and turnarounds by the bandwidth that jobs need"),
     "hops": Observable(hops, "fat-trees: average pairwise hops by job size, and the least"),
     "spread": Observable(spread, "fat-trees: nodes, hops and least possible hops of 1500 jobs"),
 }

@@ -17,7 +17,7 @@ from experiments.papers.paper import (
 )
 from experiments.papers.registry import load_paper
 from experiments.points import point_key
-from experiments.report.page import Section, render_page, write_page
+from experiments.report.page import Section, long_table, render_page, write_page
 from experiments.store import Store
 from experiments.sweep import SweepSummary, run_points
 from netsim.errors import NetcosimError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DPI = 130
-MOST_ROWS = 200
 
 
 def reproduce(
@@ -166,8 +165,7 @@ def write_files(
     if drawing is not None:
         sections.append(Section("Figure", figure=drawing, caption=figure.description))
     for name, table in analysis.tables.items():
-        told = f"The first {MOST_ROWS} of {len(table):,} rows." if len(table) > MOST_ROWS else ""
-        sections.append(Section(name, told, table.head(MOST_ROWS)))
+        sections.append(long_table(name, table))
     page = render_page(
         f"{paper.name} {figure.name}",
         f"{paper.title}: {figure.description}.",

@@ -50,6 +50,15 @@ class Section:
     digits: int = 4
 
 
+MOST_ROWS = 200
+
+
+def long_table(title: str, table: pd.DataFrame, text: str = "") -> Section:
+    """A section with the first rows of a table, and how many there are if that is not all."""
+    more = f"The first {MOST_ROWS} of {len(table):,} rows." if len(table) > MOST_ROWS else ""
+    return Section(title, " ".join(filter(None, (text, more))), table.head(MOST_ROWS))
+
+
 def figure_data(figure: Figure, form: Literal["png", "svg"] = "png", dpi: int = 160) -> str:
     """A figure as a data URI."""
     buffer = io.BytesIO()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER
-from experiments.papers.kit.logs import present
+from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER, fat_tree
+from experiments.papers.kit.logs import needed
 from experiments.papers.paper import Options
-from netsim.topologies.registry import PRESETS
 
 PATTERNS = (
     "all-to-all",
@@ -22,7 +22,8 @@ PATTERNS = (
 )
 """Equally likely; each job has one, drawn by its id."""
 
-AT_ZERO = ("thunder", "atlas", "synth-small")
+SMALL_LOG = "synth-small"
+AT_ZERO = ("thunder", "atlas", SMALL_LOG)
 """Logs with all arrivals at 0: there the makespan is what counts (Jigsaw, 6.3)."""
 
 LARGE_RANKS = 512
@@ -34,15 +35,13 @@ node's link would take for so many iterations."""
 
 MOST_ITERATIONS = 32
 
-LINK_BPS = 5 * 10**9
-"""Of the fat-trees: Jigsaw, 5.4.2."""
-
 LOGS = (THUNDER, ATLAS, THETA)
 
-FATTREE_POLICIES = ("ta", "laas", "jigsaw")
-DRAGONFLY_POLICIES = ("rdg", "simple", "level-spread")
 REFERENCES = {"fattree": "baseline", "dragonfly": "rdn"}
-POLICIES = {"fattree": FATTREE_POLICIES, "dragonfly": DRAGONFLY_POLICIES}
+POLICIES = {
+    "fattree": ("ta", "laas", "jigsaw"),
+    "dragonfly": ("rdg", "simple", "level-spread"),
+}
 
 
 @dataclass(frozen=True)
@@ -88,26 +87,20 @@ class Case:
         return ", ".join(words)
 
 
-CASES: dict[str, tuple[Case, ...]] = {
-    "fattree": (
-        Case("d-mod-k"),
-        Case("d-mod-k", duty=0.3),
-        Case("adaptive"),
-        Case("d-mod-k", duty=0.1),
-        Case("d-mod-k", duty=0.5),
-        Case("d-mod-k", load="small"),
-        Case("d-mod-k", mapping="random"),
-    ),
-    "dragonfly": (
-        Case("ugal-l"),
-        Case("ugal-l", duty=0.3),
-        Case("minimal"),
-        Case("ugal-l", duty=0.1),
-        Case("ugal-l", duty=0.5),
-        Case("ugal-l", load="small"),
-        Case("ugal-l", mapping="random"),
-    ),
-}
+def _cases(routing: str, other: str) -> tuple[Case, ...]:
+    """Ways to measure on a network: by one routing, and by another one."""
+    return (
+        Case(routing),
+        Case(routing, duty=0.3),
+        Case(other),
+        Case(routing, duty=0.1),
+        Case(routing, duty=0.5),
+        Case(routing, load="small"),
+        Case(routing, mapping="random"),
+    )
+
+
+CASES = {"fattree": _cases("d-mod-k", "adaptive"), "dragonfly": _cases("ugal-l", "minimal")}
 """By network; the first is the main one."""
 
 ORDERS = ("", "slurm-tree", "random")
@@ -123,42 +116,28 @@ SENSITIVITY: tuple[Case, ...] = (
 """What `CASES` hold fixed, varied: the reference's nodes, ranks a node, how long jobs repeat."""
 
 
-def duties() -> dict[str, float]:
-    """Share of the time in which jobs communicate, by the name of the case."""
-    known = [case for cases in (*CASES.values(), SENSITIVITY) for case in cases]
-    return {case.name: case.duty for case in known}
-
-
 @dataclass(frozen=True)
 class Machine:
     """A log's machine in one of the networks.
 
     Attributes
     ----------
-    log : mapping
-        Its name and the config's section ``workload``.
+    log : str
+        Its name.
     network : {"fattree", "dragonfly"}
-    parameters : mapping
-        Of the network's builder.
+    sections : mapping
+        ``machine`` and ``workload`` of a config.
     snapshots : (int, int)
         How many instants of the schedule are measured in the main case, in each other case.
     n_cases : int
         Of the network's cases, so many are measured.
     """
 
-    log: Mapping[str, object]
+    log: str
     network: str
-    parameters: Mapping[str, object]
+    sections: Mapping[str, Any]
     snapshots: tuple[int, int]
     n_cases: int
-
-    def config(self) -> dict[str, object]:
-        """As it stands in a point's config."""
-        return {
-            "log": dict(self.log),
-            "network": self.network,
-            "parameters": dict(self.parameters),
-        }
 
     def n_snapshots(self, case: Case) -> int:
         """How many instants of the schedule a case measures."""
@@ -176,45 +155,39 @@ SNAPSHOTS = {"thunder": (24, 12), "atlas": (40, 16), "theta": (16, 6)}
 # A snapshot of Theta's dragonfly takes half a minute: the main case, f = 0.3, minimal routing.
 FIRST_CASES = {("dragonfly", "theta"): 3}
 DRAGONFLIES = {"thunder": "dragonfly-1056", "atlas": "dragonfly-1056", "theta": "theta"}
-
-
-def _dragonfly(log: str) -> dict[str, object]:
-    return dict(PRESETS[DRAGONFLIES[log]].params)
+SMALL = {
+    "fattree": fat_tree(8),
+    "dragonfly": {"family": "dragonfly", "p": 2, "a": 4, "g": 9},
+}
 
 
 def machines(network: str, options: Options) -> list[Machine]:
-    """The machines whose logs are there; with ``--scale quick`` one small machine and made jobs."""
+    """The machines whose logs are there; with ``--scale quick`` one small machine and made jobs.
+
+    Raises
+    ------
+    NetcosimError
+        No log is there.
+    """
     if options.quick:
-        return [_small(network)]
+        workload = {"synthetic": {"n_jobs": 300, "mean_nodes": 10}, "all_at_zero": True}
+        workload["larger_jobs"] = "drop"
+        sections = {"machine": SMALL[network], "workload": workload}
+        return [Machine(SMALL_LOG, network, sections, (3, 2), 3)]
     found = []
-    for log, sections in present(LOGS, options):
-        parameters: dict[str, object] = (
-            {k: v for k, v in log.machine.items() if k != "family"}
-            if network == "fattree"
-            else _dragonfly(log.name)
-        )
-        config = {"name": log.name, "workload": sections["workload"]}
+    for log, sections in needed(LOGS, options):
+        if network == "dragonfly":
+            sections["machine"] = {"preset": DRAGONFLIES[log.name]}
         n_cases = FIRST_CASES.get((network, log.name), len(CASES[network]))
-        found.append(Machine(config, network, parameters, SNAPSHOTS[log.name], n_cases))
+        found.append(Machine(log.name, network, sections, SNAPSHOTS[log.name], n_cases))
     return found
-
-
-def _small(network: str) -> Machine:
-    """128 or 72 nodes and 300 synthetic jobs."""
-    made = {"n_jobs": 10_000, "mean_nodes": 10}
-    workload = {"synthetic": made, "all_at_zero": True, "larger_jobs": "drop"}
-    config = {"name": "synth-small", "workload": workload, "jobs": 300}
-    parameters: dict[str, object] = (
-        {"radix": 8, "bandwidth_Bps": LINK_BPS}
-        if network == "fattree"
-        else {"p": 2, "a": 4, "g": 9}
-    )
-    return Machine(config, network, parameters, (3, 2), 3)
 
 
 def cases(network: str, options: Options) -> tuple[Case, ...]:
     """All cases, or those of the routings that one asks for with ``--routing``."""
-    known = CASES[network]
-    if options.routings:
-        known = tuple(case for case in known if case.routing in options.routings)
-    return known
+    return asked_for(CASES[network], options)
+
+
+def asked_for(known: Sequence[Case], options: Options) -> tuple[Case, ...]:
+    """Those of the routings of ``--routing``; all by default."""
+    return tuple(c for c in known if not options.routings or c.routing in options.routings)

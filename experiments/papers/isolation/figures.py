@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from experiments.papers.isolation.cases import CASES, LOGS, Case
 from experiments.papers.isolation.draw import draw_verdict
-from experiments.papers.isolation.pairs import measured_pairs, points_of
-from experiments.papers.isolation.point import MEASURE
-from experiments.papers.isolation.shares import MAIN_SHARE, mean_of_snapshots
-from experiments.papers.isolation.tables import (
-    ratio_table,
-    speedup_frame,
-    speedups,
-    square_law,
-    verdict_tables,
-)
-from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.isolation.point import MEASURE, measured_pairs, points_of
+from experiments.papers.isolation.printed import CAB, CAB_30, CAB_ALL, LEVEL_SPREAD_PERCENT
+from experiments.papers.isolation.shares import MAIN_SHARE
+from experiments.papers.isolation.tables import ratio_table, speedups, square_law, verdict_tables
+from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.frames import first_seen, groups
 from experiments.papers.kit.logs import log_notes
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, PaperFigure
 from experiments.points import point_rng
+from queuesim.speedup_file import speedup_rows
+from queuesim.statistics import Interval, mean_of_snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NEAR = 2.5
-LEVEL_SPREAD_PAPER_PERCENT = 16.0
-"""Level-Spread's abstract: less communication time, mean over the policies it is compared with."""
-
-CAB_ALL, CAB_30 = "the four patterns", "30 % communication when isolated"
-CAB_PAPER = {
-    "stencil4d": 1.26,
-    "unstructured-mesh": 1.14,
-    "pairs": 1.10,
-    "sub-a2a": 1.55,
-    CAB_ALL: 1.30,
-    CAB_30: 1.08,
-}
 CAB_NODES, CAB_30_NODES = (4, 512), 128
-"""Pollard et al., V-B: mean speed-ups on Cab (1296 nodes, jobs of 4-512 nodes) by pattern, over
-all four, and where jobs communicate 30 % of the time (4-128 nodes)."""
+"""Jobs that Pollard et al. measured on Cab (1296 nodes): of 4-512 nodes; 4-128 where jobs
+communicate 30 % of the time."""
 
 
 def live_case(network: str) -> Case:
@@ -51,6 +37,8 @@ def live_case(network: str) -> Case:
 
 
 def _tables(pairs: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
+    import pandas as pd
+
     verdict, scenarios, boxes = verdict_tables(pairs, seed)
     tables = {
         "verdict": verdict,
@@ -59,13 +47,11 @@ def _tables(pairs: pd.DataFrame, seed: int) -> dict[str, pd.DataFrame]:
         "square-law": square_law(verdict),
         "ratios": ratio_table(pairs, seed),
     }
-    kinds = pairs[["network", "log", "case"]].drop_duplicates()
-    for network, log, case in kinds.itertuples(index=False):
-        if case in (CASES[network][0].name, live_case(network).name):
-            word = "always" if case == CASES[network][0].name else "live"
-            tables[f"speedups-{log}-{word}"] = speedup_frame(
-                speedups(pairs, network, log, case, seed)
-            )
+    for (network, log, case), part in groups(pairs, "network", "log", "case"):
+        words = {CASES[network][0].name: "always", live_case(network).name: "live"}
+        if case in words:
+            table = speedups(part, network, log, case, seed)
+            tables[f"speedups-{log}-{words[case]}"] = pd.DataFrame(speedup_rows(table))
     return tables
 
 
@@ -73,46 +59,17 @@ def analyse_fattree(frames: Mapping[str, pd.DataFrame], options: Options) -> Ana
     """The scenarios beside what was measured under Jigsaw, and the proof of isolation."""
     pairs = measured_pairs(frames)
     tables = _tables(pairs, options.seed)
-    claims: list[Claim] = []
-    live = live_case("fattree").name
-    told = tables["scenarios"]
-    told = told[(told["weighting"] == "node-hours") & (told["share"] == MAIN_SHARE)]
-    told = told[told["scenario"] != "none"]
-    verdict = tables["verdict"]
-    verdict = verdict[(verdict["policy"] == "jigsaw") & (verdict["share"] == MAIN_SHARE)]
-    verdict = verdict[verdict["weighting"] == "node-hours"]
-    for case in (live, CASES["fattree"][0].name):
-        for row in told[(told["case"] == case) & (told["policy"] == "jigsaw")].to_dict("records"):
-            here = (verdict["log"] == row["log"]) & (verdict["case"] == case)
-            found = verdict[here].iloc[0]
-            claims.append(
-                Claim(
-                    f"{row['log']}: isolated jobs take less time as {row['scenario']} has it (%)",
-                    "Pollard IV-B, Jigsaw 5.4.1",
-                    abs(row["assumed"] - row["measured"]) <= NEAR,
-                    f"means over node-hours within {NEAR} points; expected: the scenario's"
-                    " own mean over these jobs",
-                    f"jigsaw, {case}, f = {MAIN_SHARE}",
-                    None,
-                    row["measured"],
-                    float(found["low"]),
-                    float(found["high"]),
-                    expected=row["assumed"],
-                )
-            )
-    for log in dict.fromkeys(pairs["log"]):
-        claims += _cab(pairs[(pairs["log"] == log) & (pairs["policy"] == "ta")], log, options.seed)
+    claims = _scenarios(tables["scenarios"], tables["verdict"])
+    for (log,), part in groups(pairs[pairs["policy"] == "ta"], "log"):
+        claims += _cab(part, log, options.seed)
     if "proof" in frames:
-        proof = frames["proof"]
-        tables["proof"] = proof
+        proof = tables["proof"] = frames["proof"]
+        says = Says("Pollard III, Jigsaw 3", "d-mod-k; in their partitions under laas and jigsaw")
         claims.append(
-            Claim(
+            says.holds(
                 "isolated jobs take the same time alone and with all others",
-                "Pollard III, Jigsaw 3",
                 bool((proof["untouched"] == proof["jobs"]).all()),
                 "every job, to the picosecond",
-                "d-mod-k; in their partitions under laas and jigsaw",
-                None,
                 float(proof["untouched"].sum()),
                 expected=float(proof["jobs"].sum()),
             )
@@ -120,14 +77,37 @@ def analyse_fattree(frames: Mapping[str, pd.DataFrame], options: Options) -> Ana
     return Analysis(claims_frame(claims), tables, _notes(options))
 
 
+def _scenarios(scenarios: pd.DataFrame, verdict: pd.DataFrame) -> list[Claim]:
+    """Each scenario's own mean over our jobs beside the time that Jigsaw really takes off."""
+    keys = ["network", "log", "case", "policy", "share", "weighting"]
+    told = scenarios.merge(verdict[[*keys, "low", "high"]], on=keys)
+    told = told[(told["weighting"] == "node-hours") & (told["share"] == MAIN_SHARE)]
+    told = told[(told["scenario"] != "none") & (told["policy"] == "jigsaw")]
+    claims = []
+    for case in (live_case("fattree").name, CASES["fattree"][0].name):
+        says = Says("Pollard IV-B, Jigsaw 5.4.1", f"jigsaw, {case}, f = {MAIN_SHARE}")
+        for row in told[told["case"] == case].to_dict("records"):
+            claims.append(
+                says.holds(
+                    f"{row['log']}: isolated jobs take less time as {row['scenario']} has it (%)",
+                    abs(row["assumed"] - row["measured"]) <= NEAR,
+                    f"means over node-hours within {NEAR} points; expected: the scenario's"
+                    " own mean over these jobs",
+                    Interval(row["measured"], row["low"], row["high"]),
+                    expected=row["assumed"],
+                )
+            )
+    return claims
+
+
 def _cab(pairs: pd.DataFrame, log: str, seed: int) -> list[Claim]:
     """The speed-ups that were measured on a real fat-tree, beside ours under TA."""
     live, always = live_case("fattree").name, CASES["fattree"][0].name
-    sized = pairs[pairs["n_nodes"].between(*CAB_NODES) & pairs["pattern"].isin(CAB_PAPER)]
+    sized = pairs[pairs["n_nodes"].between(*CAB_NODES) & pairs["pattern"].isin(CAB)]
     always_all, small = sized[sized["case"] == always], sized[sized["n_nodes"] <= CAB_30_NODES]
     told: list[tuple[str, pd.DataFrame, float]] = [
         (pattern, always_all[always_all["pattern"] == pattern], 1.0)
-        for pattern in CAB_PAPER
+        for pattern in CAB
         if pattern not in (CAB_ALL, CAB_30)
     ]
     told.append((CAB_ALL, always_all, 1.0))
@@ -139,21 +119,17 @@ def _cab(pairs: pd.DataFrame, log: str, seed: int) -> list[Claim]:
         if part.empty:
             continue
         # the share is that of the time when isolated, as on Cab
-        speedup = 1 - share + share * part["reference_us"] / part["policy_us"]
+        speedup = 1 - share + share * part["reference_s"] / part["policy_s"]
         found = mean_of_snapshots(speedup, np.ones(len(part)), part["snapshot"], rng)
-        near = 0.1 if what != CAB_30 else 0.025
-        verb = "communicate" if what != CAB_30 else "run"
+        near, verb = (0.025, "run") if what == CAB_30 else (0.1, "communicate")
+        says = Says("Pollard V-B, on Cab", f"ta, {part['case'].iloc[0]}")
         claims.append(
-            Claim(
+            says.near(
                 f"{log}, {what}: jobs {verb} faster under TA (times)",
-                "Pollard V-B, on Cab",
-                abs(found.value - CAB_PAPER[what]) <= near,
-                f"within {near}; theirs are random packings on a real machine",
-                f"ta, {part['case'].iloc[0]}",
-                CAB_PAPER[what],
-                found.value,
-                found.low,
-                found.high,
+                CAB[what],
+                found,
+                within=near,
+                note="theirs are random packings on a real machine",
             )
         )
     return claims
@@ -163,52 +139,37 @@ def analyse_dragonfly(frames: Mapping[str, pd.DataFrame], options: Options) -> A
     """Level-Spread's communication times beside those of the policies it is compared with."""
     pairs = measured_pairs(frames)
     claims: list[Claim] = []
-    for case in dict.fromkeys(pairs["case"]):
-        for log in dict.fromkeys(pairs["log"]):
-            part = pairs[(pairs["case"] == case) & (pairs["log"] == log)]
+    for case in first_seen(pairs, "case"):
+        for (log,), part in groups(pairs[pairs["case"] == case], "log"):
             claims += _level_spread(part, log, case, options.seed)
     return Analysis(claims_frame(claims), _tables(pairs, options.seed), _notes(options))
 
 
 def _level_spread(part: pd.DataFrame, log: str, case: str, seed: int) -> list[Claim]:
     """Less communication time than each other policy, job by job."""
-    mine = part[part["policy"] == "level-spread"].set_index(["snapshot", "job_id"])
+    times = part.set_index(["snapshot", "job_id"])
+    mine = times[times["policy"] == "level-spread"]
     if mine.empty or float(mine["duty"].iloc[0]) < 1:
         return []
     claims, percents = [], []
     rng = point_rng({"of": [log, case], "seed": seed}, "level-spread bootstrap")
     for other in ("rdn", "rdg", "simple"):
-        if other == "rdn":
-            theirs = mine["reference_us"]
-        else:
-            theirs = part[part["policy"] == other].set_index(["snapshot", "job_id"])["policy_us"]
-        less = 100 * (1 - mine["policy_us"] / theirs.reindex(mine.index))
+        theirs = times[times["policy"] == other]["policy_s"]
+        theirs = mine["reference_s"] if other == "rdn" else theirs.reindex(mine.index)
+        less = 100 * (1 - mine["policy_s"] / theirs)
         snapshot = mine.index.get_level_values("snapshot")
         found = mean_of_snapshots(less, np.ones(len(less)), snapshot, rng)
         percents.append(found.value)
-        claims.append(
-            Claim(
-                f"{log}: communication is faster under Level-Spread than under {other} (% less)",
-                "VI",
-                found.value > 0,
-                "mean over jobs above 0",
-                case,
-                None,
-                found.value,
-                found.low,
-                found.high,
-            )
-        )
-    mean = float(np.mean(percents))
+        what = f"{log}: communication is faster under Level-Spread than under {other} (% less)"
+        claims.append(Says("VI", case).above(what, found, 0, note="mean over jobs"))
     claims.append(
-        Claim(
+        Says("abstract, VI-D", case).near(
             f"{log}: less communication time under Level-Spread, mean over the others (%)",
-            "abstract, VI-D",
-            abs(mean - LEVEL_SPREAD_PAPER_PERCENT) <= 5,
-            "within 5 points; theirs are eight policies and made-up workloads",
-            case,
-            LEVEL_SPREAD_PAPER_PERCENT,
-            mean,
+            LEVEL_SPREAD_PERCENT,
+            float(np.mean(percents)),
+            within=5,
+            unit="points",
+            note="theirs are eight policies and made-up workloads",
         )
     )
     return claims
@@ -222,21 +183,11 @@ def _notes(options: Options) -> tuple[str, ...]:
     return told if options.quick else (*told, *log_notes(LOGS, options))
 
 
-def fattree_points(options: Options) -> list[Point]:
-    """Baseline against TA, LaaS, Jigsaw."""
-    return points_of("fattree", options)
-
-
-def dragonfly_points(options: Options) -> list[Point]:
-    """RDN against RDG, simple, Level-Spread."""
-    return points_of("dragonfly", options)
-
-
 FATTREE = PaperFigure(
     "fattree",
     "fat-trees: measured speed-ups of isolated jobs, the assumed scenarios over them",
     MEASURE,
-    fattree_points,
+    partial(points_of, "fattree"),
     analyse_fattree,
     draw_verdict,
 )
@@ -244,7 +195,7 @@ DRAGONFLY = PaperFigure(
     "dragonfly",
     "dragonflies: Level-Spread, RDG and simple against RDN, measured",
     MEASURE,
-    dragonfly_points,
+    partial(points_of, "dragonfly"),
     analyse_dragonfly,
     draw_verdict,
 )

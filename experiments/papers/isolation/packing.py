@@ -2,99 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy
-from experiments.papers.isolation.cases import CASES, Case, machines
-from experiments.papers.isolation.pairs import NO_LOGS
-from experiments.papers.isolation.point import bench_of, measure_point, schedule
-from experiments.papers.isolation.shares import mean_of_snapshots
-from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.isolation.cases import Case, machines
+from experiments.papers.isolation.point import measure_configs, pairing_of
+from experiments.papers.isolation.printed import LEVEL_SPREAD_PERCENT
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.frames import groups
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
-from netsim.errors import NetcosimError
-from queuesim.ensemble import PlacedJob
-from queuesim.snapshots import snapshot_times
+from experiments.store import Rows
+from queuesim.ensemble import Ensemble, PlacedJob
+from queuesim.pairing import Pairing
+from queuesim.statistics import Interval, mean_of_snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PACK = "experiments.papers.isolation.packing:pack_snapshots"
 SNAPSHOTS = 6
+QUEUE, LOG_ORDER, SMALL_FIRST = "queue", "empty, log order", "empty, small first"
 PLACED = {
-    "queue": "where the queue's schedule has them",
-    "empty, log order": "on the empty machine, in the order of the log",
-    "empty, small first": "on the empty machine, small jobs first, as in the paper",
+    QUEUE: "where the queue's schedule has them",
+    LOG_ORDER: "on the empty machine, in the order of the log",
+    SMALL_FIRST: "on the empty machine, small jobs first, as in the paper",
 }
-PAPER_PERCENT = 16.0
-
-Rows = list[dict[str, object]]
+COMPARED = ("rdn", "level-spread")
 
 
 def packing_points(options: Options) -> list[Point]:
     """The smaller machines under both routings, ranks in order and shuffled."""
-    found = [
+    return [
         {
-            **measure_point(machine, CASES["dragonfly"][0], 0, options.seed),
             "experiment": "isolation-packing",
-            "case": Case(routing, mapping=mapping).name,
-            "routing": routing,
-            "mapping": mapping,
-            "snapshots": SNAPSHOTS,
-            "policies": ["level-spread"],
+            "config": {**config, "queue": {**config["queue"], "policies": list(COMPARED)}},
+            "labels": {"log": machine.log, "routing": routing, "mapping": mapping},
         }
         for machine in machines("dragonfly", options)
-        if machine.log["name"] != "theta"
+        if machine.log != "theta"
         for routing in ("minimal", "ugal-l")
         if not options.routings or routing in options.routings
         for mapping in ("in-order", "random")
+        for config in measure_configs(
+            machine, Case(routing, mapping=mapping), options.seed, SNAPSHOTS
+        )
     ]
-    if not found:
-        raise NetcosimError(NO_LOGS)
-    return found
 
 
-def pack_snapshots(config: Mapping[str, Any]) -> dict[str, Rows]:
-    """Times of the jobs of some snapshots, placed in three ways by RDN and by Level-Spread."""
-    bench = bench_of(config)
-    reference = bench.reference
-    rows: Rows = []
-    for number, instant in enumerate(snapshot_times(reference, config["snapshots"])):
-        running = reference.running_at(instant)
-        sizes = reference.workload.n_nodes
-        multi = running[sizes[running] > 1].tolist()
-        if not multi:
-            continue
-        for placed in PLACED:
-            times = {}
-            for name in ("rdn", "level-spread"):
-                jobs = [bench.job(schedule(config, name), index) for index in multi]
-                if placed != "queue":
-                    order = np.argsort(sizes[multi], kind="stable")
-                    if placed == "empty, log order":
-                        order = np.arange(len(multi))
-                    policy = make_policy(bench.topology, name, np.random.default_rng(number))
-                    for k in order.tolist():
-                        place = policy.allocate(Request(k, int(sizes[multi[k]])))
-                        assert place is not None
-                        jobs[k] = PlacedJob(jobs[k].job_id, jobs[k].communication, place.nodes)
-                times[name] = bench.times_ps(jobs, number)
-            rows += [
-                {
-                    "log": config["log"]["name"],
-                    "routing": config["routing"],
-                    "mapping": config["mapping"],
-                    "placed": placed,
-                    "snapshot": number,
-                    "n_nodes": int(sizes[index]),
-                    "ratio": float(times["level-spread"][k] / times["rdn"][k]),
-                }
-                for k, index in enumerate(multi)
-            ]
+def _packed(
+    pairing: Pairing, name: str, running: Sequence[int], placed: str, seed: int
+) -> list[PlacedJob]:
+    """Jobs where a policy puts them."""
+    jobs = [pairing.job(name, index) for index in running]
+    if placed == QUEUE:
+        return jobs
+    sizes = [len(job.nodes) for job in jobs]
+    order = np.arange(len(jobs)) if placed == LOG_ORDER else np.argsort(sizes, kind="stable")
+    topology = pairing.study.sides[name].network.routing.topology
+    policy = make_policy(topology, name, np.random.default_rng(seed))
+    for k in order.tolist():
+        place = policy.allocate(Request(k, sizes[k]))
+        assert place is not None
+        jobs[k] = replace(jobs[k], nodes=place.nodes, partition=place)
+    return jobs
+
+
+def pack_snapshots(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """Times of the jobs of a snapshot, placed in three ways by RDN and by Level-Spread."""
+    pairing, number = pairing_of(point["config"]), point["config"]["run"]["only_snapshot"]
+    running = dict(pairing.instants(pairing.study.reference))[number]
+    rows: list[dict[str, object]] = []
+    for placed in PLACED if running else ():
+        times = {}
+        for name in COMPARED:
+            jobs = _packed(pairing, name, running, placed, number)
+            network = pairing.study.sides[name].network
+            times[name] = Ensemble(network, jobs).packets(stream=number).time_ps
+        rdn_ps, level_spread_ps = times.values()
+        rows += [
+            {
+                **point["labels"],
+                "placed": placed,
+                "snapshot": number,
+                "n_nodes": len(job.nodes),
+                "ratio": float(mine / theirs),
+            }
+            for job, mine, theirs in zip(jobs, level_spread_ps, rdn_ps, strict=True)
+        ]
     return {"packings": rows}
 
 
@@ -104,25 +104,24 @@ def packing_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Ana
 
     rows, claims = [], []
     keys = ["log", "routing", "mapping", "placed"]
-    for values, part in frames["packings"].groupby(keys, sort=False):
+    for values, part in groups(frames["packings"], *keys):
         labels = dict(zip(keys, values, strict=True))
         rng = point_rng({"of": labels, "seed": options.seed}, "packing bootstrap")
         logs = np.log(part["ratio"])
         found = mean_of_snapshots(logs, np.ones(len(part)), part["snapshot"], rng)
         ratio, low, high = (float(np.exp(x)) for x in found)
         rows.append({**labels, "jobs": len(part), "ratio": ratio, "low": low, "high": high})
-        if labels["mapping"] == "random" and labels["placed"] == "empty, small first":
+        if labels["mapping"] == "random" and labels["placed"] == SMALL_FIRST:
+            shown = f"{labels['routing']}, ranks shuffled, empty machine, small first"
+            says = Says("Level-Spread, abstract", shown)
             claims.append(
-                Claim(
+                says.near(
                     f"{labels['log']}: faster communication under Level-Spread than rdn (% less)",
-                    "Level-Spread, abstract",
-                    abs(100 * (1 - ratio) - PAPER_PERCENT) <= 5,
-                    "within 5 points; theirs is the mean over eight policies",
-                    f"{labels['routing']}, ranks shuffled, empty machine, small first",
-                    PAPER_PERCENT,
-                    100 * (1 - ratio),
-                    100 * (1 - high),
-                    100 * (1 - low),
+                    LEVEL_SPREAD_PERCENT,
+                    Interval(*(100 * (1 - x) for x in (ratio, high, low))),
+                    within=5,
+                    unit="points",
+                    note="theirs is the mean over eight policies",
                 )
             )
     return Analysis(claims_frame(claims), {"packings": pd.DataFrame(rows)})

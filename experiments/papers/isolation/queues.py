@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from experiments.papers.isolation.cases import (
     AT_ZERO,
     CASES,
@@ -14,22 +12,21 @@ from experiments.papers.isolation.cases import (
     POLICIES,
     REFERENCES,
     Case,
-    Machine,
     cases,
     machines,
 )
 from experiments.papers.isolation.draw import draw_queues
-from experiments.papers.isolation.pairs import NETWORKS, measured_pairs, points_of
-from experiments.papers.isolation.point import MEASURE
-from experiments.papers.isolation.queue_point import (
+from experiments.papers.isolation.point import (
+    MEASURE,
     QUEUE,
-    assumed_times,
-    measured_times,
+    measured_pairs,
+    points_of,
     queue_point,
 )
 from experiments.papers.isolation.shares import counting_share
 from experiments.papers.isolation.tables import speedups
-from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.frames import groups, lookup
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from queuesim.assumed import SCENARIOS
@@ -37,6 +34,7 @@ from queuesim.assumed import SCENARIOS
 if TYPE_CHECKING:
     import pandas as pd
 
+NETWORKS = ("fattree", "dragonfly")
 LOGGED = "as logged"
 LIVE = "measured, f = {}"
 MAIN = LIVE.format("0.3")
@@ -44,6 +42,7 @@ ALWAYS = "all the time, window cut, "
 """Measured with all jobs communicating all the time, until each has done its iterations: no bound
 from above, for jobs that others slow down run on alone when those have ended."""
 METRICS = ("mean_wait_s", "mean_turnaround_s", "mean_turnaround_large_s", "makespan_s")
+TOO = "with measured run times too"
 
 
 class Variant(NamedTuple):
@@ -52,14 +51,13 @@ class Variant(NamedTuple):
     Attributes
     ----------
     label : str
-    case : int
-        Place in `CASES` of the network.
+    case : Case
     share : str
     bound : str
     """
 
     label: str
-    case: int
+    case: Case
     share: str
     bound: str = "mean"
 
@@ -67,16 +65,14 @@ class Variant(NamedTuple):
 def _variants(network: str) -> list[Variant]:
     """The measured run times of a network."""
     known = CASES[network]
-    of_duty = {case.duty: i for i, case in enumerate(known) if case.duty < 1}
-    found = [Variant(LIVE.format(f"{d:g}"), of_duty[d], f"{d:g}") for d in sorted(of_duty)]
-    found += [
-        Variant(f"{MAIN}, low end", of_duty[0.3], "0.3", "low"),
-        Variant(f"{MAIN}, high end", of_duty[0.3], "0.3", "high"),
-    ]
-    other = next(i for i, case in enumerate(known) if case.routing != known[0].routing)
-    for i in (0, other):
-        found.append(Variant(f"{ALWAYS}{known[i].routing}, f = 0.3", i, "0.3"))
-    found.append(Variant(f"{ALWAYS}{known[0].routing}, f = 0.1-0.5", 0, "mix"))
+    always = {case.routing: case for case in known if case.name == case.routing}
+    live = {f"{case.duty:g}": case for case in known if case.duty < 1}
+    found = [Variant(LIVE.format(share), live[share], share) for share in sorted(live)]
+    for end in ("low", "high"):
+        found.append(Variant(f"{MAIN}, {end} end", live["0.3"], "0.3", end))
+    for routing, case in always.items():
+        found.append(Variant(f"{ALWAYS}{routing}, f = 0.3", case, "0.3"))
+    found.append(Variant(f"{ALWAYS}{known[0].routing}, f = 0.1-0.5", known[0], "mix"))
     return found
 
 
@@ -94,59 +90,40 @@ def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[P
     pairs = measured_pairs(frames)
     points = []
     for network in NETWORKS:
-        chosen = cases(network, options)
+        chosen, policies = cases(network, options), POLICIES[network]
         for machine in machines(network, options):
-            points.append(queue_point(machine, REFERENCES[network], LOGGED, {}, options.seed))
-            for variant in _variants(network):
-                case = CASES[network][variant.case]
-                if case in chosen:
-                    points += _measured(pairs, machine, variant, case, options.seed)
+            points.append(queue_point(machine, REFERENCES[network], LOGGED, options.seed))
+            for label, case, share, bound in _variants(network):
+                table = speedups(pairs, network, machine.log, case.name, options.seed)
+                if case in chosen and table.rows:
+                    counted = counting_share(case.duty, share)
+                    points += [
+                        queue_point(
+                            machine, policy, label, options.seed, table, share=counted, bound=bound
+                        )
+                        for policy in policies
+                    ]
             if network == "fattree":
                 points += [
-                    queue_point(machine, policy, scenario, assumed_times(scenario), options.seed)
+                    queue_point(machine, policy, scenario, options.seed, scenario=scenario)
                     for scenario in SCENARIOS
-                    for policy in POLICIES[network]
+                    for policy in policies
                 ]
     return points
 
 
-def _measured(
-    pairs: pd.DataFrame, machine: Machine, variant: Variant, case: Case, seed: int
-) -> list[Point]:
-    log = str(machine.log["name"])
-    here = (pairs["network"] == machine.network) & (pairs["log"] == log)
-    here &= pairs["case"] == case.name
-    if not here.any():
-        return []
-    table = speedups(pairs[here], machine.network, log, case.name, seed)
-    share = counting_share(case.duty, variant.share)
-    return [
-        queue_point(
-            machine,
-            policy,
-            variant.label,
-            measured_times(table, policy, share, variant.bound),
-            seed,
-        )
-        for policy in POLICIES[machine.network]
-    ]
-
-
 def against_reference(runs: pd.DataFrame) -> pd.DataFrame:
     """Every run's metrics over those of the same network and log under the reference."""
-    first = runs[runs["run_times"] == LOGGED]
-    first = first[first["policy"] == first["network"].map(REFERENCES)]
-    first = first.set_index(["network", "log"])[[*METRICS, "mean_run_s"]]
-    base = runs[["network", "log"]].merge(
-        first, left_on=["network", "log"], right_index=True, how="left"
-    )
-    out = runs.copy()
+    places = ["network", "log"]
+    first = runs["policy"] == runs["network"].map(REFERENCES)
+    base = runs[places].merge(runs[first & (runs["run_times"] == LOGGED)], on=places, how="left")
+    ratios = {}
     for column in (*METRICS, "mean_run_s"):
-        reference = base[column].astype(float).to_numpy()
-        out[f"{column}_ratio"] = runs[column].astype(float).to_numpy() / np.where(
-            reference > 0, reference, np.nan
+        theirs = base[column].astype(float)
+        ratios[f"{column}_ratio"] = (
+            runs[column].astype(float).to_numpy() / theirs.where(theirs > 0).to_numpy()
         )
-    return out
+    return runs.assign(**ratios)
 
 
 def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
@@ -178,7 +155,7 @@ def break_even_table(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     constant = {"none": 0.0, "5%": 5.0, "10%": 10.0, "20%": 20.0}
     told = runs[(runs["network"] == "fattree") & runs["run_times"].isin(constant)]
-    for (log, policy), part in told.groupby(["log", "policy"], sort=False):
+    for (log, policy), part in groups(told, "log", "policy"):
         part = part.assign(x=part["run_times"].map(constant)).sort_values("x")
         row: dict[str, object] = {"log": log, "policy": policy}
         for column in METRICS:
@@ -192,88 +169,79 @@ def break_even_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """The papers' conclusions with the run times that were measured."""
-    runs = against_reference(frames["queues"])
+    runs = against_reference(frames["runs"])
     claims: list[Claim] = []
-    for log in dict.fromkeys(runs["log"]):
-        claims += fattree_claims(runs[(runs["network"] == "fattree") & (runs["log"] == log)])
-        claims += dragonfly_claims(runs[(runs["network"] == "dragonfly") & (runs["log"] == log)])
+    for (_,), part in groups(runs, "log"):
+        claims += fattree_claims(part[part["network"] == "fattree"])
+        claims += dragonfly_claims(part[part["network"] == "dragonfly"])
     tables = {"queues": runs, "break-even": break_even_table(runs)}
     notes = () if options.quick else log_notes(LOGS, options)
     return Analysis(claims_frame(claims), tables, notes)
 
 
-def _all_there(part: pd.DataFrame, policies: Sequence[str], run_times: Sequence[str]) -> bool:
-    """Whether every policy ran with each of these; points may have failed or not been asked for."""
-    known = set(zip(part["policy"], part["run_times"], strict=True))
-    return all((policy, label) in known for policy in policies for label in run_times)
+def _ratios(
+    part: pd.DataFrame, policies: Sequence[str], run_times: Sequence[str]
+) -> dict[str, dict[tuple[str, str], float]] | None:
+    """By metric, of each policy with each run times; None unless all of these are there.
 
-
-def _lookup(part: pd.DataFrame, column: str) -> dict[tuple[str, str], float]:
-    values = part.set_index(["policy", "run_times"])[f"{column}_ratio"]
-    return {key: float(value) for key, value in values.items()}  # type: ignore[misc]
+    Points may have failed or not been asked for.
+    """
+    metrics = ("mean_wait_s", "mean_turnaround_s", "makespan_s")
+    found = {m: lookup(part, ("policy", "run_times"), f"{m}_ratio") for m in metrics}
+    wanted = [(policy, label) for policy in policies for label in run_times]
+    return found if all(key in found["makespan_s"] for key in wanted) else None
 
 
 def fattree_claims(part: pd.DataFrame) -> list[Claim]:
     """Jigsaw's and Pollard's conclusions for one log; ratios are to Baseline."""
-    claims: list[Claim] = []
-    if not _all_there(part, POLICIES["fattree"], (MAIN, "10%", "V2")):
-        return claims
+    ratios = _ratios(part, POLICIES["fattree"], (MAIN, "10%", "V2"))
+    if ratios is None:
+        return []
     log = str(part["log"].iloc[0])
-    queued = "makespan_s" if log in AT_ZERO else "mean_turnaround_s"
-    word = "makespan" if log in AT_ZERO else "turnaround"
-    where = "Jigsaw 6.3" if log in AT_ZERO else "Jigsaw 6.2"
-    ratio = _lookup(part, queued)
-    claims.append(
-        Claim(
-            f"{log}: Jigsaw's {word} is not above Baseline's",
-            where,
-            ratio["jigsaw", MAIN] <= 1,
-            "with measured run times too; expected: our run with the assumed 10 %",
-            MAIN,
-            None,
-            ratio["jigsaw", MAIN],
-            expected=ratio.get(("jigsaw", "10%")),
-        )
+    metric, word, where = (
+        ("makespan_s", "makespan", "Jigsaw 6.3")
+        if log in AT_ZERO
+        else ("mean_turnaround_s", "turnaround", "Jigsaw 6.2")
     )
+    queued, turnaround, wait = (ratios[m] for m in (metric, "mean_turnaround_s", "mean_wait_s"))
+    assumed = f"{TOO}; expected: our run with the assumed "
+    says = Says(where, MAIN)
+    claims = [
+        says.at_most(
+            f"{log}: Jigsaw's {word} is not above Baseline's",
+            queued["jigsaw", MAIN],
+            1,
+            expected=queued["jigsaw", "10%"],
+            note=f"{assumed}10 %",
+        )
+    ]
     if log in AT_ZERO:
         claims.append(
-            Claim(
+            says.above(
                 f"{log}: TA's makespan is above Baseline's (in all scenarios but 20 %)",
-                where,
-                ratio["ta", MAIN] > 1,
-                "with measured run times too; expected: our run with the assumed 10 %",
-                MAIN,
-                None,
-                ratio["ta", MAIN],
-                expected=ratio.get(("ta", "10%")),
+                queued["ta", MAIN],
+                1,
+                expected=queued["ta", "10%"],
+                note=f"{assumed}10 %",
             )
         )
-    turnaround = _lookup(part, "mean_turnaround_s")
-    for other in ("ta", "laas"):
-        claims.append(
-            Claim(
-                f"{log}: turnaround under Jigsaw below that under {other}",
-                "Jigsaw 6.2",
-                turnaround["jigsaw", MAIN] < turnaround[other, MAIN],
-                "with measured run times too; Jigsaw over the other; expected: our runs with the"
-                " assumed 10 %",
-                MAIN,
-                None,
-                turnaround["jigsaw", MAIN] / turnaround[other, MAIN],
-                expected=turnaround["jigsaw", "10%"] / turnaround[other, "10%"],
-            )
+    claims += [
+        Says("Jigsaw 6.2", MAIN).below(
+            f"{log}: turnaround under Jigsaw below that under {other}",
+            turnaround["jigsaw", MAIN] / turnaround[other, MAIN],
+            1,
+            expected=turnaround["jigsaw", "10%"] / turnaround[other, "10%"],
+            note=f"Jigsaw over the other; {assumed}10 %",
         )
-    wait = _lookup(part, "mean_wait_s")
+        for other in ("ta", "laas")
+    ]
     claims.append(
-        Claim(
+        Says("Pollard V-E, VII", MAIN).at_most(
             f"{log}: speed-ups make up for TA's longer waits",
-            "Pollard V-E, VII",
-            wait["ta", MAIN] <= 1.05,
-            "mean wait at most 5 % above Baseline's; expected: our run with the assumed V2",
-            MAIN,
-            None,
             wait["ta", MAIN],
-            expected=wait.get(("ta", "V2")),
+            1.05,
+            expected=wait["ta", "V2"],
+            note=f"mean wait over Baseline's; {assumed}V2",
         )
     )
     return claims
@@ -281,26 +249,20 @@ def fattree_claims(part: pd.DataFrame) -> list[Claim]:
 
 def dragonfly_claims(part: pd.DataFrame) -> list[Claim]:
     """Level-Spread against the others; the paper has no queue, so there are no numbers beside."""
-    claims: list[Claim] = []
-    if not _all_there(part, POLICIES["dragonfly"], (MAIN,)):
-        return claims
+    ratios = _ratios(part, POLICIES["dragonfly"], (MAIN,))
+    if ratios is None:
+        return []
     log = str(part["log"].iloc[0])
-    ratio = _lookup(part, "mean_turnaround_s")
-    mine = ratio["level-spread", MAIN]
-    others = {"rdn": 1.0, "rdg": ratio["rdg", MAIN], "simple": ratio["simple", MAIN]}
-    for other, theirs in others.items():
-        claims.append(
-            Claim(
-                f"{log}: turnaround under Level-Spread below that under {other}",
-                "Level-Spread (communication time only)",
-                mine < theirs,
-                "ratio below 1",
-                MAIN,
-                None,
-                mine / theirs,
-            )
+    ratio = {("rdn", MAIN): 1.0, **ratios["mean_turnaround_s"]}
+    says = Says("Level-Spread (communication time only)", MAIN)
+    return [
+        says.below(
+            f"{log}: turnaround under Level-Spread below that under {other}",
+            ratio["level-spread", MAIN] / ratio[other, MAIN],
+            1,
         )
-    return claims
+        for other in ("rdn", "rdg", "simple")
+    ]
 
 
 QUEUES = PaperFigure(

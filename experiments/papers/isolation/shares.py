@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +11,7 @@ from scipy.stats import wasserstein_distance
 from experiments.points import point_rng
 from queuesim.assumed import SCENARIOS
 from queuesim.draws import draw_key, uniform_per_job
-from queuesim.snapshots import SIZE_CLASSES
-from queuesim.statistics import Interval, interval, resamples
-
-if TYPE_CHECKING:
-    import pandas as pd
+from queuesim.pairs import taken_off
 
 FloatArray = NDArray[np.float64]
 
@@ -39,25 +34,6 @@ def shares_of(duty: float) -> tuple[str, ...]:
 
 ASSUMED = tuple(name for name in SCENARIOS if name != "none")
 DRAWS = 12
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
-def taken_off(ratio: ArrayLike, share: ArrayLike) -> FloatArray:
-    """Share of the run time that faster communication takes off: f (1 - ratio).
-
-    Parameters
-    ----------
-    ratio : array
-        Communication time over the reference's.
-    share : array
-        Communication share f of the run time under the reference.
-
-    Returns
-    -------
-    array of float64
-        Below 0 where communication is slower.
-    """
-    return np.asarray(share, dtype=np.float64) * (1.0 - np.asarray(ratio, dtype=np.float64))
 
 
 def counting_share(duty: float, name: str) -> tuple[float, float]:
@@ -107,27 +83,6 @@ def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
     }
 
 
-def mean_of_snapshots(
-    values: ArrayLike, weights: ArrayLike, snapshot: ArrayLike, rng: np.random.Generator
-) -> Interval:
-    """Weighted mean with a 95 % interval from drawing whole snapshots again; nan ends for one.
-
-    Parameters
-    ----------
-    values, weights, snapshot : (n,)
-        Jobs of one snapshot are not independent, hence the snapshot as the unit.
-    rng : numpy.random.Generator
-    """
-    x, w = (np.asarray(v, dtype=np.float64) for v in (values, weights))
-    _, unit = np.unique(np.asarray(snapshot), return_inverse=True)
-    total, weight = np.bincount(unit, weights=w * x), np.bincount(unit, weights=w)
-    drawn = resamples(len(total), rng)
-    mean = float(total.sum() / weight.sum())
-    means = total[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
-    found = interval(mean, means, len(total))
-    return Interval(mean, min(found.low, mean), max(found.high, mean))
-
-
 def distances(
     measured: ArrayLike,
     assumed: Mapping[str, FloatArray],
@@ -161,60 +116,3 @@ def distances(
 def nearest(found: Mapping[str, float]) -> str:
     """The scenario with the least distance; the first on ties."""
     return min(found, key=lambda name: found[name])
-
-
-def weighted_quantiles(values: ArrayLike, weights: ArrayLike) -> FloatArray:
-    """`QUANTILES` of values that count by weight (the smallest value that covers the share)."""
-    x, w = (np.asarray(v, dtype=np.float64) for v in (values, weights))
-    order = np.argsort(x, kind="stable")
-    covered = np.cumsum(w[order]) / w.sum()
-    at = np.minimum(np.searchsorted(covered, np.array(QUANTILES) - 1e-12), len(x) - 1)
-    return np.asarray(x[order][at])
-
-
-def size_class(n_nodes: ArrayLike) -> NDArray[np.int64]:
-    """(n,) index into `queuesim.campaign.SIZE_CLASSES`."""
-    first = [low for low, _ in SIZE_CLASSES]
-    return np.searchsorted(first, np.asarray(n_nodes), side="right") - 1
-
-
-def class_name(index: int) -> str:
-    """A size class in words."""
-    low, high = SIZE_CLASSES[index]
-    return f"{low}-{high}" if index < len(SIZE_CLASSES) - 1 else f"{low}+"
-
-
-def with_ratios(pairs: pd.DataFrame, duty: Mapping[str, float]) -> pd.DataFrame:
-    """The measured pairs with what is told of them.
-
-    Where a job computes too (a duty below 1), its computing is taken off its times: the share
-    1 - duty of its time alone on the reference's nodes.
-
-    Parameters
-    ----------
-    pairs : DataFrame
-    duty : mapping
-        By the name of the case.
-
-    Returns
-    -------
-    DataFrame
-        With ``duty``; ``stretch`` (communication under the reference over that alone there);
-        ``ratio`` (communication time over the reference's) and its factors,
-        ``interference_ratio`` (what is left of the others' interference) and ``locality_ratio``
-        (other nodes and routes, both alone); ``run_ratio`` (time over the reference's, with
-        the computing; the same as ``ratio`` where nothing is computed); ``size_class``.
-    """
-    share = pairs["case"].map(dict(duty)).astype(float)
-    computed = (1 - share) * pairs["reference_alone_us"]
-    mine, mine_alone = pairs["policy_us"] - computed, pairs["policy_alone_us"] - computed
-    theirs, theirs_alone = pairs["reference_us"] - computed, pairs["reference_alone_us"] - computed
-    return pairs.assign(
-        duty=share,
-        ratio=mine / theirs,
-        stretch=theirs / theirs_alone,
-        interference_ratio=mine / mine_alone / (theirs / theirs_alone),
-        locality_ratio=mine_alone / theirs_alone,
-        run_ratio=pairs["policy_us"] / pairs["reference_us"],
-        size_class=size_class(pairs["n_nodes"]),
-    )

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from experiments.papers.isolation.cases import CASES, PATTERNS, REFERENCES
 from experiments.papers.isolation.shares import (
     ASSUMED,
-    QUANTILES,
+    FloatArray,
     assumed_shares,
-    class_name,
     counting_share,
     distances,
     job_shares,
     job_speedup,
-    mean_of_snapshots,
     nearest,
     share_needed,
     shares_of,
-    taken_off,
-    weighted_quantiles,
 )
+from experiments.papers.kit.frames import groups
 from experiments.points import point_rng
 from queuesim.measured import SpeedupRow, SpeedupTable
-from queuesim.snapshots import ALL_SIZES, SIZE_CLASSES, in_several
-from queuesim.speedup_file import COLUMNS
+from queuesim.pairs import FACTORS, speedup_rows, taken_off
+from queuesim.snapshots import class_name
+from queuesim.statistics import Interval, mean_of_snapshots, weighted_quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,23 +34,25 @@ WEIGHTINGS = ("node-hours", "jobs")
 """Snapshots lie at equal work, so a job is seen as often as it is long: weighed by its nodes it
 counts by node-hours; unweighted, by its hours."""
 
-PARTS = ("ratio", "interference_ratio", "locality_ratio")
+KEYS = ("network", "log", "case", "policy")
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+QUANTILE_COLUMNS = tuple(f"q{100 * q:g}" for q in QUANTILES)
 ALL = "all"
-
-
-def main_case(network: str) -> str:
-    """Name of the network's main case."""
-    return CASES[network][0].name
-
-
-def _groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
-    for values, part in frame.groupby(list(keys), sort=False):
-        yield (values if isinstance(values, tuple) else (values,)), part
 
 
 def _weights(part: pd.DataFrame, weighting: str) -> np.ndarray:
     nodes = part["n_nodes"].to_numpy(dtype=float)
     return nodes if weighting == "node-hours" else np.ones(len(nodes))
+
+
+def by_size(part: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """All rows, and those of each size class, named."""
+    classes = np.unique(part["size_class"]).tolist()
+    return [(ALL, part), *((class_name(i), part[part["size_class"] == i]) for i in classes)]
+
+
+def _ends(found: Interval, name: str) -> dict[str, float]:
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
 def ratio_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -64,88 +64,48 @@ def ratio_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for (network, log, case, policy), part in _groups(pairs, "network", "log", "case", "policy"):
-        rng = point_rng({"of": [network, log, case, policy], "seed": seed}, "ratio bootstrap")
-        pieces: list[tuple[str, str, pd.DataFrame]] = [(ALL, ALL, part)]
-        pieces += [(name, ALL, piece) for (name,), piece in _groups(part, "pattern")]
-        pieces += [
-            (ALL, class_name(index), piece)
-            for (index,), piece in _groups(part.sort_values("size_class"), "size_class")
-        ]
-        for pattern, sizes, piece in pieces:
+    for keys, part in groups(pairs, *KEYS):
+        rng = point_rng({"of": list(keys), "seed": seed}, "ratio bootstrap")
+        whole, *sizes = by_size(part)
+        pieces = [(ALL, *whole)]
+        pieces += [(name, ALL, piece) for (name,), piece in groups(part, "pattern")]
+        pieces += [(ALL, *one) for one in sizes]
+        for pattern, nodes, piece in pieces:
             ones = np.ones(len(piece))
             row: dict[str, object] = {
-                "network": network,
-                "log": log,
-                "case": case,
-                "policy": policy,
+                **dict(zip(KEYS, keys, strict=True)),
                 "pattern": pattern,
-                "nodes": sizes,
+                "nodes": nodes,
                 "jobs": len(piece),
                 "stretch": float(piece["stretch"].mean()),
                 "comm_speedup": float((1 / piece["ratio"]).mean()),
             }
-            for column in PARTS:
+            for column in FACTORS:
                 found = mean_of_snapshots(piece[column], ones, piece["snapshot"], rng)
-                row |= {
-                    column: found.value,
-                    f"{column}_low": found.low,
-                    f"{column}_high": found.high,
-                }
+                row |= _ends(found, column)
             rows.append(row)
     return pd.DataFrame(rows)
-
-
-Ends = tuple[float, float | None, float | None]
-"""A ratio and the ends of its interval, None where they are not known."""
 
 
 def speedups(pairs: pd.DataFrame, network: str, log: str, case: str, seed: int) -> SpeedupTable:
     """The table of one log and case that the queue's measured run times take.
 
-    A ratio is the mean `run_ratio` over the jobs seen of a pattern and size class: run times are
-    linear in it. To which share of a run time it applies says `counting_share`. What was seen in
-    one snapshot alone has no interval; there and in classes never seen the queue takes the
-    nearest class, and a pattern not seen in several snapshots has the mean of all.
+    To which share of a run time its ratios apply says `counting_share`.
     """
     chosen = (pairs["network"] == network) & (pairs["log"] == log) & (pairs["case"] == case)
     rows: list[SpeedupRow] = []
-    for (policy,), part in _groups(pairs[chosen], "policy"):
+    for (policy,), part in groups(pairs[chosen], "policy"):
         rng = point_rng({"of": [network, log, case, policy], "seed": seed}, "speedups bootstrap")
-
-        def mean(piece: pd.DataFrame, rng: np.random.Generator = rng) -> Ends:
-            found = mean_of_snapshots(
-                piece["run_ratio"], np.ones(len(piece)), piece["snapshot"], rng
-            )
-            if np.isnan(found.low):
-                return found.value, None, None
-            return found.value, found.low, found.high
-
-        known = set()
-        for (pattern, index), piece in _groups(
-            part.sort_values(["pattern", "size_class"]), "pattern", "size_class"
-        ):
-            if in_several(piece["snapshot"]):
-                known.add(pattern)
-                low, high = SIZE_CLASSES[index]
-                rows.append(SpeedupRow(pattern, low, high, policy, *mean(piece)))
-        for pattern in PATTERNS:
-            if pattern not in known:
-                rows.append(SpeedupRow(pattern, ALL_SIZES[0], ALL_SIZES[1], policy, *mean(part)))
+        pattern, n_nodes, snapshot, ratio = (
+            part[key].to_numpy() for key in ("pattern", "n_nodes", "snapshot", "run_ratio")
+        )
+        rows += speedup_rows(policy, pattern, n_nodes, snapshot, ratio, PATTERNS, rng)
     return SpeedupTable(REFERENCES[network], tuple(rows))
 
 
-def speedup_frame(table: SpeedupTable) -> pd.DataFrame:
-    """A speed-up table with the columns of its CSV form."""
-    import pandas as pd
-
-    return pd.DataFrame(
-        [
-            [table.reference_policy, *(getattr(row, column) for column in COLUMNS[1:])]
-            for row in table.rows
-        ],
-        columns=list(COLUMNS),
-    )
+def _quantiles(shares: FloatArray, weights: FloatArray) -> dict[str, float]:
+    found = 100 * weighted_quantiles(shares, weights, QUANTILES)
+    return dict(zip(QUANTILE_COLUMNS, found.tolist(), strict=True))
 
 
 def verdict_tables(
@@ -169,11 +129,11 @@ def verdict_tables(
     import pandas as pd
 
     verdict, scenarios, boxes = [], [], []
-    for (network, log, case, policy), part in _groups(pairs, "network", "log", "case", "policy"):
-        rng = point_rng({"of": [network, log, case, policy], "seed": seed}, "verdict bootstrap")
+    for keys, part in groups(pairs, *KEYS):
+        rng = point_rng({"of": list(keys), "seed": seed}, "verdict bootstrap")
         sizes, job_id = part["n_nodes"].to_numpy(), part["job_id"].to_numpy()
         assumed = assumed_shares(sizes)
-        head = {"network": network, "log": log, "case": case, "policy": policy}
+        head = dict(zip(KEYS, keys, strict=True))
         duty = float(part["duty"].iloc[0])
         for share in shares_of(duty):
             f = job_shares(job_id, counting_share(duty, share), seed)
@@ -185,7 +145,6 @@ def verdict_tables(
                 found = distances(taken, assumed, w, part["size_class"])
                 best = nearest(found)
                 labels = {**head, "share": share, "weighting": weighting}
-                percent = 100 * weighted_quantiles(taken, w)
                 verdict.append(
                     {
                         **labels,
@@ -193,7 +152,7 @@ def verdict_tables(
                         "taken_off": mean.value,
                         "low": mean.low,
                         "high": mean.high,
-                        **{f"q{100 * q:g}": v for q, v in zip(QUANTILES, percent, strict=True)},
+                        **_quantiles(taken, w),
                         "job_speedup": float(np.average(speedup, weights=w)),
                         "nearest": best,
                         "distance": found[best],
@@ -214,18 +173,17 @@ def verdict_tables(
                             "share_needed": share_needed(told, ratio),
                         }
                     )
-            for index in np.unique(part["size_class"]):
+            for index in np.unique(part["size_class"]).tolist():
                 mine = (part["size_class"] == index).to_numpy()
-                percent = 100 * weighted_quantiles(taken[mine], np.ones(mine.sum()))
                 boxes.append(
                     {
                         **head,
                         "share": share,
-                        "size_class": int(index),
-                        "nodes": class_name(int(index)),
+                        "size_class": index,
+                        "nodes": class_name(index),
                         "jobs": int(mine.sum()),
                         "mean": 100 * float(taken[mine].mean()),
-                        **{f"q{100 * q:g}": v for q, v in zip(QUANTILES, percent, strict=True)},
+                        **_quantiles(taken[mine], np.ones(mine.sum())),
                         **{name: 100 * float(assumed[name][:, mine].mean()) for name in ASSUMED},
                     }
                 )
@@ -241,31 +199,21 @@ def square_law(verdict: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = []
-    told = verdict[verdict["weighting"] == WEIGHTINGS[0]]
-    for network, known in CASES.items():
-        first = known[0]
-        for case in known:
-            if (case.routing, case.load, case.mapping) != (
-                first.routing,
-                first.load,
-                first.mapping,
-            ):
-                continue
-            share = "0.5" if case.duty == 1 else f"{case.duty:g}"
-            scale = 0.5 if case.duty == 1 else case.duty**2
-            here = (told["network"] == network) & (told["case"] == case.name)
-            for row in told[here & (told["share"] == share)].to_dict("records"):
-                rows.append(
-                    {
-                        "network": network,
-                        "log": row["log"],
-                        "policy": row["policy"],
-                        "share": case.duty,
-                        "coefficient": row["taken_off"] / scale,
-                        "low": row["low"] / scale,
-                        "high": row["high"] / scale,
-                    }
-                )
-    columns = ["network", "log", "policy", "share", "coefficient", "low", "high"]
-    return pd.DataFrame(rows, columns=columns).sort_values(columns[:4], ignore_index=True)
+    duty = {
+        case.name: case.duty
+        for known in CASES.values()
+        for case in known
+        if replace(case, duty=1.0) == known[0]
+    }
+    told = verdict[(verdict["weighting"] == WEIGHTINGS[0]) & verdict["case"].isin(duty)]
+    told = told.assign(duty=told["case"].map(duty))
+    told = told[told["share"] == ["0.5" if d == 1 else f"{d:g}" for d in told["duty"]]]
+    scale = np.where(told["duty"] == 1, 0.5, told["duty"] ** 2)
+    law = told[["network", "log", "policy"]].assign(
+        share=told["duty"],
+        coefficient=told["taken_off"] / scale,
+        low=told["low"] / scale,
+        high=told["high"] / scale,
+    )
+    keys = ["network", "log", "policy", "share"]
+    return pd.DataFrame(law).sort_values(keys, ignore_index=True)

@@ -125,7 +125,8 @@ def fig6_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
             above = percent["lc-s"] - percent["jigsaw"]
             what = f"{log}: LC+S above Jigsaw by at most 3.7 points"
             most = printed.LC_S_ABOVE_JIGSAW
-            claims.append(says.between(what, 0.0, most, above, within=1, unit="points"))
+            rule = f"0 to {most:g}, within 1 percentage point"
+            claims.append(says.holds(what, -1 <= above <= most + 1, rule, above, paper=most))
         if set(ISOLATING) <= percent.keys():
             ascending = {policy: percent[policy] for policy in ("ta", "laas", "jigsaw")}
             claims.append(says.ordered(f"{log}: TA < LaaS < Jigsaw", ascending))

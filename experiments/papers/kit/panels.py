@@ -1,4 +1,4 @@
-"""Figures of several panels: bars in groups, boxes from quantiles, steps; one legend for all."""
+"""Figures of several panels: bars in groups, curves, boxes from quantiles; one legend for all."""
 
 from __future__ import annotations
 
@@ -150,6 +150,50 @@ def grouped_bars(
     axis.set_xlim(-0.6, len(groups_shown) - 0.4)
 
 
+def curves(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    looks: Mapping[Any, tuple[str, str]] | None = None,
+    marked: bool = False,
+    steps: bool = False,
+    name: Callable[[Any], str] = str,
+) -> None:
+    """A line from left to right through the rows of each value of a column.
+
+    Parameters
+    ----------
+    axis, frame, name
+        See `grouped_bars`.
+    x, y, by : str
+        Columns: the place, the height, the line.
+    looks : mapping of by to (colour, line style), optional
+    marked : bool
+        A mark at every row.
+    steps : bool
+        Level up to each row, in place of slopes.
+    """
+    from experiments.figures.style import colour, marker
+
+    for i, ((kind,), rows) in enumerate(groups(frame, by)):
+        paint, style = (colour(i), "-") if looks is None else looks[kind]
+        rows = rows.sort_values(x, kind="stable")
+        axis.plot(
+            rows[x],
+            rows[y],
+            style,
+            color=paint,
+            marker=marker(i) if marked else None,
+            markersize=5,
+            linewidth=1.4,
+            drawstyle="steps-pre" if steps else "default",
+            label=name(kind),
+        )
+
+
 def boxes(
     axis: Axes,
     frame: pd.DataFrame,
@@ -175,9 +219,10 @@ def boxes(
     groups_shown = list(first_seen(frame, x) if order is None else order)
     kinds = first_seen(frame, by)
     step = 0.8 / max(2, len(kinds))
+    apart = step if frame.duplicated(x).any() else 0.0
     for row in frame.to_dict("records"):
         i = kinds.index(row[by])
-        place = groups_shown.index(row[x]) + step * (i - (len(kinds) - 1) / 2)
+        place = groups_shown.index(row[x]) + apart * (i - (len(kinds) - 1) / 2)
         low, q25, median, q75, high = (scale * float(row[q]) for q in quantiles)
         half = 0.4 * step
         axis.vlines(place, low, high, color=colour(i), lw=1)

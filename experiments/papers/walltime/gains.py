@@ -7,40 +7,41 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.figures.style import INK
+from experiments.papers.kit.claims import Claim, Says, claims_frame
 from experiments.papers.kit.frames import groups
-from experiments.papers.paper import Analysis, Options, Point
+from experiments.papers.kit.panels import curves, grouped_bars, panels
+from experiments.papers.paper import Analysis, Options
 from experiments.papers.walltime import printed
-from experiments.papers.walltime.logs import CASES, chosen, notes
-from experiments.papers.walltime.point import ORDERS, SCHEMES, month_point
+from experiments.papers.walltime.logs import notes, of_intrepid
 from experiments.points import point_rng
 from queuesim.statistics import Interval, bootstrap_mean, bootstrap_ratio
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 KEYS = ("case", "order", "month")
-COUNTED = SCHEMES[1:5]
+ORDERS = ("fcfs", "wfp")
+COUNTED = ("SL", "PF", "Combo", "AdjEst")
 """The schemes of the paper's 48 cases: all but Base and the ideal ActRun."""
 
 
-def points_of(*schemes: str) -> Callable[[Options], list[Point]]:
-    """Points of these schemes for every case, month and order; quick: the middle month."""
-
-    def points(options: Options) -> list[Point]:
-        return [
-            month_point(case.name, path, month, order, scheme, options.seed)
-            for case, path in chosen(options)
-            for month in ((case.middle,) if options.quick else case.months)
-            for order in ORDERS
-            for scheme in schemes
-        ]
-
-    return points
+def _rng(options: Options, *what: object) -> np.random.Generator:
+    named = ",".join(map(str, what))
+    return point_rng({"bootstrap": named, "seed": options.seed}, "bootstrap")
 
 
-def _rng(options: Options, *what: str) -> np.random.Generator:
-    return point_rng({"bootstrap": ",".join(what), "seed": options.seed}, "bootstrap")
+def _condition(case: str, order: str) -> str:
+    return f"{case}, {order.upper()}"
+
+
+def runs_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every run with the paper's metrics by name: `printed.METRICS`."""
+    runs = frames["runs"]
+    wait_min, slowdown = runs["mean_wait_s"] / 60, runs["mean_bounded_slowdown"]
+    return runs.assign(wait_min=wait_min, bounded_slowdown=slowdown)
 
 
 def day_gain(
@@ -69,34 +70,26 @@ def gains_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Data
     """
     import pandas as pd
 
-    rows = []
     days = dict(groups(frames["days"], *KEYS, "scheme"))
-    for keys, part in groups(frames["runs"], *KEYS):
-        by_scheme = part.set_index("scheme")
-        if "Base" not in by_scheme.index:
+    rows: list[dict[str, object]] = []
+    for keys, part in groups(runs_table(frames), *KEYS):
+        runs = part.set_index("scheme")
+        if "Base" not in runs.index:
             continue
-        for scheme in by_scheme.index:
-            if scheme == "Base":
-                continue
+        for scheme in runs.index.drop("Base"):
             for metric in printed.METRICS:
-                base, value = (float(by_scheme.loc[s, metric]) for s in ("Base", scheme))
+                base, value = (float(runs.loc[s, metric]) for s in ("Base", scheme))
+                gain = (base - value) / base if base > 0 else float("nan")
                 drawn = day_gain(
                     days[(*keys, scheme)],
                     days[(*keys, "Base")],
                     metric,
-                    _rng(options, *map(str, keys), str(scheme), metric),
+                    _rng(options, *keys, scheme, metric),
                 )
                 rows.append(
-                    {
-                        **dict(zip(KEYS, keys, strict=True)),
-                        "scheme": scheme,
-                        "metric": metric,
-                        "base": base,
-                        "value": value,
-                        "gain": (base - value) / base if base > 0 else float("nan"),
-                        "low": drawn.low,
-                        "high": drawn.high,
-                    }
+                    dict(zip(KEYS, keys, strict=True))
+                    | {"scheme": scheme, "metric": metric, "base": base, "value": value}
+                    | {"gain": gain, "low": drawn.low, "high": drawn.high}
                 )
     return pd.DataFrame(rows)
 
@@ -108,95 +101,61 @@ def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Dat
     """
     import pandas as pd
 
-    rows = []
     days = dict(groups(frames["days"], *KEYS, "scheme"))
-    for keys, part in groups(frames["runs"], *KEYS, "scheme"):
+    rows: list[dict[str, object]] = []
+    for keys, part in groups(runs_table(frames), *KEYS, "scheme"):
         mine = days[keys]
         for metric in printed.METRICS:
-            rng = _rng(options, "level", *map(str, keys), metric)
+            rng = _rng(options, "level", *keys, metric)
             # Shares of capacity add up over the days; waits and slowdowns are means over jobs.
             loss = metric == "loss_of_capacity"
             weights = np.full(len(mine), 1 / len(mine)) if loss else mine["jobs"].to_numpy()
             with np.errstate(invalid="ignore", divide="ignore"):
                 drawn = bootstrap_ratio(mine[metric].to_numpy(), weights, rng)
             rows.append(
-                {
-                    **dict(zip((*KEYS, "scheme"), keys, strict=True)),
-                    "metric": metric,
-                    "value": float(part[metric].iloc[0]),
-                    "low": drawn.low,
-                    "high": drawn.high,
-                }
+                dict(zip((*KEYS, "scheme"), keys, strict=True))
+                | {"metric": metric, "value": float(part[metric].iloc[0])}
+                | {"low": drawn.low, "high": drawn.high}
             )
     return pd.DataFrame(rows)
 
 
 def levels_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """All schemes, orders and months, with intervals; nothing in the paper to compare with."""
-    return Analysis(
-        claims_frame([]),
-        {"levels": levels_table(frames, options), "timing": frames["timing"]},
-        notes(options),
-    )
+    tables = {"levels": levels_table(frames, options), "timing": frames["timing"]}
+    return Analysis(claims_frame([]), tables, notes(options))
 
 
 def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Base by month: cell by cell on Intrepid, else the mean beside the paper's range."""
-    runs, claims = frames["runs"], []
+    runs = runs_table(frames)
+    claims: list[Claim] = []
     for (case, order), part in groups(runs, "case", "order"):
+        says = Says("Table II", case)
         for metric in printed.METRICS:
             paper = printed.TABLE_II[(order, metric)]
             ours = part.set_index("month")[metric]
             name = f"{order.upper()}, {printed.METRIC_NAMES[metric]}"
-            if CASES[case].log == "intrepid":
+            if of_intrepid(case):
                 claims += [
-                    Claim(
-                        f"{name}, {month}",
-                        "Table II",
-                        abs(float(ours[month]) / cell - 1) <= 0.25,
-                        "within 25 %",
-                        case,
-                        cell,
-                        float(ours[month]),
-                    )
+                    says.near(f"{name}, {month}", cell, float(ours[month]), within=25, unit="%")
                     for month, cell in zip(printed.MONTHS, paper, strict=True)
                     if month in ours.index
                 ]
-                continue
-            mean = bootstrap_mean(ours.to_numpy(), _rng(options, case, order, metric))
-            claims.append(
-                Claim(
-                    f"{name}: mean of the months",
-                    "Table II",
-                    min(paper) <= mean.value <= max(paper),
-                    f"in the range of the paper's months, {min(paper):g} to {max(paper):g}",
-                    case,
-                    float(np.mean(paper)),
-                    *mean,
+            else:
+                mean = bootstrap_mean(ours.to_numpy(), _rng(options, case, order, metric))
+                claims.append(
+                    says.between(f"{name}: mean of the months", min(paper), max(paper), mean)
                 )
-            )
-    claims += _wfp_against_fcfs(runs)
-    return Analysis(claims_frame(claims), {"runs": runs}, notes(options))
-
-
-def _wfp_against_fcfs(runs: pd.DataFrame) -> list[Claim]:
-    claims = []
     for (case,), part in groups(runs, "case"):
+        says = Says("V-D.1, Table II", case)
         for metric in printed.METRICS:
-            paper = [np.mean(printed.TABLE_II[(order, metric)]) for order in ORDERS]
+            fcfs, wfp = (np.mean(printed.TABLE_II[(order, metric)]) for order in ORDERS)
             ours = [float(part[part["order"] == order][metric].mean()) for order in ORDERS]
-            claims.append(
-                Claim(
-                    f"WFP over FCFS, {printed.METRIC_NAMES[metric]}",
-                    "V-D.1, Table II",
-                    ours[1] < ours[0],
-                    "WFP is lower",
-                    case,
-                    float(paper[1] / paper[0]),
-                    ours[1] / ours[0] if ours[0] > 0 else None,
-                )
-            )
-    return claims
+            ratio = ours[1] / ours[0] if ours[0] > 0 else float("nan")
+            name = f"WFP over FCFS, {printed.METRIC_NAMES[metric]}"
+            claims.append(says.below(name, ratio, 1, paper=float(wfp / fcfs)))
+    return Analysis(claims_frame(claims), {"runs": runs}, notes(options))
 
 
 def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
@@ -205,49 +164,20 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
     def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         table = gains_table(frames, options)
         mine = table[table["metric"] == metric].reset_index(drop=True)
-        claims = []
+        claims: list[Claim] = []
         for (case, order), part in groups(mine, "case", "order"):
-            where, condition = f"Fig. {figure}", f"{case}, {order.upper()}"
+            says = Says(f"Fig. {figure}", _condition(case, order))
             means = _means(part, options)
-            if not means:
-                continue
-            claims += [
-                Claim(
-                    f"{scheme}: average gain over the months",
-                    where,
-                    mean.low > 0,
-                    "the whole interval is above 0",
-                    condition,
-                    None,
-                    *mean,
-                )
-                for scheme, mean in means.items()
-            ]
-            best = max(mean.value for mean in means.values())
-            said = printed.GAINS[(metric, order)]
-            paper_mean = printed.WFP_LOC_MEAN if said is None else said.most_mean
-            claims.append(
-                Claim(
-                    "average gains are up to",
-                    where,
-                    best >= paper_mean / 2,
-                    "at least half of the paper's",
-                    condition,
-                    paper_mean,
-                    best,
-                )
-            )
-            claims += _extremes(part, said, where, condition)
-        if metric == "loss_of_capacity":
-            claims += _estimates_matter(mine)
-        elif metric == "wait_min":
-            claims += _actrun_is_best(mine)
+            if means:
+                claims += [
+                    says.surely_above(f"{scheme}: average gain over the months", mean, 0)
+                    for scheme, mean in means.items()
+                ]
+                claims += _up_to(says, part, printed.GAINS[(metric, order)], means)
+        claims += _shares_of_the_best(metric, mine)
         averages = mine.groupby(["case", "order", "scheme"], sort=False)["gain"].mean()
-        return Analysis(
-            claims_frame(claims),
-            {"gains": mine, "averages": averages.reset_index()},
-            notes(options),
-        )
+        tables = {"gains": mine, "averages": averages.reset_index()}
+        return Analysis(claims_frame(claims), tables, notes(options))
 
     return analyse
 
@@ -261,87 +191,48 @@ def _means(part: pd.DataFrame, options: Options) -> dict[str, Interval]:
     found = {}
     for (scheme,), rows in groups(part[part["gain"].notna()], "scheme"):
         if len(rows) == 1:
-            [row] = rows.to_dict("records")
-            found[scheme] = Interval(row["gain"], row["low"], row["high"])
+            found[scheme] = Interval(*rows[["gain", "low", "high"]].to_numpy()[0])
         else:
-            gains = rows["gain"].to_numpy()
-            found[scheme] = bootstrap_mean(gains, _rng(options, "mean", str(scheme)))
+            found[scheme] = bootstrap_mean(rows["gain"].to_numpy(), _rng(options, "mean", scheme))
     return found
 
 
-def _extremes(
-    part: pd.DataFrame, said: printed.Gains | None, where: str, condition: str
+def _up_to(
+    says: Says, part: pd.DataFrame, said: printed.Gains, means: Mapping[str, Interval]
 ) -> list[Claim]:
-    if said is None:
-        return []
+    """What the text says of the largest and the smallest gains."""
     gains = part[part["scheme"] != "ActRun"]["gain"]
+    best = max(mean.value for mean in means.values())
     claims = [
-        Claim(
-            "largest gain of any month without ActRun",
-            where,
-            float(gains.max()) >= said.most / 2,
-            "at least half of the paper's",
-            condition,
-            said.most,
-            float(gains.max()),
+        says.at_least(what, float(ours), paper / 2, paper=paper, note="half of the paper's")
+        for what, ours, paper in (
+            ("average gains are up to", best, said.most_mean),
+            ("largest gain of any month without ActRun", gains.max(), said.most),
         )
+        if paper is not None
     ]
     if said.least is not None:
-        claims.append(
-            Claim(
-                "smallest gain of any month without ActRun",
-                where,
-                float(gains.min()) >= said.least,
-                "not below the paper's",
-                condition,
-                said.least,
-                float(gains.min()),
-            )
-        )
+        what = "smallest gain of any month without ActRun"
+        claims.append(says.at_least(what, float(gains.min()), said.least, paper=said.least))
     return claims
 
 
-def _share_best(mine: pd.DataFrame, scheme: str, others: tuple[str, ...]) -> dict[str, float]:
-    """By case: share of months and orders in which a scheme gains more than the others."""
+def _shares_of_the_best(metric: str, mine: pd.DataFrame) -> list[Claim]:
+    """In what share of months and orders a scheme gains more than the others, by case."""
+    three, four = "SL, PF, Combo", "SL, PF, Combo, AdjEst"
     wide = mine.pivot(index=list(KEYS), columns="scheme", values="gain").reset_index()
-    better = wide[scheme] > wide[list(others)].max(axis=1)
-    return {str(case): float(better[wide["case"] == case].mean()) for case in wide["case"].unique()}
-
-
-def _estimates_matter(mine: pd.DataFrame) -> list[Claim]:
     claims = []
-    for scheme, others, paper in (
-        ("AdjEst", ("SL", "PF", "Combo"), printed.ADJEST_BEST),
-        ("ActRun", ("SL", "PF", "Combo", "AdjEst"), printed.ACTRUN_BEST),
+    for of, scheme, others, what, paper, least in (
+        ("loss_of_capacity", "AdjEst", three, f"more than {three}", printed.ADJEST_BEST, 0.5),
+        ("loss_of_capacity", "ActRun", four, f"more than {four}", printed.ACTRUN_BEST, 0.5),
+        ("wait_min", "ActRun", four, "most in wait", printed.ACTRUN_WAIT_BEST, 0.75),
     ):
-        for case, share in _share_best(mine, scheme, others).items():
-            claims.append(
-                Claim(
-                    f"{scheme} gains more than {', '.join(others)}: share of months and orders",
-                    "V-D.2",
-                    share >= 0.5,
-                    "in at least half",
-                    case,
-                    paper,
-                    share,
-                )
-            )
+        if of == metric:
+            better = wide[scheme] > wide[others.split(", ")].max(axis=1)
+            text = f"{scheme} gains {what}: share of months and orders"
+            for case, share in better.groupby(wide["case"], sort=False).mean().items():
+                claims.append(Says("V-D.2", str(case)).at_least(text, share, least, paper=paper))
     return claims
-
-
-def _actrun_is_best(mine: pd.DataFrame) -> list[Claim]:
-    return [
-        Claim(
-            "ActRun gains most in wait: share of months and orders",
-            "V-D.2",
-            share >= 0.75,
-            "in at least three of four",
-            case,
-            1.0,
-            share,
-        )
-        for case, share in _share_best(mine, "ActRun", COUNTED).items()
-    ]
 
 
 def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -350,31 +241,67 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     table = table[table["scheme"].isin(COUNTED)].reset_index(drop=True)
     claims = []
     for (case,), part in groups(table, "case"):
+        says = Says("V-D.3, Fig. 9", case)
         by = {metric: rows for (metric,), rows in groups(part, "metric")}
-        checks = [
-            (f"{printed.METRIC_NAMES[m]}: gain above {t:.0%}", by[m]["gain"] > t)
-            for m, t, _ in printed.FIG9
-        ]
-        low, high, wait_share = printed.FIG9_WAIT_CUT
-        cut = by["wait_min"]["base"] - by["wait_min"]["value"]
-        checks.append((f"wait shorter by {low:g} to {high:g} min", cut.between(low, high)))
-        least, slowdown_share = printed.FIG9_SLOWDOWN_CUT
-        cut = by["bounded_slowdown"]["base"] - by["bounded_slowdown"]["value"]
-        checks.append((f"bounded slowdown lower by {least:g}", cut >= least))
-        checks.append(("any metric: gain above 0", part["gain"] > 0))
-        shares = [share for _, _, share in printed.FIG9]
-        papers = [*shares, wait_share, slowdown_share, printed.FIG9_ANY]
-        for paper, (text, hit) in zip(papers, checks, strict=True):
+        wait, slowdown = (
+            by[metric]["base"] - by[metric]["value"] for metric in ("wait_min", "bounded_slowdown")
+        )
+        low, high, waits = printed.FIG9_WAIT_CUT
+        least, slowdowns = printed.FIG9_SLOWDOWN_CUT
+        for text, paper, hit in (
+            *(
+                (f"{printed.METRIC_NAMES[m]}: gain above {t:.0%}", share, by[m]["gain"] > t)
+                for m, t, share in printed.FIG9
+            ),
+            (f"wait shorter by {low:g} to {high:g} min", waits, wait.between(low, high)),
+            (f"bounded slowdown lower by {least:g}", slowdowns, slowdown >= least),
+            ("any metric: gain above 0", printed.FIG9_ANY, part["gain"] > 0),
+        ):
             found = bootstrap_mean(hit.to_numpy(dtype=float), _rng(options, case, text))
             claims.append(
-                Claim(
-                    f"{text}: share of {len(hit)} cases",
-                    "V-D.3, Fig. 9",
-                    abs(found.value - paper) <= 0.15,
-                    "within 15 percentage points",
-                    case,
-                    paper,
-                    *found,
-                )
+                says.near(f"{text}: share of {len(hit)} cases", paper, found, within=0.15)
             )
     return Analysis(claims_frame(claims), {"gains": table}, notes(options))
+
+
+def gain_bars(analysis: Analysis, options: Options) -> Figure:
+    """Figs. 6 to 8: gains by month, one panel a case and order, intervals from the days."""
+    return panels(
+        analysis.tables["gains"],
+        ("case", "order"),
+        lambda axis, part: grouped_bars(
+            axis, part, "month", "scheme", "gain", scale=100, ends=("low", "high")
+        ),
+        ylabel="relative gain (%)",
+        title=_condition,
+    )
+
+
+def gain_distribution(analysis: Analysis, options: Options) -> Figure:
+    """Fig. 9: share of cases with at least a gain, a curve a metric."""
+    table = analysis.tables["gains"]
+    by_case = table.groupby(["case", "metric"])["gain"]
+    above = by_case.rank(method="first", na_option="bottom") - 1
+    table = table.assign(share=100 - 100 * above / by_case.transform("size"))
+
+    def draw(axis: Axes, part: pd.DataFrame) -> None:
+        curves(
+            axis,
+            part.assign(gain=100 * part["gain"]),
+            "gain",
+            "share",
+            "metric",
+            name=printed.METRIC_NAMES.__getitem__,
+            steps=True,
+        )
+        axis.axvline(0, color=INK, linewidth=0.8)
+
+    return panels(
+        table,
+        "case",
+        draw,
+        columns=2,
+        size_in=(4.2, 3.0),
+        xlabel="relative gain of at least (%)",
+        ylabel="share of cases (%)",
+    )

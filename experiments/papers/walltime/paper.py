@@ -6,70 +6,86 @@ menu and on Intrepid stands in. Two orders, six schemes; Cobalt's drains and win
 
 from __future__ import annotations
 
-from experiments.papers.kit.logs import logs_folder
-from experiments.papers.paper import Options, Paper, PaperFigure, check_no_packets
-from experiments.papers.walltime.classes import class_analyse, class_points
-from experiments.papers.walltime.draw import class_curves, gain_bars, gain_distribution
+from collections.abc import Callable, Sequence
+
+from experiments.papers.kit.points import OBSERVE, config_points
+from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_no_packets
+from experiments.papers.walltime.classes import SHOWN, class_analyse, class_curves
 from experiments.papers.walltime.gains import (
     COUNTED,
+    ORDERS,
     fig9_analyse,
+    gain_bars,
+    gain_distribution,
     gains_analyse,
     levels_analyse,
-    points_of,
     table2_analyse,
 )
-from experiments.papers.walltime.logs import CASES
-from experiments.papers.walltime.point import MODULE, SCHEMES
-from netsim.errors import unknown_name
+from experiments.papers.walltime.logs import chosen
 
 SETTINGS = ("logs", "case")
-POINT = f"{MODULE}:run_month"
+SCHEMES = {
+    "Base": ("cobalt", "requested"),
+    "SL": ("cobalt-sl", "requested"),
+    "PF": ("cobalt-pf", "requested"),
+    "Combo": ("cobalt-combo", "requested"),
+    "AdjEst": ("cobalt-combo", "adjusted"),
+    "ActRun": ("cobalt-combo", "actual"),
+}
+"""Table I: a policy, and the run times that it is told; order and backfilling use the request."""
+QUEUE = {"backfill": "cobalt", "run_time_model": "as-logged"}
+OBSERVED = ("runs", "days", "timing")
 
 
-def check(options: Options) -> None:
-    """Raise NetcosimError for what the paper does not have."""
-    check_no_packets(options, SETTINGS)
-    case = options.settings.get("case", "")
-    if case and case not in CASES:
-        raise unknown_name("case", case, CASES)
-    logs_folder(options)
+def _points(
+    *schemes: str, orders: Sequence[str] = ORDERS, one_month: bool = False
+) -> Callable[[Options], list[Point]]:
+    """Points of these schemes for every case, month and order; quick: the middle month."""
+
+    def points(options: Options) -> list[Point]:
+        found = []
+        for case, sections in chosen(options):
+            months = (case.middle,) if options.quick or one_month else case.months
+            for scheme in schemes:
+                policy, estimates = SCHEMES[scheme]
+                observed = [*OBSERVED, *(("classes", "quantiles") if scheme in SHOWN else ())]
+                base = {
+                    **sections,
+                    "queue": {"policies": [policy], "estimates": estimates, **QUEUE},
+                    "run": {"seed": options.seed, "snapshots": 0, "observables": observed},
+                }
+                labels = {"case": case.log.name, "scheme": scheme}
+                changes = {"workload.month": months, "queue.order": orders}
+                found += config_points("walltime", base, changes, labels)
+        return found
+
+    return points
 
 
 def _gains(figure: str, metric: str, description: str) -> PaperFigure:
-    return PaperFigure(
-        f"fig{figure}",
-        description,
-        POINT,
-        points_of(*SCHEMES),
-        gains_analyse(metric, figure),
-        gain_bars,
-    )
+    analyse = gains_analyse(metric, figure)
+    return PaperFigure(f"fig{figure}", description, OBSERVE, _points(*SCHEMES), analyse, gain_bars)
 
 
 def _classes(figure: str, metric: str, order: str, description: str) -> PaperFigure:
-    return PaperFigure(
-        f"fig{figure}",
-        description,
-        POINT,
-        class_points(order),
-        class_analyse(metric, order, figure),
-        class_curves,
-    )
+    points = _points(*SHOWN, orders=(order,), one_month=True)
+    analyse = class_analyse(metric, order, figure)
+    return PaperFigure(f"fig{figure}", description, OBSERVE, points, analyse, class_curves)
 
 
 _FIGURES = (
     PaperFigure(
         "table2",
         "Base by month: loss of capacity, wait, slowdown",
-        POINT,
-        points_of("Base"),
+        OBSERVE,
+        _points("Base"),
         table2_analyse,
     ),
     PaperFigure(
         "levels",
         "all orders, schemes and months with intervals",
-        POINT,
-        points_of(*SCHEMES),
+        OBSERVE,
+        _points(*SCHEMES),
         levels_analyse,
     ),
     _gains("6", "loss_of_capacity", "relative gains in loss of capacity"),
@@ -78,8 +94,8 @@ _FIGURES = (
     PaperFigure(
         "fig9",
         "how often schemes gain, over all months and orders",
-        POINT,
-        points_of("Base", *COUNTED),
+        OBSERVE,
+        _points("Base", *COUNTED),
         fig9_analyse,
         gain_distribution,
     ),
@@ -89,9 +105,15 @@ _FIGURES = (
     _classes("13", "bounded_slowdown", "wfp", "slowdowns by job size, WFP"),
 )
 
+
+def _check(options: Options) -> None:
+    check_no_packets(options, SETTINGS)
+    chosen(options)
+
+
 PAPER = Paper(
     name="walltime",
     title="Reducing Fragmentation on Torus-Connected Supercomputers",
     figures={figure.name: figure for figure in _FIGURES},
-    check=check,
+    check=_check,
 )

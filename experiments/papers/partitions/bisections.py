@@ -1,0 +1,197 @@
+"""Tables 1, 2, 5, 6 and 7, computed, beside the printed ones, and Figs. 1, 2 and 7 of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.panels import curves, grouped_bars, panels
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.partitions.printed import BLANK, PRINTED, Cell, PrintedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Row = tuple[Cell, ...]
+
+FUNCTION = "experiments.papers.partitions.machines:bisections"
+_MIRA = (("mira", "mira-current"), ("mira", "best"))
+_JUQUEEN = (("juqueen", "worst"), ("juqueen", "best"))
+_THREE = (("juqueen", "best"), ("juqueen-54", "best"), ("juqueen-48", "best"))
+COLUMNS = {
+    "table1": _MIRA,
+    "table2": _JUQUEEN,
+    "table5": _THREE,
+    "table6": _MIRA,
+    "table7": _JUQUEEN,
+}
+"""Machine and choice of each pair of columns, geometry and bisection."""
+
+
+def choice_rows(partitions: pd.DataFrame, machine: str, choice: str) -> dict[int, tuple[str, int]]:
+    """Geometry and bisection by midplanes, of one machine and choice."""
+    of = partitions[(partitions["machine"] == machine) & (partitions["choice"] == choice)]
+    cells = zip(of["Midplanes"], of["geometry"], of["bisection"], strict=True)
+    return {int(size): (str(geometry), int(links)) for size, geometry, links in cells}
+
+
+def computed(name: str, partitions: pd.DataFrame) -> list[Row]:
+    """Our rows of a table of the paper.
+
+    Of two choices for one machine the second stands where it has more links; Tables 1 and 2
+    leave out the sizes where it has not. Table 5 has every size of any machine.
+    """
+    columns = [choice_rows(partitions, *which) for which in COLUMNS[name]]
+    if name != "table5":
+        first, second = columns
+        gains = {size: second[size] for size in first if second[size][1] > first[size][1]}
+        shown = gains if name in ("table1", "table2") else first
+        columns = [{size: first[size] for size in shown}, gains]
+    rows: list[Row] = []
+    for size in sorted(set().union(*columns)):
+        cells: list[Cell] = [512 * size, size]
+        for column in columns:
+            cells += column.get(size, (BLANK, BLANK))
+        rows.append(tuple(cells))
+    return rows
+
+
+def compare_cells(printed: PrintedTable, rows: list[Row]) -> pd.DataFrame:
+    """One row a cell that either table has: midplanes, column, paper, ours, equal."""
+    theirs = {row[1]: row for row in printed.rows}
+    ours = {row[1]: row for row in rows}
+    cells = []
+    for size in sorted({int(k) for k in (*theirs, *ours)}):
+        for i, column in enumerate(printed.columns):
+            paper, mine = (rows[size][i] if size in rows else "no row" for rows in (theirs, ours))
+            cells.append((size, column, paper, mine, paper == mine))
+    return pd.DataFrame(cells, columns=["Midplanes", "column", "paper", "ours", "equal"])
+
+
+def analyse_table(name: str) -> Callable[[Mapping[str, pd.DataFrame], Options], Analysis]:
+    """A table of the paper: claims by column, our table, the printed one, all cells."""
+
+    def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+        printed = PRINTED[name]
+        rows = computed(name, frames["partitions"])
+        cells = compare_cells(printed, rows)
+        says = Says(f"Table {name.removeprefix('table')}", printed.caption)
+        claims = [
+            says.holds(
+                f"column {column!r}: cells that are equal",
+                bool(equal.all()),
+                "every cell equal",
+                float(equal.sum()),
+                expected=float(len(equal)),
+            )
+            for column, equal in cells.groupby("column", sort=False)["equal"]
+        ]
+        ours, theirs = (
+            pd.DataFrame(list(map(list, table)), columns=list(printed.columns), dtype=object)
+            for table in (rows, printed.rows)
+        )
+        tables = {"ours": ours, "printed": theirs, "cells": cells}
+        return Analysis(claims_frame(claims), tables | {"partitions": frames["partitions"]})
+
+    return analyse
+
+
+def _panel(
+    partitions: pd.DataFrame,
+    key: str,
+    title: str,
+    draw: Callable[[Axes, pd.DataFrame], None],
+) -> Figure:
+    return panels(
+        partitions,
+        key,
+        draw,
+        size_in=(9.0, 3.6),
+        xlabel="midplanes",
+        ylabel="normalized bisection bandwidth (links)",
+        title=lambda _: title,
+    )
+
+
+def current_and_proposed(analysis: Analysis, options: Options) -> Figure:
+    """Fig. 1: every size of Mira's menu, as it is and at best."""
+    partitions = analysis.tables["partitions"]
+    sizes = partitions[partitions["choice"] == "mira-current"]["Midplanes"].sort_values()
+    names = {"mira-current": "current", "best": "proposed"}
+    return _panel(
+        partitions,
+        "machine",
+        "Mira: current and proposed partitions",
+        lambda axis, part: grouped_bars(
+            axis,
+            part,
+            "Midplanes",
+            "choice",
+            "bisection",
+            order=sizes.tolist(),
+            name=names.__getitem__,
+            numbers="%d",
+        ),
+    )
+
+
+def _lines(by: str, name: Callable[[str], str]) -> Callable[[Axes, pd.DataFrame], None]:
+    def draw(axis: Axes, part: pd.DataFrame) -> None:
+        curves(axis, part, "Midplanes", "bisection", by, marked=True, name=name)
+        axis.set_ylim(bottom=0)
+
+    return draw
+
+
+def best_and_worst(analysis: Analysis, options: Options) -> Figure:
+    """Fig. 2: bisection over size of JUQUEEN's best and worst partitions."""
+    title = "JUQUEEN: best and worst partitions"
+    draw = _lines("choice", lambda choice: f"{choice} case")
+    return _panel(analysis.tables["partitions"], "machine", title, draw)
+
+
+def three_machines(analysis: Analysis, options: Options) -> Figure:
+    """Fig. 7: bisection over size, at best, of three machines."""
+    title = "Best partitions of JUQUEEN and of two smaller machines"
+    return _panel(analysis.tables["partitions"], "choice", title, _lines("machine", str.upper))
+
+
+def _figure(
+    name: str,
+    table: str,
+    description: str = "",
+    draw: Callable[[Analysis, Options], Figure] | None = None,
+) -> PaperFigure:
+    """A table, or a figure of bisections, judged by the table that holds its numbers."""
+
+    def points(options: Options) -> list[Point]:
+        return [{"what": "bisections", "machine": m, "choice": c} for m, c in COLUMNS[table]]
+
+    description = description or PRINTED[table].caption
+    return PaperFigure(name, description, FUNCTION, points, analyse_table(table), draw)
+
+
+TABLES = tuple(_figure(name, name) for name in COLUMNS)
+FIG1 = _figure(
+    "fig1",
+    "table6",
+    "Mira: bisection of current and proposed partitions",
+    current_and_proposed,
+)
+FIG2 = _figure(
+    "fig2",
+    "table7",
+    "JUQUEEN: bisection of best and worst partitions",
+    best_and_worst,
+)
+FIG7 = _figure(
+    "fig7",
+    "table5",
+    "bisection of JUQUEEN, JUQUEEN-54 and JUQUEEN-48, best partitions",
+    three_machines,
+)

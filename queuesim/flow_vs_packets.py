@@ -11,6 +11,7 @@ from alloc.policy import Policy, Request
 from queuesim.coupled_packets import PacketBudget, PacketJudge, PacketRecord, level_errors
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.running_jobs import RunningJobs
+from workloads.size_laws import draw_size
 
 FloatArray = NDArray[np.float64]
 
@@ -77,7 +78,7 @@ def random_mix(
     total, used = policy.topology.n_nodes, 0
     jobs: list[Situation] = []
     while used < fill * total:
-        size = int(np.exp(rng.uniform(np.log(2), np.log(largest + 1))))
+        size = draw_size("log", 2, largest, rng)
         placement = policy.allocate(Request(len(jobs), size))
         if placement is None:
             break

@@ -21,8 +21,6 @@ from experiments.papers.calibration.load_curves import (
 )
 from experiments.papers.calibration.paper import PAPER, buffer_points, curve_points
 from experiments.papers.calibration.point import (
-    lone_load,
-    offered_load,
     packet_config,
     run_point,
 )
@@ -35,6 +33,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
 from netsim.traffic import combine
+from patterns.offered import lone_load, offered_load
 from patterns.open_loop import lone_messages, on_clock, open_loop
 
 # Large enough for detours to be worth 17/2 direct links (7/2 with 72 nodes).
@@ -61,7 +60,8 @@ def measure(
 ) -> LoadPoint:
     window = Window(cycles * CYCLE_S, cycles * CYCLE_S, cycles * CYCLE_S / 2)
     rng = np.random.default_rng(5)
-    return offered_load(routing, traffic, load, window, buffer_packets, rng)
+    packets = packet_config(buffer_packets)
+    return offered_load(routing, traffic, load, window, packets, rng, cycle_s=CYCLE_S)
 
 
 # Lone messages
@@ -205,6 +205,20 @@ def test_sources_on_a_clock_keep_their_times() -> None:
         assert np.abs(was - now).max() <= 0.5 * CYCLE_S * (1 + 1e-6)
         np.testing.assert_allclose(now / CYCLE_S, np.rint(now / CYCLE_S), atol=1e-6)
     assert len(program.compute_s) > 800
+
+
+def test_an_offered_load_takes_groups_and_rings_from_the_network() -> None:
+    """A torus has no groups; with any clock, or none, its tornado is of 8 x 8 nodes."""
+    made = make_routing(NETWORKS["torus-8x8"].build(), "dimension-order")
+    with pytest.raises(NetcosimError, match="adversarial: group_size"):
+        measure(made, "adversarial", 0.1, 100)
+    window, packets = Window(1e-6, 8e-6, 2e-6), packet_config(32)
+    for cycle_s in (None, CYCLE_S):
+        rng = np.random.default_rng(1)
+        got = offered_load(made, "tornado", 0.02, window, packets, rng, cycle_s=cycle_s)
+        assert got.offered == pytest.approx(0.02, rel=0.1)
+        # three hops each way: 2 x 3 + 2 wires, 7 routers, 8 flits; little waiting at this load
+        assert 22.99 * CYCLE_S <= got.latency_mean_s < 26 * CYCLE_S
 
 
 def test_limits_by_hand() -> None:

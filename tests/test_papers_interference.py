@@ -9,12 +9,18 @@ import pandas as pd
 import pytest
 
 from experiments.papers.interference import printed
-from experiments.papers.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
+from experiments.papers.interference.cases import (
+    CAB,
+    CAB_PART,
+    CAB_SMALL,
+    SIMULATED,
+    make_point,
+    quick,
+)
 from experiments.papers.interference.paper import case_points, why_points
 from experiments.papers.interference.point import (
     computing,
     ensemble,
-    make_point,
     run_point,
     until_all_are_timed,
 )
@@ -32,7 +38,6 @@ from experiments.papers.interference.workloads import (
     PLACEMENTS,
     Job,
     communication,
-    draw_size,
     draw_workload,
     machine,
     place,
@@ -48,6 +53,7 @@ from queuesim.ensemble import SharedNetwork
 SMALL = dataclasses.replace(
     quick(CAB), radix=4, pods=4, smallest=2, largest=6, ranks_per_node=2, law="even"
 )
+SEED = Options(seed=3)
 PACKETS = PacketConfig(packet_bytes=16384, buffer_bytes=2 * 16384)
 
 
@@ -60,9 +66,7 @@ def together(case, jobs, placed, routing="d-mod-k"):
 @pytest.mark.parametrize("workload", range(4))
 def test_under_ta_a_job_takes_the_same_time_alone_and_together(workload):
     frames = [
-        pd.DataFrame(
-            run_point(make_point(SMALL, "ta", workload=workload, seed=3, alone=alone))["jobs"]
-        )
+        pd.DataFrame(run_point(make_point(SMALL, "ta", workload, SEED, alone=alone))["jobs"])
         for alone in (False, True)
     ]
     assert frames[0]["time_s"].tolist() == frames[1]["time_s"].tolist()
@@ -71,10 +75,8 @@ def test_under_ta_a_job_takes_the_same_time_alone_and_together(workload):
 
 
 def test_ta_shares_no_link_and_random_nodes_do():
-    runs = [
-        run_point(make_point(SMALL, name, workload=1, seed=3, judge="bundles"))["runs"][0]
-        for name in ("ta", "random")
-    ]
+    bundled = dataclasses.replace(SMALL, judge="bundles")
+    runs = [run_point(make_point(bundled, name, 1, SEED))["runs"][0] for name in ("ta", "random")]
     assert runs[0]["shared_links"] == 0 < runs[1]["shared_links"]
     assert runs[0]["nodes"] == runs[1]["nodes"]
 
@@ -132,8 +134,8 @@ def test_thirty_percent_of_communication_lasts_as_long_as_both_at_most():
     """Ranks that are done early compute while others still communicate: it may be less."""
     part = dataclasses.replace(SMALL, communication_fraction=0.3)
     whole, third = (
-        pd.DataFrame(run_point(make_point(case, "ta", workload=0, seed=3, rounds=12.0))["jobs"])
-        for case in (SMALL, part)
+        pd.DataFrame(run_point(make_point(longer, "ta", 0, SEED))["jobs"])
+        for longer in (dataclasses.replace(case, rounds=12.0) for case in (SMALL, part))
     )
     computing_s = whole["time_s"] * 0.7 / 0.3
     assert (third["time_s"] > computing_s).all()
@@ -182,7 +184,7 @@ def test_first_fit_fills_the_machine_from_node_zero():
 def test_sizes_stay_in_the_range(law):
     case = dataclasses.replace(SIMULATED, law=law)
     rng = np.random.default_rng(1)
-    sizes = {draw_size(case, rng) for _ in range(400)}
+    sizes = {case.draw_size(rng) for _ in range(400)}
     assert min(sizes) >= 512
     assert max(sizes) <= 4096
     if law == "powers":
@@ -191,11 +193,11 @@ def test_sizes_stay_in_the_range(law):
 
 def test_unknown_names_are_refused():
     with pytest.raises(NetcosimError, match="law"):
-        draw_size(dataclasses.replace(SMALL, law="even-ish"), np.random.default_rng(1))
+        dataclasses.replace(SMALL, law="even-ish").draw_size(np.random.default_rng(1))
     with pytest.raises(NetcosimError, match="judge"):
-        run_point(make_point(SMALL, "ta", workload=0, seed=1, judge="luck"))
+        run_point(make_point(dataclasses.replace(SMALL, judge="luck"), "ta", 0, SEED))
     with pytest.raises(NetcosimError, match="placement"):
-        run_point(make_point(SMALL, "somewhere", workload=0, seed=1))
+        run_point(make_point(SMALL, "somewhere", 0, SEED))
 
 
 def test_all_to_all_runs_in_two_dimensions_in_simulation_and_in_three_on_the_machine():
@@ -291,9 +293,9 @@ def test_variants_are_told_apart_by_their_columns():
     made = {point_key(p): p for p in why_points(Options(scale="quick"))}
     jobs = pd.DataFrame(
         [
-            {**row, "judge": p["judge"], "time_s": 1.0}
+            {**row, "judge": p["case"]["judge"], "time_s": 1.0}
             for p in made.values()
-            for row in run_point({**p, "judge": "bundles"})["jobs"]
+            for row in run_point({**p, "case": {**p["case"], "judge": "bundles"}})["jobs"]
         ]
     )
     table = variant_table(jobs, Options(scale="quick"))

@@ -49,3 +49,37 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.job_id)
+
+
+def bare_jobs(
+    name: str,
+    *,
+    submit_s: NDArray[np.float64],
+    run_time_s: NDArray[np.float64],
+    n_nodes: NDArray[np.integer],
+    requested_s: NDArray[np.float64],
+    job_id: NDArray[np.integer] | None = None,
+    dropped: dict[str, int] | None = None,
+) -> Workload:
+    """Jobs of which nothing else is known: no users, no projects, no waits.
+
+    Parameters
+    ----------
+    name, submit_s, run_time_s, n_nodes, requested_s, dropped
+        See `Workload`.
+    job_id : (n,) int, optional
+        1, 2, ... if left out.
+    """
+    n = len(submit_s)
+    return Workload(
+        name=name,
+        job_id=np.asarray(np.arange(1, n + 1) if job_id is None else job_id, dtype=np.int64),
+        submit_s=submit_s,
+        run_time_s=run_time_s,
+        n_nodes=n_nodes.astype(np.int32),
+        requested_s=requested_s,
+        user=np.full(n, -1, dtype=np.int32),
+        project=np.full(n, -1, dtype=np.int32),
+        wait_s=np.full(n, np.nan),
+        dropped=dropped or {},
+    )

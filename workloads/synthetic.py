@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from workloads.job import Workload
+from workloads.job import Workload, bare_jobs
 from workloads.swf_parse import MAX_TIME_S
 
 MAX_JOBS = 10_000_000
@@ -153,17 +153,12 @@ def laas_workload(
     requested_s = run_s.copy()
     if requested_factor is not None:
         requested_s = run_s * rng.uniform(*requested_factor, n_jobs)
-    unknown = np.full(n_jobs, -1, dtype=np.int32)
-    return Workload(
-        name=f"synth-{mean_nodes:g}" if not sizes else f"synth-of-{len(sizes)}-sizes",
-        job_id=np.arange(1, n_jobs + 1, dtype=np.int64),
+    return bare_jobs(
+        f"synth-{mean_nodes:g}" if not sizes else f"synth-of-{len(sizes)}-sizes",
         submit_s=submit_s,
         run_time_s=run_s,
         n_nodes=nodes,
         requested_s=requested_s,
-        user=unknown,
-        project=unknown.copy(),
-        wait_s=np.full(n_jobs, np.nan),
     )
 
 

@@ -181,22 +181,16 @@ def loads_of(network: str, routing: str, traffic: str) -> tuple[float, ...]:
 QUICK_SHARE = 0.2
 """Of the windows at the quick scale."""
 
+
+def _panels(dragonfly: str, *fattrees: str) -> tuple[tuple[str, str], ...]:
+    uniform = [(network, "uniform-random") for network in (*fattrees, "torus-8x8")]
+    ends = [(dragonfly, traffic) for traffic in ("uniform-random", "adversarial")]
+    return (*ends, *uniform, ("torus-8x8", "tornado"))
+
+
 CURVES: dict[str, tuple[tuple[str, str], ...]] = {
-    "quick": (
-        ("dragonfly-72", "uniform-random"),
-        ("dragonfly-72", "adversarial"),
-        ("fattree-64", "uniform-random"),
-        ("torus-8x8", "uniform-random"),
-        ("torus-8x8", "tornado"),
-    ),
-    "full": (
-        ("dragonfly-1056", "uniform-random"),
-        ("dragonfly-1056", "adversarial"),
-        ("fattree-64", "uniform-random"),
-        ("fattree-1024", "uniform-random"),
-        ("torus-8x8", "uniform-random"),
-        ("torus-8x8", "tornado"),
-    ),
+    "quick": _panels("dragonfly-72", "fattree-64"),
+    "full": _panels("dragonfly-1056", "fattree-64", "fattree-1024"),
 }
 """Network and traffic of each panel."""
 

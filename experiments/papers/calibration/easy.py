@@ -19,13 +19,13 @@ from alloc.registry import make_policy
 from experiments.inputs import checked_path, input_file
 from experiments.papers.calibration.printed import LOGS
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.logs import logs_folder
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.kit.logs import first_there, logs_folder, swf_files
+from experiments.papers.paper import Analysis, Options, Point
 from netsim.files import read_lines
 from netsim.topologies.hyperx import hyperx
 from queuesim.metrics import bounded_slowdown
 from queuesim.queue import simulate_queue
-from workloads.job import Workload
+from workloads.job import Workload, bare_jobs
 from workloads.swf import read_swf_header
 from workloads.swf_parse import parse_rows
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 FUNCTION = "experiments.papers.calibration.easy:run_point"
 ARCHIVE = "Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/workload/"
-
-
+COLUMNS = ["log", "walltimes", "paper", "ours", "ratio", "paper_jobs", "jobs", "file"]
+MISSING = "not in the logs folder"
 QUICK = ("KTH-SP2",)
 WALLTIMES = ("requested", "exact")
 WITHIN = {
@@ -57,9 +57,8 @@ def points(options: Options) -> list[Point]:
     for name, log in LOGS.items():
         if options.quick and name not in QUICK:
             continue
-        names = [f"{stem}.swf{zipped}" for stem in log.files for zipped in (".gz", "")]
-        there = [] if folder is None else [n for n in names if (folder / n).is_file()]
-        file = input_file(folder / there[0]) if folder is not None and there else ""
+        path = first_there(folder, [name for stem in log.files for name in swf_files(stem)])
+        file = "" if path is None else input_file(path)
         found += [
             {"experiment": "published-easy", "log": name, "file": file, "walltimes": walltimes}
             for walltimes in WALLTIMES
@@ -74,23 +73,19 @@ def read_study_log(path: str) -> tuple[Workload, int]:
     or none, or without a submit time. A job's size is field 8, or field 5 where that is missing.
     """
     rows = parse_rows(read_lines(path), path)
-    processors = int(read_swf_header(path).max_procs or rows[:, [4, 7]].max())
-    size = np.where(rows[:, 7] > 0, rows[:, 7], rows[:, 4])
-    keep = (rows[:, [4, 7]] <= processors).all(axis=1) & (size > 0)
+    sizes = rows[:, [4, 7]]
+    processors = int(read_swf_header(path).max_procs or sizes.max())
+    keep = (sizes <= processors).all(axis=1) & (sizes > 0).any(axis=1)
     keep &= (rows[:, 3] > 0) & (rows[:, 8] > 0) & (rows[:, 1] >= 0)
-    order = np.argsort(rows[keep, 1], kind="stable")
-    used, size = rows[keep][order], size[keep][order]
-    nobody = np.full(len(used), -1, dtype=np.int32)
-    jobs = Workload(
-        name=path,
+    used = rows[keep]
+    used = used[np.argsort(used[:, 1], kind="stable")]
+    jobs = bare_jobs(
+        path,
         job_id=used[:, 0].astype(np.int64),
         submit_s=used[:, 1].copy(),
         run_time_s=used[:, 3].copy(),
-        n_nodes=size.astype(np.int32),
+        n_nodes=np.where(used[:, 7] > 0, used[:, 7], used[:, 4]).astype(np.int32),
         requested_s=used[:, 8].copy(),
-        user=nobody,
-        project=nobody,
-        wait_s=np.full(len(used), np.nan),
         dropped={"the study's filter": int((~keep).sum())},
     )
     return jobs, processors
@@ -133,47 +128,37 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Paper, ours, ratio; a log that is not there is a row without ours, and a note."""
-    import pandas as pd
 
-    rows: list[dict[str, object]] = []
+    table = frames["easy"]
+    ours = table["ours"].astype(float)
+    told = np.array([_paper(*key) for key in zip(table["log"], table["walltimes"], strict=True)])
+    table = table.assign(
+        paper=told,
+        ours=ours,
+        ratio=ours / told,
+        paper_jobs=[LOGS[name].jobs for name in table["log"]],
+        file=table["file"].replace("", MISSING),
+    )[COLUMNS]
     claims, notes = [], [WHY]
-    for row in frames["easy"].to_dict("records"):
-        name, kind, there = row["log"], row["walltimes"], bool(row["file"])
-        paper = LOGS[name].requested if kind == "requested" else LOGS[name].exact
-        jobs = int(row["jobs"]) if there else None
-        rows.append(
-            {
-                "log": name,
-                "walltimes": kind,
-                "paper": paper,
-                "ours": row["ours"] if there else None,
-                "ratio": row["ours"] / paper if there else None,
-                "paper_jobs": LOGS[name].jobs,
-                "jobs": jobs,
-                "file": row["file"] if there else "not in the logs folder",
-            }
-        )
+    for row in table.to_dict("records"):
+        name, kind, there = row["log"], row["walltimes"], row["file"] != MISSING
         if kind == WALLTIMES[0] and not there:
             notes.append(
                 f"{name}: not computed; put {LOGS[name].files[0]}.swf.gz into the logs folder "
                 f"(--logs DIR); {ARCHIVE}"
             )
-        elif kind == WALLTIMES[0] and jobs != LOGS[name].jobs:
+        elif kind == WALLTIMES[0] and row["jobs"] != LOGS[name].jobs:
             notes.append(
-                f"{name}: {jobs:,} jobs in {row['file']}, the study had "
+                f"{name}: {int(row['jobs']):,} jobs in {row['file']}, the study had "
                 f"{LOGS[name].jobs:,}: another version of the log"
             )
         if there:
             says = Says("SC'15 and the results published beside it", f"walltimes {kind}")
-            what, (within, note) = f"{name}: mean bounded slowdown under EASY", WITHIN[kind]
+            what, paper = f"{name}: mean bounded slowdown under EASY", _paper(name, kind)
+            within, note = WITHIN[kind]
             claims.append(says.near(what, paper, row["ours"], within=within, unit="%", note=note))
-    return Analysis(claims_frame(claims), {"easy": pd.DataFrame(rows)}, tuple(notes))
+    return Analysis(claims_frame(claims), {"easy": table}, tuple(notes))
 
 
-EASY_FIGURE = PaperFigure(
-    name="easy",
-    description="EASY's mean bounded slowdown on public logs, beside published averages",
-    function=FUNCTION,
-    points=points,
-    analyse=analyse,
-)
+def _paper(log: str, walltimes: str) -> float:
+    return LOGS[log].requested if walltimes == "requested" else LOGS[log].exact

@@ -17,9 +17,9 @@ import numpy as np
 
 from alloc.registry import make_policy
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import groups
+from experiments.papers.kit.frames import cells
 from experiments.papers.kit.panels import dots, panels
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import point_rng
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
@@ -106,6 +106,7 @@ STUDIES: dict[str, tuple[tuple[str, str, int, int], ...]] = {
     "quick": ((CHOSEN_ON, "20 kB", 20_000, 2), (HELD_OUT, "8 kB", 8_000, 2)),
 }
 """Set, name, message_bytes and mixes a machine and routing."""
+OF_A_JOB = ("n_nodes", "shares", "flow", "packet")
 SHARING = "that share links"
 STRETCHED = 1.05
 """Jobs that the packets stretch by more than this are judged once more by themselves."""
@@ -158,15 +159,13 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     found = compare_mix(network, jobs, PacketBudget(iterations=2, passes=3, max_repeats=200))
     key = {k: config[k] for k in ("mixes", "study", "machine", "routing", "policy", "mix")}
     key["family"] = topology.family
-    columns = {
-        "pattern": [list(patterns)[share] for share in found.share],
-        "n_nodes": found.n_nodes.tolist(),
-        "shares": found.shares.tolist(),
-        "flow": found.flow.tolist(),
-        "packet": found.packet.tolist(),
+    return {
+        "jobs": [
+            {**key, "pattern": list(patterns)[share]}
+            | {name: getattr(found, name)[i].item() for name in OF_A_JOB}
+            for i, share in enumerate(found.share)
+        ]
     }
-    jobs_of = zip(*columns.values(), strict=True)
-    return {"jobs": [key | dict(zip(columns, values, strict=True)) for values in jobs_of]}
 
 
 def _both(key: dict[str, object], jobs: pd.DataFrame) -> list[dict[str, object]]:
@@ -202,11 +201,11 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
     jobs = frames["jobs"]
     tables: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
-    for (mixes,), part in groups(jobs, "mixes"):
+    for mixes, part in cells(jobs, "mixes"):
         for name, keys in TABLES.items():
-            for values, case in groups(part, *keys):
-                tables[name] += _both({"mixes": mixes} | dict(zip(keys, values, strict=True)), case)
-        tables["families"] += _both({"mixes": mixes, "family": "all", "routing": "all"}, part)
+            for key, case in cells(part, *keys):
+                tables[name] += _both(mixes | key, case)
+        tables["families"] += _both({**mixes, "family": "all", "routing": "all"}, part)
     claims = [
         claim for row in tables["families"] if row["jobs"] == SHARING for claim in _claims(row)
     ]
@@ -264,13 +263,3 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         ylabel="stretch at flow level",
         legend=False,
     )
-
-
-FLOW_FIGURE = PaperFigure(
-    name="flow",
-    description="stretches of jobs that share a network: flow level against packet level",
-    function=FUNCTION,
-    points=points,
-    analyse=analyse,
-    draw=draw,
-)

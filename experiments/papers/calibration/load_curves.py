@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.papers.calibration.cases import NETWORKS, limit_of
 from experiments.papers.calibration.printed import BOOKSIM
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import groups, lookup
+from experiments.papers.kit.frames import cells, groups, lookup
 from experiments.papers.kit.panels import panels
 from experiments.papers.paper import Analysis, Options
 from netsim.analysis.load_latency import keeps_up
@@ -46,17 +46,15 @@ def saturation_table(load: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for (network, traffic, routing), curve in groups(load, *CURVE):
+    for key, curve in cells(load, *CURVE):
         curve = curve.sort_values("load")
-        limit, good = limit_of(network, routing, traffic), stable(curve)
+        limit, good = limit_of(**key), stable(curve)
         lasting = curve["load"][good.cummin()]
         peak = float(curve["accepted"].max())
         holds = limit.floor <= peak <= limit.ceiling * (1 + NOISE)
         rows.append(
             {
-                "network": network,
-                "traffic": traffic,
-                "routing": routing,
+                **key,
                 "ceiling": limit.ceiling,
                 "floor": limit.floor,
                 "peak_accepted": peak,
@@ -232,9 +230,8 @@ def draw_buffers(analysis: Analysis, options: Options) -> Figure:
     ring: dict[str, Any] = {"marker": "o", "ms": 13, "mfc": "none", "ls": ""}
     cases = groups(analysis.tables["load"], *CURVE)
     for i, ((network, traffic, routing), curve) in enumerate(cases):
-        sizes, accepted = (
-            curve.sort_values("buffer_packets")[c] for c in ("buffer_packets", "accepted")
-        )
+        curve = curve.sort_values("buffer_packets")
+        sizes, accepted = curve["buffer_packets"], curve["accepted"]
         label = f"{_title(network, traffic)} at {curve['load'].iloc[0]:g}, {routing}"
         axis.plot(sizes, accepted, marker=marker(i), color=colour(i), label=label)
         used = sizes == NETWORKS[network].buffer_packets
@@ -243,7 +240,7 @@ def draw_buffers(analysis: Analysis, options: Options) -> Figure:
     axis.set_xscale("log", base=2)
     axis.xaxis.set_major_formatter("{x:g}")
     axis.set(ylim=(0, 1.05), xlabel="input buffer of a channel (packets)")
-    axis.set_ylabel("accepted load (of injection bandwidth)")
+    axis.set_ylabel(f"{ACCEPTED} (of injection bandwidth)")
     grid(axis, "both")
     shared_legend(figure, [axis], 2)
     return figure

@@ -7,15 +7,10 @@ message takes, what short buffers cost. A cycle is the time of one flit on a lin
 
 from __future__ import annotations
 
-from experiments.papers.calibration.cases import (
-    BUFFER_STUDY,
-    BUFFERS,
-    CURVES,
-    NETWORKS,
-    loads_of,
-)
-from experiments.papers.calibration.easy import EASY_FIGURE
-from experiments.papers.calibration.flow_levels import FLOW_FIGURE
+from typing import Any
+
+from experiments.papers.calibration import easy, flow_levels
+from experiments.papers.calibration.cases import BUFFER_STUDY, BUFFERS, CURVES, NETWORKS, loads_of
 from experiments.papers.calibration.load_curves import (
     analyse_buffers,
     analyse_curves,
@@ -70,28 +65,23 @@ def buffer_points(options: Options) -> list[Point]:
     ]
 
 
-CURVES_FIGURE = PaperFigure(
-    name="curves",
-    description="latency and accepted load against offered load, with closed-form limits",
-    function=FUNCTION,
-    points=curve_points,
-    analyse=analyse_curves,
-    draw=draw_curves,
-)
-BUFFERS_FIGURE = PaperFigure(
-    name="buffers",
-    description="accepted load against the size of the input buffers",
-    function=FUNCTION,
-    points=buffer_points,
-    analyse=analyse_buffers,
-    draw=draw_buffers,
-)
+TITLES = {
+    "curves": "latency and accepted load against offered load, with closed-form limits",
+    "buffers": "accepted load against the size of the input buffers",
+    "flow": "stretches of jobs that share a network: flow level against packet level",
+    "easy": "EASY's mean bounded slowdown on public logs, beside published averages",
+}
+PARTS: dict[str, tuple[Any, ...]] = {
+    "curves": (FUNCTION, curve_points, analyse_curves, draw_curves),
+    "buffers": (FUNCTION, buffer_points, analyse_buffers, draw_buffers),
+    "flow": (flow_levels.FUNCTION, flow_levels.points, flow_levels.analyse, flow_levels.draw),
+    "easy": (easy.FUNCTION, easy.points, easy.analyse),
+}
+"""Of each figure: its point function and points, its analysis, its drawing if it has one."""
 PAPER = Paper(
     name="calibration",
     title="Calibration: saturation, zero-load latency, buffers; flow level; EASY as published",
-    figures={
-        figure.name: figure for figure in (CURVES_FIGURE, BUFFERS_FIGURE, FLOW_FIGURE, EASY_FIGURE)
-    },
+    figures={name: PaperFigure(name, title, *PARTS[name]) for name, title in TITLES.items()},
     check=check,
     default="all",
 )

@@ -5,29 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from experiments.papers.calibration.cases import CYCLE_S, NETWORKS, PACKET_BYTES, QUICK_SHARE
 from experiments.papers.paper import Options, Point
 from experiments.points import point_rng
-from netsim.analysis.load_latency import (
-    LoadPoint,
-    LoneMessages,
-    Window,
-    lone_time_ps,
-    measure_load,
-    measure_lone,
-)
-from netsim.packet.model import PS_PER_S, PacketConfig
+from netsim.analysis.load_latency import Window
+from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
-from netsim.traffic import combine
-from patterns.open_loop import lone_messages, on_clock, open_loop
+from patterns.offered import lone_load, offered_load
 
 FUNCTION = "experiments.papers.calibration.point:run_point"
-LONE_MESSAGES = 500
 LONE_BUFFER_PACKETS = 1
 
 Rows = list[dict[str, object]]
@@ -77,74 +66,29 @@ def packet_config(buffer_packets: int) -> PacketConfig:
     )
 
 
-def traffic_params(routing: Routing, traffic: str) -> dict[str, object]:
-    """Parameters of the load on this network."""
-    shape = routing.topology.shape
-    if traffic == "adversarial":
-        return {"group_size": shape.nodes_per_group}
-    if traffic == "tornado":
-        return {"grid": tuple(reversed(shape.dims))}
-    return {}
-
-
-def offered_load(
-    routing: Routing,
-    traffic: str,
-    load: float,
-    window: Window,
-    buffer_packets: int,
-    rng: np.random.Generator,
-) -> LoadPoint:
-    """Poisson sources of single packets, posted at whole cycles, at one load."""
-    topology, params = routing.topology, traffic_params(routing, traffic)
-    rate_Bps = load * int(topology.link_bandwidth_Bps[0])
-    program = open_loop(
-        topology.n_nodes, traffic, PACKET_BYTES, rate_Bps, window.end_s, rng, params=params
-    )
-    placed = combine([on_clock(program, CYCLE_S)], [np.arange(topology.n_nodes)])
-    return measure_load(routing, placed, window, packet_config(buffer_packets), rng)
-
-
-def lone_load(
-    routing: Routing, config: PacketConfig, rng: np.random.Generator, count: int = LONE_MESSAGES
-) -> LoneMessages:
-    """Single packets between random nodes, one after the other has long arrived."""
-    n = routing.topology.n_nodes
-    src = rng.permutation(n)[:count].astype(np.int64)
-    dst = (src + rng.integers(1, n, len(src))) % n
-    gap_s = 100 * lone_time_ps(routing, config, 2) / PS_PER_S
-    program = lone_messages(n, src, dst, config.packet_bytes, gap_s)
-    return measure_lone(routing, combine([program], [np.arange(n)]), config, rng)
-
-
-def run_point(point: Mapping[str, object]) -> dict[str, Rows]:
+def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     """Compute a point: table "load" or "lone" of one row.
 
     Routings of one network share their traffic, draw by draw; so do buffer sizes.
     """
-    config = cast("dict[str, Any]", dict(point))
     routing = _routing(config["network"], config["routing"])
-    rng = point_rng(point, "traffic", leave_out=("routing", "buffer_packets"))
-    labels = {key: config[key] for key in ("network", "routing")}
+    rng = point_rng(config, "traffic", leave_out=("routing", "buffer_packets"))
+    labels: dict[str, object] = {key: config[key] for key in ("network", "routing")}
     if config["kind"] == "lone":
         lone = lone_load(routing, packet_config(LONE_BUFFER_PACKETS), rng)
-        row: dict[str, object] = {
-            **labels,
+        found = {
             "links": lone.links,
             "expected_cycles": lone.expected_mean_s / CYCLE_S,
             "latency_cycles": lone.latency_mean_s / CYCLE_S,
             "worst_ps": lone.worst_ps,
         }
-        return {"lone": [row]}
-    window = Window(
-        *(config[f"{part}_cycles"] * CYCLE_S for part in ("warm_up", "window", "drain"))
-    )
-    found = asdict(
-        offered_load(
-            routing, config["traffic"], config["load"], window, config["buffer_packets"], rng
-        )
-    )
+        return {"lone": [labels | found]}
+    labels |= {key: config[key] for key in ("traffic", "load", "buffer_packets")}
+    cycles = (config[f"{part}_cycles"] for part in ("warm_up", "window", "drain"))
+    window = Window(*(n * CYCLE_S for n in cycles))
+    packets = packet_config(config["buffer_packets"])
+    traffic, load = config["traffic"], config["load"]
+    found = asdict(offered_load(routing, traffic, load, window, packets, rng, cycle_s=CYCLE_S))
     for name in ("latency_mean", "latency_p99"):
         found[f"{name}_cycles"] = found.pop(f"{name}_s") / CYCLE_S
-    keys = ("traffic", "load", "buffer_packets")
-    return {"load": [{**labels, **{key: config[key] for key in keys}, **found}]}
+    return {"load": [labels | found]}

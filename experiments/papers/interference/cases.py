@@ -2,27 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
-from experiments.papers.interference.point import PACKET_BYTES, ROUNDS, make_point
-from experiments.papers.interference.workloads import Case
+import numpy as np
+
 from experiments.papers.paper import Options, Point
+from workloads.size_laws import draw_size
+
+PACKET_BYTES = 16384
+
+
+@dataclass(frozen=True)
+class Case:
+    """A machine, its jobs, and how they are timed; every field stands in a point's config.
+
+    Attributes
+    ----------
+    name : str
+        As in `printed.SPEEDUPS`.
+    radix, pods : int
+        Of the fat-tree.
+    smallest, largest : int
+        Nodes of a job.
+    ranks_per_node : int
+    large_bytes, small_bytes : int
+        A message of stencil and pairs; of mesh and sub-communicator all-to-all.
+    dimensions : tuple of int
+        Of the sub-communicator all-to-all (0, 1, 2 for x, y, z).
+    exchange : str
+        Order of its messages (`patterns.exchange.ORDERS`).
+    least_degree, degree_end : int
+        Of the mesh: from the first up to below the second; always the first if they are equal.
+    law : str
+        Of sizes (`workloads.size_laws`).
+    communication_fraction : float
+        Share of communication in an iteration of a job under TA.
+    routing : str
+    packet_bytes, buffer_packets : int
+    rounds : float
+        Simulated time, in iterations that the longest job would make alone at full bandwidth.
+    judge : str
+        One of `point.JUDGES`.
+    """
+
+    name: str
+    radix: int
+    pods: int
+    smallest: int
+    largest: int
+    ranks_per_node: int
+    large_bytes: int
+    small_bytes: int
+    dimensions: tuple[int, ...]
+    exchange: str = "pairwise"
+    least_degree: int = 6
+    degree_end: int = 12
+    law: str = "powers"
+    communication_fraction: float = 1.0
+    routing: str = "d-mod-k"
+    packet_bytes: int = PACKET_BYTES
+    buffer_packets: int = 2
+    rounds: float = 6.0
+    judge: str = "packets"
+
+    def draw_size(self, rng: np.random.Generator) -> int:
+        """Nodes of the next job."""
+        return draw_size(self.law, self.smallest, self.largest, rng)
+
+
+SETTINGS = (
+    *("routing", "ranks_per_node", "large_bytes", "packet_bytes", "law", "judge", "exchange"),
+    *("least_degree", "communication_fraction", "buffer_packets"),
+)
+"""Fields by which points of one case, workload and placement are told apart: columns of theirs."""
 
 # The suite's scripts for the simulator have messages of 10 MiB and 1 MiB, its job script for a
 # machine 2 MiB and 1 MiB. Here both are cut alike; so are packets and buffers, which keeps
-# the packets of a message far fewer than they were.
-SIMULATED = Case("10648", 44, 22, 512, 4096, 4, 30 * PACKET_BYTES, 3 * PACKET_BYTES, (1, 2))
+# the packets of a message far fewer than they were. An iteration of a stencil under contention
+# is long on the first machine, so that four rounds will do.
+SIMULATED = Case(
+    "10648", 44, 22, 512, 4096, 4, 30 * PACKET_BYTES, 3 * PACKET_BYTES, (1, 2), rounds=4.0
+)
 CAB = Case("cab 4-512", 36, 4, 4, 512, 16, 8 * PACKET_BYTES, 4 * PACKET_BYTES, (0, 1, 2))
 CAB_SMALL = replace(CAB, name="cab 4-128", largest=128)
 CAB_PART = replace(CAB_SMALL, name="cab 4-128, 30 %", communication_fraction=0.3)
 OBLIVIOUS = ("random", "aged")
 """Placements that stand for the topology-oblivious policy; the paper names none."""
-ROUTING = "d-mod-k"
-LONGER = {SIMULATED.name: 4.0}
-"""Simulated time (see `point.make_point`) where it is not the usual: an iteration of a stencil
-under contention is long there."""
 
 
 def quick(case: Case) -> Case:
@@ -42,14 +108,25 @@ def scaled(cases: Sequence[Case], options: Options) -> list[Case]:
     return [quick(case) if options.quick else case for case in cases]
 
 
-def point_of(
-    case: Case,
-    placement: str,
-    workload: int,
-    options: Options,
-    choices: Mapping[str, Any] | None = None,
+def make_point(
+    case: Case, placement: str, workload: int, options: Options, *, alone: bool = False
 ) -> Point:
-    """A workload of a case in one placement; ``choices`` of `point.make_point` beside the usual."""
-    usual = {"routing": ROUTING, "rounds": LONGER.get(case.name, ROUNDS)}
-    chosen: dict[str, Any] = {**usual, **(choices or {})}
-    return make_point(case, placement, workload=workload, seed=options.seed, **chosen)
+    """A point's config.
+
+    Parameters
+    ----------
+    case : Case
+    placement : str
+        A name of `workloads.PLACEMENTS`.
+    workload : int
+        The jobs follow from this, the options' seed, and the case's machine and sizes alone.
+    alone : bool
+        Whether each job has the machine to itself, on the same nodes.
+    """
+    return {
+        "experiment": "interference",
+        "case": asdict(case),
+        "placement": placement,
+        "alone": alone,
+        "draws": {"seed": options.seed, "workload": workload},
+    }

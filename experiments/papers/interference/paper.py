@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from experiments.papers.interference import speedups, why
 from experiments.papers.interference.cases import (
@@ -11,11 +13,11 @@ from experiments.papers.interference.cases import (
     CAB_SMALL,
     OBLIVIOUS,
     SIMULATED,
-    point_of,
+    Case,
+    make_point,
     scaled,
 )
 from experiments.papers.interference.point import FUNCTION
-from experiments.papers.interference.workloads import Case
 from experiments.papers.paper import Options, PaperFigure, Point
 
 N_WORKLOADS = {SIMULATED.name: 15, CAB.name: 6, CAB_SMALL.name: 6, CAB_PART.name: 6}
@@ -27,7 +29,7 @@ def case_points(cases: Sequence[Case], options: Options) -> list[Point]:
     """Every case under TA and under each reading of topology-oblivious, workload by workload."""
     n_workloads = {case.name: 2 if options.quick else N_WORKLOADS[case.name] for case in cases}
     return [
-        point_of(case, placement, workload, options)
+        make_point(case, placement, workload, options)
         for workload in range(max(n_workloads.values()))
         for case in scaled(cases, options)
         for placement in ("ta", *OBLIVIOUS)
@@ -35,21 +37,11 @@ def case_points(cases: Sequence[Case], options: Options) -> list[Point]:
     ]
 
 
-def simulated_points(options: Options) -> list[Point]:
-    """10,648 nodes."""
-    return case_points((SIMULATED,), options)
-
-
-def cab_points(options: Options) -> list[Point]:
-    """1296 nodes: two ranges of sizes, and 30 % communication."""
-    return case_points((CAB, CAB_SMALL, CAB_PART), options)
-
-
 def why_points(options: Options) -> list[Point]:
     """Every variant of two cases, under TA and in its placement, workload by workload."""
     n_workloads = {name: 1 if options.quick else n for name, n in N_WHY.items()}
     return [
-        point_of(variant.change(case), placement, workload, options, variant.choices)
+        make_point(variant.change(case), placement, workload, options, alone=variant.alone)
         for workload in range(max(n_workloads.values()))
         for case in scaled(why.CASES, options)
         if workload < n_workloads[case.name]
@@ -59,30 +51,21 @@ def why_points(options: Options) -> list[Point]:
     ]
 
 
-INTERFERENCE = (
-    PaperFigure(
-        "interference-10648",
-        "isolated against shared, simulated workloads on 10,648 nodes",
-        FUNCTION,
-        simulated_points,
-        speedups.analyse,
-        speedups.draw,
-    ),
-    PaperFigure(
-        "interference-cab",
-        "isolated against shared, as measured on Cab",
-        FUNCTION,
-        cab_points,
-        speedups.analyse,
-        speedups.draw,
-    ),
-    PaperFigure(
-        "interference-why",
-        "what the gain of isolated jobs hangs on",
-        FUNCTION,
-        why_points,
-        why.analyse,
-        why.draw,
-    ),
+SPEEDUPS = (speedups.analyse, speedups.draw)
+FIGURES: dict[str, tuple[Any, ...]] = {
+    "10648": (partial(case_points, (SIMULATED,)), *SPEEDUPS),
+    "cab": (partial(case_points, (CAB, CAB_SMALL, CAB_PART)), *SPEEDUPS),
+    "why": (why_points, why.analyse, why.draw),
+}
+"""Of each figure: its points, its analysis, its drawing. Cab's 1296 nodes have two ranges of sizes,
+and 30 % communication."""
+TITLES = {
+    "10648": "isolated against shared, simulated workloads on 10,648 nodes",
+    "cab": "isolated against shared, as measured on Cab",
+    "why": "what the gain of isolated jobs hangs on",
+}
+INTERFERENCE = tuple(
+    PaperFigure(f"interference-{name}", title, FUNCTION, *FIGURES[name])
+    for name, title in TITLES.items()
 )
 """The figures of jobs side by side."""

@@ -11,27 +11,22 @@ from numpy.typing import NDArray
 
 from alloc.isolation import shared_links
 from alloc.policy import Placement
+from experiments.papers.interference.cases import SETTINGS, Case
 from experiments.papers.interference.workloads import (
-    Case,
     Job,
-    case_of,
     communication,
     draw_workload,
     machine,
     place,
 )
-from experiments.papers.paper import Point
 from experiments.points import point_rng
 from netsim.errors import NetcosimError, unknown_name
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+from queuesim.ensemble import Ensemble, FlowTimes, PlacedJob, SharedNetwork
 from queuesim.loops import LoopTimes
 
 FUNCTION = "experiments.papers.interference.point:run_point"
-PACKET_BYTES = 16384
-BUFFER_PACKETS = 2
-ROUNDS = 6.0
 JUDGES: dict[str, str] = {
     "packets": "loops of iterations, packet by packet",
     "flows": "one iteration at max-min fair rates of all messages, to each job's last finish",
@@ -41,68 +36,7 @@ JUDGES: dict[str, str] = {
 
 Rows = list[dict[str, object]]
 Nodes = NDArray[np.int32]
-
-
-def make_point(
-    case: Case,
-    placement: str,
-    *,
-    workload: int,
-    seed: int,
-    routing: str = "d-mod-k",
-    packet_bytes: int = PACKET_BYTES,
-    buffer_packets: int = BUFFER_PACKETS,
-    rounds: float = ROUNDS,
-    judge: str = "packets",
-    alone: bool = False,
-) -> Point:
-    """A point's config.
-
-    Parameters
-    ----------
-    case : Case
-    placement : str
-        A name of `workloads.PLACEMENTS`.
-    workload, seed : int
-        The jobs follow from these and from the case's machine and sizes alone.
-    routing : str
-    packet_bytes, buffer_packets : int
-    rounds : float
-        Simulated time, in iterations that the longest job would make alone at full bandwidth.
-    judge : str
-        One of `JUDGES`.
-    alone : bool
-        Whether each job has the machine to itself, on the same nodes.
-    """
-    return {
-        "experiment": "interference",
-        "case": case.config(),
-        "placement": placement,
-        "routing": routing,
-        "packet_bytes": packet_bytes,
-        "buffer_packets": buffer_packets,
-        "rounds": float(rounds),
-        "judge": judge,
-        "alone": alone,
-        "draws": {"seed": seed, "workload": workload},
-    }
-
-
-def settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns by which points of one case, workload and placement are told apart."""
-    case = config["case"]
-    return {
-        "routing": config["routing"],
-        "ranks_per_node": case["ranks_per_node"],
-        "large_bytes": case["large_bytes"],
-        "packet_bytes": config["packet_bytes"],
-        "law": case["law"],
-        "judge": config["judge"],
-        "exchange": case["exchange"],
-        "least_degree": case["degrees"][0],
-        "communication_fraction": case["communication_fraction"],
-        "buffer_packets": config["buffer_packets"],
-    }
+FloatArray = NDArray[np.float64]
 
 
 def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
@@ -116,18 +50,16 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
         "runs": a row: jobs, allocated nodes, links of TA's placements that two could share
         (none), packet hops.
     """
-    case = case_of(config["case"])
+    case, name = Case(**config["case"]), config["placement"]
     topology = machine(case.radix, case.pods)
     draws = {**config["draws"], "sizes": [case.smallest, case.largest], "law": case.law}
     draws["machine"] = [case.radix, case.pods]
     jobs, isolated = draw_workload(topology, case, point_rng(draws, "workload"))
-    name = config["placement"]
     placed = place(topology, case, jobs, isolated, name, point_rng(draws, name))
     network = SharedNetwork(
-        make_routing(topology, config["routing"]),
+        make_routing(topology, case.routing),
         PacketConfig(
-            packet_bytes=config["packet_bytes"],
-            buffer_bytes=config["buffer_packets"] * config["packet_bytes"],
+            packet_bytes=case.packet_bytes, buffer_bytes=case.buffer_packets * case.packet_bytes
         ),
         case.ranks_per_node,
         "in-order",
@@ -135,44 +67,17 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     )
     quiet = ensemble(network, case, jobs, [p.nodes for p in isolated])
     here = quiet if name == "ta" else ensemble(network, case, jobs, placed)
-    bound_s = quiet.flows().bound_s
-    if not bound_s.all():
-        silent = jobs[int(np.argmin(bound_s))]
-        raise NetcosimError(f"{silent.pattern} on {silent.n_nodes} nodes sends nothing")
     crowds = [here.alone(i) for i in range(len(jobs))] if config["alone"] else [here]
+    time_s, iterations, hops = timed(case, quiet, crowds)
     flows = [crowd.flows() for crowd in crowds]
-    time_s, iterations, hops = np.full(len(jobs), np.nan), np.zeros(len(jobs), dtype=np.int64), 0
-    if config["judge"] not in JUDGES:
-        raise unknown_name("judge", config["judge"], JUDGES)
-    if config["judge"] == "flows":
-        units = np.split(bound_s, len(crowds))
-        time_s = np.concatenate(
-            [crowd.flow_finishes_s(unit) for crowd, unit in zip(crowds, units, strict=True)]
-        )
-        iterations[:] = 1
-    if config["judge"] == "packets":
-        fraction, horizon_s = case.communication_fraction, config["rounds"] * bound_s.max()
-        if fraction < 1:
-            steady = until_all_are_timed(quiet, horizon_s)
-            hops += steady.packets.packet_hops
-            compute_s = steady.time_s * (1 - fraction) / fraction
-            crowds = [computing(crowd, compute_s) for crowd in crowds]
-        found = [until_all_are_timed(crowd, horizon_s / fraction) for crowd in crowds]
-        time_s = np.concatenate([part.time_s for part in found])
-        iterations = np.concatenate([part.iterations for part in found])
-        hops += sum(part.packets.packet_hops for part in found)
+    columns = {"time_s": time_s, "iterations": iterations}
+    columns |= {name: joined(flows, name) for name in ("bound_s", "stretch")}
     head = {
         "case": case.name,
         "workload": config["draws"]["workload"],
         "placement": name,
-        **settings(config),
+        **{setting: config["case"][setting] for setting in SETTINGS},
         "alone": config["alone"],
-    }
-    columns = {
-        "time_s": time_s,
-        "iterations": iterations,
-        "bound_s": np.concatenate([part.bound_s for part in flows]),
-        "stretch": np.concatenate([part.stretch for part in flows]),
     }
     rows: Rows = [
         {**head, "job": i, "n_nodes": job.n_nodes, "pattern": job.pattern}
@@ -190,36 +95,65 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     return {"jobs": rows, "runs": [run]}
 
 
+def timed(
+    case: Case, quiet: Ensemble, crowds: Sequence[Ensemble]
+) -> tuple[FloatArray, NDArray[np.int64], int]:
+    """Each job's time and iterations, by the case's judge; and packet hops.
+
+    ``quiet`` are the jobs under TA, where shares of communication and horizons come from.
+    """
+    bound_s = quiet.flows().bound_s
+    if not bound_s.all():
+        silent = quiet.jobs[int(np.argmin(bound_s))]
+        what = f"{silent.communication.pattern} on {len(silent.nodes)} nodes"
+        raise NetcosimError(f"{what} sends nothing")
+    none, one = (np.full(len(bound_s), n, dtype=np.int64) for n in (0, 1))
+    if case.judge == "bundles":
+        return np.full(len(bound_s), np.nan), none, 0
+    if case.judge == "flows":
+        units = np.split(bound_s, len(crowds))
+        parts = [crowd.flow_finishes_s(unit) for crowd, unit in zip(crowds, units, strict=True)]
+        return np.concatenate(parts), one, 0
+    if case.judge != "packets":
+        raise unknown_name("judge", case.judge, JUDGES)
+    fraction, horizon_s, hops = case.communication_fraction, case.rounds * bound_s.max(), 0
+    if fraction < 1:
+        steady = until_all_are_timed(quiet, horizon_s)
+        hops += steady.packets.packet_hops
+        compute_s = steady.time_s * (1 - fraction) / fraction
+        crowds = [computing(crowd, compute_s) for crowd in crowds]
+    found = [until_all_are_timed(crowd, horizon_s / fraction) for crowd in crowds]
+    hops += sum(part.packets.packet_hops for part in found)
+    return joined(found, "time_s"), joined(found, "iterations"), hops
+
+
+def joined(parts: Sequence[LoopTimes] | Sequence[FlowTimes], name: str) -> NDArray[Any]:
+    """One array of all parts, job by job."""
+    return np.concatenate([getattr(part, name) for part in parts])
+
+
 def ensemble(
     network: SharedNetwork, case: Case, jobs: Sequence[Job], placed: Sequence[Nodes]
 ) -> Ensemble:
     """The workload's jobs on these nodes; a job's number in the workload is its id."""
+    there = enumerate(zip(jobs, placed, strict=True))
     return Ensemble(
-        network,
-        [
-            PlacedJob(i, communication(case, job), nodes)
-            for i, (job, nodes) in enumerate(zip(jobs, placed, strict=True))
-        ],
+        network, [PlacedJob(i, communication(case, job), nodes) for i, (job, nodes) in there]
     )
 
 
-def computing(crowd: Ensemble, compute_s: NDArray[np.float64]) -> Ensemble:
+def computing(crowd: Ensemble, compute_s: FloatArray) -> Ensemble:
     """The same jobs, computing before each iteration; ``compute_s`` is by the jobs' ids.
 
     Each starts at a random moment of the computing of its first iteration, so that jobs do not
     compute in step. All in whole microseconds, which keeps the clock coarse.
     """
-    return replace(
-        crowd,
-        jobs=[
-            replace(
-                job,
-                compute_s=round(compute_s[job.job_id], 6),
-                start_s=round(crowd.network.streams(job).start.random() * compute_s[job.job_id], 6),
-            )
-            for job in crowd.jobs
-        ],
-    )
+    jobs = []
+    for job in crowd.jobs:
+        pause_s = compute_s[job.job_id]
+        start_s = crowd.network.streams(job).start.random() * pause_s
+        jobs.append(replace(job, compute_s=round(pause_s, 6), start_s=round(start_s, 6)))
+    return replace(crowd, jobs=jobs)
 
 
 def until_all_are_timed(crowd: Ensemble, horizon_s: float) -> LoopTimes:

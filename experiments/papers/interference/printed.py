@@ -6,28 +6,13 @@ PATTERNS = ("stencil4d", "unstructured-mesh", "pairs", "sub-a2a")
 """Stencil, Unstr-mesh, Pairs and Sub-a2a of the Chatterbug suite."""
 
 ALL = "all"
+_BY_PATTERN = {
+    "10648": (1.58, 1.68, 1.06, 1.14, 1.36),
+    "cab 4-512": (1.26, 1.14, 1.10, 1.55, 1.30),
+    "cab 4-128": (1.32, 1.29, 1.08, 1.74, 1.35),
+}
 SPEEDUPS: dict[str, dict[str, float]] = {
-    "10648": {
-        "stencil4d": 1.58,
-        "unstructured-mesh": 1.68,
-        "pairs": 1.06,
-        "sub-a2a": 1.14,
-        ALL: 1.36,
-    },
-    "cab 4-512": {
-        "stencil4d": 1.26,
-        "unstructured-mesh": 1.14,
-        "pairs": 1.10,
-        "sub-a2a": 1.55,
-        ALL: 1.30,
-    },
-    "cab 4-128": {
-        "stencil4d": 1.32,
-        "unstructured-mesh": 1.29,
-        "pairs": 1.08,
-        "sub-a2a": 1.74,
-        ALL: 1.35,
-    },
+    **{case: dict(zip((*PATTERNS, ALL), row, strict=True)) for case, row in _BY_PATTERN.items()},
     "cab 4-128, 30 %": {ALL: 1.08},
 }
 """Mean speed-up of jobs, topology-oblivious time over topology-aware time. The first is

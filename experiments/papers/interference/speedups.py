@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.papers.interference import printed
-from experiments.papers.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, ROUTING
+from experiments.papers.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, SETTINGS
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import against_baseline, first_seen, groups, lookup
+from experiments.papers.kit.frames import against_baseline, cells, first_seen, groups, lookup
 from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.paper import Analysis, Options
 from experiments.points import point_rng
@@ -25,13 +25,15 @@ LEFT_TOLERANCE = 0.15
 """By how much the part of the gain that 30 % communication leaves may differ."""
 RULE = "within 0.03 and a quarter of the gain"
 WHERE = "V-B"
-SETTINGS = [
-    *("ranks_per_node", "large_bytes", "packet_bytes", "buffer_packets", "law"),
-    *("exchange", "least_degree", "communication_fraction", "routing", "judge"),
-]
 SAME_JOB = ("case", "workload", "job", *SETTINGS)
 """Columns by which a job is the same in two placements."""
+GAIN = "speed-up under TA"
 NAMES = (*printed.PATTERNS, printed.ALL)
+QUICK_NOTE = "a tree of 128 nodes stands in for both machines"
+PLACEMENT_NOTE = (
+    "the paper names no topology-oblivious placement: random nodes, and lowest free nodes"
+    " of a machine in use (aged), are two readings"
+)
 
 
 def near(ours: float, paper: float) -> bool:
@@ -53,10 +55,10 @@ def against_ta(jobs: pd.DataFrame) -> pd.DataFrame:
     return both.rename(columns={"time_s_ratio": "speedup", "flow_s_ratio": "flow_speedup"})
 
 
-def mean_of_jobs(part: pd.DataFrame, column: str, options: Options) -> Interval:
-    """Mean over jobs; the interval draws whole workloads."""
-    sums = part.groupby("workload")[column].agg(["sum", "count"])
-    rng = point_rng({"seed": options.seed, "column": column}, "bootstrap")
+def mean_of_jobs(part: pd.DataFrame, options: Options) -> Interval:
+    """Mean speed-up over jobs; the interval draws whole workloads."""
+    sums = part.groupby("workload")["speedup"].agg(["sum", "count"])
+    rng = point_rng({"seed": options.seed, "column": "speedup"}, "bootstrap")
     return bootstrap_ratio(sums["sum"].to_numpy(), sums["count"].to_numpy(), rng)
 
 
@@ -65,38 +67,32 @@ def by_pattern(both: pd.DataFrame, key: Mapping[str, Any], options: Options) -> 
 
     ``both`` comes from `against_ta`; ``key`` goes into each row and names the case.
     """
-    rows = []
-    for pattern in NAMES:
-        mine = both if pattern == printed.ALL else both[both["pattern"] == pattern]
-        if len(mine):
-            packets = mean_of_jobs(mine, "speedup", options)
-            rows.append(
-                {
-                    **key,
-                    "pattern": pattern,
-                    "jobs": len(mine),
-                    "paper": printed.SPEEDUPS[key["case"]].get(pattern),
-                    "packets": packets.value,
-                    "low": packets.low,
-                    "high": packets.high,
-                    "flow": float(mine["flow_speedup"].mean()),
-                    "least": float(mine["speedup"].min()),
-                    "most": float(mine["speedup"].max()),
-                    "slower_under_ta_percent": 100 * float((mine["speedup"] < 0.995).mean()),
-                }
-            )
-    return rows
+    parts = {name: both[(both["pattern"] == name) | (name == printed.ALL)] for name in NAMES}
+    return [
+        {
+            **key,
+            "pattern": pattern,
+            "jobs": len(mine),
+            "paper": printed.SPEEDUPS[key["case"]].get(pattern),
+            **dict(zip(("packets", "low", "high"), mean_of_jobs(mine, options), strict=True)),
+            "flow": float(mine["flow_speedup"].mean()),
+            "least": float(mine["speedup"].min()),
+            "most": float(mine["speedup"].max()),
+            "slower_under_ta_percent": 100 * float((mine["speedup"] < 0.995).mean()),
+        }
+        for pattern, mine in parts.items()
+        if len(mine)
+    ]
 
 
 def speedup_table(both: pd.DataFrame, options: Options) -> pd.DataFrame:
     """Mean speed-ups by case, placement, routing and pattern; flows of jobs that only send."""
     import pandas as pd
 
-    keys = ("case", "placement", "routing")
     rows: list[dict[str, object]] = []
-    for values, part in groups(both, *keys):
+    for key, part in cells(both, "case", "placement", "routing"):
         busy = bool((part["communication_fraction"] == 1).all())
-        found = by_pattern(part, dict(zip(keys, values, strict=True)), options)
+        found = by_pattern(part, key, options)
         rows += found if busy else [row | {"flow": None} for row in found]
     return pd.DataFrame(rows)
 
@@ -107,11 +103,11 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     table = speedup_table(against_ta(jobs), options)
     claims = []
     for row in table.to_dict("records"):
+        ours = Interval(row["packets"], row["low"], row["high"])
+        what = f"{row['case']}, {row['pattern']}: mean speed-up of jobs under TA"
+        says = Says(WHERE, f"{row['placement']}, {row['routing']}")
         paper = printed.SPEEDUPS[row["case"]].get(row["pattern"])
         if paper is not None:
-            ours = Interval(row["packets"], row["low"], row["high"])
-            what = f"{row['case']}, {row['pattern']}: mean speed-up of jobs under TA"
-            says = Says(WHERE, f"{row['placement']}, {row['routing']}")
             claims.append(says.holds(what, near(ours.value, paper), RULE, ours, paper=paper))
     for (case,), part in groups(runs[runs["placement"] == "ta"], "case"):
         what = f"{case}: links that two jobs could share under TA"
@@ -122,15 +118,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
             what = f"{case}: jobs of a workload"
             claims.append(Says(WHERE).near(what, float(typical), ours_jobs, within=25, unit="%"))
     claims += between_claims(table) + fraction_claims(table)
-    return Analysis(
-        claims_frame(claims),
-        {"speedups": table, "runs": runs},
-        (
-            *(("a tree of 128 nodes stands in for both machines",) if options.quick else ()),
-            "the paper names no topology-oblivious placement: random nodes, and lowest free nodes"
-            " of a machine in use (aged), are two readings",
-        ),
-    )
+    notes = (QUICK_NOTE, PLACEMENT_NOTE) if options.quick else (PLACEMENT_NOTE,)
+    return Analysis(claims_frame(claims), {"speedups": table, "runs": runs}, notes)
 
 
 def between_claims(table: pd.DataFrame) -> list[Claim]:
@@ -141,9 +130,8 @@ def between_claims(table: pd.DataFrame) -> list[Claim]:
         if set(OBLIVIOUS) <= mean.keys():
             low, high = sorted(mean[name] for name in OBLIVIOUS)
             paper = printed.SPEEDUPS[case][printed.ALL]
-            what = (
-                f"{case}: the paper's mean of all jobs between ours for {' and '.join(OBLIVIOUS)}"
-            )
+            both = " and ".join(OBLIVIOUS)
+            what = f"{case}: the paper's mean of all jobs between ours for {both}"
             says = Says(WHERE, ", ".join(f"{name} {mean[name]:.2f}" for name in OBLIVIOUS))
             claims.append(says.holds(what, low <= paper <= high, "between the two", paper=paper))
     return claims
@@ -163,23 +151,19 @@ def fraction_claims(table: pd.DataFrame) -> list[Claim]:
     claims = []
     mean = lookup(table[table["pattern"] == printed.ALL], ["case", "placement"], "packets")
     theirs = {name: printed.SPEEDUPS[name][printed.ALL] for name in printed.SPEEDUPS}
+    follows = with_computing(theirs[CAB_SMALL.name], printed.COMMUNICATION_FRACTION)
+    paper = (theirs[CAB_PART.name] - 1) / (follows - 1)
+    what = (
+        f"{CAB_PART.name}: gain measured over the gain (f (s - 1)) that contention"
+        " undiminished would give"
+    )
     for placement in OBLIVIOUS:
-        part, full = mean.get((CAB_PART.name, placement)), mean.get((CAB_SMALL.name, placement))
-        if part is None or full is None:
-            continue
-        follows = with_computing(theirs[CAB_SMALL.name], printed.COMMUNICATION_FRACTION)
-        paper = (theirs[CAB_PART.name] - 1) / (follows - 1)
-        ours = (part - 1) / (with_computing(full, CAB_PART.communication_fraction) - 1)
-        claims.append(
-            Says(WHERE, f"{placement}, {ROUTING}").near(
-                f"{CAB_PART.name}: gain measured over the gain (f (s - 1)) that contention"
-                " undiminished would give",
-                paper,
-                ours,
-                within=LEFT_TOLERANCE,
-                note="of the paper's",
-            )
-        )
+        part, full = (mean.get((case.name, placement)) for case in (CAB_PART, CAB_SMALL))
+        if part is not None and full is not None:
+            ours = (part - 1) / (with_computing(full, CAB_PART.communication_fraction) - 1)
+            says = Says(WHERE, f"{placement}, {CAB_PART.routing}")
+            note = "of the paper's"
+            claims.append(says.near(what, paper, ours, within=LEFT_TOLERANCE, note=note))
     return claims
 
 
@@ -216,11 +200,4 @@ def draw(analysis: Analysis, options: Options) -> Figure:
             heights = [flow.get((name, by), np.nan) for name in NAMES]
             axis.plot(at, heights, "o", color=INK, ms=3.5, mfc="white", label="flow level")
 
-    return panels(
-        table,
-        "case",
-        bars,
-        size_in=(8.0, 2.7),
-        ylabel="speed-up under TA",
-        title=case_title,
-    )
+    return panels(table, "case", bars, size_in=(8.0, 2.7), ylabel=GAIN, title=case_title)

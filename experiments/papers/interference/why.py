@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.papers.interference import printed
-from experiments.papers.interference.cases import CAB_SMALL, SIMULATED, point_of, scaled
-from experiments.papers.interference.point import BUFFER_PACKETS, PACKET_BYTES, settings
+from experiments.papers.interference.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
 from experiments.papers.interference.speedups import (
+    GAIN,
     NAMES,
     RULE,
     SAME_JOB,
@@ -19,7 +19,6 @@ from experiments.papers.interference.speedups import (
     case_title,
     near,
 )
-from experiments.papers.interference.workloads import Case
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.frames import groups, lookup
 from experiments.papers.kit.panels import Look, dots, panels
@@ -35,69 +34,64 @@ PACKET_TOLERANCE = 0.05
 
 
 class Variant(NamedTuple):
-    """Something changed: the case, the placement, or the network."""
+    """Something changed: the case, the placement, or whether jobs have company."""
 
     name: str
     change: Callable[[Case], Case] = lambda case: case
     placement: str = "random"
-    choices: Mapping[str, int | bool | str] = {}
+    alone: bool = False
     cases: tuple[str, ...] = (SIMULATED.name, CAB_SMALL.name)
 
 
-def _messages(factor: float) -> Callable[[Case], Case]:
-    return lambda case: replace(
-        case,
-        large_bytes=int(case.large_bytes * factor),
-        small_bytes=int(case.small_bytes * factor),
-    )
+def _messages(case: Case, factor: float) -> Case:
+    large, small = (int(size * factor) for size in (case.large_bytes, case.small_bytes))
+    return replace(case, large_bytes=large, small_bytes=small)
 
 
 def _one_rank(case: Case) -> Case:
     """One rank a node with all the bytes that the node's ranks had, so that buffers count alike."""
-    return replace(
-        case,
-        ranks_per_node=1,
-        large_bytes=case.large_bytes * case.ranks_per_node,
-        small_bytes=case.small_bytes * case.ranks_per_node,
-    )
+    return replace(_messages(case, case.ranks_per_node), ranks_per_node=1)
 
 
 BASE = "as in the figures"
 SMALL_PACKETS = "packets a quarter"
 ALONE = "alone on random nodes"
+_SMALL_ONLY = (CAB_SMALL.name,)
 VARIANTS = (
     Variant(BASE),
-    Variant("messages a quarter", _messages(0.25)),
-    Variant("messages four times", _messages(4), cases=(CAB_SMALL.name,)),
+    Variant("messages a quarter", lambda case: _messages(case, 0.25)),
+    Variant("messages four times", lambda case: _messages(case, 4), cases=_SMALL_ONLY),
     Variant(
         SMALL_PACKETS,
-        choices={"packet_bytes": PACKET_BYTES // 4, "buffer_packets": 4 * BUFFER_PACKETS},
-        cases=(CAB_SMALL.name,),
+        lambda case: replace(
+            case, packet_bytes=case.packet_bytes // 4, buffer_packets=4 * case.buffer_packets
+        ),
+        cases=_SMALL_ONLY,
     ),
-    Variant("buffers of 4 packets", choices={"buffer_packets": 4}),
-    Variant("buffers of 16 packets", choices={"buffer_packets": 16}),
+    Variant("buffers of 4 packets", lambda case: replace(case, buffer_packets=4)),
+    Variant("buffers of 16 packets", lambda case: replace(case, buffer_packets=16)),
     Variant("all-to-all at once", lambda case: replace(case, exchange="at-once")),
-    Variant("mesh: 8 neighbours each", lambda case: replace(case, degrees=(8, 8))),
+    Variant("mesh: 8 neighbours each", lambda case: replace(case, least_degree=8, degree_end=8)),
     Variant("one rank a node", _one_rank),
     Variant("60 % communication", lambda case: replace(case, communication_fraction=0.6)),
     Variant("sizes even in the logarithm", lambda case: replace(case, law="log")),
-    Variant("adaptive routing", choices={"routing": "adaptive"}),
+    Variant("adaptive routing", lambda case: replace(case, routing="adaptive")),
     Variant("random nodes in random order", placement="random-order"),
     Variant("first fit, aged machine", placement="aged"),
     Variant("first fit, empty machine", placement="first-fit"),
-    Variant("messages as flows", choices={"judge": "flows"}, cases=(CAB_SMALL.name,)),
-    Variant(ALONE, choices={"alone": True}),
+    Variant("messages as flows", lambda case: replace(case, judge="flows"), cases=_SMALL_ONLY),
+    Variant(ALONE, alone=True),
 )
 
 
-def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case, options: Options) -> pd.DataFrame:
+def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case) -> pd.DataFrame:
     """The rows of a variant's placement and of its TA."""
-    point = point_of(variant.change(case), variant.placement, 0, options, variant.choices)
+    changed = variant.change(case)
     keep = (jobs["case"] == case.name) & jobs["placement"].isin(["ta", variant.placement])
-    for column, value in settings(point).items():
-        keep &= jobs[column] == value
+    for column in SETTINGS:
+        keep &= jobs[column] == getattr(changed, column)
     found: pd.DataFrame = jobs[
-        keep & ((jobs["alone"] == point["alone"]) | (jobs["placement"] == "ta"))
+        keep & ((jobs["alone"] == variant.alone) | (jobs["placement"] == "ta"))
     ]
     return found
 
@@ -109,7 +103,7 @@ def variant_table(jobs: pd.DataFrame, options: Options) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for case in scaled(CASES, options):
         for variant in (v for v in VARIANTS if case.name in v.cases):
-            both = against_ta(_rows_of(jobs, variant, case, options))
+            both = against_ta(_rows_of(jobs, variant, case))
             key = {"case": case.name, "variant": variant.name}
             rows += by_pattern(both[both["placement"] == variant.placement], key, options)
     return pd.DataFrame(rows)
@@ -169,6 +163,6 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         variants,
         columns=2,
         size_in=(4.6, 4.0),
-        xlabel="speed-up under TA (dotted: the paper)",
+        xlabel=f"{GAIN} (dotted: the paper)",
         title=case_title,
     )

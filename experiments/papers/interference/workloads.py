@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.aged import allocate_after
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
+from experiments.papers.interference.cases import Case
 from experiments.papers.interference.printed import PATTERNS
 from netsim.errors import unknown_name
 from netsim.topologies.fattree import fat_tree
@@ -20,7 +21,6 @@ from queuesim.communication import Communication
 
 PATIENCE = 10
 """Draws in a row that find no place, after which a workload is full."""
-LAWS = ("powers", "even", "log")
 PLACEMENTS: dict[str, str] = {
     "ta": "TA on the empty machine, in the order of the draw",
     "random": "random free nodes, ranks in the order of node numbers",
@@ -34,59 +34,6 @@ GENERATIONS = 3
 
 
 @dataclass(frozen=True)
-class Case:
-    """A machine and its jobs; every field stands in a point's config.
-
-    Attributes
-    ----------
-    name : str
-        As in `printed.SPEEDUPS`.
-    radix, pods : int
-        Of the fat-tree.
-    smallest, largest : int
-        Nodes of a job.
-    ranks_per_node : int
-    large_bytes, small_bytes : int
-        A message of stencil and pairs; of mesh and sub-communicator all-to-all.
-    dimensions : tuple of int
-        Of the sub-communicator all-to-all (0, 1, 2 for x, y, z).
-    exchange : str
-        Order of its messages (`patterns.exchange.ORDERS`).
-    degrees : (int, int)
-        Of the mesh: from the first up to below the second; always the first if they are equal.
-    law : str
-        Of sizes: powers of two alike, or evenly, or evenly in the logarithm.
-    communication_fraction : float
-        Share of communication in an iteration of a job under TA.
-    """
-
-    name: str
-    radix: int
-    pods: int
-    smallest: int
-    largest: int
-    ranks_per_node: int
-    large_bytes: int
-    small_bytes: int
-    dimensions: tuple[int, ...]
-    exchange: str = "pairwise"
-    degrees: tuple[int, int] = (6, 12)
-    law: str = "powers"
-    communication_fraction: float = 1.0
-
-    def config(self) -> dict[str, object]:
-        """All fields, for a point."""
-        lists = {"dimensions": list(self.dimensions), "degrees": list(self.degrees)}
-        return {**asdict(self), **lists}
-
-
-def case_of(config: Mapping[str, Any]) -> Case:
-    """The case of a point's config."""
-    tuples = {key: tuple(config[key]) for key in ("dimensions", "degrees")}
-    return Case(**{**config, **tuples})
-
-
-@dataclass(frozen=True)
 class Job:
     """A job of a workload."""
 
@@ -94,28 +41,8 @@ class Job:
     pattern: str
 
 
-@lru_cache(maxsize=2)
-def machine(radix: int, pods: int) -> Topology:
-    """The fat-tree of a case."""
-    return fat_tree(radix, pods)
-
-
-def draw_size(case: Case, rng: np.random.Generator) -> int:
-    """Nodes of the next job.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown law.
-    """
-    low, high = case.smallest, case.largest
-    if case.law == "powers":
-        return int(2 ** rng.integers(np.ceil(np.log2(low)), np.floor(np.log2(high)) + 1))
-    if case.law == "even":
-        return int(rng.integers(low, high + 1))
-    if case.law == "log":
-        return int(np.exp(rng.uniform(np.log(low), np.log(high + 1))))
-    raise unknown_name("law of job sizes", case.law, LAWS)
+machine = lru_cache(maxsize=2)(fat_tree)
+"""The fat-tree of a case, by radix and pods."""
 
 
 def draw_workload(
@@ -133,14 +60,13 @@ def draw_workload(
     placements: list[Placement] = []
     missed = 0
     while missed < PATIENCE:
-        n_nodes = draw_size(case, rng)
+        n_nodes = case.draw_size(rng)
         placement = policy.allocate(Request(len(jobs), n_nodes))
-        if placement is None:
-            missed += 1
-            continue
-        missed = 0
-        jobs.append(Job(n_nodes, PATTERNS[int(rng.integers(len(PATTERNS)))]))
-        placements.append(placement)
+        missed += 1
+        if placement is not None:
+            missed = 0
+            jobs.append(Job(n_nodes, PATTERNS[int(rng.integers(len(PATTERNS)))]))
+            placements.append(placement)
     return jobs, placements
 
 
@@ -166,57 +92,33 @@ def place(
     NetcosimError
         An unknown placement.
     """
+    if name not in PLACEMENTS:
+        raise unknown_name("placement", name, PLACEMENTS)
     if name == "ta":
         return [placement.nodes for placement in isolated]
-    if name in ("random", "random-order"):
-        policy = make_policy(topology, "random", rng)
-        found = [_nodes(policy.allocate(Request(i, job.n_nodes))) for i, job in enumerate(jobs)]
-        return [np.sort(nodes) for nodes in found] if name == "random" else found
-    if name == "first-fit":
-        policy = make_policy(topology, "baseline", rng)
-        return [_nodes(policy.allocate(Request(i, job.n_nodes))) for i, job in enumerate(jobs)]
-    if name == "aged":
-        return _aged(topology, case, jobs, rng)
-    raise unknown_name("placement", name, PLACEMENTS)
+    policy = make_policy(topology, "random" if name.startswith("random") else "baseline", rng)
+    before = _sizes_before(topology, case, rng) if name == "aged" else []
+    found = allocate_after(policy, before, [job.n_nodes for job in jobs], rng)
+    return [np.sort(p.nodes) if name == "random" else p.nodes for p in found]
 
 
-def _nodes(placement: Placement | None) -> NDArray[np.int32]:
-    assert placement is not None, "a workload that TA can place has a node for each of its nodes"
-    return placement.nodes
-
-
-def _aged(
-    topology: Topology, case: Case, jobs: Sequence[Job], rng: np.random.Generator
-) -> list[NDArray[np.int32]]:
-    """First fit after `GENERATIONS` machines of other jobs left one by one, in random order."""
-    policy = make_policy(topology, "baseline", rng)
-    running: list[Placement] = []
+def _sizes_before(topology: Topology, case: Case, rng: np.random.Generator) -> list[int]:
+    """Jobs that fill `GENERATIONS` machines one after the other."""
     most = GENERATIONS * topology.n_nodes
-    drawn = [
-        draw_size(case, rng) for _ in range(GENERATIONS * (topology.n_nodes // case.smallest + 1))
-    ]
+    enough = GENERATIONS * (topology.n_nodes // case.smallest + 1)
+    drawn = [case.draw_size(rng) for _ in range(enough)]
     before = np.cumsum([0, *drawn])
-    old = [size for size, used in zip(drawn, before, strict=False) if used <= most]
-    found: list[NDArray[np.int32]] = []
-    for i, n_nodes in enumerate([*old, *(job.n_nodes for job in jobs)]):
-        while (placement := policy.allocate(Request(i, n_nodes))) is None:
-            policy.release(running.pop(int(rng.integers(len(running)))))
-        if i < len(old):
-            running.append(placement)
-        else:
-            found.append(placement.nodes)
-    return found
+    return [size for size, used in zip(drawn, before, strict=False) if used <= most]
 
 
 def communication(case: Case, job: Job) -> Communication:
     """What a job sends in an iteration."""
+    own: dict[str, object] = {}
     if job.pattern == "sub-a2a":
         sizes = [case.small_bytes if dim in case.dimensions else 0 for dim in range(3)]
-        own: dict[str, object] = {"dimension_bytes": sizes, "order": case.exchange}
+        own = {"dimension_bytes": sizes, "order": case.exchange}
     elif job.pattern == "unstructured-mesh":
-        own = {"min_degree": case.degrees[0], "max_degree": case.degrees[1]}
-    else:
-        own = {}
+        own = {"min_degree": case.least_degree, "max_degree": case.degree_end}
     large = job.pattern in ("stencil4d", "pairs")
     size = case.large_bytes if large else case.small_bytes
     return Communication(job.pattern, size, parameters=own)

@@ -15,8 +15,8 @@ def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], A
         yield (values if isinstance(values, tuple) else (values,)), part
 
 
-def cells(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """As `groups`, with the keys' values by name: the first columns of a row about the part."""
+def cells(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """As `groups`, with what the rows of each part have in common by the keys' names."""
     for values, part in groups(frame, *keys):
         yield dict(zip(keys, values, strict=True)), part
 

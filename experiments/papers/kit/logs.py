@@ -56,8 +56,7 @@ class PaperLog:
 
     def path(self, folder: Path | None) -> Path | None:
         """The log's file, if it is in the folder."""
-        places = [] if folder is None else [folder / name for name in self.files]
-        return next((path for path in places if path.is_file()), None)
+        return first_there(folder, self.files)
 
     @property
     def missing_line(self) -> str:
@@ -71,6 +70,12 @@ class PaperLog:
         """What it replaces, and on which machine."""
         size = {k: v for k, v in self.machine.items() if k in ("radix", "pods")}
         return f"{self.name} on {size} stands in for {self.stands_for}"
+
+
+def first_there(folder: Path | None, names: Iterable[str]) -> Path | None:
+    """The first of these files that a folder holds."""
+    places = [] if folder is None else [folder / name for name in names]
+    return next((path for path in places if path.is_file()), None)
 
 
 def swf_files(stem: str) -> tuple[str, str]:

@@ -126,7 +126,7 @@ def _fig4_cells(table: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for cell, part in cells(table, FIG4_KEYS):
+    for cell, part in cells(table, *FIG4_KEYS):
         half, paper = FIG4[cell["job_nodes"]], printed.FIG4[cell["job_nodes"]]
         ratio = lookup(part, ["policy"], "ratio")
         reductions = [reduction_percent(ratio[LEVEL_SPREAD], s) for s in pick(ratio, half.slow)]
@@ -169,7 +169,7 @@ def boxes(links: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     rows: list[dict[str, object]] = []
-    for cell, part in cells(links, ["routing", "policy", "link_kind"]):
+    for cell, part in cells(links, "routing", "policy", "link_kind"):
         for quantity in QUANTITIES:
             values = np.concatenate([np.asarray(v, dtype=float) for v in part[quantity]])
             rows.append(

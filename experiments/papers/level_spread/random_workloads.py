@@ -107,7 +107,7 @@ def _summaries(times: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for cell, part in cells(times, keys):
+    for cell, part in cells(times, *keys):
         for name, column in MEASURES.items():
             dots = dots_of(part, column, LEVEL_SPREAD)
             dots = dots[np.isfinite(dots["x"]) & np.isfinite(dots["y"])]

@@ -94,7 +94,7 @@ def normalised(
 
     rng, column = statistics_rng(), measure_column(options)
     rows: list[dict[str, object]] = []
-    for cell, part in cells(times, [*keys, "kind"]):
+    for cell, part in cells(times, *keys, "kind"):
         by_policy = {p: f.sort_values("repetition") for p, f in part.groupby("policy", sort=False)}
         base = by_policy[reference]
         for policy, mine in by_policy.items():

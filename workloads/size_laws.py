@@ -1,0 +1,38 @@
+"""Laws by which sizes of jobs are drawn between two ends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netsim.errors import unknown_name
+
+SIZE_LAWS: dict[str, str] = {
+    "powers": "powers of two, all alike",
+    "even": "every size alike",
+    "log": "even in the logarithm",
+}
+
+
+def draw_size(law: str, smallest: int, largest: int, rng: np.random.Generator) -> int:
+    """Nodes of a job.
+
+    Parameters
+    ----------
+    law : str
+        A name of `SIZE_LAWS`.
+    smallest, largest : int
+        At least 1; both can be drawn (of "powers" the powers of two between them).
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    NetcosimError
+        An unknown law.
+    """
+    if law == "powers":
+        return int(2 ** rng.integers(np.ceil(np.log2(smallest)), np.floor(np.log2(largest)) + 1))
+    if law == "even":
+        return int(rng.integers(smallest, largest + 1))
+    if law == "log":
+        return int(np.exp(rng.uniform(np.log(smallest), np.log(largest + 1))))
+    raise unknown_name("law of job sizes", law, SIZE_LAWS)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from alloc.registry import make_policy
     from experiments.config_load import config_from, load_config
     from experiments.cosim import run_cosim
-    from experiments.cosim_report import policy_table
     from experiments.cosim_tables import result_tables
     from experiments.store import Store
     from experiments.sweep import run_points
     from netcosim.catalogue import describe, entries
+    from netcosim.run_page import policy_table
     from netsim.errors import NetcosimError
     from netsim.packet.engine import simulate_packets
     from netsim.packet.model import PacketConfig
@@ -47,11 +47,11 @@ _HOMES = {
     "alloc.registry": ("make_policy",),
     "experiments.config_load": ("config_from", "load_config"),
     "experiments.cosim": ("run_cosim",),
-    "experiments.cosim_report": ("policy_table",),
     "experiments.cosim_tables": ("result_tables",),
     "experiments.store": ("Store",),
     "experiments.sweep": ("run_points",),
     "netcosim.catalogue": ("describe", "entries"),
+    "netcosim.run_page": ("policy_table",),
     "netsim.errors": ("NetcosimError",),
     "netsim.packet.engine": ("simulate_packets",),
     "netsim.packet.model": ("PacketConfig",),

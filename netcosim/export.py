@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from experiments.report.axes import table_frame
 from experiments.store import Store
+from netcosim.axes import table_frame
 from netsim.errors import NetcosimError, unknown_name
 
 Format = Literal["csv", "parquet"]

@@ -57,14 +57,14 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     tables = result_tables(result)
     seconds = time.perf_counter() - started
 
-    from experiments.cosim_report import (
+    from experiments.report.page import render_page, write_page
+    from netcosim.run_page import (
         close_figures,
         notes_of,
         policy_table,
         print_table,
         run_sections,
     )
-    from experiments.report.page import render_page, write_page
 
     warning = buffer_warning(result.machine.topology, result.machine.packets)
     if warning is not None:

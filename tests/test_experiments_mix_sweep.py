@@ -11,8 +11,8 @@ import pytest
 
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
-from experiments.report.axes import mix_label, table_frame
 from experiments.store import Store
+from netcosim.axes import mix_label, table_frame
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from queuesim.speedup_file import read_speedups

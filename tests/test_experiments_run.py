@@ -11,11 +11,11 @@ import pytest
 
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
-from experiments.cosim_report import run_sections
 from experiments.cosim_tables import result_tables
 from experiments.store import Store
 from netcosim.cli import main
 from netcosim.demo_config import demo_config_text, read_demo_log
+from netcosim.run_page import run_sections
 from queuesim.flow_errors import FLOW_ERRORS, FlowError
 
 CONFIG = """

@@ -8,8 +8,7 @@ import numpy as np
 
 from experiments.figures.style import INK, SOFT, colour, grid, marker
 from experiments.papers.isolation.cases import AT_ZERO
-from experiments.papers.isolation.shares import ASSUMED, MAIN_SHARE
-from experiments.papers.isolation.tables import QUANTILE_COLUMNS
+from experiments.papers.isolation.tables import ASSUMED, MAIN_SHARE, QUANTILE_COLUMNS
 from experiments.papers.kit.frames import first_seen
 from experiments.papers.kit.panels import boxes, grouped_bars, panels
 from queuesim.snapshots import SIZE_CLASSES, class_name

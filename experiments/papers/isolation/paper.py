@@ -11,8 +11,7 @@ from __future__ import annotations
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import DRAGONFLY, FATTREE
 from experiments.papers.isolation.packing import PACKING
-from experiments.papers.isolation.queues import QUEUES
-from experiments.papers.isolation.sensitivity import SENSITIVITY_FIGURE
+from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper
 from netsim.errors import unknown_name

@@ -15,6 +15,12 @@ def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], A
         yield (values if isinstance(values, tuple) else (values,)), part
 
 
+def labelled(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """As `groups`, each part with its keys and their values: the first cells of a row on it."""
+    for values, part in groups(frame, *keys):
+        yield dict(zip(keys, values, strict=True)), part
+
+
 def first_seen(frame: pd.DataFrame, column: str) -> list[Any]:
     """A column's values in the order in which they come first."""
     return list(dict.fromkeys(frame[column]))

@@ -111,15 +111,11 @@ def packing_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Ana
         if labels["mapping"] == "random" and labels["placed"] == SMALL_FIRST:
             condition = f"{labels['routing']}, ranks shuffled, empty machine, small first"
             says = Says("Level-Spread, abstract", condition)
+            what = f"{labels['log']}: faster communication under Level-Spread than rdn (% less)"
+            less = Interval(*(100 * (1 - x) for x in (ratio, high, low)))
+            note = "theirs is the mean over eight policies"
             claims.append(
-                says.near(
-                    f"{labels['log']}: faster communication under Level-Spread than rdn (% less)",
-                    LEVEL_SPREAD_PERCENT,
-                    Interval(*(100 * (1 - x) for x in (ratio, high, low))),
-                    within=5,
-                    unit="points",
-                    note="theirs is the mean over eight policies",
-                )
+                says.near(what, LEVEL_SPREAD_PERCENT, less, within=5, unit="points", note=note)
             )
     return Analysis(claims_frame(claims), {"packings": pd.DataFrame(rows)})
 

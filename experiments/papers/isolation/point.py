@@ -16,19 +16,8 @@ from experiments.build import build_machine, communication_mix
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.observables.registry import observed
-from experiments.papers.isolation.cases import (
-    CASES,
-    LARGE_RANKS,
-    LOADS,
-    MOST_ITERATIONS,
-    PATTERNS,
-    POLICIES,
-    REFERENCES,
-    Case,
-    Machine,
-    asked_for,
-    machines,
-)
+from experiments.papers.isolation import cases
+from experiments.papers.isolation.cases import Case, Machine
 from experiments.papers.jigsaw.logs import WINDOW
 from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options, Point
@@ -66,7 +55,7 @@ def _mix(share: tuple[float, float], node_bytes: int | None = None) -> list[dict
             "parameters": one_round.get(pattern, {}),
             **size,
         }
-        for pattern in PATTERNS
+        for pattern in cases.PATTERNS
     ]
 
 
@@ -90,9 +79,9 @@ def measure_points(
         The reference first; the case's and the network's by default.
     """
     n = machine.n_snapshots(case) if snapshots is None else snapshots
-    node_bytes, repeats = LOADS[case.load]
-    reference = case.order or REFERENCES[machine.network]
-    content = _sections(machine, policies or (reference, *POLICIES[machine.network]), seed)
+    node_bytes, repeats = cases.LOADS[case.load]
+    reference = case.order or cases.REFERENCES[machine.network]
+    content = _sections(machine, policies or (reference, *cases.POLICIES[machine.network]), seed)
     content["machine"] = {**content["machine"], "routing": case.routing}
     content["communication"] = {
         "mix": _mix((case.duty, case.duty), node_bytes),
@@ -103,7 +92,7 @@ def measure_points(
         "measure": "paired",
         "paired": {
             "repeats": repeats * case.length,
-            "max_iterations": MOST_ITERATIONS * case.length,
+            "max_iterations": cases.MOST_ITERATIONS * case.length,
         },
         "snapshots": n,
     }
@@ -121,8 +110,8 @@ def points_of(network: str, options: Options) -> list[Point]:
     """All snapshots of all logs, case by case, the main case first."""
     return [
         point
-        for case in asked_for(CASES[network], options)
-        for machine in machines(network, options)
+        for case in cases.asked_for(cases.CASES[network], options)
+        for machine in cases.machines(network, options)
         for point in measure_points(machine, case, options.seed)
     ]
 
@@ -163,8 +152,8 @@ def patterns_of(config: Config, jobs: Workload) -> NDArray[np.int64]:
     """(n,) index into `PATTERNS` of every job: an all-to-all above `LARGE_RANKS` is in parts."""
     rng = point_rng({"seed": config.run.seed}, "isolation patterns")
     which, _ = communication_mix(config.communication).draw(jobs, rng)
-    large = jobs.n_nodes.astype(np.int64) * config.communication.ranks_per_node > LARGE_RANKS
-    whole, parts = PATTERNS.index("all-to-all"), PATTERNS.index("sub-a2a")
+    large = jobs.n_nodes.astype(np.int64) * config.communication.ranks_per_node > cases.LARGE_RANKS
+    whole, parts = cases.PATTERNS.index("all-to-all"), cases.PATTERNS.index("sub-a2a")
     return np.where(large & (which == whole), parts, which)
 
 

@@ -11,20 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.papers.isolation.cases import (
-    AT_ZERO,
-    CASES,
-    LIVE,
-    LOGS,
-    POLICIES,
-    REFERENCES,
-    SENSITIVITY,
-    SMALL_LOG,
-    Case,
-    Machine,
-    asked_for,
-    machines,
-)
+from experiments.papers.isolation import cases
+from experiments.papers.isolation.cases import Case, Machine
 from experiments.papers.isolation.draw import draw_queues, draw_sensitivity
 from experiments.papers.isolation.point import (
     MEASURE,
@@ -57,14 +45,14 @@ SPED_UP = "jigsaw"
 
 def _variants(network: str) -> list[tuple[str, Case, str, str]]:
     """Ways to take measured run times: label, case, share, mean or end of the intervals."""
-    main, live = CASES[network][0], LIVE[network]
-    shares = {f"{case.duty:g}": case for case in CASES[network] if case.duty < 1}
+    main, live = cases.CASES[network][0], cases.LIVE[network]
+    shares = {f"{case.duty:g}": case for case in cases.CASES[network] if case.duty < 1}
     return [
         *((MEASURED.format(share), shares[share], share, "mean") for share in sorted(shares)),
         *((f"{MAIN}, {end} end", live, "0.3", end) for end in ("low", "high")),
         *(
             (f"{ALWAYS}{case.routing}, f = 0.3", case, "0.3", "mean")
-            for case in CASES[network]
+            for case in cases.CASES[network]
             if case.name == case.routing
         ),
         (f"{ALWAYS}{main.routing}, f = 0.1-0.5", main, "mix", "mean"),
@@ -73,7 +61,7 @@ def _variants(network: str) -> list[tuple[str, Case, str, str]]:
 
 def first_points(options: Options) -> list[Point]:
     """The measured points of both networks: those of the figures ``fattree`` and ``dragonfly``."""
-    return [point for network in CASES for point in points_of(network, options)]
+    return [point for network in cases.CASES for point in points_of(network, options)]
 
 
 def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[Point]:
@@ -84,10 +72,10 @@ def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[P
     """
     pairs, seed = measured_pairs(frames), options.seed
     points = []
-    for network, policies in POLICIES.items():
-        chosen = asked_for(CASES[network], options)
-        for machine in machines(network, options):
-            points.append(queue_point(machine, REFERENCES[network], LOGGED, seed))
+    for network, policies in cases.POLICIES.items():
+        chosen = cases.asked_for(cases.CASES[network], options)
+        for machine in cases.machines(network, options):
+            points.append(queue_point(machine, cases.REFERENCES[network], LOGGED, seed))
             for label, case, name, bound in _variants(network):
                 table = speedups(pairs, network, machine.log, case.name, seed)
                 share = counting_share(case.duty, name)
@@ -107,7 +95,9 @@ def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[P
 def against_reference(runs: pd.DataFrame) -> pd.DataFrame:
     """Every run's metrics over those of the same network and log under the reference."""
     places, columns = ["network", "log"], [*METRICS, "mean_run_s"]
-    first = (runs["policy"] == runs["network"].map(REFERENCES)) & (runs["run_times"] == LOGGED)
+    first = (runs["policy"] == runs["network"].map(cases.REFERENCES)) & (
+        runs["run_times"] == LOGGED
+    )
     base = runs[places].merge(runs[first], on=places, how="left")[columns].astype(float)
     ratios = base.where(base > 0).rdiv(runs[columns].astype(float).to_numpy())
     return runs.assign(**{f"{name}_ratio": ratios[name].to_numpy() for name in columns})
@@ -157,7 +147,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         claims += fattree_claims(part[part["network"] == "fattree"])
         claims += dragonfly_claims(part[part["network"] == "dragonfly"])
     tables = {"queues": runs, "break-even": break_even_table(runs)}
-    notes = () if options.quick else log_notes(LOGS, options)
+    notes = () if options.quick else log_notes(cases.LOGS, options)
     return Analysis(claims_frame(claims), tables, notes)
 
 
@@ -179,13 +169,13 @@ def _ratios(
 
 def fattree_claims(part: pd.DataFrame) -> list[Claim]:
     """Jigsaw's and Pollard's conclusions for one log; ratios are to Baseline."""
-    ratios = _ratios(part, POLICIES["fattree"], (MAIN, "10%", "V2"))
+    ratios = _ratios(part, cases.POLICIES["fattree"], (MAIN, "10%", "V2"))
     if ratios is None:
         return []
     log = str(part["log"].iloc[0])
     metric, word, where = (
         ("makespan_s", "makespan", "Jigsaw 6.3")
-        if log in AT_ZERO
+        if log in cases.AT_ZERO
         else ("mean_turnaround_s", "turnaround", "Jigsaw 6.2")
     )
     told = "with measured run times too; expected: our run with the assumed "
@@ -193,7 +183,7 @@ def fattree_claims(part: pd.DataFrame) -> list[Claim]:
     says, mine = Says(where, MAIN), ratios[metric]["jigsaw"]
     what = f"{log}: Jigsaw's {word} is not above Baseline's"
     claims = [says.at_most(what, mine[MAIN], 1, expected=mine["10%"], note=ten)]
-    if log in AT_ZERO:
+    if log in cases.AT_ZERO:
         ta = ratios[metric]["ta"]
         what = f"{log}: TA's makespan is above Baseline's (in all scenarios but 20 %)"
         claims.append(says.above(what, ta[MAIN], 1, expected=ta["10%"], note=ten))
@@ -211,7 +201,7 @@ def fattree_claims(part: pd.DataFrame) -> list[Claim]:
 
 def dragonfly_claims(part: pd.DataFrame) -> list[Claim]:
     """Level-Spread against the others; the paper has no queue, so there are no numbers beside."""
-    ratios = _ratios(part, POLICIES["dragonfly"], (MAIN,))
+    ratios = _ratios(part, cases.POLICIES["dragonfly"], (MAIN,))
     if ratios is None:
         return []
     ratio = {name: known[MAIN] for name, known in ratios["mean_turnaround_s"].items()}
@@ -242,10 +232,10 @@ def _varied(options: Options) -> list[tuple[Case, Machine]]:
     """On Thunder's, whose snapshots take seconds; with ``--scale quick`` the small one."""
     return [
         (case, machine)
-        for case in asked_for(SENSITIVITY, options)
+        for case in cases.asked_for(cases.SENSITIVITY, options)
         if case.length == 1 or not options.quick
-        for machine in machines("fattree", options)
-        if machine.log in ("thunder", SMALL_LOG)
+        for machine in cases.machines("fattree", options)
+        if machine.log in ("thunder", cases.SMALL_LOG)
     ]
 
 
@@ -262,7 +252,7 @@ def sensitivity_queues(frames: Mapping[str, pd.DataFrame], options: Options) -> 
     """Baseline's queue as logged, and Jigsaw's with the run times of every case that timed runs."""
     pairs, seed = measured_pairs(frames), options.seed
     logged = {machine.log: machine for _, machine in _varied(options)}.values()
-    points = [queue_point(machine, REFERENCES["fattree"], LOGGED, seed) for machine in logged]
+    points = [queue_point(machine, cases.REFERENCES["fattree"], LOGGED, seed) for machine in logged]
     for case, machine in _varied(options):
         table = speedups(pairs, "fattree", machine.log, case.name, seed)
         if table.rows and case.duty < 1:
@@ -280,7 +270,7 @@ def sensitivity_analyse(frames: Mapping[str, pd.DataFrame], options: Options) ->
         says = Says("Jigsaw 6.3", str(row["run_times"]))
         what, ratio = f"{row['log']}: Jigsaw's makespan is not above Baseline's", "makespan_s_ratio"
         claims.append(says.at_most(what, row[ratio], 1, note="ratio of makespans"))
-    notes = () if options.quick else log_notes(LOGS[:1], options)
+    notes = () if options.quick else log_notes(cases.LOGS[:1], options)
     return Analysis(claims_frame(claims), {"off": off, "queues": runs}, notes)
 
 

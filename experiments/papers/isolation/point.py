@@ -132,20 +132,10 @@ def measured_pairs(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 @lru_cache(maxsize=3)
 def _schedules(text: str) -> dict[str, QueueResult]:
+    """By policy, run times as logged; kept for the process's next points."""
     config = config_from(json.loads(text))
     queues = queues_of(config, build_machine(config.machine).topology)
     return {name: queues.under(name) for name in config.queue.policies}
-
-
-def schedules(config: Config) -> dict[str, QueueResult]:
-    """The config's schedules, run times as logged; kept for the process's next points.
-
-    Nothing but jobs, queue and seed counts: the same schedules for all cases.
-    """
-    content = config.resolved()
-    kept = {key: content[key] for key in ("machine", "workload", "queue")}
-    kept = without(kept, ("machine.routing", "machine.packet"))
-    return _schedules(canonical_json({**kept, "run": {"seed": config.run.seed}}))
 
 
 def patterns_of(config: Config, jobs: Workload) -> NDArray[np.int64]:
@@ -159,8 +149,11 @@ def patterns_of(config: Config, jobs: Workload) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=1)
 def _pairing(text: str) -> Pairing:
-    config = config_from(json.loads(text))
-    found = schedules(config)
+    config, content = config_from(json.loads(text)), json.loads(text)
+    # nothing but jobs, queue and seed counts: the same schedules for all cases
+    kept = {key: content[key] for key in ("machine", "workload", "queue")}
+    kept = without(kept, ("machine.routing", "machine.packet"))
+    found = _schedules(canonical_json({**kept, "run": {"seed": config.run.seed}}))
     jobs = next(iter(found.values())).workload
     bench = bench_of(config, jobs)
     # draws of the seed alone: the same for all machines and cases

@@ -92,14 +92,14 @@ def draw_queues(analysis: Analysis, options: Options) -> Figure:
     below = runs["policy"].map(policies.index) - (len(policies) - 1) / 2
     runs = runs.assign(y=label.map(order.index) + 0.2 * below)
     looks = {policy: Look(colour(k), marker(k)) for k, policy in enumerate(policies)}
-    parts = []
-    for log in first_seen(runs, "log"):
-        for word in ("turnaround", "makespan"):
-            # where jobs arrive as logged the last arrival sets the makespan: nothing to show
-            if word == "turnaround" or log in AT_ZERO:
-                column = {"turnaround": "mean_turnaround_s", "makespan": "makespan_s"}[word]
-                mine = runs[runs["log"] == log]
-                parts.append(mine.assign(word=word, ratio=mine[f"{column}_ratio"]))
+    words = {"turnaround": "mean_turnaround_s", "makespan": "makespan_s"}
+    parts = [
+        mine.assign(word=word, ratio=mine[f"{column}_ratio"])
+        for (log,), mine in groups(runs, "log")
+        for word, column in words.items()
+        # where jobs arrive as logged the last arrival sets the makespan: nothing to show
+        if word == "turnaround" or log in AT_ZERO
+    ]
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:
         ends = part["run_times"].str.endswith(" end")

@@ -82,12 +82,15 @@ def mean_of_snapshots(
 
     Parameters
     ----------
-    values, weights, snapshot : (n,)
+    values, snapshot : (n,)
         Jobs of one snapshot are not independent, hence the snapshot as the unit.
+    weights : (n,) or number
+        One number: all weigh alike.
     rng : numpy.random.Generator
     level : float
     """
-    x, w = (np.asarray(v, dtype=np.float64) for v in (values, weights))
+    x = np.asarray(values, dtype=np.float64)
+    w = np.broadcast_to(np.asarray(weights, dtype=np.float64), x.shape)
     _, unit = np.unique(np.asarray(snapshot), return_inverse=True)
     total, weight = np.bincount(unit, weights=w * x), np.bincount(unit, weights=w)
     drawn = resamples(len(total), rng)

@@ -11,9 +11,13 @@ from experiments.papers.interference.speedups import near, with_computing
 from experiments.papers.isolation.cases import CASES, PATTERNS, SENSITIVITY, machines
 from experiments.papers.isolation.figures import _cab, _level_spread, analyse_fattree
 from experiments.papers.isolation.point import measure_points, measured_pairs, patterns_of
-from experiments.papers.isolation.queues import MAIN, against_reference, fattree_claims
-from experiments.papers.isolation.sensitivity import analyse, off_table
-from experiments.papers.isolation.tables import verdict_tables
+from experiments.papers.isolation.queues import (
+    MAIN,
+    against_reference,
+    fattree_claims,
+    sensitivity_analyse,
+)
+from experiments.papers.isolation.tables import off_table, verdict_tables
 from experiments.papers.paper import Options
 from queuesim.pairs import Pair
 from workloads.job import Workload
@@ -110,7 +114,7 @@ def test_cab_is_compared_by_speed_ups():
     30 %: 100 over 95 and 1 + 0.3 (1.25 - 1), within 0.025 of 1.08."""
     always = CASES["fattree"][0].name
     both = pd.concat([pairs(80.0, always, policy="ta"), pairs(100 / 1.06, LIVE, policy="ta")])
-    claims = _cab(both, "thunder", 1)
+    claims = _cab(both, 1)
     assert [(claim.paper, claim.holds) for claim in claims] == [
         (1.10, False),
         (1.30, True),
@@ -126,7 +130,7 @@ def test_less_time_under_level_spread():
         pairs(us, main, policy=name)
         for name, us in (("level-spread", 80.0), ("rdg", 160.0), ("simple", 64.0))
     ]
-    claims = _level_spread(pd.concat(rows), "thunder", main, 1)
+    claims = _level_spread(pd.concat(rows), 1)
     assert [claim.ours for claim in claims] == pytest.approx([20, 50, -25, 15])
     assert verdicts(claims) == [True, True, False, True]
     assert [claim.paper for claim in claims] == [None, None, None, 16.0]
@@ -154,7 +158,7 @@ def test_what_was_held_fixed_is_told_case_by_case():
         ]
     ).assign(network="fattree", log="thunder", mean_run_s=1.0, mean_wait_s=1.0)
     runs = runs.assign(mean_turnaround_s=1.0, mean_turnaround_large_s=1.0)
-    done = analyse({"pairs": both, "runs": runs}, Options(scale="quick"))
+    done = sensitivity_analyse({"pairs": both, "runs": runs}, Options(scale="quick"))
     assert done.claims["verdict"].tolist() == ["differs", "holds"]
     told = done.tables["off"].set_index(["order", "nodes"])["taken_off"]
     assert told[("baseline", "all")] == pytest.approx(2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,15 +53,26 @@ class Options:
         return self.scale == "quick"
 
 
-def check_no_packets(options: Options, settings: Sequence[str]) -> None:
-    """NetcosimError for a routing, a measure, or a setting that a paper on queues has not."""
-    if options.routings:
-        raise NetcosimError("--routing: this paper sends no packets; it has no routing to choose")
+def check_known(
+    options: Options, paper: str, routings: Iterable[str], settings: Sequence[str]
+) -> None:
+    """NetcosimError for a routing or setting that a paper has not, and for any measure."""
+    known = tuple(routings)
+    for name in options.routings:
+        if name not in known:
+            raise unknown_name(f"routing of {paper}", name, known)
     if options.measure:
         raise unknown_name("measure", options.measure, ())
     for name in options.settings:
         if name not in settings:
             raise unknown_name("setting", name, settings)
+
+
+def check_no_packets(options: Options, settings: Sequence[str]) -> None:
+    """NetcosimError for a routing, a measure, or a setting that a paper on queues has not."""
+    if options.routings:
+        raise NetcosimError("--routing: this paper sends no packets; it has no routing to choose")
+    check_known(options, "queues", (), settings)
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,12 +72,18 @@ KEYS: dict[str, str] = {
     "mix.pattern": "name",
     "mix.weight": "number",
     "mix.message_bytes": "bytes",
+    "mix.node_bytes": "bytes",
     "mix.iterations": "count",
     "mix.parameters": "table",
     "run.seed": "whole",
     "run.repetition": "whole",
     "run.snapshots": "whole",
     "run.confidence": "share",
+    "run.measure": "name",
+    "run.only_snapshot": "whole",
+    "run.paired.repeats": "number",
+    "run.paired.max_iterations": "count",
+    "run.paired.phases": "flag",
 }
 
 

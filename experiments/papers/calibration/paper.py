@@ -19,21 +19,13 @@ from experiments.papers.calibration.load_curves import (
 )
 from experiments.papers.calibration.point import FUNCTION, load_point, lone_point
 from experiments.papers.kit.logs import logs_folder
-from experiments.papers.paper import Options, Paper, PaperFigure, Point
-from netsim.errors import NetcosimError, unknown_name
+from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_known
 
 
 def check(options: Options) -> None:
     """NetcosimError for a routing, measure or setting that the calibration does not know."""
     known = sorted({name for network in NETWORKS.values() for name in network.routings})
-    for name in options.routings:
-        if name not in known:
-            raise unknown_name("routing of the calibration", name, known)
-    if options.measure:
-        raise NetcosimError(f"measure = {options.measure!r}; the calibration has none to choose")
-    for key in options.settings:
-        if key != "logs":
-            raise NetcosimError(f"setting {key!r}; the calibration has none")
+    check_known(options, "the calibration", known, ("logs",))
     logs_folder(options)
 
 

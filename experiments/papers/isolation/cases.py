@@ -103,6 +103,9 @@ def _cases(routing: str, other: str) -> tuple[Case, ...]:
 CASES = {"fattree": _cases("d-mod-k", "adaptive"), "dragonfly": _cases("ugal-l", "minimal")}
 """By network; the first is the main one."""
 
+LIVE = {network: known[1] for network, known in CASES.items()}
+"""Jobs communicate 30 % of the time, as those of Pollard et al. on Cab."""
+
 ORDERS = ("", "slurm-tree", "random")
 """Whose nodes the reference of the fat-trees has: the lowest free ones, those of the tree rule,
 random ones. All place by count, so the schedule is the same job by job."""
@@ -141,12 +144,9 @@ class Machine:
 
     def n_snapshots(self, case: Case) -> int:
         """How many instants of the schedule a case measures."""
-        if case not in CASES[self.network]:
-            return self.snapshots[1]
-        place = CASES[self.network].index(case)
-        if place >= self.n_cases:
-            return 0
-        return self.snapshots[0 if place == 0 else 1]
+        known = CASES[self.network]
+        place = known.index(case) if case in known else 1
+        return 0 if place >= self.n_cases else self.snapshots[min(place, 1)]
 
 
 # In the main case, in the others. A snapshot of Thunder has about 45 jobs of more than one node,
@@ -181,11 +181,6 @@ def machines(network: str, options: Options) -> list[Machine]:
         n_cases = FIRST_CASES.get((network, log.name), len(CASES[network]))
         found.append(Machine(log.name, network, sections, SNAPSHOTS[log.name], n_cases))
     return found
-
-
-def cases(network: str, options: Options) -> tuple[Case, ...]:
-    """All cases, or those of the routings that one asks for with ``--routing``."""
-    return asked_for(CASES[network], options)
 
 
 def asked_for(known: Sequence[Case], options: Options) -> tuple[Case, ...]:

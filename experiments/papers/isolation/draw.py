@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from experiments.figures.style import INK, SOFT, colour, grid, marker
 from experiments.papers.isolation.cases import AT_ZERO
-from experiments.papers.isolation.shares import ASSUMED, MAIN_SHARE
-from experiments.papers.isolation.tables import QUANTILE_COLUMNS
-from experiments.papers.kit.frames import first_seen
-from experiments.papers.kit.panels import boxes, grouped_bars, panels
+from experiments.papers.isolation.tables import ASSUMED, MAIN_SHARE, QUANTILE_COLUMNS
+from experiments.papers.kit.frames import first_seen, groups
+from experiments.papers.kit.panels import Look, boxes, dots, grouped_bars, panels
 from queuesim.snapshots import SIZE_CLASSES, class_name
 
 if TYPE_CHECKING:
@@ -89,27 +86,26 @@ def draw_queues(analysis: Analysis, options: Options) -> Figure:
     kinds = first_seen(runs, "run_times")
     scenarios = [kind for kind in kinds if kind in ("none", *ASSUMED)]
     measured = [kind for kind in kinds if kind not in scenarios and not kind.endswith(" end")]
-    order = [*scenarios, *measured]
-    policies = first_seen(runs, "policy")
-    parts = []
-    for log in first_seen(runs, "log"):
-        for word in ("turnaround", "makespan"):
-            # where jobs arrive as logged the last arrival sets the makespan: nothing to show
-            if word == "turnaround" or log in AT_ZERO:
-                column = {"turnaround": "mean_turnaround_s", "makespan": "makespan_s"}[word]
-                mine = runs[runs["log"] == log]
-                parts.append(mine.assign(word=word, ratio=mine[f"{column}_ratio"]))
+    order, policies = [*scenarios, *measured], first_seen(runs, "policy")
+    # policies one below the other; the ends of an interval at the height of its mean
+    label = runs["run_times"].str.replace(r", \w+ end$", "", regex=True)
+    below = runs["policy"].map(policies.index) - (len(policies) - 1) / 2
+    runs = runs.assign(y=label.map(order.index) + 0.2 * below)
+    looks = {policy: Look(colour(k), marker(k)) for k, policy in enumerate(policies)}
+    words = {"turnaround": "mean_turnaround_s", "makespan": "makespan_s"}
+    parts = [
+        mine.assign(word=word, ratio=mine[f"{column}_ratio"])
+        for (log,), mine in groups(runs, "log")
+        for word, column in words.items()
+        # where jobs arrive as logged the last arrival sets the makespan: nothing to show
+        if word == "turnaround" or log in AT_ZERO
+    ]
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:
-        for k, policy in enumerate(policies):
-            mine = part[part["policy"] == policy]
-            values = mine.set_index("run_times")["ratio"].reindex(order)
-            y = np.arange(len(order)) + (k - (len(policies) - 1) / 2) * 0.2
-            axis.plot(values, y, ls="", marker=marker(k), ms=4.5, color=colour(k), label=policy)
-            for label, at in zip(measured, y[len(scenarios) :], strict=True):
-                ends = mine.loc[mine["run_times"].str.startswith(f"{label}, "), "ratio"]
-                if len(ends):
-                    axis.plot([ends.min(), ends.max()], [at, at], color=colour(k), lw=1.4)
+        ends = part["run_times"].str.endswith(" end")
+        dots(axis, part[~ends], "ratio", "y", "policy", looks=looks, size=26)
+        for (policy, _), both in groups(part[ends], "policy", "y"):
+            axis.plot(both["ratio"], both["y"], color=looks[policy].colour, lw=1.4)
         axis.axvline(1, color=INK, lw=0.8)
         low, high = axis.get_xlim()
         axis.set_xlim(min(low, 0.95), max(high, 1.05))
@@ -131,15 +127,10 @@ def draw_sensitivity(analysis: Analysis, options: Options) -> Figure:
     """A panel a log and share of the time: bars by whose nodes the reference has, over all jobs."""
     table = analysis.tables["off"]
     table = table[table["nodes"] == "all"]
+    repeated = zip(table["order"], table["ranks_per_node"], table["length"], strict=True)
     ways = [
-        "\n".join(
-            [order]
-            + ([f"{ranks} ranks"] if ranks > 1 else [])
-            + ([f"{length} x as long"] if length > 1 else [])
-        )
-        for order, ranks, length in zip(
-            table["order"], table["ranks_per_node"], table["length"], strict=True
-        )
+        order + f"\n{ranks} ranks" * (ranks > 1) + f"\n{length} x as long" * (length > 1)
+        for order, ranks, length in repeated
     ]
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:

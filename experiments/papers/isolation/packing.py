@@ -11,10 +11,10 @@ import numpy as np
 from alloc.policy import Request
 from alloc.registry import make_policy
 from experiments.papers.isolation.cases import Case, machines
-from experiments.papers.isolation.point import measure_configs, pairing_of
+from experiments.papers.isolation.point import measure_points, pairing_of
 from experiments.papers.isolation.printed import LEVEL_SPREAD_PERCENT
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import groups
+from experiments.papers.kit.frames import cells
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows
@@ -40,8 +40,8 @@ def packing_points(options: Options) -> list[Point]:
     """The smaller machines under both routings, ranks in order and shuffled."""
     return [
         {
+            **point,
             "experiment": "isolation-packing",
-            "config": {**config, "queue": {**config["queue"], "policies": list(COMPARED)}},
             "labels": {"log": machine.log, "routing": routing, "mapping": mapping},
         }
         for machine in machines("dragonfly", options)
@@ -49,8 +49,8 @@ def packing_points(options: Options) -> list[Point]:
         for routing in ("minimal", "ugal-l")
         if not options.routings or routing in options.routings
         for mapping in ("in-order", "random")
-        for config in measure_configs(
-            machine, Case(routing, mapping=mapping), options.seed, SNAPSHOTS
+        for point in measure_points(
+            machine, Case(routing, mapping=mapping), options.seed, SNAPSHOTS, COMPARED
         )
     ]
 
@@ -103,26 +103,19 @@ def packing_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Ana
     import pandas as pd
 
     rows, claims = [], []
-    keys = ["log", "routing", "mapping", "placed"]
-    for values, part in groups(frames["packings"], *keys):
-        labels = dict(zip(keys, values, strict=True))
+    for labels, part in cells(frames["packings"], "log", "routing", "mapping", "placed"):
         rng = point_rng({"of": labels, "seed": options.seed}, "packing bootstrap")
-        logs = np.log(part["ratio"])
-        found = mean_of_snapshots(logs, np.ones(len(part)), part["snapshot"], rng)
+        found = mean_of_snapshots(np.log(part["ratio"]), 1, part["snapshot"], rng)
         ratio, low, high = (float(np.exp(x)) for x in found)
         rows.append({**labels, "jobs": len(part), "ratio": ratio, "low": low, "high": high})
         if labels["mapping"] == "random" and labels["placed"] == SMALL_FIRST:
-            shown = f"{labels['routing']}, ranks shuffled, empty machine, small first"
-            says = Says("Level-Spread, abstract", shown)
+            condition = f"{labels['routing']}, ranks shuffled, empty machine, small first"
+            says = Says("Level-Spread, abstract", condition)
+            what = f"{labels['log']}: faster communication under Level-Spread than rdn (% less)"
+            less = Interval(*(100 * (1 - x) for x in (ratio, high, low)))
+            note = "theirs is the mean over eight policies"
             claims.append(
-                says.near(
-                    f"{labels['log']}: faster communication under Level-Spread than rdn (% less)",
-                    LEVEL_SPREAD_PERCENT,
-                    Interval(*(100 * (1 - x) for x in (ratio, high, low))),
-                    within=5,
-                    unit="points",
-                    note="theirs is the mean over eight policies",
-                )
+                says.near(what, LEVEL_SPREAD_PERCENT, less, within=5, unit="points", note=note)
             )
     return Analysis(claims_frame(claims), {"packings": pd.DataFrame(rows)})
 

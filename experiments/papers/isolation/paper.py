@@ -11,24 +11,15 @@ from __future__ import annotations
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import DRAGONFLY, FATTREE
 from experiments.papers.isolation.packing import PACKING
-from experiments.papers.isolation.queues import QUEUES
-from experiments.papers.isolation.sensitivity import SENSITIVITY_FIGURE
+from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.kit.logs import logs_folder
-from experiments.papers.paper import Options, Paper
-from netsim.errors import unknown_name
+from experiments.papers.paper import Options, Paper, check_known
 
 
 def check(options: Options) -> None:
     """Raise NetcosimError for what the verdict does not have."""
     routings = dict.fromkeys(case.routing for cases in CASES.values() for case in cases)
-    for name in options.routings:
-        if name not in routings:
-            raise unknown_name("routing of isolation", name, routings)
-    if options.measure:
-        raise unknown_name("measure", options.measure, ())
-    for name in options.settings:
-        if name != "logs":
-            raise unknown_name("setting", name, ("logs",))
+    check_known(options, "isolation", routings, ("logs",))
     logs_folder(options)
 
 

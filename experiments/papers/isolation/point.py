@@ -15,23 +15,13 @@ from experiments.bench import bench_of
 from experiments.build import build_machine, communication_mix
 from experiments.config import Config
 from experiments.config_load import config_from
-from experiments.papers.isolation.cases import (
-    LARGE_RANKS,
-    LOADS,
-    MOST_ITERATIONS,
-    PATTERNS,
-    POLICIES,
-    REFERENCES,
-    Case,
-    Machine,
-    cases,
-    machines,
-)
+from experiments.papers.isolation import cases
+from experiments.papers.isolation.cases import Case, Machine
 from experiments.papers.jigsaw.logs import WINDOW
 from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options, Point
-from experiments.points import canonical_json, point_rng, replaced
-from experiments.schedules import Queues, queues_of
+from experiments.points import canonical_json, point_rng, replaced, without
+from experiments.schedules import queues_of
 from experiments.store import Rows
 from netsim.errors import NetcosimError
 from queuesim.measured import SpeedupRow, SpeedupTable
@@ -65,17 +55,33 @@ def _mix(share: tuple[float, float], node_bytes: int | None = None) -> list[dict
             "parameters": one_round.get(pattern, {}),
             **size,
         }
-        for pattern in PATTERNS
+        for pattern in cases.PATTERNS
     ]
 
 
-def measure_configs(
-    machine: Machine, case: Case, seed: int, snapshots: int
-) -> list[dict[str, Any]]:
-    """A resolved config a snapshot, which measures it alone."""
-    node_bytes, repeats = LOADS[case.load]
-    reference = case.order or REFERENCES[machine.network]
-    content = _sections(machine, (reference, *POLICIES[machine.network]), seed)
+def measure_points(
+    machine: Machine,
+    case: Case,
+    seed: int,
+    snapshots: int | None = None,
+    policies: Sequence[str] = (),
+) -> list[Point]:
+    """One point a snapshot: a config that measures it alone.
+
+    Parameters
+    ----------
+    machine : Machine
+    case : Case
+    seed : int
+    snapshots : int, optional
+        All of the case's by default.
+    policies : sequence of str
+        The reference first; the case's and the network's by default.
+    """
+    n = machine.n_snapshots(case) if snapshots is None else snapshots
+    node_bytes, repeats = cases.LOADS[case.load]
+    reference = case.order or cases.REFERENCES[machine.network]
+    content = _sections(machine, policies or (reference, *cases.POLICIES[machine.network]), seed)
     content["machine"] = {**content["machine"], "routing": case.routing}
     content["communication"] = {
         "mix": _mix((case.duty, case.duty), node_bytes),
@@ -86,25 +92,17 @@ def measure_configs(
         "measure": "paired",
         "paired": {
             "repeats": repeats * case.length,
-            "max_iterations": MOST_ITERATIONS * case.length,
+            "max_iterations": cases.MOST_ITERATIONS * case.length,
         },
-        "snapshots": snapshots,
+        "snapshots": n,
     }
     return [
-        config_from(replaced(content, {"run.only_snapshot": number})).resolved()
-        for number in range(snapshots)
-    ]
-
-
-def measure_points(
-    machine: Machine, case: Case, seed: int, snapshots: int | None = None
-) -> list[Point]:
-    """One point a snapshot; all of the case's by default."""
-    n = machine.n_snapshots(case) if snapshots is None else snapshots
-    labels = {"network": machine.network, "log": machine.log, "case": case.name}
-    return [
-        {"experiment": "isolation-packets", "config": config, "labels": labels}
-        for config in measure_configs(machine, case, seed, n)
+        {
+            "experiment": "isolation-packets",
+            "config": config_from(replaced(content, {"run.only_snapshot": number})).resolved(),
+            "labels": {"network": machine.network, "log": machine.log, "case": case.name},
+        }
+        for number in range(n)
     ]
 
 
@@ -112,8 +110,8 @@ def points_of(network: str, options: Options) -> list[Point]:
     """All snapshots of all logs, case by case, the main case first."""
     return [
         point
-        for case in cases(network, options)
-        for machine in machines(network, options)
+        for case in cases.asked_for(cases.CASES[network], options)
+        for machine in cases.machines(network, options)
         for point in measure_points(machine, case, options.seed)
     ]
 
@@ -132,47 +130,30 @@ def measured_pairs(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pairs.assign(size_class=size_class(pairs["n_nodes"]))
 
 
-@lru_cache(maxsize=2)
-def _queues(text: str) -> Queues:
+@lru_cache(maxsize=3)
+def _schedules(text: str) -> dict[str, QueueResult]:
+    """By policy, run times as logged; kept for the process's next points."""
     config = config_from(json.loads(text))
-    return queues_of(config, build_machine(config.machine).topology)
-
-
-@lru_cache(maxsize=16)
-def _schedule(text: str, policy: str) -> QueueResult:
-    return _queues(text).under(policy)
-
-
-def schedules(config: Config) -> dict[str, QueueResult]:
-    """The config's schedules, run times as logged; kept for the process's next points.
-
-    Nothing but jobs, queue and seed counts: the same schedules for all cases.
-    """
-    content = config.resolved()
-    machine = {key: v for key, v in content["machine"].items() if key not in ("routing", "packet")}
-    kept = {
-        "machine": machine,
-        "workload": content["workload"],
-        "queue": content["queue"],
-        "run": {"seed": config.run.seed},
-    }
-    text = canonical_json(kept)
-    return {name: _schedule(text, name) for name in config.queue.policies}
+    queues = queues_of(config, build_machine(config.machine).topology)
+    return {name: queues.under(name) for name in config.queue.policies}
 
 
 def patterns_of(config: Config, jobs: Workload) -> NDArray[np.int64]:
     """(n,) index into `PATTERNS` of every job: an all-to-all above `LARGE_RANKS` is in parts."""
     rng = point_rng({"seed": config.run.seed}, "isolation patterns")
     which, _ = communication_mix(config.communication).draw(jobs, rng)
-    large = jobs.n_nodes.astype(np.int64) * config.communication.ranks_per_node > LARGE_RANKS
-    whole, parts = PATTERNS.index("all-to-all"), PATTERNS.index("sub-a2a")
+    large = jobs.n_nodes.astype(np.int64) * config.communication.ranks_per_node > cases.LARGE_RANKS
+    whole, parts = cases.PATTERNS.index("all-to-all"), cases.PATTERNS.index("sub-a2a")
     return np.where(large & (which == whole), parts, which)
 
 
 @lru_cache(maxsize=1)
 def _pairing(text: str) -> Pairing:
-    config = config_from(json.loads(text))
-    found = schedules(config)
+    config, content = config_from(json.loads(text)), json.loads(text)
+    # nothing but jobs, queue and seed counts: the same schedules for all cases
+    kept = {key: content[key] for key in ("machine", "workload", "queue")}
+    kept = without(kept, ("machine.routing", "machine.packet"))
+    found = _schedules(canonical_json({**kept, "run": {"seed": config.run.seed}}))
     jobs = next(iter(found.values())).workload
     bench = bench_of(config, jobs)
     # draws of the seed alone: the same for all machines and cases

@@ -1,32 +1,30 @@
-"""The queues with assumed and with measured run times: do the papers' conclusions stand?"""
+"""The queues with assumed and with measured run times, and what is measured when varied.
+
+Figures ``queues`` (do the papers' conclusions stand?) and ``sensitivity`` (Baseline's nodes, ranks
+a node, how long jobs repeat).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from experiments.papers.isolation.cases import (
-    AT_ZERO,
-    CASES,
-    LOGS,
-    POLICIES,
-    REFERENCES,
-    Case,
-    cases,
-    machines,
-)
-from experiments.papers.isolation.draw import draw_queues
+import numpy as np
+
+from experiments.papers.isolation import cases
+from experiments.papers.isolation.cases import Case, Machine
+from experiments.papers.isolation.draw import draw_queues, draw_sensitivity
 from experiments.papers.isolation.point import (
     MEASURE,
     QUEUE,
+    measure_points,
     measured_pairs,
     points_of,
     queue_point,
 )
-from experiments.papers.isolation.shares import counting_share
-from experiments.papers.isolation.tables import speedups
+from experiments.papers.isolation.tables import counting_share, off_table, speedups
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import groups, lookup
+from experiments.papers.kit.frames import cells, groups
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from queuesim.assumed import SCENARIOS
@@ -34,51 +32,36 @@ from queuesim.assumed import SCENARIOS
 if TYPE_CHECKING:
     import pandas as pd
 
-NETWORKS = ("fattree", "dragonfly")
 LOGGED = "as logged"
-LIVE = "measured, f = {}"
-MAIN = LIVE.format("0.3")
+MEASURED = "measured, f = {}"
+MAIN = MEASURED.format("0.3")
 ALWAYS = "all the time, window cut, "
 """Measured with all jobs communicating all the time, until each has done its iterations: no bound
 from above, for jobs that others slow down run on alone when those have ended."""
 METRICS = ("mean_wait_s", "mean_turnaround_s", "mean_turnaround_large_s", "makespan_s")
-TOO = "with measured run times too"
+SPED_UP = "jigsaw"
+"""Whose queue runs with the run times of every case of the sensitivity."""
 
 
-class Variant(NamedTuple):
-    """A way to take measured run times.
-
-    Attributes
-    ----------
-    label : str
-    case : Case
-    share : str
-    bound : str
-    """
-
-    label: str
-    case: Case
-    share: str
-    bound: str = "mean"
-
-
-def _variants(network: str) -> list[Variant]:
-    """The measured run times of a network."""
-    known = CASES[network]
-    always = {case.routing: case for case in known if case.name == case.routing}
-    live = {f"{case.duty:g}": case for case in known if case.duty < 1}
-    found = [Variant(LIVE.format(share), live[share], share) for share in sorted(live)]
-    for end in ("low", "high"):
-        found.append(Variant(f"{MAIN}, {end} end", live["0.3"], "0.3", end))
-    for routing, case in always.items():
-        found.append(Variant(f"{ALWAYS}{routing}, f = 0.3", case, "0.3"))
-    found.append(Variant(f"{ALWAYS}{known[0].routing}, f = 0.1-0.5", known[0], "mix"))
-    return found
+def _variants(network: str) -> list[tuple[str, Case, str, str]]:
+    """Ways to take measured run times: label, case, share, mean or end of the intervals."""
+    main, live = cases.CASES[network][0], cases.LIVE[network]
+    shares = {f"{case.duty:g}": case for case in cases.CASES[network] if case.duty < 1}
+    return [
+        *((MEASURED.format(share), shares[share], share, "mean") for share in sorted(shares)),
+        *((f"{MAIN}, {end} end", live, "0.3", end) for end in ("low", "high")),
+        *(
+            (f"{ALWAYS}{case.routing}, f = 0.3", case, "0.3", "mean")
+            for case in cases.CASES[network]
+            if case.name == case.routing
+        ),
+        (f"{ALWAYS}{main.routing}, f = 0.1-0.5", main, "mix", "mean"),
+    ]
 
 
 def first_points(options: Options) -> list[Point]:
     """The measured points of both networks: those of the figures ``fattree`` and ``dragonfly``."""
-    return [point for network in NETWORKS for point in points_of(network, options)]
+    return [point for network in cases.CASES for point in points_of(network, options)]
 
 
 def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[Point]:
@@ -87,43 +70,37 @@ def queue_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[P
     Dragonfly policies place by count: with equal run times their schedules are equal, and no
     paper assumes speed-ups for them.
     """
-    pairs = measured_pairs(frames)
+    pairs, seed = measured_pairs(frames), options.seed
     points = []
-    for network in NETWORKS:
-        chosen, policies = cases(network, options), POLICIES[network]
-        for machine in machines(network, options):
-            points.append(queue_point(machine, REFERENCES[network], LOGGED, options.seed))
-            for label, case, share, bound in _variants(network):
-                table = speedups(pairs, network, machine.log, case.name, options.seed)
-                if case in chosen and table.rows:
-                    counted = counting_share(case.duty, share)
-                    points += [
-                        queue_point(
-                            machine, policy, label, options.seed, table, share=counted, bound=bound
-                        )
-                        for policy in policies
-                    ]
-            if network == "fattree":
+    for network, policies in cases.POLICIES.items():
+        chosen = cases.asked_for(cases.CASES[network], options)
+        for machine in cases.machines(network, options):
+            points.append(queue_point(machine, cases.REFERENCES[network], LOGGED, seed))
+            for label, case, name, bound in _variants(network):
+                table = speedups(pairs, network, machine.log, case.name, seed)
+                share = counting_share(case.duty, name)
                 points += [
-                    queue_point(machine, policy, scenario, options.seed, scenario=scenario)
-                    for scenario in SCENARIOS
+                    queue_point(machine, policy, label, seed, table, share=share, bound=bound)
                     for policy in policies
+                    if case in chosen and table.rows
                 ]
+            points += [
+                queue_point(machine, policy, scenario, seed, scenario=scenario)
+                for scenario in (SCENARIOS if network == "fattree" else ())
+                for policy in policies
+            ]
     return points
 
 
 def against_reference(runs: pd.DataFrame) -> pd.DataFrame:
     """Every run's metrics over those of the same network and log under the reference."""
-    places = ["network", "log"]
-    first = runs["policy"] == runs["network"].map(REFERENCES)
-    base = runs[places].merge(runs[first & (runs["run_times"] == LOGGED)], on=places, how="left")
-    ratios = {}
-    for column in (*METRICS, "mean_run_s"):
-        theirs = base[column].astype(float)
-        ratios[f"{column}_ratio"] = (
-            runs[column].astype(float).to_numpy() / theirs.where(theirs > 0).to_numpy()
-        )
-    return runs.assign(**ratios)
+    places, columns = ["network", "log"], [*METRICS, "mean_run_s"]
+    first = (runs["policy"] == runs["network"].map(cases.REFERENCES)) & (
+        runs["run_times"] == LOGGED
+    )
+    base = runs[places].merge(runs[first], on=places, how="left")[columns].astype(float)
+    ratios = base.where(base > 0).rdiv(runs[columns].astype(float).to_numpy())
+    return runs.assign(**{f"{name}_ratio": ratios[name].to_numpy() for name in columns})
 
 
 def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
@@ -139,13 +116,11 @@ def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
     float
         0 if the first ratio is at most 1; nan if none is.
     """
-    for i, (x, y) in enumerate(zip(percent, ratio, strict=True)):
-        if y <= 1:
-            if i == 0:
-                return 0.0
-            x0, y0 = percent[i - 1], ratio[i - 1]
-            return float(x0 + (x - x0) * (y0 - 1) / (y0 - y))
-    return float("nan")
+    x, y = np.asarray(percent, dtype=float), np.asarray(ratio, dtype=float)
+    if not (y <= 1).any():
+        return float("nan")
+    i = int(np.argmax(y <= 1))
+    return float(np.interp(1.0, [y[i], y[i - 1]], [x[i], x[i - 1]])) if i else 0.0
 
 
 def break_even_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -155,14 +130,11 @@ def break_even_table(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     constant = {"none": 0.0, "5%": 5.0, "10%": 10.0, "20%": 20.0}
     told = runs[(runs["network"] == "fattree") & runs["run_times"].isin(constant)]
-    for (log, policy), part in groups(told, "log", "policy"):
-        part = part.assign(x=part["run_times"].map(constant)).sort_values("x")
-        row: dict[str, object] = {"log": log, "policy": policy}
+    told = told.assign(x=told["run_times"].map(constant)).sort_values("x", kind="stable")
+    for row, part in cells(told, "log", "policy"):
         for column in METRICS:
             known = part[part[f"{column}_ratio"].notna()]
-            row[column.removesuffix("_s")] = break_even(
-                known["x"].tolist(), known[f"{column}_ratio"].tolist()
-            )
+            row[column.removesuffix("_s")] = break_even(known["x"], known[f"{column}_ratio"])
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -175,92 +147,69 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         claims += fattree_claims(part[part["network"] == "fattree"])
         claims += dragonfly_claims(part[part["network"] == "dragonfly"])
     tables = {"queues": runs, "break-even": break_even_table(runs)}
-    notes = () if options.quick else log_notes(LOGS, options)
+    notes = () if options.quick else log_notes(cases.LOGS, options)
     return Analysis(claims_frame(claims), tables, notes)
 
 
 def _ratios(
     part: pd.DataFrame, policies: Sequence[str], run_times: Sequence[str]
-) -> dict[str, dict[tuple[str, str], float]] | None:
-    """By metric, of each policy with each run times; None unless all of these are there.
+) -> dict[str, dict[Any, dict[Any, float]]] | None:
+    """By metric, of each policy, with each run times; None unless all of these are there.
 
     Points may have failed or not been asked for.
     """
-    metrics = ("mean_wait_s", "mean_turnaround_s", "makespan_s")
-    found = {m: lookup(part, ("policy", "run_times"), f"{m}_ratio") for m in metrics}
-    wanted = [(policy, label) for policy in policies for label in run_times]
-    return found if all(key in found["makespan_s"] for key in wanted) else None
+    found = {
+        metric: part.pivot(index="run_times", columns="policy", values=f"{metric}_ratio").to_dict()
+        for metric in ("mean_wait_s", "mean_turnaround_s", "makespan_s")
+    }
+    table = found["makespan_s"]
+    known = [table.get(p, {}).get(label, np.nan) for p in policies for label in run_times]
+    return found if np.isfinite(known).all() else None
 
 
 def fattree_claims(part: pd.DataFrame) -> list[Claim]:
     """Jigsaw's and Pollard's conclusions for one log; ratios are to Baseline."""
-    ratios = _ratios(part, POLICIES["fattree"], (MAIN, "10%", "V2"))
+    ratios = _ratios(part, cases.POLICIES["fattree"], (MAIN, "10%", "V2"))
     if ratios is None:
         return []
     log = str(part["log"].iloc[0])
     metric, word, where = (
         ("makespan_s", "makespan", "Jigsaw 6.3")
-        if log in AT_ZERO
+        if log in cases.AT_ZERO
         else ("mean_turnaround_s", "turnaround", "Jigsaw 6.2")
     )
-    queued, turnaround, wait = (ratios[m] for m in (metric, "mean_turnaround_s", "mean_wait_s"))
-    assumed = f"{TOO}; expected: our run with the assumed "
-    says = Says(where, MAIN)
-    claims = [
-        says.at_most(
-            f"{log}: Jigsaw's {word} is not above Baseline's",
-            queued["jigsaw", MAIN],
-            1,
-            expected=queued["jigsaw", "10%"],
-            note=f"{assumed}10 %",
-        )
-    ]
-    if log in AT_ZERO:
-        claims.append(
-            says.above(
-                f"{log}: TA's makespan is above Baseline's (in all scenarios but 20 %)",
-                queued["ta", MAIN],
-                1,
-                expected=queued["ta", "10%"],
-                note=f"{assumed}10 %",
-            )
-        )
-    claims += [
-        Says("Jigsaw 6.2", MAIN).below(
-            f"{log}: turnaround under Jigsaw below that under {other}",
-            turnaround["jigsaw", MAIN] / turnaround[other, MAIN],
-            1,
-            expected=turnaround["jigsaw", "10%"] / turnaround[other, "10%"],
-            note=f"Jigsaw over the other; {assumed}10 %",
-        )
-        for other in ("ta", "laas")
-    ]
-    claims.append(
-        Says("Pollard V-E, VII", MAIN).at_most(
-            f"{log}: speed-ups make up for TA's longer waits",
-            wait["ta", MAIN],
-            1.05,
-            expected=wait["ta", "V2"],
-            note=f"mean wait over Baseline's; {assumed}V2",
-        )
-    )
-    return claims
+    told = "with measured run times too; expected: our run with the assumed "
+    ten = f"{told}10 %"
+    says, mine = Says(where, MAIN), ratios[metric]["jigsaw"]
+    what = f"{log}: Jigsaw's {word} is not above Baseline's"
+    claims = [says.at_most(what, mine[MAIN], 1, expected=mine["10%"], note=ten)]
+    if log in cases.AT_ZERO:
+        ta = ratios[metric]["ta"]
+        what = f"{log}: TA's makespan is above Baseline's (in all scenarios but 20 %)"
+        claims.append(says.above(what, ta[MAIN], 1, expected=ta["10%"], note=ten))
+    says, turnaround = Says("Jigsaw 6.2", MAIN), ratios["mean_turnaround_s"]
+    note = f"Jigsaw over the other; {ten}"
+    for other in ("ta", "laas"):
+        over = {k: turnaround["jigsaw"][k] / turnaround[other][k] for k in (MAIN, "10%")}
+        what = f"{log}: turnaround under Jigsaw below that under {other}"
+        claims.append(says.below(what, over[MAIN], 1, expected=over["10%"], note=note))
+    says, wait = Says("Pollard V-E, VII", MAIN), ratios["mean_wait_s"]["ta"]
+    what = f"{log}: speed-ups make up for TA's longer waits"
+    note = f"mean wait over Baseline's; {told}V2"
+    return [*claims, says.at_most(what, wait[MAIN], 1.05, expected=wait["V2"], note=note)]
 
 
 def dragonfly_claims(part: pd.DataFrame) -> list[Claim]:
     """Level-Spread against the others; the paper has no queue, so there are no numbers beside."""
-    ratios = _ratios(part, POLICIES["dragonfly"], (MAIN,))
+    ratios = _ratios(part, cases.POLICIES["dragonfly"], (MAIN,))
     if ratios is None:
         return []
-    log = str(part["log"].iloc[0])
-    ratio = {("rdn", MAIN): 1.0, **ratios["mean_turnaround_s"]}
+    ratio = {name: known[MAIN] for name, known in ratios["mean_turnaround_s"].items()}
+    ratio["rdn"] = 1.0
+    what = f"{part['log'].iloc[0]}: turnaround under Level-Spread below that under"
     says = Says("Level-Spread (communication time only)", MAIN)
     return [
-        says.below(
-            f"{log}: turnaround under Level-Spread below that under {other}",
-            ratio["level-spread", MAIN] / ratio[other, MAIN],
-            1,
-        )
+        says.below(f"{what} {other}", ratio["level-spread"] / ratio[other], 1)
         for other in ("rdn", "rdg", "simple")
     ]
 
@@ -273,4 +222,64 @@ QUEUES = PaperFigure(
     analyse,
     draw_queues,
     Then(QUEUE, queue_points),
+)
+
+
+# What the verdict holds fixed, varied
+
+
+def _varied(options: Options) -> list[tuple[Case, Machine]]:
+    """On Thunder's, whose snapshots take seconds; with ``--scale quick`` the small one."""
+    return [
+        (case, machine)
+        for case in cases.asked_for(cases.SENSITIVITY, options)
+        if case.length == 1 or not options.quick
+        for machine in cases.machines("fattree", options)
+        if machine.log in ("thunder", cases.SMALL_LOG)
+    ]
+
+
+def sensitivity_points(options: Options) -> list[Point]:
+    """The same instants of the schedule in every case."""
+    return [
+        point
+        for case, machine in _varied(options)
+        for point in measure_points(machine, case, options.seed, machine.snapshots[1])
+    ]
+
+
+def sensitivity_queues(frames: Mapping[str, pd.DataFrame], options: Options) -> list[Point]:
+    """Baseline's queue as logged, and Jigsaw's with the run times of every case that timed runs."""
+    pairs, seed = measured_pairs(frames), options.seed
+    logged = {machine.log: machine for _, machine in _varied(options)}.values()
+    points = [queue_point(machine, cases.REFERENCES["fattree"], LOGGED, seed) for machine in logged]
+    for case, machine in _varied(options):
+        table = speedups(pairs, "fattree", machine.log, case.name, seed)
+        if table.rows and case.duty < 1:
+            points.append(queue_point(machine, SPED_UP, case.name, seed, table))
+    return points
+
+
+def sensitivity_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Time off and Jigsaw's makespan in every case; whether the paper's conclusion stands there."""
+    off = off_table(measured_pairs(frames), options.seed)
+    runs = against_reference(frames["runs"])
+    runs = runs[runs["policy"] == SPED_UP]
+    claims = []
+    for row in runs.to_dict("records"):
+        says = Says("Jigsaw 6.3", str(row["run_times"]))
+        what, ratio = f"{row['log']}: Jigsaw's makespan is not above Baseline's", "makespan_s_ratio"
+        claims.append(says.at_most(what, row[ratio], 1, note="ratio of makespans"))
+    notes = () if options.quick else log_notes(cases.LOGS[:1], options)
+    return Analysis(claims_frame(claims), {"off": off, "queues": runs}, notes)
+
+
+SENSITIVITY_FIGURE = PaperFigure(
+    "sensitivity",
+    "what the verdict holds fixed, varied: Baseline's nodes, ranks a node, length of the runs",
+    MEASURE,
+    sensitivity_points,
+    sensitivity_analyse,
+    draw_sensitivity,
+    Then(QUEUE, sensitivity_queues),
 )

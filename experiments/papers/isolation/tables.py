@@ -1,38 +1,43 @@
-"""Tables of the verdict, from the measured pairs: pure functions of data frames."""
+"""Arithmetic and tables of the verdict: from measured pairs to run times, beside the scenarios."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import wasserstein_distance
 
-from experiments.papers.isolation.cases import CASES, PATTERNS, REFERENCES
-from experiments.papers.isolation.shares import (
-    ASSUMED,
-    FloatArray,
-    assumed_shares,
-    counting_share,
-    distances,
-    job_shares,
-    job_speedup,
-    nearest,
-    share_needed,
-    shares_of,
-)
-from experiments.papers.kit.frames import groups
+from experiments.papers.isolation.cases import CASES, PATTERNS, REFERENCES, SENSITIVITY
+from experiments.papers.kit.frames import cells, groups
 from experiments.points import point_rng
+from queuesim.assumed import SCENARIOS
+from queuesim.draws import draw_key, uniform_per_job
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.pairs import FACTORS, speedup_rows, taken_off
 from queuesim.snapshots import class_name
-from queuesim.statistics import Interval, mean_of_snapshots, weighted_quantiles
+from queuesim.statistics import mean_of_snapshots, weighted_quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WEIGHTINGS = ("node-hours", "jobs")
-"""Snapshots lie at equal work, so a job is seen as often as it is long: weighed by its nodes it
-counts by node-hours; unweighted, by its hours."""
+FloatArray = NDArray[np.float64]
+
+SHARES: dict[str, tuple[float, float]] = {
+    "0.1": (0.1, 0.1),
+    "0.3": (0.3, 0.3),
+    "0.5": (0.5, 0.5),
+    "mix": (0.1, 0.5),
+}
+"""Communication shares of the run time: a number, or uniform between two, drawn per job."""
+
+MAIN_SHARE = "0.3"
+"""What Pollard et al. gave their jobs on Cab (V-B)."""
+
+ASSUMED = tuple(name for name in SCENARIOS if name != "none")
+DRAWS = 12
 
 KEYS = ("network", "log", "case", "policy")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -40,19 +45,93 @@ QUANTILE_COLUMNS = tuple(f"q{100 * q:g}" for q in QUANTILES)
 ALL = "all"
 
 
-def _weights(part: pd.DataFrame, weighting: str) -> np.ndarray:
-    nodes = part["n_nodes"].to_numpy(dtype=float)
-    return nodes if weighting == "node-hours" else np.ones(len(nodes))
+def shares_of(duty: float) -> tuple[str, ...]:
+    """The communication shares that a case can tell of: where jobs compute too, its duty."""
+    return tuple(SHARES) if duty == 1 else (f"{duty:g}",)
+
+
+def counting_share(duty: float, name: str) -> tuple[float, float]:
+    """Share of the run time, from and to, to which a measured `run_ratio` applies.
+
+    Where jobs communicated all the time (duty 1) what was timed is communication, the share
+    ``name`` of the run time. Where they computed too it was the run itself, so the ratio counts
+    whole, however much of a run contention had made communication.
+    """
+    return SHARES[name] if duty == 1 else (1.0, 1.0)
+
+
+def share_needed(assumed: float, ratio: float) -> float:
+    """Communication share with which a measured ratio gives what a scenario assumes.
+
+    Above 1: no share does. nan where communication is not faster.
+    """
+    return assumed / (1.0 - ratio) if ratio < 1 else float("nan")
+
+
+def job_shares(job_id: NDArray[np.int64], share: tuple[float, float], seed: int) -> FloatArray:
+    """(n,) share of every job, uniform between two; see `SHARES`."""
+    low, high = share
+    key = draw_key(point_rng({"seed": seed}, "isolation shares"))
+    return low + (high - low) * uniform_per_job(key, 0, np.asarray(job_id, dtype=np.int64))
+
+
+def taken(part: pd.DataFrame, share: str, seed: int) -> FloatArray:
+    """(n,) part of its run time that each pair of a case loses at a share of `SHARES`."""
+    counting = counting_share(float(part["duty"].iloc[0]), share)
+    return taken_off(part["run_ratio"], job_shares(part["job_id"].to_numpy(), counting, seed))
+
+
+def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
+    """What each scenario takes off the run time of jobs of these sizes, for all its draws.
+
+    Returns
+    -------
+    dict of str to (`DRAWS`, n) float64
+        Every scenario picks one of two, three or four equally likely values, so as many evenly
+        spread draws have its exact distribution.
+    """
+    sizes = np.asarray(n_nodes, dtype=np.int32)
+    draws = (np.arange(DRAWS) + 0.5) / DRAWS
+    return {
+        name: np.array([SCENARIOS[name].reduction(sizes, np.full(len(sizes), u)) for u in draws])
+        for name in ("none", *ASSUMED)
+    }
+
+
+def distances(
+    measured: ArrayLike,
+    assumed: Mapping[str, FloatArray],
+    weights: ArrayLike,
+    classes: ArrayLike,
+) -> dict[str, float]:
+    """How far each scenario is from what was measured, in percentage points.
+
+    The mean absolute difference between the jobs of the scenario and those measured, matched
+    by rank within each size class, for a scenario does not say which job has which draw (the
+    earth mover's distance of the two distributions, class by class).
+
+    Parameters
+    ----------
+    measured, weights, classes : (n,)
+    assumed : mapping of str to (draws, n)
+        From `assumed_shares`.
+    """
+    x, w = (np.asarray(v, dtype=np.float64) for v in (measured, weights))
+    which = np.asarray(classes)
+    found = dict.fromkeys(assumed, 0.0)
+    for one in np.unique(which):
+        mine = which == one
+        for name, y in assumed.items():
+            twice = np.tile(w[mine], len(y))
+            apart = wasserstein_distance(x[mine], y[:, mine].ravel(), w[mine], twice)
+            found[name] += 100 * float(apart) * float(w[mine].sum() / w.sum())
+    return found
 
 
 def by_size(part: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """All rows, and those of each size class, named."""
     classes = np.unique(part["size_class"]).tolist()
     return [(ALL, part), *((class_name(i), part[part["size_class"] == i]) for i in classes)]
-
-
-def _ends(found: Interval, name: str) -> dict[str, float]:
-    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
 def ratio_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -64,16 +143,15 @@ def ratio_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for keys, part in groups(pairs, *KEYS):
-        rng = point_rng({"of": list(keys), "seed": seed}, "ratio bootstrap")
+    for labels, part in cells(pairs, *KEYS):
+        rng = point_rng({"of": list(labels.values()), "seed": seed}, "ratio bootstrap")
         whole, *sizes = by_size(part)
         pieces = [(ALL, *whole)]
         pieces += [(name, ALL, piece) for (name,), piece in groups(part, "pattern")]
         pieces += [(ALL, *one) for one in sizes]
         for pattern, nodes, piece in pieces:
-            ones = np.ones(len(piece))
-            row: dict[str, object] = {
-                **dict(zip(KEYS, keys, strict=True)),
+            row = {
+                **labels,
                 "pattern": pattern,
                 "nodes": nodes,
                 "jobs": len(piece),
@@ -81,8 +159,8 @@ def ratio_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
                 "comm_speedup": float((1 / piece["ratio"]).mean()),
             }
             for column in FACTORS:
-                found = mean_of_snapshots(piece[column], ones, piece["snapshot"], rng)
-                row |= _ends(found, column)
+                found = mean_of_snapshots(piece[column], 1, piece["snapshot"], rng)
+                row |= dict(zip((column, f"{column}_low", f"{column}_high"), found, strict=True))
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -129,39 +207,36 @@ def verdict_tables(
     import pandas as pd
 
     verdict, scenarios, boxes = [], [], []
-    for keys, part in groups(pairs, *KEYS):
-        rng = point_rng({"of": list(keys), "seed": seed}, "verdict bootstrap")
-        sizes, job_id = part["n_nodes"].to_numpy(), part["job_id"].to_numpy()
-        assumed = assumed_shares(sizes)
-        head = dict(zip(KEYS, keys, strict=True))
-        duty = float(part["duty"].iloc[0])
+    for head, part in cells(pairs, *KEYS):
+        rng = point_rng({"of": list(head.values()), "seed": seed}, "verdict bootstrap")
+        classes, duty = part["size_class"].to_numpy(), float(part["duty"].iloc[0])
+        assumed = assumed_shares(part["n_nodes"])
+        ones = np.ones(len(part))
+        # snapshots lie at equal work, so a job is seen as often as it is long: weighed by its
+        # nodes it counts by node-hours; unweighted, by its hours
+        weights = {"node-hours": part["n_nodes"].to_numpy(dtype=float), "jobs": ones}
         for share in shares_of(duty):
-            f = job_shares(job_id, counting_share(duty, share), seed)
-            taken = taken_off(part["run_ratio"], f)
-            speedup = job_speedup(part["run_ratio"], f)
-            for weighting in WEIGHTINGS:
-                w = _weights(part, weighting)
-                mean = mean_of_snapshots(100 * taken, w, part["snapshot"], rng)
-                found = distances(taken, assumed, w, part["size_class"])
-                best = nearest(found)
+            off = taken(part, share, seed)
+            for weighting, w in weights.items():
+                mean = mean_of_snapshots(100 * off, w, part["snapshot"], rng)
+                found = distances(off, assumed, w, classes)
+                nearest = min(found, key=found.__getitem__)
                 labels = {**head, "share": share, "weighting": weighting}
                 verdict.append(
                     {
                         **labels,
                         "jobs": len(part),
-                        "taken_off": mean.value,
-                        "low": mean.low,
-                        "high": mean.high,
-                        **_quantiles(taken, w),
-                        "job_speedup": float(np.average(speedup, weights=w)),
-                        "nearest": best,
-                        "distance": found[best],
+                        **dict(zip(("taken_off", "low", "high"), mean, strict=True)),
+                        **_quantiles(off, w),
+                        "job_speedup": float(np.average(1 / (1 - off), weights=w)),
+                        "nearest": nearest,
+                        "distance": found[nearest],
                     }
                 )
                 # from runs that computed too no other share follows
                 ratio = float(np.average(part["run_ratio"], weights=w)) if duty == 1 else 1.0
-                for name in assumed:
-                    told = float(np.average(assumed[name].mean(axis=0), weights=w))
+                for name, draws in assumed.items():
+                    told = float(np.average(draws.mean(axis=0), weights=w))
                     scenarios.append(
                         {
                             **labels,
@@ -173,8 +248,8 @@ def verdict_tables(
                             "share_needed": share_needed(told, ratio),
                         }
                     )
-            for index in np.unique(part["size_class"]).tolist():
-                mine = (part["size_class"] == index).to_numpy()
+            for index in np.unique(classes).tolist():
+                mine = classes == index
                 boxes.append(
                     {
                         **head,
@@ -182,8 +257,8 @@ def verdict_tables(
                         "size_class": index,
                         "nodes": class_name(index),
                         "jobs": int(mine.sum()),
-                        "mean": 100 * float(taken[mine].mean()),
-                        **_quantiles(taken[mine], np.ones(mine.sum())),
+                        "mean": 100 * float(off[mine].mean()),
+                        **_quantiles(off[mine], ones[mine]),
                         **{name: 100 * float(assumed[name][:, mine].mean()) for name in ASSUMED},
                     }
                 )
@@ -197,23 +272,50 @@ def square_law(verdict: pd.DataFrame) -> pd.DataFrame:
     takes off grows with the square of the share. One row a log, policy and share at which jobs
     really communicated (1: all the time), by node-hours.
     """
-    import pandas as pd
-
     duty = {
         case.name: case.duty
         for known in CASES.values()
         for case in known
         if replace(case, duty=1.0) == known[0]
     }
-    told = verdict[(verdict["weighting"] == WEIGHTINGS[0]) & verdict["case"].isin(duty)]
-    told = told.assign(duty=told["case"].map(duty))
+    told = verdict[verdict["weighting"] == "node-hours"]
+    told = told.assign(duty=told["case"].map(duty)).dropna(subset="duty")
     told = told[told["share"] == ["0.5" if d == 1 else f"{d:g}" for d in told["duty"]]]
     scale = np.where(told["duty"] == 1, 0.5, told["duty"] ** 2)
-    law = told[["network", "log", "policy"]].assign(
-        share=told["duty"],
-        coefficient=told["taken_off"] / scale,
-        low=told["low"] / scale,
-        high=told["high"] / scale,
-    )
-    keys = ["network", "log", "policy", "share"]
-    return pd.DataFrame(law).sort_values(keys, ignore_index=True)
+    law = told[["network", "log", "policy", "duty"]].rename(columns={"duty": "share"})
+    for name, column in {"coefficient": "taken_off", "low": "low", "high": "high"}.items():
+        law[name] = told[column] / scale
+    return law.sort_values(["network", "log", "policy", "share"], ignore_index=True)
+
+
+def off_table(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Percent off the run time at the main share, by case and policy: over node-hours, and by size.
+
+    Returns
+    -------
+    DataFrame
+        What the cases of `SENSITIVITY` vary; ``nodes`` is "all" or a size class; ``taken_off``
+        has the 95 % interval ``low``, ``high`` (whole snapshots drawn again).
+    """
+    import pandas as pd
+
+    known = {case.name: case for case in SENSITIVITY}
+    rows = []
+    for labels, part in cells(pairs, "log", "case", "policy"):
+        rng = point_rng({"of": list(labels.values()), "seed": seed}, "sensitivity bootstrap")
+        case, part = known[labels["case"]], part.assign(off=100 * taken(part, MAIN_SHARE, seed))
+        for nodes, piece in by_size(part):
+            found = mean_of_snapshots(piece["off"], piece["n_nodes"], piece["snapshot"], rng)
+            rows.append(
+                {
+                    "log": labels["log"],
+                    "case": case.name,
+                    "order": case.order or REFERENCES["fattree"],
+                    **{key: getattr(case, key) for key in ("ranks_per_node", "length", "duty")},
+                    "policy": labels["policy"],
+                    "nodes": nodes,
+                    "jobs": len(piece),
+                    **dict(zip(("taken_off", "low", "high"), found, strict=True)),
+                }
+            )
+    return pd.DataFrame(rows)

@@ -10,8 +10,7 @@ from queue_helpers import Mask, make_workload
 
 from experiments.observables.hops import average_pairwise_hops, hops, spread
 from experiments.observables.machine import EACH, TO_LAST_START, ranges
-from experiments.papers.jigsaw import printed
-from experiments.papers.jigsaw import table2_why as why
+from experiments.papers.jigsaw import printed, why
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
 from experiments.papers.paper import Options
 from experiments.papers.pollard.paper import PAPER as POLLARD

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.papers.kit.logs import PaperLog, known
-from experiments.papers.kit.queues import READINGS, queue_points
-from experiments.papers.paper import Options, Point
+from experiments.papers.kit.points import OBSERVE
+from experiments.papers.kit.queues import READINGS, Judge, noted, queue_points
+from experiments.papers.paper import Draw, Options, PaperFigure, Point
 
 LINK_BPS = 5 * 10**9
 """5.4.2: peak bandwidth of a link."""
@@ -74,6 +75,24 @@ def points(
         sections = {"queue": {**queue, **need}, "run": {"observables": list(OBSERVABLES)}}
         found += queue_points("jigsaw", logs, [policy], options, sections, chosen)
     return found
+
+
+def figure(
+    name: str,
+    description: str,
+    logs: Sequence[PaperLog],
+    policies: Sequence[str],
+    judge: Judge,
+    draw: Draw | None = None,
+    *,
+    scenarios: Sequence[str] = ("none",),
+) -> PaperFigure:
+    """A figure on logs under policies and scenarios of speed-ups."""
+
+    def runs(options: Options) -> list[Point]:
+        return points(logs, policies, options, {"queue.scenario": scenarios})
+
+    return PaperFigure(name, description, OBSERVE, runs, noted(judge, logs), draw)
 
 
 def paper_name(log: str) -> str:

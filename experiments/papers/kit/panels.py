@@ -47,7 +47,7 @@ def panels(
     ----------
     frame : DataFrame
     keys : str or sequence of str
-        Columns whose values tell panels apart, in order of first appearance.
+        Columns whose values tell panels apart, in order of first appearance; none: one panel.
     draw : callable (axis, rows of the panel)
     columns : int
         Panels side by side.
@@ -61,7 +61,8 @@ def panels(
     """
     from experiments.figures.style import grid, new_figure, shared_legend
 
-    parts = list(groups(frame, *([keys] if isinstance(keys, str) else keys)))
+    names = [keys] if isinstance(keys, str) else list(keys)
+    parts = list(groups(frame, *names)) if names else [((), frame)]
     wide = min(columns, len(parts))
     rows = -(-len(parts) // wide)
     figure, axes = new_figure(

@@ -110,9 +110,8 @@ def fig6_claims(frames: Frames) -> Found:
             if said is not None:
                 says = Says(said.where)
                 what = f"{log}, {policy}: {said.low:g}-{said.high:g} %"
-                claims.append(
-                    says.between(what, said.low, said.high, ours, within=1, unit="points")
-                )
+                found = says.between(what, said.low, said.high, ours, within=1, unit="points")
+                claims.append(found)
         says = Says("6.1")
         if {"jigsaw", "lc-s"} <= percent.keys():
             above = percent["lc-s"] - percent["jigsaw"]
@@ -151,20 +150,11 @@ def table2_claims(frames: Frames) -> Found:
         paper, ours = printed.TABLE2[policy], [int(row[name]) for name in printed.RANGES]
         for name, theirs, mine in zip(printed.RANGES, paper, ours, strict=True):
             their_share, my_share = 100 * theirs / sum(paper), 100 * mine / sum(ours)
-            rows.append(
-                {
-                    "policy": policy,
-                    "range_percent": name,
-                    "paper": theirs,
-                    "ours": mine,
-                    "ratio": mine / theirs,
-                    "paper_percent": their_share,
-                    "ours_percent": my_share,
-                }
-            )
+            rows.append((policy, name, theirs, mine, mine / theirs, their_share, my_share))
             what = f"{policy}: share of events at {name} % (%)"
             claims.append(says.near(what, their_share, my_share, within=5, unit="points"))
-    return claims, {"counts": pd.DataFrame(rows)}
+    columns = ["policy", "range_percent", "paper", "ours", "ratio", "paper_percent", "ours_percent"]
+    return claims, {"counts": pd.DataFrame(rows, columns=columns)}
 
 
 def fig7_claims(frames: Frames) -> Found:

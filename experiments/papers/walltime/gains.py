@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from experiments.figures.style import INK
 from experiments.papers.kit.claims import Claim, Says, claims_frame
@@ -18,11 +19,11 @@ from experiments.points import point_rng
 from queuesim.statistics import Interval, bootstrap_mean, bootstrap_ratio
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 KEYS = ("case", "order", "month")
+RUN = (*KEYS, "scheme")
 ORDERS = ("fcfs", "wfp")
 COUNTED = ("SL", "PF", "Combo", "AdjEst")
 """The schemes of the paper's 48 cases: all but Base and the ideal ActRun."""
@@ -68,30 +69,21 @@ def gains_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Data
 
     Columns: case, order, month, scheme, metric, base, value, gain, low, high.
     """
-    import pandas as pd
-
-    days = dict(groups(frames["days"], *KEYS, "scheme"))
-    rows: list[dict[str, object]] = []
-    for keys, part in groups(runs_table(frames), *KEYS):
-        runs = part.set_index("scheme")
-        if "Base" not in runs.index:
+    days, rows = dict(groups(frames["days"], *RUN)), []
+    runs = {keys: part.iloc[0] for keys, part in groups(runs_table(frames), *RUN)}
+    for (*keys, scheme), run in runs.items():
+        without = (*keys, "Base")
+        if scheme == "Base" or without not in runs:
             continue
-        for scheme in runs.index.drop("Base"):
-            for metric in printed.METRICS:
-                base, value = (float(runs.loc[s, metric]) for s in ("Base", scheme))
-                gain = (base - value) / base if base > 0 else float("nan")
-                drawn = day_gain(
-                    days[(*keys, scheme)],
-                    days[(*keys, "Base")],
-                    metric,
-                    _rng(options, *keys, scheme, metric),
-                )
-                rows.append(
-                    dict(zip(KEYS, keys, strict=True))
-                    | {"scheme": scheme, "metric": metric, "base": base, "value": value}
-                    | {"gain": gain, "low": drawn.low, "high": drawn.high}
-                )
-    return pd.DataFrame(rows)
+        for metric in printed.METRICS:
+            base, value = float(runs[without][metric]), float(run[metric])
+            gain = (base - value) / base if base > 0 else float("nan")
+            rng = _rng(options, *keys, scheme, metric)
+            drawn = day_gain(days[(*keys, scheme)], days[without], metric, rng)
+            numbers = (base, value, gain, drawn.low, drawn.high)
+            rows.append((*keys, scheme, metric, *numbers))
+    columns = [*RUN, "metric", "base", "value", "gain", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.DataFrame:
@@ -99,11 +91,8 @@ def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Dat
 
     Columns: case, order, month, scheme, metric, value, low, high.
     """
-    import pandas as pd
-
-    days = dict(groups(frames["days"], *KEYS, "scheme"))
-    rows: list[dict[str, object]] = []
-    for keys, part in groups(runs_table(frames), *KEYS, "scheme"):
+    days, rows = dict(groups(frames["days"], *RUN)), []
+    for keys, part in groups(runs_table(frames), *RUN):
         mine = days[keys]
         for metric in printed.METRICS:
             rng = _rng(options, "level", *keys, metric)
@@ -112,12 +101,8 @@ def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Dat
             weights = np.full(len(mine), 1 / len(mine)) if loss else mine["jobs"].to_numpy()
             with np.errstate(invalid="ignore", divide="ignore"):
                 drawn = bootstrap_ratio(mine[metric].to_numpy(), weights, rng)
-            rows.append(
-                dict(zip((*KEYS, "scheme"), keys, strict=True))
-                | {"metric": metric, "value": float(part[metric].iloc[0])}
-                | {"low": drawn.low, "high": drawn.high}
-            )
-    return pd.DataFrame(rows)
+            rows.append((*keys, metric, float(part[metric].iloc[0]), drawn.low, drawn.high))
+    return pd.DataFrame(rows, columns=[*RUN, "metric", "value", "low", "high"])
 
 
 def levels_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -144,9 +129,8 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
                 ]
             else:
                 mean = bootstrap_mean(ours.to_numpy(), _rng(options, case, order, metric))
-                claims.append(
-                    says.between(f"{name}: mean of the months", min(paper), max(paper), mean)
-                )
+                what = f"{name}: mean of the months"
+                claims.append(says.between(what, min(paper), max(paper), mean))
     for (case,), part in groups(runs, "case"):
         says = Says("V-D.1, Table II", case)
         for metric in printed.METRICS:
@@ -168,11 +152,10 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
         for (case, order), part in groups(mine, "case", "order"):
             says = Says(f"Fig. {figure}", _condition(case, order))
             means = _means(part, options)
+            for scheme, mean in means.items():
+                what = f"{scheme}: average gain over the months"
+                claims.append(says.surely_above(what, mean, 0))
             if means:
-                claims += [
-                    says.surely_above(f"{scheme}: average gain over the months", mean, 0)
-                    for scheme, mean in means.items()
-                ]
                 claims += _up_to(says, part, printed.GAINS[(metric, order)], means)
         claims += _shares_of_the_best(metric, mine)
         averages = mine.groupby(["case", "order", "scheme"], sort=False)["gain"].mean()
@@ -258,9 +241,8 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
             ("any metric: gain above 0", printed.FIG9_ANY, part["gain"] > 0),
         ):
             found = bootstrap_mean(hit.to_numpy(dtype=float), _rng(options, case, text))
-            claims.append(
-                says.near(f"{text}: share of {len(hit)} cases", paper, found, within=0.15)
-            )
+            what = f"{text}: share of {len(hit)} cases"
+            claims.append(says.near(what, paper, found, within=0.15))
     return Analysis(claims_frame(claims), {"gains": table}, notes(options))
 
 
@@ -282,18 +264,12 @@ def gain_distribution(analysis: Analysis, options: Options) -> Figure:
     table = analysis.tables["gains"]
     by_case = table.groupby(["case", "metric"])["gain"]
     above = by_case.rank(method="first", na_option="bottom") - 1
-    table = table.assign(share=100 - 100 * above / by_case.transform("size"))
+    share = 100 - 100 * above / by_case.transform("size")
+    table = table.assign(share=share, gain=100 * table["gain"])
+    name = printed.METRIC_NAMES.__getitem__
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:
-        curves(
-            axis,
-            part.assign(gain=100 * part["gain"]),
-            "gain",
-            "share",
-            "metric",
-            name=printed.METRIC_NAMES.__getitem__,
-            steps=True,
-        )
+        curves(axis, part, "gain", "share", "metric", name=name, steps=True)
         axis.axvline(0, color=INK, linewidth=0.8)
 
     return panels(

@@ -22,6 +22,7 @@ from experiments.papers.walltime.gains import (
     table2_analyse,
 )
 from experiments.papers.walltime.logs import chosen
+from experiments.papers.walltime.printed import METRIC_NAMES
 
 SETTINGS = ("logs", "case")
 SCHEMES = {
@@ -62,48 +63,44 @@ def _points(
     return points
 
 
-def _gains(figure: str, metric: str, description: str) -> PaperFigure:
-    analyse = gains_analyse(metric, figure)
-    return PaperFigure(f"fig{figure}", description, OBSERVE, _points(*SCHEMES), analyse, gain_bars)
-
-
-def _classes(figure: str, metric: str, order: str, description: str) -> PaperFigure:
-    points = _points(*SHOWN, orders=(order,), one_month=True)
-    analyse = class_analyse(metric, order, figure)
-    return PaperFigure(f"fig{figure}", description, OBSERVE, points, analyse, class_curves)
-
-
+_EVERY = _points(*SCHEMES)
 _FIGURES = (
-    PaperFigure(
-        "table2",
-        "Base by month: loss of capacity, wait, slowdown",
-        OBSERVE,
-        _points("Base"),
-        table2_analyse,
+    ("table2", "Base by month: loss of capacity, wait, slowdown", _points("Base"), table2_analyse),
+    ("levels", "all orders, schemes and months with intervals", _EVERY, levels_analyse),
+    *(
+        (
+            f"fig{figure}",
+            f"relative gains in {name}",
+            _EVERY,
+            gains_analyse(metric, figure),
+            gain_bars,
+        )
+        for figure, (metric, name) in zip("678", METRIC_NAMES.items(), strict=True)
     ),
-    PaperFigure(
-        "levels",
-        "all orders, schemes and months with intervals",
-        OBSERVE,
-        _points(*SCHEMES),
-        levels_analyse,
-    ),
-    _gains("6", "loss_of_capacity", "relative gains in loss of capacity"),
-    _gains("7", "wait_min", "relative gains in average wait"),
-    _gains("8", "bounded_slowdown", "relative gains in average bounded slowdown"),
-    PaperFigure(
+    (
         "fig9",
         "how often schemes gain, over all months and orders",
-        OBSERVE,
         _points("Base", *COUNTED),
         fig9_analyse,
         gain_distribution,
     ),
-    _classes("10", "wait_min", "fcfs", "waits by job size, FCFS"),
-    _classes("11", "bounded_slowdown", "fcfs", "slowdowns by job size, FCFS"),
-    _classes("12", "wait_min", "wfp", "waits by job size, WFP"),
-    _classes("13", "bounded_slowdown", "wfp", "slowdowns by job size, WFP"),
+    *(
+        (
+            f"fig{figure}",
+            f"{what} by job size, {order.upper()}",
+            _points(*SHOWN, orders=(order,), one_month=True),
+            class_analyse(metric, order, str(figure)),
+            class_curves,
+        )
+        for figure, metric, what, order in (
+            (10, "wait_min", "waits", "fcfs"),
+            (11, "bounded_slowdown", "slowdowns", "fcfs"),
+            (12, "wait_min", "waits", "wfp"),
+            (13, "bounded_slowdown", "slowdowns", "wfp"),
+        )
+    ),
 )
+"""Name, description, points, analysis and drawing."""
 
 
 def _check(options: Options) -> None:
@@ -114,6 +111,6 @@ def _check(options: Options) -> None:
 PAPER = Paper(
     name="walltime",
     title="Reducing Fragmentation on Torus-Connected Supercomputers",
-    figures={figure.name: figure for figure in _FIGURES},
+    figures={name: PaperFigure(name, about, OBSERVE, *parts) for name, about, *parts in _FIGURES},
     check=_check,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.figures.style import INK, colour
@@ -146,8 +146,6 @@ def fig8_claims(frames: Frames) -> Found:
 
 def fig8_draw(analysis: Analysis, options: Options) -> Figure:
     """Boxes of the utilisation every minute: Baseline, then TA by scenario."""
-    table = analysis.tables["minutes"]
-    names = table.apply(_case_name, axis=1)
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         boxes(axis, rows, "case", "policy", scale=100, order=first_seen(rows, "case"))
@@ -155,7 +153,7 @@ def fig8_draw(analysis: Analysis, options: Options) -> Figure:
         axis.set_ylim(0, 104)
 
     return panels(
-        table.assign(case=names),
+        _with_case(analysis.tables["minutes"]),
         "log",
         draw,
         columns=2,
@@ -164,9 +162,13 @@ def fig8_draw(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-def _case_name(row: Mapping[str, Any]) -> str:
-    """Baseline, or TA with its scenario."""
-    return "baseline" if row["policy"] == "baseline" else f"TA {row['scenario']}"
+def _with_case(table: pd.DataFrame) -> pd.DataFrame:
+    """With a column "case": Baseline, or TA with its scenario."""
+    return table.assign(case=("TA " + table["scenario"]).where(table["policy"] == "ta", "baseline"))
+
+
+def _waits_h(runs: pd.DataFrame) -> dict[Any, float]:
+    return {case: s / H for case, s in lookup(runs, CASE, "mean_wait_s").items()}
 
 
 def fig9_claims(frames: Frames) -> Found:
@@ -208,7 +210,7 @@ def fig10_claims(frames: Frames) -> Found:
 
     bins, runs, claims = frames["bins"], frames["runs"], []
     for (log,), part in groups(runs, "log"):
-        wait = {case: s / H for case, s in lookup(part, CASE, "mean_wait_s").items()}
+        wait = _waits_h(part)
         more = wait["ta", "none"] - wait["baseline", "none"]
         paper, says = printed.EXTRA_WAIT_H.get(log), Says("V-E")
         what = f"{log}: additional mean wait under TA (h)"
@@ -234,7 +236,7 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
         grouped_bars(axis, rows, "bin", "case", "mean_wait_s", scale=1 / H, order=order)
 
     return panels(
-        table.assign(case=table.apply(_case_name, axis=1)),
+        _with_case(table),
         "log",
         draw,
         size_in=(8.0, 2.3),
@@ -249,7 +251,7 @@ def table1_claims(frames: Frames) -> Found:
 
     says, claims, rows = Says("Table I"), [], []
     for (log,), part in groups(frames["runs"], "log"):
-        wait = {case: s / H for case, s in lookup(part, CASE, "mean_wait_s").items()}
+        wait = _waits_h(part)
         for i, case in enumerate(printed.WAIT_COLUMNS):
             name = " ".join(case).removesuffix(" none")
             paper = printed.TABLE1_WAIT_H[log][i] if log in printed.TABLE1_WAIT_H else None

@@ -9,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from experiments.papers.kit.points import OBSERVE, config_points
-from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_no_packets
-from experiments.papers.walltime.classes import SHOWN, class_analyse, class_curves
-from experiments.papers.walltime.gains import (
+from experiments.papers.paper import (
+    Analyse,
+    Draw,
+    Options,
+    Paper,
+    PaperFigure,
+    Point,
+    check_no_packets,
+)
+from experiments.papers.walltime.figures import (
     COUNTED,
     ORDERS,
+    SHOWN,
+    class_analyse,
+    class_curves,
     fig9_analyse,
     gain_bars,
     gain_distribution,
@@ -63,21 +73,27 @@ def _points(
     return points
 
 
+def _figure(
+    name: str,
+    description: str,
+    points: Callable[[Options], list[Point]],
+    analyse: Analyse,
+    draw: Draw | None = None,
+) -> PaperFigure:
+    return PaperFigure(name, description, OBSERVE, points, analyse, draw)
+
+
 _EVERY = _points(*SCHEMES)
 _FIGURES = (
-    ("table2", "Base by month: loss of capacity, wait, slowdown", _points("Base"), table2_analyse),
-    ("levels", "all orders, schemes and months with intervals", _EVERY, levels_analyse),
-    *(
-        (
-            f"fig{figure}",
-            f"relative gains in {name}",
-            _EVERY,
-            gains_analyse(metric, figure),
-            gain_bars,
-        )
-        for figure, (metric, name) in zip("678", METRIC_NAMES.items(), strict=True)
+    _figure(
+        "table2", "Base by month: loss of capacity, wait, slowdown", _points("Base"), table2_analyse
     ),
-    (
+    _figure("levels", "all orders, schemes and months with intervals", _EVERY, levels_analyse),
+    *(
+        _figure(f"fig{n}", f"relative gains in {name}", _EVERY, gains_analyse(metric, n), gain_bars)
+        for n, (metric, name) in zip("678", METRIC_NAMES.items(), strict=True)
+    ),
+    _figure(
         "fig9",
         "how often schemes gain, over all months and orders",
         _points("Base", *COUNTED),
@@ -85,22 +101,21 @@ _FIGURES = (
         gain_distribution,
     ),
     *(
-        (
-            f"fig{figure}",
+        _figure(
+            f"fig{n}",
             f"{what} by job size, {order.upper()}",
             _points(*SHOWN, orders=(order,), one_month=True),
-            class_analyse(metric, order, str(figure)),
+            class_analyse(metric, order, n),
             class_curves,
         )
-        for figure, metric, what, order in (
-            (10, "wait_min", "waits", "fcfs"),
-            (11, "bounded_slowdown", "slowdowns", "fcfs"),
-            (12, "wait_min", "waits", "wfp"),
-            (13, "bounded_slowdown", "slowdowns", "wfp"),
+        for n, metric, what, order in (
+            ("10", "wait_min", "waits", "fcfs"),
+            ("11", "bounded_slowdown", "slowdowns", "fcfs"),
+            ("12", "wait_min", "waits", "wfp"),
+            ("13", "bounded_slowdown", "slowdowns", "wfp"),
         )
     ),
 )
-"""Name, description, points, analysis and drawing."""
 
 
 def _check(options: Options) -> None:
@@ -111,6 +126,6 @@ def _check(options: Options) -> None:
 PAPER = Paper(
     name="walltime",
     title="Reducing Fragmentation on Torus-Connected Supercomputers",
-    figures={name: PaperFigure(name, about, OBSERVE, *parts) for name, about, *parts in _FIGURES},
+    figures={figure.name: figure for figure in _FIGURES},
     check=_check,
 )

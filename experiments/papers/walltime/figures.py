@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,16 +78,15 @@ def gains_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Data
     Columns: case, order, month, scheme, metric, base, value, gain, low, high.
     """
     days, rows = dict(groups(frames["days"], *RUN)), []
-    runs = {keys: part.iloc[0] for keys, part in groups(runs_table(frames), *RUN)}
-    for (*keys, scheme), run in runs.items():
-        without = (*keys, "Base")
-        if scheme == "Base" or without not in runs:
+    for keys, part in groups(runs_table(frames), *KEYS):
+        runs = part.set_index("scheme")
+        if "Base" not in runs.index:
             continue
-        for metric in printed.METRICS:
-            base, value = float(runs[without][metric]), float(run[metric])
+        for scheme, metric in product(runs.index.drop("Base"), printed.METRICS):
+            base, value = (float(runs.loc[s, metric]) for s in ("Base", scheme))
             gain = (base - value) / base if base > 0 else float("nan")
             rng = _rng(options, *keys, scheme, metric)
-            drawn = day_gain(days[(*keys, scheme)], days[without], metric, rng)
+            drawn = day_gain(days[(*keys, scheme)], days[(*keys, "Base")], metric, rng)
             numbers = (base, value, gain, drawn.low, drawn.high)
             rows.append((*keys, scheme, metric, *numbers))
     columns = [*RUN, "metric", "base", "value", "gain", "low", "high"]

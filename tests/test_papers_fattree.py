@@ -12,6 +12,7 @@ from fattree_stream import on_54_nodes, simulate, small_log
 from experiments.build import build_machine
 from experiments.config_load import config_from
 from experiments.papers.jigsaw import logs, printed
+from experiments.papers.jigsaw.figures import table3_claims
 from experiments.papers.jigsaw.logs import ATLAS, NEEDS_BPS, SYNTHETIC, THUNDER, distance
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
 from experiments.papers.kit.frames import against_baseline
@@ -285,9 +286,9 @@ def test_fig6_verdicts():
 def test_a_figure_end_to_end(tmp_path, monkeypatch):
     """Points, store, claims, files: Table III's logs cut down to one small stream."""
     small_log(tmp_path)
-    monkeypatch.setattr(
-        "experiments.papers.jigsaw.times.TABLE3_LOGS", (SYNTHETIC[3], THUNDER, ATLAS)
-    )
+    small = [SYNTHETIC[3], THUNDER, ATLAS]
+    cut = logs.figure("table3", "", small, logs.POLICIES[1:], table3_claims)
+    monkeypatch.setitem(JIGSAW.figures, "table3", cut)
     done = reproduce(
         "jigsaw",
         "table3",

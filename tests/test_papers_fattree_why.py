@@ -8,8 +8,7 @@ import pytest
 from fattree_stream import on_54_nodes, simulate
 from queue_helpers import Mask, make_workload
 
-from experiments.papers.jigsaw import printed
-from experiments.papers.jigsaw import table2_why as why
+from experiments.papers.jigsaw import printed, why
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
 from experiments.papers.paper import Options
 from experiments.papers.pollard.paper import PAPER as POLLARD

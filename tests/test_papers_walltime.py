@@ -18,7 +18,7 @@ from experiments.papers.paper import Options
 from experiments.papers.registry import load_paper
 from experiments.papers.reproduce import reproduce
 from experiments.papers.walltime import printed
-from experiments.papers.walltime.gains import (
+from experiments.papers.walltime.figures import (
     ORDERS,
     day_gain,
     fig9_analyse,

@@ -94,6 +94,10 @@ class Analysis:
     notes: tuple[str, ...] = ()
 
 
+Analyse = Callable[[Mapping[str, "pd.DataFrame"], Options], Analysis]
+Draw = Callable[[Analysis, Options], "Figure"]
+
+
 @dataclass(frozen=True)
 class PaperFigure:
     """A figure or table of a paper.
@@ -117,8 +121,8 @@ class PaperFigure:
     description: str
     function: str
     points: Callable[[Options], list[Point]]
-    analyse: Callable[[Mapping[str, pd.DataFrame], Options], Analysis]
-    draw: Callable[[Analysis, Options], Figure] | None = None
+    analyse: Analyse
+    draw: Draw | None = None
     then: Then | None = None
 
 

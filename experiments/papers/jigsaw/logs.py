@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.papers.kit.logs import PaperLog, known
-from experiments.papers.kit.queues import READINGS, queue_points
-from experiments.papers.paper import Options, Point
+from experiments.papers.kit.points import OBSERVE
+from experiments.papers.kit.queues import READINGS, Judge, noted, queue_points
+from experiments.papers.paper import Draw, Options, PaperFigure, Point
 
 LINK_BPS = 5 * 10**9
 """5.4.2: peak bandwidth of a link."""
@@ -44,10 +45,12 @@ def _synthetic(mean: int, *, from_file: bool) -> PaperLog:
 SYNTHETIC = tuple(_synthetic(m, from_file=f) for f in (False, True) for m in (16, 22, 28))
 THUNDER = known("thunder", "thunder", fat_tree(18), quick={"days": QUICK_DAYS}, all_at_zero=True)
 ATLAS = known("atlas", "atlas", fat_tree(18), quick={}, all_at_zero=True)
-# The full tree nearest above Theta's 4360 nodes: 4394.
-THETA = known("theta", "theta", fat_tree(26), stands_for="Cab")
-# 100 nodes in 4 pods of 5 leaves of 5: KTH SP2's size in Cab's shape.
-KTH = known("kth-sp2", "kth-sp2", fat_tree(10, pods=4), quick={}, stands_for="Cab")
+THETA_TREE = fat_tree(26)
+"""The full tree nearest above Theta's 4360 nodes: 4394."""
+THETA = known("theta", "theta", THETA_TREE, stands_for="Cab")
+KTH_TREE = fat_tree(10, pods=4)
+"""100 nodes in 4 pods of 5 leaves of 5: KTH SP2's size in Cab's shape."""
+KTH = known("kth-sp2", "kth-sp2", KTH_TREE, quick={}, stands_for="Cab")
 CAB = {
     month: known(f"{month}-cab", f"cab-{month}", fat_tree(18), quick={}, arrival_factor=factor)
     for month, factor in (("aug", 0.5), ("sep", 1.0), ("oct", 1.0), ("nov", 0.5))
@@ -74,6 +77,24 @@ def points(
         sections = {"queue": {**queue, **need}, "run": {"observables": list(OBSERVABLES)}}
         found += queue_points("jigsaw", logs, [policy], options, sections, chosen)
     return found
+
+
+def figure(
+    name: str,
+    description: str,
+    logs: Sequence[PaperLog],
+    policies: Sequence[str],
+    judge: Judge,
+    draw: Draw | None = None,
+    *,
+    scenarios: Sequence[str] = ("none",),
+) -> PaperFigure:
+    """A figure on logs under policies and scenarios of speed-ups."""
+
+    def runs(options: Options) -> list[Point]:
+        return points(logs, policies, options, {"queue.scenario": scenarios})
+
+    return PaperFigure(name, description, OBSERVE, runs, noted(judge, logs), draw)
 
 
 def paper_name(log: str) -> str:

@@ -7,19 +7,13 @@ stand in with their real arrivals, and are named so.
 
 from __future__ import annotations
 
-from experiments.papers.jigsaw.table2_why import TABLE2_WHY
-from experiments.papers.jigsaw.times import FIG7, FIG8, TABLE3
-from experiments.papers.jigsaw.utilisation import FIG6, TABLE1, TABLE2
-from experiments.papers.jigsaw.why import WHY
+from experiments.papers.jigsaw import figures, why
 from experiments.papers.kit.queues import check_queues
 from experiments.papers.paper import Paper
 
 PAPER = Paper(
     name="jigsaw",
     title="Jigsaw: A High-Utilization, Interference-Free Job Scheduler for Fat-Tree Clusters",
-    figures={
-        figure.name: figure
-        for figure in (TABLE1, FIG6, WHY, TABLE2, TABLE2_WHY, FIG7, FIG8, TABLE3)
-    },
+    figures={figure.name: figure for figure in (*figures.FIGURES, *why.FIGURES)},
     check=check_queues,
 )

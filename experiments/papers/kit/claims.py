@@ -33,6 +33,8 @@ CLAIM_COLUMNS = (
     "verdict",
     "rule",
 )
+Ours = float | Interval
+Maybe = float | None
 UNITS = {"": "", "%": " %", "points": " percentage points"}
 """How a tolerance is meant: as it stands, in percent of the paper's number, or in points."""
 
@@ -113,7 +115,7 @@ class Says:
         what: str,
         holds: bool,
         rule: str,
-        ours: float | Interval | None = None,
+        ours: Ours | None = None,
         *,
         paper: float | None = None,
         paper_high: float | None = None,
@@ -136,14 +138,7 @@ class Says:
         )
 
     def near(
-        self,
-        what: str,
-        paper: float,
-        ours: float | Interval,
-        *,
-        within: float,
-        unit: str = "",
-        note: str = "",
+        self, what: str, paper: float, ours: Ours, *, within: float, unit: str = "", note: str = ""
     ) -> Claim:
         """Ours is at most so far from the paper's; ``unit`` is a key of `UNITS`."""
         allowed = within / 100 * abs(paper) if unit == "%" else within
@@ -159,7 +154,7 @@ class Says:
         what: str,
         paper: float,
         paper_high: float,
-        ours: float | Interval,
+        ours: Ours,
         *,
         within: float = 0.0,
         unit: str = "",
@@ -179,11 +174,11 @@ class Says:
     def below(
         self,
         what: str,
-        ours: float | Interval,
+        ours: Ours,
         bound: float,
         *,
-        paper: float | None = None,
-        expected: float | None = None,
+        paper: Maybe = None,
+        expected: Maybe = None,
         note: str = "",
     ) -> Claim:
         """Ours is below a bound."""
@@ -193,11 +188,11 @@ class Says:
     def at_most(
         self,
         what: str,
-        ours: float | Interval,
+        ours: Ours,
         bound: float,
         *,
-        paper: float | None = None,
-        expected: float | None = None,
+        paper: Maybe = None,
+        expected: Maybe = None,
         note: str = "",
     ) -> Claim:
         """Ours is not above a bound."""
@@ -207,11 +202,11 @@ class Says:
     def above(
         self,
         what: str,
-        ours: float | Interval,
+        ours: Ours,
         bound: float,
         *,
-        paper: float | None = None,
-        expected: float | None = None,
+        paper: Maybe = None,
+        expected: Maybe = None,
         note: str = "",
     ) -> Claim:
         """Ours is above a bound."""
@@ -221,11 +216,11 @@ class Says:
     def at_least(
         self,
         what: str,
-        ours: float | Interval,
+        ours: Ours,
         bound: float,
         *,
-        paper: float | None = None,
-        expected: float | None = None,
+        paper: Maybe = None,
+        expected: Maybe = None,
         note: str = "",
     ) -> Claim:
         """Ours is not below a bound."""
@@ -250,15 +245,14 @@ class Says:
         self,
         what: str,
         ascending: Mapping[str, float],
-        ours: float | None = None,
+        ours: Maybe = None,
         *,
-        paper: float | None = None,
-        expected: float | None = None,
+        paper: Maybe = None,
     ) -> Claim:
         """Named values ascend, none equal to the next, in the order in which they stand."""
         rule = " < ".join(ascending)
         holds = all(a < b for a, b in pairwise(ascending.values()))
-        return self.holds(what, holds, rule, ours, paper=paper, expected=expected)
+        return self.holds(what, holds, rule, ours, paper=paper)
 
     def everywhere(
         self, what: str, held: Sequence[bool], parts: str = "panels", *, note: str = ""
@@ -269,7 +263,7 @@ class Says:
         return self.holds(what, all(held), rule, percent, paper=100.0)
 
 
-def _value(ours: float | Interval) -> float:
+def _value(ours: Ours) -> float:
     return ours.value if isinstance(ours, Interval) else ours
 
 

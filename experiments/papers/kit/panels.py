@@ -47,7 +47,7 @@ def panels(
     ----------
     frame : DataFrame
     keys : str or sequence of str
-        Columns whose values tell panels apart, in order of first appearance.
+        Columns whose values tell panels apart, in order of first appearance; none: one panel.
     draw : callable (axis, rows of the panel)
     columns : int
         Panels side by side.
@@ -61,7 +61,8 @@ def panels(
     """
     from experiments.figures.style import grid, new_figure, shared_legend
 
-    parts = list(groups(frame, *([keys] if isinstance(keys, str) else keys)))
+    names = [keys] if isinstance(keys, str) else list(keys)
+    parts = list(groups(frame, *names)) if names else [((), frame)]
     wide = min(columns, len(parts))
     rows = -(-len(parts) // wide)
     figure, axes = new_figure(
@@ -146,8 +147,12 @@ def grouped_bars(
                 half, height = 0.45 * width, marks[group, kind]
                 axis.hlines(height, place - half, place + half, color=INK, lw=2, label="paper")
     axis.axhline(0.0, color=INK, linewidth=0.8)
-    axis.set_xticks(range(len(groups_shown)), [str(g) for g in groups_shown])
-    axis.set_xlim(-0.6, len(groups_shown) - 0.4)
+    _name_groups(axis, groups_shown)
+
+
+def _name_groups(axis: Axes, names: Sequence[Any]) -> None:
+    axis.set_xticks(range(len(names)), list(map(str, names)))
+    axis.set_xlim(-0.6, len(names) - 0.4)
 
 
 def curves(
@@ -226,18 +231,10 @@ def boxes(
         low, q25, median, q75, high = (scale * float(row[q]) for q in quantiles)
         half = 0.4 * step
         axis.vlines(place, low, high, color=colour(i), lw=1)
-        axis.bar(
-            place,
-            q75 - q25,
-            2 * half,
-            bottom=q25,
-            color=colour(i),
-            alpha=0.6,
-            label=name(row[by]),
-        )
+        label = name(row[by])
+        axis.bar(place, q75 - q25, 2 * half, bottom=q25, color=colour(i), alpha=0.6, label=label)
         axis.hlines(median, place - half, place + half, color=INK, lw=1.2)
-    axis.set_xticks(range(len(groups_shown)), [str(g) for g in groups_shown])
-    axis.set_xlim(-0.6, len(groups_shown) - 0.4)
+    _name_groups(axis, groups_shown)
 
 
 def dots(

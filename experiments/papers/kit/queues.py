@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from alloc.fattree.ta_readings import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
-from experiments.papers.kit.logs import PaperLog, logs_folder, needed
+from experiments.papers.kit.claims import Claim, claims_frame
+from experiments.papers.kit.frames import lookup
+from experiments.papers.kit.logs import PaperLog, log_notes, logs_folder, needed
 from experiments.papers.kit.points import config_points
-from experiments.papers.paper import Options, Point, check_no_packets
+from experiments.papers.paper import Analyse, Analysis, Options, Point, check_no_packets
 from netsim.errors import unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Frames = Mapping[str, "pd.DataFrame"]
+Found = tuple[Sequence[Claim], Mapping[str, "pd.DataFrame"]]
+"""Claims, and the tables of a figure by name."""
+Judge = Callable[[Frames], Found]
 
 BASELINE = "baseline"
 READINGS = tuple(p.name for p in (OneTypeALeaf, WholeLeaves, FullestLeaf, WholeLeavesOverPods))
@@ -79,3 +89,30 @@ def queue_points(
                 chosen["queue.scenario"] = ["none"]
             points += config_points(experiment, base, chosen, {"log": log.name})
     return points
+
+
+def noted(judge: Judge, logs: Sequence[PaperLog], *first: str, left_out: bool = False) -> Analyse:
+    """The analysis of a figure on these logs: what is found, with the notes on its logs.
+
+    Parameters
+    ----------
+    judge : callable (frames) -> (claims, tables)
+    logs : sequence of PaperLog
+    *first : str
+        Notes that stand before those of `experiments.papers.kit.logs.log_notes`.
+    left_out : bool
+        Say too how many jobs of a log were left out.
+    """
+
+    def analyse(frames: Frames, options: Options) -> Analysis:
+        claims, tables = judge(frames)
+        used = {log for frame in frames.values() for log in frame.get("log", ())}
+        left = lookup(frames["runs"], ["log"], "left_out") if left_out else {}
+        notes = (
+            *first,
+            *log_notes(logs, options, used),
+            *(f"{log}: {count:g} jobs left out" for log, count in left.items() if count),
+        )
+        return Analysis(claims_frame(claims), tables, notes)
+
+    return analyse

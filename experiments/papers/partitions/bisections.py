@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.panels import curves, grouped_bars, panels
+from experiments.papers.kit.panels import Draw, curves, grouped_bars, panels
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.printed import BLANK, PRINTED, Cell, PrintedTable
 
@@ -81,16 +81,11 @@ def analyse_table(name: str) -> Callable[[Mapping[str, pd.DataFrame], Options], 
         rows = computed(name, frames["partitions"])
         cells = compare_cells(printed, rows)
         says = Says(f"Table {name.removeprefix('table')}", printed.caption)
-        claims = [
-            says.holds(
-                f"column {column!r}: cells that are equal",
-                bool(equal.all()),
-                "every cell equal",
-                float(equal.sum()),
-                expected=float(len(equal)),
-            )
-            for column, equal in cells.groupby("column", sort=False)["equal"]
-        ]
+        claims, rule = [], "every cell equal"
+        for column, equal in cells.groupby("column", sort=False)["equal"]:
+            what, cells_equal = f"column {column!r}: cells that are equal", float(equal.sum())
+            expected = float(len(equal))
+            claims.append(says.holds(what, bool(equal.all()), rule, cells_equal, expected=expected))
         ours, theirs = (
             pd.DataFrame(list(map(list, table)), columns=list(printed.columns), dtype=object)
             for table in (rows, printed.rows)
@@ -101,14 +96,9 @@ def analyse_table(name: str) -> Callable[[Mapping[str, pd.DataFrame], Options], 
     return analyse
 
 
-def _panel(
-    partitions: pd.DataFrame,
-    key: str,
-    title: str,
-    draw: Callable[[Axes, pd.DataFrame], None],
-) -> Figure:
+def _panel(analysis: Analysis, key: str, title: str, draw: Draw) -> Figure:
     return panels(
-        partitions,
+        analysis.tables["partitions"],
         key,
         draw,
         size_in=(9.0, 3.6),
@@ -120,27 +110,17 @@ def _panel(
 
 def current_and_proposed(analysis: Analysis, options: Options) -> Figure:
     """Fig. 1: every size of Mira's menu, as it is and at best."""
-    partitions = analysis.tables["partitions"]
-    sizes = partitions[partitions["choice"] == "mira-current"]["Midplanes"].sort_values()
     names = {"mira-current": "current", "best": "proposed"}
-    return _panel(
-        partitions,
-        "machine",
-        "Mira: current and proposed partitions",
-        lambda axis, part: grouped_bars(
-            axis,
-            part,
-            "Midplanes",
-            "choice",
-            "bisection",
-            order=sizes.tolist(),
-            name=names.__getitem__,
-            numbers="%d",
-        ),
-    )
+
+    def draw(axis: Axes, part: pd.DataFrame) -> None:
+        sizes = sorted(part[part["choice"] == "mira-current"]["Midplanes"])
+        bars = ("Midplanes", "choice", "bisection")
+        grouped_bars(axis, part, *bars, order=sizes, name=names.__getitem__, numbers="%d")
+
+    return _panel(analysis, "machine", "Mira: current and proposed partitions", draw)
 
 
-def _lines(by: str, name: Callable[[str], str]) -> Callable[[Axes, pd.DataFrame], None]:
+def _lines(by: str, name: Callable[[str], str]) -> Draw:
     def draw(axis: Axes, part: pd.DataFrame) -> None:
         curves(axis, part, "Midplanes", "bisection", by, marked=True, name=name)
         axis.set_ylim(bottom=0)
@@ -150,15 +130,14 @@ def _lines(by: str, name: Callable[[str], str]) -> Callable[[Axes, pd.DataFrame]
 
 def best_and_worst(analysis: Analysis, options: Options) -> Figure:
     """Fig. 2: bisection over size of JUQUEEN's best and worst partitions."""
-    title = "JUQUEEN: best and worst partitions"
     draw = _lines("choice", lambda choice: f"{choice} case")
-    return _panel(analysis.tables["partitions"], "machine", title, draw)
+    return _panel(analysis, "machine", "JUQUEEN: best and worst partitions", draw)
 
 
 def three_machines(analysis: Analysis, options: Options) -> Figure:
     """Fig. 7: bisection over size, at best, of three machines."""
     title = "Best partitions of JUQUEEN and of two smaller machines"
-    return _panel(analysis.tables["partitions"], "choice", title, _lines("machine", str.upper))
+    return _panel(analysis, "choice", title, _lines("machine", str.upper))
 
 
 def _figure(

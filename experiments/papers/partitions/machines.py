@@ -26,8 +26,6 @@ MACHINES: dict[str, tuple[int, ...]] = {
     "juqueen-48": (4, 3, 2, 2),
 }
 """Lengths in midplanes; the last two are the paper's proposals (section 5)."""
-MIRA_CHOICES = ("mira-current", "mira-proposed")
-JUQUEEN_CHOICES = ("worst", "best")
 
 
 def geometry_for(machine: str, choice: str, midplanes: int) -> tuple[int, ...] | None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.frames import groups
 from experiments.papers.kit.panels import panels
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.bars import two_sides
-from experiments.papers.partitions.machines import MIRA_CHOICES, geometry_of, labels
+from experiments.papers.partitions.machines import geometry_of, labels
 from experiments.papers.partitions.printed import (
     MULTIPLICATION_FACTORS,
     SCALING_FACTORS,
@@ -36,33 +37,6 @@ KEYS = ["mapping", "first_groups", "Midplanes"]
 CHOICES = {"mira-current": "current_s", "mira-proposed": "proposed_s"}
 MAPPINGS = ("blocks", "cyclic", "random")
 FIRST_GROUPS = ("far", "near")
-
-
-def _points(rows: Sequence[Multiplication]) -> Callable[[Options], list[Point]]:
-    """Every task mapping and order of steps; quick: blocks and random, far groups first."""
-
-    def points(options: Options) -> list[Point]:
-        return [
-            {
-                "what": "multiplication",
-                "machine": "mira",
-                "choice": choice,
-                "midplanes": row.midplanes,
-                "ranks": row.ranks,
-                "matrix_dim": row.matrix_dim,
-                "mapping": mapping,
-                "first_groups": first,
-                "routing": (*options.routings, "dimension-order")[0],
-                "seed": options.seed,
-            }
-            for row in rows
-            if not (options.quick and row.midplanes > 8)
-            for mapping in (("blocks", "random") if options.quick else MAPPINGS)
-            for first in (FIRST_GROUPS[:1] if options.quick else FIRST_GROUPS)
-            for choice in MIRA_CHOICES
-        ]
-
-    return points
 
 
 def multiplication(config: Mapping[str, Any]) -> dict[str, Rows]:
@@ -147,49 +121,37 @@ def totals(multiplication: pd.DataFrame) -> pd.DataFrame:
     return wide
 
 
-def analyse_multiplication(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+def _laid(mapping: str, first: str) -> str:
+    return f"ranks {mapping}, first groups {first}"
+
+
+def choice_claims(table: pd.DataFrame) -> Iterator[Claim]:
     """Figure 5: current against proposed partitions, for every task mapping.
 
     The paper does not say how ranks were laid on nodes, so all mappings are compared with
     its range.
     """
-    table = totals(frames["multiplication"])
     low, high = MULTIPLICATION_FACTORS
-    claims = []
+    what = "communication is faster on proposed partitions"
     for row in table.to_dict("records"):
-        condition = (
-            f"{row['Midplanes']} midplanes, ranks {row['mapping']}, "
-            f"first groups {row['first_groups']}"
-        )
-        says = Says("section 4.2, Fig. 5", condition)
-        what = "communication is faster on proposed partitions"
-        claims.append(says.between(what, low, high, float(row["factor"])))
-    tables = {"totals": table, "levels": frames["multiplication"]}
-    return Analysis(claims_frame(claims), tables)
+        laid = _laid(row["mapping"], row["first_groups"])
+        says = Says("section 4.2, Fig. 5", f"{row['Midplanes']} midplanes, {laid}")
+        yield says.between(what, low, high, float(row["factor"]))
 
 
-def analyse_scaling(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+def scaling_claims(table: pd.DataFrame) -> Iterator[Claim]:
     """Figure 6: strong scaling from 2 to 8 midplanes, for every task mapping."""
-    table = totals(frames["multiplication"])
     current, proposed = SCALING_FACTORS
-    claims = []
-    for (mapping, first), part in table.groupby(["mapping", "first_groups"]):
-        says = Says("section 4.3, Fig. 6", f"ranks {mapping}, first groups {first}")
+    for (mapping, first), part in groups(table, "mapping", "first_groups"):
+        says = Says("section 4.3, Fig. 6", _laid(mapping, first))
         times = part.set_index("Midplanes")
         gained = {choice: float(times[choice][2] / times[choice][8]) for choice in CHOICES.values()}
         for choice, paper in (("current", current), ("proposed", proposed)):
             what = f"communication time on 2 over 8 midplanes, {choice}"
-            claims.append(says.near(what, paper, gained[f"{choice}_s"], within=15, unit="%"))
-        claims.append(
-            says.above(
-                "proposed partitions scale better than current ones, by",
-                gained["proposed_s"] / gained["current_s"],
-                1.02,
-                paper=proposed / current,
-            )
-        )
-    tables = {"totals": table, "levels": frames["multiplication"]}
-    return Analysis(claims_frame(claims), tables)
+            yield says.near(what, paper, gained[f"{choice}_s"], within=15, unit="%")
+        what = "proposed partitions scale better than current ones, by"
+        better = gained["proposed_s"] / gained["current_s"]
+        yield says.above(what, better, 1.02, paper=proposed / current)
 
 
 def multiplication_bars(analysis: Analysis, options: Options) -> Figure:
@@ -204,25 +166,59 @@ def multiplication_bars(analysis: Analysis, options: Options) -> Figure:
         size_in=(4.0, 2.6),
         xlabel="midplanes",
         ylabel="communication (ms)",
-        title=lambda first, mapping: f"Mira, ranks {mapping}, first groups {first}",
+        title=lambda first, mapping: f"Mira, {_laid(mapping, first)}",
         share=True,
     )
 
 
-FUNCTION = "experiments.papers.partitions.multiplication:multiplication"
-FIG5 = PaperFigure(
+def _figure(
+    name: str,
+    description: str,
+    rows: Sequence[Multiplication],
+    judge: Callable[[pd.DataFrame], Iterator[Claim]],
+) -> PaperFigure:
+    """A figure of rows of Table 3 or 4; their totals are judged."""
+
+    def points(options: Options) -> list[Point]:
+        """Every task mapping and order of steps; quick: blocks and random, far groups first."""
+        return [
+            {
+                "what": "multiplication",
+                "machine": "mira",
+                "choice": choice,
+                "midplanes": row.midplanes,
+                "ranks": row.ranks,
+                "matrix_dim": row.matrix_dim,
+                "mapping": mapping,
+                "first_groups": first,
+                "routing": (*options.routings, "dimension-order")[0],
+                "seed": options.seed,
+            }
+            for row in rows
+            if not (options.quick and row.midplanes > 8)
+            for mapping in (("blocks", "random") if options.quick else MAPPINGS)
+            for first in (FIRST_GROUPS[:1] if options.quick else FIRST_GROUPS)
+            for choice in CHOICES
+        ]
+
+    def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+        levels = frames["multiplication"]
+        tables = {"totals": totals(levels), "levels": levels}
+        return Analysis(claims_frame(list(judge(tables["totals"]))), tables)
+
+    function = "experiments.papers.partitions.multiplication:multiplication"
+    return PaperFigure(name, description, function, points, analyse, multiplication_bars)
+
+
+FIG5 = _figure(
     "fig5",
     "Mira: Strassen-Winograd communication, current against proposed",
-    FUNCTION,
-    _points(TABLE_3),
-    analyse_multiplication,
-    multiplication_bars,
+    TABLE_3,
+    choice_claims,
 )
-FIG6 = PaperFigure(
+FIG6 = _figure(
     "fig6",
     "Mira: strong scaling of Strassen-Winograd communication, matrix dimension 9408",
-    FUNCTION,
-    _points(TABLE_4),
-    analyse_scaling,
-    multiplication_bars,
+    TABLE_4,
+    scaling_claims,
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,13 +11,8 @@ from experiments.papers.kit.claims import Claim, Says, claims_frame
 from experiments.papers.kit.panels import panels
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.bars import two_sides
-from experiments.papers.partitions.machines import (
-    JUQUEEN_CHOICES,
-    MIRA_CHOICES,
-    geometry_of,
-    labels,
-)
-from experiments.papers.partitions.printed import PAIRING, PAIRING_MIRA_24
+from experiments.papers.partitions.machines import geometry_of, labels
+from experiments.papers.partitions.printed import GROWTHS, PAIRING, PAIRING_MIRA_24
 from experiments.store import Rows
 from netsim.analysis.pairing import LINK_BPS, furthest_nodes, partition
 from netsim.errors import unknown_name
@@ -33,20 +28,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-FLOW = {
-    "engine": "flow",
-    "message_bytes": 134_200_000,
-    "chunks": 16,
-    "rounds": 26,
-    "warmup_rounds": 4,
-}
+ROUNDS = {"rounds": 26, "warmup_rounds": 4}
+FLOW = {"engine": "flow", "message_bytes": 134_200_000, "chunks": 16}
 """The paper's messages."""
 PACKET = {
     "engine": "packet",
     "message_bytes": 16_384,
     "chunks": 1,
-    "rounds": 26,
-    "warmup_rounds": 4,
     "packet_bytes": 2048,
     "buffer_bytes": 65536,
 }
@@ -54,8 +42,6 @@ PACKET = {
 ROUTINGS = {"flow": "dimension-order", "packet": "minimal-adaptive"}
 """Large messages go adaptively on Blue Gene/Q."""
 ROUTER_LATENCY_S = 40e-9
-MIRA_SIZES = (4, 8, 16, 24)
-JUQUEEN_SIZES = (4, 6, 8, 12, 16, 24)
 PERCENT = {"flow": 1, "packet": 5}
 """How near each engine must come."""
 KEYS = ["engine", "Midplanes"]
@@ -64,29 +50,67 @@ UNSURE = " (not what Table 1 gives)"
 WHAT = {"flow": "16 chunks of 0.1342 GB", "packet": "scaled messages"}
 
 
-def _points(
-    machine: str, choices: Sequence[str], sizes: Sequence[int]
-) -> Callable[[Options], list[Point]]:
-    """Both engines; quick: packets on up to 8 midplanes and for fewer rounds."""
+class Comparison(NamedTuple):
+    """Two choices of partitions on one machine, and the figure that compares them.
 
-    def points(options: Options) -> list[Point]:
+    Attributes
+    ----------
+    number : int
+        Of the figure; ``table`` is the number of the table with the bisections.
+    machine, choices, sizes
+        See `geometry_of`.
+    names : (str, str)
+        What the paper calls the machine's two choices.
+    """
+
+    number: int
+    table: int
+    machine: str
+    choices: tuple[str, str]
+    names: tuple[str, str]
+    sizes: tuple[int, ...]
+
+    def points(self, options: Options) -> list[Point]:
+        """Both engines; quick: packets on up to 8 midplanes and for fewer rounds."""
         few = {"rounds": 6, "warmup_rounds": 2} if options.quick else {}
         return [
             {
                 "what": "pairing",
-                "machine": machine,
+                "machine": self.machine,
                 "choice": choice,
                 "midplanes": size,
-                "routing": (*options.routings, ROUTINGS[engine])[0],
+                "routing": (*options.routings, ROUTINGS[str(setting["engine"])])[0],
                 **setting,
             }
-            for engine, setting in (("flow", FLOW), ("packet", PACKET | few))
-            for size in sizes
-            if not (few and engine == "packet" and size > 8)
-            for choice in choices
+            for setting in (FLOW | ROUNDS, PACKET | ROUNDS | few)
+            for size in self.sizes
+            if not (few and setting["engine"] == "packet" and size > 8)
+            for choice in self.choices
         ]
 
-    return points
+    def analyse(self, frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+        """The speed-ups of the second choice, and how times grow with the size."""
+        table = pairing_table(frames["pairing"], *self.choices)
+        claims = [*_speedups(table, self), *_growths(table, self)]
+        return Analysis(claims_frame(claims), {"pairing": table})
+
+    def draw(self, analysis: Analysis, options: Options) -> Figure:
+        """One panel an engine, seconds (or milliseconds) for the counted rounds."""
+        table = analysis.tables["pairing"]
+        sides = dict(zip(("first_time_s", "second_time_s"), self.names, strict=True))
+        slow = table.groupby("engine")["first_time_s"].transform("max") > 0.1
+        scaled = {side: table[side].where(slow, 1e3 * table[side]) for side in sides}
+        machine = {"mira": "Mira"}.get(self.machine, self.machine.upper())
+        return panels(
+            table.assign(unit=slow.map({True: "s", False: "ms"}), **scaled),
+            ("engine", "unit"),
+            lambda axis, part: two_sides(axis, part, sides, "speedup"),
+            columns=2,
+            size_in=(4.6, 3.0),
+            xlabel="midplanes",
+            ylabel="time of the counted rounds",
+            title=lambda engine, unit: f"{machine}, {engine} engine, {WHAT[engine]} ({unit})",
+        )
 
 
 def pairing(config: Mapping[str, Any]) -> dict[str, Rows]:
@@ -156,121 +180,66 @@ def pairing_table(pairing: pd.DataFrame, first: str, second: str) -> pd.DataFram
     return table
 
 
-def _speedups(table: pd.DataFrame, machine: str, printed_table: int, figure: str) -> list[Claim]:
-    claims = []
+def _speedups(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
+    """Each speed-up beside the bisections, the text's prediction and what was measured."""
+    figure = f"Fig. {compared.number}"
     for row in table.to_dict("records"):
         size, percent = int(row["Midplanes"]), PERCENT[row["engine"]]
         condition = f"{size} midplanes, {row['engine']}"
-        says = Says(f"section 4.1, {figure}", condition)
         ours, links = float(row["speedup"]), float(row["by_bisection"])
-        large = (machine, size) == ("mira", 24)
+        large = (compared.machine, size) == ("mira", 24)
         predicted, measured = PAIRING_MIRA_24 if large else PAIRING
-        unsure = UNSURE if predicted != links else ""
-        claims += [
-            Says(f"Table {printed_table}, {figure}", condition).holds(
-                "speedup as the bisections of the two partitions",
-                abs(ours / links - 1.0) <= percent / 100,
-                f"within {percent} %",
-                ours,
-                expected=links,
-            ),
-            says.near(
-                f"speedup as predicted in the text{unsure}",
-                predicted,
-                ours,
-                within=percent,
-                unit="%",
-            ),
-            says.at_least(
-                "speedup as measured on the machine, at least",
-                ours,
-                measured * (1 - percent / 100),
-                paper=measured,
-                note=f"{percent} % below the paper's",
-            ),
-        ]
-    return claims
+        says = Says(f"Table {compared.table}, {figure}", condition)
+        near = abs(ours / links - 1.0) <= percent / 100
+        what = "speedup as the bisections of the two partitions"
+        yield says.holds(what, near, f"within {percent} %", ours, expected=links)
+        says = Says(f"section 4.1, {figure}", condition)
+        what = f"speedup as predicted in the text{UNSURE if predicted != links else ''}"
+        yield says.near(what, predicted, ours, within=percent, unit="%")
+        what, note = (
+            "speedup as measured on the machine, at least",
+            f"{percent} % below the paper's",
+        )
+        least = measured * (1 - percent / 100)
+        yield says.at_least(what, ours, least, paper=measured, note=note)
 
 
-def _growth(
-    says_where: str, table: pd.DataFrame, side: str, small: int, large: int, paper: float, what: str
-) -> list[Claim]:
+def _growths(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
     """How the time grows from one size to another, in each engine that has both."""
-    claims = []
-    for engine, part in table.groupby("engine"):
-        times = part.set_index("Midplanes")[f"{side}_time_s"]
-        if {small, large} <= set(times.index):
-            says = Says(says_where, f"{small} to {large} midplanes, {engine}")
-            ours = float(times[large] / times[small])
-            claims.append(says.near(what, paper, ours, within=PERCENT[str(engine)], unit="%"))
-    return claims
+    for where, side, small, large, paper, what in GROWTHS[compared.machine]:
+        for engine, part in table.groupby("engine"):
+            times = part.set_index("Midplanes")[f"{side}_time_s"]
+            if {small, large} <= set(times.index):
+                says = Says(where, f"{small} to {large} midplanes, {engine}")
+                ours, within = float(times[large] / times[small]), PERCENT[str(engine)]
+                yield says.near(what, paper, ours, within=within, unit="%")
 
 
-def analyse_mira(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Figure 3: Mira's current against the proposed partitions."""
-    table = pairing_table(frames["pairing"], "mira-current", "mira-proposed")
-    claims = _speedups(table, "mira", 1, "Fig. 3")
-    for side, paper, what in (
-        ("first", 1.097, "current partitions: time grows by 9.7 %"),
-        ("second", 1.5, "proposed partitions: more nodes on the same bisection"),
-    ):
-        claims += _growth("section 4.1", table, side, 16, 24, paper, what)
-    return Analysis(claims_frame(claims), {"pairing": table})
+def _figure(description: str, compared: Comparison) -> PaperFigure:
+    name, function = f"fig{compared.number}", "experiments.papers.partitions.pairing:pairing"
+    draw = compared.draw
+    return PaperFigure(name, description, function, compared.points, compared.analyse, draw)
 
 
-def analyse_juqueen(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Figure 4: JUQUEEN's worst against the best partitions."""
-    table = pairing_table(frames["pairing"], "worst", "best")
-    claims = _speedups(table, "juqueen", 2, "Fig. 4")
-    for side, name in (("first", "worst"), ("second", "best")):
-        for large, paper in ((8, 1.0), (6, 1.5)):
-            what = f"{name} cases: time follows the bisection a node"
-            claims += _growth("Fig. 4, caption", table, side, 4, large, paper, what)
-    return Analysis(claims_frame(claims), {"pairing": table})
-
-
-def _pairing_bars(analysis: Analysis, machine: str, first: str, second: str) -> Figure:
-    """One panel an engine, seconds (or milliseconds) for the counted rounds."""
-    table = analysis.tables["pairing"]
-    sides = {"first_time_s": first, "second_time_s": second}
-    slow = table.groupby("engine")["first_time_s"].transform("max") > 0.1
-    scaled = {side: table[side].where(slow, 1e3 * table[side]) for side in sides}
-    return panels(
-        table.assign(unit=slow.map({True: "s", False: "ms"}), **scaled),
-        ("engine", "unit"),
-        lambda axis, part: two_sides(axis, part, sides, "speedup"),
-        columns=2,
-        size_in=(4.6, 3.0),
-        xlabel="midplanes",
-        ylabel="time of the counted rounds",
-        title=lambda engine, unit: f"{machine}, {engine} engine, {WHAT[engine]} ({unit})",
-    )
-
-
-def mira_bars(analysis: Analysis, options: Options) -> Figure:
-    """Figure 3."""
-    return _pairing_bars(analysis, "Mira", "current", "proposed")
-
-
-def juqueen_bars(analysis: Analysis, options: Options) -> Figure:
-    """Figure 4."""
-    return _pairing_bars(analysis, "JUQUEEN", "worst case", "best case")
-
-
-FUNCTION = "experiments.papers.partitions.pairing:pairing"
-FIG3 = PaperFigure(
-    "fig3",
+FIG3 = _figure(
     "Mira: bisection pairing, current against proposed partitions",
-    FUNCTION,
-    _points("mira", MIRA_CHOICES, MIRA_SIZES),
-    analyse_mira,
-    mira_bars,
+    Comparison(
+        number=3,
+        table=1,
+        machine="mira",
+        choices=("mira-current", "mira-proposed"),
+        names=("current", "proposed"),
+        sizes=(4, 8, 16, 24),
+    ),
 )
-FIG4 = PaperFigure(
-    "fig4",
+FIG4 = _figure(
     "JUQUEEN: bisection pairing, worst against best partitions",
-    FUNCTION,
-    _points("juqueen", JUQUEEN_CHOICES, JUQUEEN_SIZES),
-    analyse_juqueen,
-    juqueen_bars,
+    Comparison(
+        number=4,
+        table=2,
+        machine="juqueen",
+        choices=("worst", "best"),
+        names=("worst case", "best case"),
+        sizes=(4, 6, 8, 12, 16, 24),
+    ),
 )

@@ -46,13 +46,7 @@ MADE = {
 }
 """Jobs where no log is given."""
 METRICS = ("mean_turnaround_s", "bound_turnaround_s", "mean_wait_s", "bound_run_s")
-SHOWN = (
-    *METRICS,
-    "bound_wait_s",
-    "mean_bounded_slowdown",
-    "utilisation",
-    "loss_of_capacity",
-)
+SHOWN = (*METRICS, "bound_wait_s", "mean_bounded_slowdown", "utilisation", "loss_of_capacity")
 
 
 def _workloads(options: Options) -> list[dict[str, Any]]:
@@ -83,26 +77,17 @@ def _workloads(options: Options) -> list[dict[str, Any]]:
 def _points(options: Options) -> list[Point]:
     """Three shares of bound jobs; without any, geometry acts on packing alone."""
     run = {"seed": options.seed, "snapshots": 0, "observables": ["runs", "needs"]}
+    base = {"machine": {"preset": "mira-midplanes"}, "queue": QUEUE}
     changes: dict[str, Sequence[object]] = {
         "queue.order": ["wfp"],
         "queue.partition_bisection.bound_jobs": [0.0, 0.25, 0.5],
         "queue.partition_bisection.communication": [0.3],
     }
-    return [
-        point
-        for month, workload in enumerate(_workloads(options))
-        for point in config_points(
-            "partitions",
-            {
-                "machine": {"preset": "mira-midplanes"},
-                "workload": workload,
-                "queue": QUEUE,
-                "run": {**run, "repetition": month},
-            },
-            changes,
-            {"month": month},
-        )
-    ]
+    found = []
+    for month, workload in enumerate(_workloads(options)):
+        own = {**base, "workload": workload, "run": {**run, "repetition": month}}
+        found += config_points("partitions", own, changes, {"month": month})
+    return found
 
 
 def months_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

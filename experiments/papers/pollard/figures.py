@@ -1,48 +1,91 @@
-"""Figs. 7 to 10 and Table I of the topology-aware paper."""
+"""Figs. 1 and 7 to 10 and Table I of the topology-aware paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.figures.style import INK, colour
+from experiments.papers.kit.claims import Says
 from experiments.papers.kit.frames import against_baseline, first_seen, groups, lookup
-from experiments.papers.kit.logs import PaperLog, log_notes
+from experiments.papers.kit.logs import PaperLog
+from experiments.papers.kit.panels import FIVE, boxes, grouped_bars, panels
 from experiments.papers.kit.points import OBSERVE
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.kit.queues import Found, Frames, Judge, noted
+from experiments.papers.paper import Analysis, Draw, Options, PaperFigure, Point
 from experiments.papers.pollard import printed
-from experiments.papers.pollard.logs import LOGS, SCENARIOS, points
+from experiments.papers.pollard.logs import KTH, LOGS, OWN, SCENARIOS, SLURM, points
+from queuesim.observables.hops import SEVERAL
 from queuesim.observables.jobs import BINS
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-POLICIES = ("baseline", "ta")
+SPREAD_POLICIES = ("baseline", "slurm-tree", "ta")
+SPREAD_LOGS = (OWN["aug on cab"], *SLURM.values(), KTH["kth on small cab"])
+NO_RECORD = (
+    "the paper's figure is Cab's record of placements, which is not public; this one is simulated"
+)
 HOPS_LOGS = ("aug-2x on cab", "aug-2x on pinot", "kth-2x on small cab", "kth-2x on small pinot")
 WAIT_LOGS = ("aug on cab", "aug-3x on pinot", "kth on small cab", "kth-3x on small pinot")
 H, FULL = 3600.0, 0.95
 CASE = ["policy", "scenario"]
 
 
-def _notes(logs: Iterable[PaperLog], runs: pd.DataFrame, options: Options) -> tuple[str, ...]:
-    left = lookup(runs, ["log"], "left_out")
-    return (
-        *log_notes(logs, options, left),
-        *(f"{log}: {count:g} jobs left out" for log, count in left.items() if count),
+def fig1_points(options: Options) -> list[Point]:
+    """Every log with its arrivals under the three policies."""
+    return points(SPREAD_LOGS, SPREAD_POLICIES, options, ("hops", "spread"), run_times="logged")
+
+
+def fig1_claims(frames: Frames) -> Found:
+    """Whether most jobs are more spread than they need be, and what TA makes of it.
+
+    The paper's figure is Cab's own record of August and September 2014: the nodes that Slurm
+    gave to each job. That record is not public. Ours is a counterpart from simulation, not the
+    same measurement: job logs go through our queue onto Cab's tree, with the lowest free nodes
+    (Baseline), with Slurm's tree plugin and with TA.
+    """
+    hops = frames["hops"]
+    spread = hops[hops["bin"] == SEVERAL][["log", "policy", "jobs", "mean_hops", "mean_least"]]
+    spread.insert(3, "above_least_percent", 100 * hops["above_least"])
+    says, claims = Says("Fig. 1", "simulated, not Cab's record"), []
+    for (log,), part in groups(spread, "log"):
+        base = part.set_index("policy").loc["baseline"]
+        what = f"{log}: jobs of 2 and more nodes above the least hops, Baseline (%)"
+        above = float(base["above_least_percent"])
+        claims.append(says.above(what, above, 50, note='"most jobs"'))
+        ratio = float(base["mean_hops"] / base["mean_least"])
+        what = f"{log}: mean hops over the mean least, Baseline"
+        claims.append(says.at_least(what, ratio, 1.25, note='"significantly higher"'))
+    return claims, {"spread": spread, "jobs": frames["spread"]}
+
+
+def fig1_draw(analysis: Analysis, options: Options) -> Figure:
+    """A dot a job, hops over nodes, a column a policy; the least possible as a line."""
+
+    def draw(axis: Any, rows: pd.DataFrame) -> None:
+        ink = colour(SPREAD_POLICIES.index(rows["policy"].iloc[0]))
+        axis.scatter(rows["nodes"], rows["hops"], s=7, color=ink, alpha=0.35, linewidths=0)
+        least = rows.drop_duplicates("nodes").sort_values("nodes")
+        axis.plot(least["nodes"], least["least"], color=INK, lw=1.2, label="least possible")
+        axis.set_xscale("log", base=2)
+        axis.xaxis.set_major_formatter("{x:.0f}")
+        axis.set_ylim(-0.1, 4.1)
+
+    return panels(
+        analysis.tables["jobs"],
+        ["log", "policy"],
+        draw,
+        columns=len(SPREAD_POLICIES),
+        size_in=(3.0, 2.3),
+        xlabel="nodes of the job",
+        ylabel="average pairwise hops",
+        share=True,
     )
 
 
-def _named(names: Iterable[str]) -> list[PaperLog]:
-    return [LOGS[name] for name in names]
-
-
-def fig7_points(options: Options) -> list[Point]:
-    """Doubled sizes on Cab and on Pinot, no speed-up."""
-    return points(_named(HOPS_LOGS), POLICIES, options)
-
-
-def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+def fig7_claims(frames: Frames) -> Found:
     """Hops of TA against Baseline and against the least possible, by job size."""
     hops = frames["hops"]
     hops = hops[hops["bin"].isin(list(BINS))]
@@ -62,14 +105,11 @@ def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         what = f"{log}: median hops under TA not above Baseline's (% of bins)"
         claims.append(says.everywhere(what, held, "bins"))
     keep = ["log", "policy", "bin", "jobs", *(c for c in hops.columns if c.startswith("hops"))]
-    notes = _notes(_named(HOPS_LOGS), frames["runs"], options)
-    return Analysis(claims_frame(claims), {"hops": hops[keep]}, notes)
+    return claims, {"hops": hops[keep]}
 
 
 def fig7_draw(analysis: Analysis, options: Options) -> Figure:
     """Boxes of the hops by job size, one panel a log; the least possible as a mark."""
-    from experiments.figures.style import INK
-    from experiments.papers.kit.panels import FIVE, boxes, panels
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         order = [name for name in BINS if name in set(rows["bin"])]
@@ -89,12 +129,7 @@ def fig7_draw(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-def fig8_points(options: Options) -> list[Point]:
-    """Every log, every scenario."""
-    return points(LOGS.values(), POLICIES, options, scenarios=SCENARIOS)
-
-
-def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+def fig8_claims(frames: Frames) -> Found:
     """What TA loses of the utilisation, in loaded and in light scenarios."""
     minutes = frames["minutes"]
     says, claims = Says("Fig. 8, V-C"), []
@@ -106,16 +141,11 @@ def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         what = f"{log} ({'overloaded' if loaded else 'light'}): TA's drop of the median (points)"
         paper = printed.DROP_POINTS if loaded else 0.0
         claims.append(says.near(what, paper, drop, within=5, unit="points"))
-    notes = _notes(LOGS.values(), frames["runs"], options)
-    return Analysis(claims_frame(claims), {"minutes": minutes}, notes)
+    return claims, {"minutes": minutes}
 
 
 def fig8_draw(analysis: Analysis, options: Options) -> Figure:
     """Boxes of the utilisation every minute: Baseline, then TA by scenario."""
-    from experiments.papers.kit.panels import boxes, panels
-
-    table = analysis.tables["minutes"]
-    names = table.apply(_case_name, axis=1)
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         boxes(axis, rows, "case", "policy", scale=100, order=first_seen(rows, "case"))
@@ -123,7 +153,7 @@ def fig8_draw(analysis: Analysis, options: Options) -> Figure:
         axis.set_ylim(0, 104)
 
     return panels(
-        table.assign(case=names),
+        _with_case(analysis.tables["minutes"]),
         "log",
         draw,
         columns=2,
@@ -132,12 +162,16 @@ def fig8_draw(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-def _case_name(row: Mapping[str, Any]) -> str:
-    """Baseline, or TA with its scenario."""
-    return "baseline" if row["policy"] == "baseline" else f"TA {row['scenario']}"
+def _with_case(table: pd.DataFrame) -> pd.DataFrame:
+    """With a column "case": Baseline, or TA with its scenario."""
+    return table.assign(case=("TA " + table["scenario"]).where(table["policy"] == "ta", "baseline"))
 
 
-def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+def _waits_h(runs: pd.DataFrame) -> dict[Any, float]:
+    return {case: s / H for case, s in lookup(runs, CASE, "mean_wait_s").items()}
+
+
+def fig9_claims(frames: Frames) -> Found:
     """Makespans over Baseline's."""
     table = against_baseline(frames["runs"], ["makespan_s"])
     claims = []
@@ -153,16 +187,13 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         what = f"{log}: TA's makespan without speed-ups at most 9 % above Baseline (%)"
         claims.append(says.at_most(what, above["none"], 10, paper=9.0))
     keep = ["log", *CASE, "makespan_s", "makespan_s_ratio"]
-    notes = _notes(LOGS.values(), frames["runs"], options)
-    return Analysis(claims_frame(claims), {"makespan": table[keep]}, notes)
+    return claims, {"makespan": table[keep]}
 
 
 def fig9_draw(analysis: Analysis, options: Options) -> Figure:
     """Makespan above Baseline's, a group a log, a bar a scenario."""
-    from experiments.papers.kit.panels import grouped_bars, panels
-
     table = analysis.tables["makespan"]
-    table = table.assign(log=table["log"].str.replace(" on ", "\non "), all="")
+    table = table.assign(log=table["log"].str.replace(" on ", "\non "))
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         column = "makespan_s_ratio"
@@ -170,21 +201,16 @@ def fig9_draw(analysis: Analysis, options: Options) -> Figure:
 
     width = max(6.0, 1.0 + 1.5 * table["log"].nunique())
     label = "makespan above Baseline's (%)"
-    return panels(table, "all", draw, size_in=(width, 2.8), ylabel=label)
+    return panels(table, (), draw, size_in=(width, 2.8), ylabel=label)
 
 
-def fig10_points(options: Options) -> list[Point]:
-    """Two logs by job size, every scenario."""
-    return points(_named(WAIT_LOGS), POLICIES, options, scenarios=SCENARIOS)
-
-
-def fig10_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+def fig10_claims(frames: Frames) -> Found:
     """Waits by job size: TA's are longer, and speed-ups bring them back."""
     import pandas as pd
 
     bins, runs, claims = frames["bins"], frames["runs"], []
     for (log,), part in groups(runs, "log"):
-        wait = {case: s / H for case, s in lookup(part, CASE, "mean_wait_s").items()}
+        wait = _waits_h(part)
         more = wait["ta", "none"] - wait["baseline", "none"]
         paper, says = printed.EXTRA_WAIT_H.get(log), Says("V-E")
         what = f"{log}: additional mean wait under TA (h)"
@@ -198,14 +224,11 @@ def fig10_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analy
         claims.append(says.ordered(what, ascending, wait["ta", "20%"]))
     whole = runs.assign(bin="all")[["log", *CASE, "bin", "jobs", "mean_wait_s"]]
     table = pd.concat([bins[list(whole.columns)], whole], ignore_index=True)
-    notes = _notes(_named(WAIT_LOGS), runs, options)
-    return Analysis(claims_frame(claims), {"waits": table}, notes)
+    return claims, {"waits": table}
 
 
 def fig10_draw(analysis: Analysis, options: Options) -> Figure:
     """Mean waits by job size, one bar a scenario, one panel a log."""
-    from experiments.papers.kit.panels import grouped_bars, panels
-
     table = analysis.tables["waits"]
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
@@ -213,7 +236,7 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
         grouped_bars(axis, rows, "bin", "case", "mean_wait_s", scale=1 / H, order=order)
 
     return panels(
-        table.assign(case=table.apply(_case_name, axis=1)),
+        _with_case(table),
         "log",
         draw,
         size_in=(8.0, 2.3),
@@ -222,18 +245,13 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-def table1_points(options: Options) -> list[Point]:
-    """Every log under Baseline, TA, TA V1 and TA V2."""
-    return points(LOGS.values(), POLICIES, options, scenarios=("none", "V1", "V2"))
-
-
-def table1_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+def table1_claims(frames: Frames) -> Found:
     """Mean waits in hours beside the paper's; for stand-ins the orders that the text tells."""
     import pandas as pd
 
     says, claims, rows = Says("Table I"), [], []
     for (log,), part in groups(frames["runs"], "log"):
-        wait = {case: s / H for case, s in lookup(part, CASE, "mean_wait_s").items()}
+        wait = _waits_h(part)
         for i, case in enumerate(printed.WAIT_COLUMNS):
             name = " ".join(case).removesuffix(" none")
             paper = printed.TABLE1_WAIT_H[log][i] if log in printed.TABLE1_WAIT_H else None
@@ -245,14 +263,52 @@ def table1_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
         what = f"{log}: TA > TA V1 > TA V2, TA > Baseline (TA over Baseline)"
         holds = ta > v1 > v2 and ta > to
         claims.append(says.holds(what, holds, "in this order", ta / to if to > 0 else None))
-    notes = _notes(LOGS.values(), frames["runs"], options)
-    return Analysis(claims_frame(claims), {"waits": pd.DataFrame(rows)}, notes)
+    return claims, {"waits": pd.DataFrame(rows)}
 
 
-FIG7 = PaperFigure("fig7", "average pairwise hops", OBSERVE, fig7_points, fig7_analyse, fig7_draw)
-FIG8 = PaperFigure(
-    "fig8", "utilisation every minute", OBSERVE, fig8_points, fig8_analyse, fig8_draw
+def _figure(
+    name: str,
+    description: str,
+    judge: Judge,
+    draw: Draw | None = None,
+    *,
+    logs: Sequence[PaperLog] = tuple(LOGS.values()),
+    scenarios: Sequence[str] = SCENARIOS,
+) -> PaperFigure:
+    """A figure on Baseline and TA."""
+
+    def runs(options: Options) -> list[Point]:
+        return points(logs, ("baseline", "ta"), options, scenarios=scenarios)
+
+    analyse = noted(judge, logs, left_out=True)
+    return PaperFigure(name, description, OBSERVE, runs, analyse, draw)
+
+
+FIGURES = (
+    PaperFigure(
+        "fig1",
+        "how spread jobs are, simulated in place of Cab's record",
+        OBSERVE,
+        fig1_points,
+        noted(fig1_claims, SPREAD_LOGS, NO_RECORD),
+        fig1_draw,
+    ),
+    _figure(
+        "fig7",
+        "average pairwise hops",
+        fig7_claims,
+        fig7_draw,
+        logs=[LOGS[name] for name in HOPS_LOGS],
+        scenarios=("none",),
+    ),
+    _figure("fig8", "utilisation every minute", fig8_claims, fig8_draw),
+    _figure("fig9", "makespans", fig9_claims, fig9_draw),
+    _figure(
+        "fig10",
+        "waits by job size",
+        fig10_claims,
+        fig10_draw,
+        logs=[LOGS[name] for name in WAIT_LOGS],
+    ),
+    _figure("table1", "mean waits", table1_claims, scenarios=("none", "V1", "V2")),
 )
-FIG9 = PaperFigure("fig9", "makespans", OBSERVE, fig8_points, fig9_analyse, fig9_draw)
-FIG10 = PaperFigure("fig10", "waits by job size", OBSERVE, fig10_points, fig10_analyse, fig10_draw)
-TABLE1 = PaperFigure("table1", "mean waits", OBSERVE, table1_points, table1_analyse)

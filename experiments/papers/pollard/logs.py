@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from experiments.papers.jigsaw.logs import fat_tree
+from experiments.papers.jigsaw.logs import KTH_TREE, THETA_TREE, fat_tree
 from experiments.papers.kit.logs import PaperLog, known
 from experiments.papers.kit.queues import queue_points
 from experiments.papers.paper import Options, Point
@@ -14,8 +14,8 @@ QUEUE_DEPTH = 128
 """How many waiting jobs the authors' scheduler looked at."""
 
 CAB, PINOT = fat_tree(36, pods=4), fat_tree(36, pods=8)
-# 100 nodes in 4 pods of 5 leaves of 5: KTH SP2's size in Cab's shape; twice the pods as Pinot.
-SMALL_CAB, SMALL_PINOT = fat_tree(10, pods=4), fat_tree(10, pods=8)
+# KTH SP2's tree in Cab's shape, and with twice the pods as Pinot.
+SMALL_CAB, SMALL_PINOT = KTH_TREE, fat_tree(10, pods=8)
 
 
 def _by_name(*logs: PaperLog) -> dict[str, PaperLog]:
@@ -34,22 +34,19 @@ OWN = _by_name(
 )
 
 
-def _kth(name: str, machine: dict[str, object], times: int, stands_for: str) -> PaperLog:
-    return known(name, "kth-sp2", machine, quick={}, size_factor=times, stands_for=stands_for)
-
-
 KTH = _by_name(
-    _kth("kth on small cab", SMALL_CAB, 1, "aug on cab"),
-    _kth("kth-2x on small cab", SMALL_CAB, 2, "aug-2x on cab"),
-    _kth("kth-2x on small pinot", SMALL_PINOT, 2, "aug-2x on pinot"),
-    _kth("kth-3x on small pinot", SMALL_PINOT, 3, "aug-3x on pinot"),
+    *(
+        known(name, "kth-sp2", machine, quick={}, size_factor=times, stands_for=stands_for)
+        for name, machine, times, stands_for in (
+            ("kth on small cab", SMALL_CAB, 1, "aug on cab"),
+            ("kth-2x on small cab", SMALL_CAB, 2, "aug-2x on cab"),
+            ("kth-2x on small pinot", SMALL_PINOT, 2, "aug-2x on pinot"),
+            ("kth-3x on small pinot", SMALL_PINOT, 3, "aug-3x on pinot"),
+        )
+    )
 )
-# The full tree nearest above Theta's 4360 nodes: 4394.
-LOGS = {
-    **OWN,
-    **KTH,
-    **_by_name(known("theta on radix 26", "theta", fat_tree(26), stands_for="sep on cab")),
-}
+THETA = known("theta on radix 26", "theta", THETA_TREE, stands_for="sep on cab")
+LOGS = OWN | KTH | _by_name(THETA)
 SLURM = _by_name(
     known("thunder on cab", "thunder", CAB, stands_for="aug on cab"),
     known("atlas on cab", "atlas", CAB, stands_for="aug on cab"),

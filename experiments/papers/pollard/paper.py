@@ -11,14 +11,11 @@ from __future__ import annotations
 from experiments.papers.interference.paper import INTERFERENCE
 from experiments.papers.kit.queues import check_queues
 from experiments.papers.paper import Paper
-from experiments.papers.pollard.fig1 import FIG1
-from experiments.papers.pollard.figures import FIG7, FIG8, FIG9, FIG10, TABLE1
+from experiments.papers.pollard.figures import FIGURES
 
 PAPER = Paper(
     name="pollard",
     title="Evaluation of an Interference-free Node Allocation Policy on Fat-tree Clusters",
-    figures={
-        figure.name: figure for figure in (FIG1, FIG7, FIG8, FIG9, FIG10, TABLE1, *INTERFERENCE)
-    },
+    figures={figure.name: figure for figure in (*FIGURES, *INTERFERENCE)},
     check=check_queues,
 )

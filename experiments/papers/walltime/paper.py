@@ -9,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from experiments.papers.kit.points import OBSERVE, config_points
-from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_no_packets
-from experiments.papers.walltime.classes import SHOWN, class_analyse, class_curves
-from experiments.papers.walltime.gains import (
+from experiments.papers.paper import (
+    Analyse,
+    Draw,
+    Options,
+    Paper,
+    PaperFigure,
+    Point,
+    check_no_packets,
+)
+from experiments.papers.walltime.figures import (
     COUNTED,
     ORDERS,
+    SHOWN,
+    class_analyse,
+    class_curves,
     fig9_analyse,
     gain_bars,
     gain_distribution,
@@ -22,6 +32,7 @@ from experiments.papers.walltime.gains import (
     table2_analyse,
 )
 from experiments.papers.walltime.logs import chosen
+from experiments.papers.walltime.printed import METRIC_NAMES
 
 SETTINGS = ("logs", "case")
 SCHEMES = {
@@ -62,47 +73,48 @@ def _points(
     return points
 
 
-def _gains(figure: str, metric: str, description: str) -> PaperFigure:
-    analyse = gains_analyse(metric, figure)
-    return PaperFigure(f"fig{figure}", description, OBSERVE, _points(*SCHEMES), analyse, gain_bars)
+def _figure(
+    name: str,
+    description: str,
+    points: Callable[[Options], list[Point]],
+    analyse: Analyse,
+    draw: Draw | None = None,
+) -> PaperFigure:
+    return PaperFigure(name, description, OBSERVE, points, analyse, draw)
 
 
-def _classes(figure: str, metric: str, order: str, description: str) -> PaperFigure:
-    points = _points(*SHOWN, orders=(order,), one_month=True)
-    analyse = class_analyse(metric, order, figure)
-    return PaperFigure(f"fig{figure}", description, OBSERVE, points, analyse, class_curves)
-
-
+_EVERY = _points(*SCHEMES)
 _FIGURES = (
-    PaperFigure(
-        "table2",
-        "Base by month: loss of capacity, wait, slowdown",
-        OBSERVE,
-        _points("Base"),
-        table2_analyse,
+    _figure(
+        "table2", "Base by month: loss of capacity, wait, slowdown", _points("Base"), table2_analyse
     ),
-    PaperFigure(
-        "levels",
-        "all orders, schemes and months with intervals",
-        OBSERVE,
-        _points(*SCHEMES),
-        levels_analyse,
+    _figure("levels", "all orders, schemes and months with intervals", _EVERY, levels_analyse),
+    *(
+        _figure(f"fig{n}", f"relative gains in {name}", _EVERY, gains_analyse(metric, n), gain_bars)
+        for n, (metric, name) in zip("678", METRIC_NAMES.items(), strict=True)
     ),
-    _gains("6", "loss_of_capacity", "relative gains in loss of capacity"),
-    _gains("7", "wait_min", "relative gains in average wait"),
-    _gains("8", "bounded_slowdown", "relative gains in average bounded slowdown"),
-    PaperFigure(
+    _figure(
         "fig9",
         "how often schemes gain, over all months and orders",
-        OBSERVE,
         _points("Base", *COUNTED),
         fig9_analyse,
         gain_distribution,
     ),
-    _classes("10", "wait_min", "fcfs", "waits by job size, FCFS"),
-    _classes("11", "bounded_slowdown", "fcfs", "slowdowns by job size, FCFS"),
-    _classes("12", "wait_min", "wfp", "waits by job size, WFP"),
-    _classes("13", "bounded_slowdown", "wfp", "slowdowns by job size, WFP"),
+    *(
+        _figure(
+            f"fig{n}",
+            f"{what} by job size, {order.upper()}",
+            _points(*SHOWN, orders=(order,), one_month=True),
+            class_analyse(metric, order, n),
+            class_curves,
+        )
+        for n, metric, what, order in (
+            ("10", "wait_min", "waits", "fcfs"),
+            ("11", "bounded_slowdown", "slowdowns", "fcfs"),
+            ("12", "wait_min", "waits", "wfp"),
+            ("13", "bounded_slowdown", "slowdowns", "wfp"),
+        )
+    ),
 )
 
 

@@ -1,13 +1,15 @@
-"""Table II and Figs. 6 to 9: levels under Base, and relative gains of the other schemes."""
+"""Table II and Figs. 6 to 13: levels under Base, relative gains of the other schemes, job sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from experiments.figures.style import INK
+from experiments.figures.style import INK, colour
 from experiments.papers.kit.claims import Claim, Says, claims_frame
 from experiments.papers.kit.frames import groups
 from experiments.papers.kit.panels import curves, grouped_bars, panels
@@ -15,17 +17,24 @@ from experiments.papers.paper import Analysis, Options
 from experiments.papers.walltime import printed
 from experiments.papers.walltime.logs import notes, of_intrepid
 from experiments.points import point_rng
+from queuesim.observables.jobs import CLASSES
 from queuesim.statistics import Interval, bootstrap_mean, bootstrap_ratio
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 KEYS = ("case", "order", "month")
+RUN = (*KEYS, "scheme")
 ORDERS = ("fcfs", "wfp")
 COUNTED = ("SL", "PF", "Combo", "AdjEst")
 """The schemes of the paper's 48 cases: all but Base and the ideal ActRun."""
+SHOWN = ("Base", "Combo")
+"""Schemes whose distributions are shown."""
+LARGE = list(CLASSES)[-1]
+LITTLE = 0.9
+"""Under WFP the paper sees "little improvement" for the largest jobs."""
+DASHES = {"Base": "--", "Combo": "-"}
 
 
 def _rng(options: Options, *what: object) -> np.random.Generator:
@@ -68,30 +77,20 @@ def gains_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Data
 
     Columns: case, order, month, scheme, metric, base, value, gain, low, high.
     """
-    import pandas as pd
-
-    days = dict(groups(frames["days"], *KEYS, "scheme"))
-    rows: list[dict[str, object]] = []
+    days, rows = dict(groups(frames["days"], *RUN)), []
     for keys, part in groups(runs_table(frames), *KEYS):
         runs = part.set_index("scheme")
         if "Base" not in runs.index:
             continue
-        for scheme in runs.index.drop("Base"):
-            for metric in printed.METRICS:
-                base, value = (float(runs.loc[s, metric]) for s in ("Base", scheme))
-                gain = (base - value) / base if base > 0 else float("nan")
-                drawn = day_gain(
-                    days[(*keys, scheme)],
-                    days[(*keys, "Base")],
-                    metric,
-                    _rng(options, *keys, scheme, metric),
-                )
-                rows.append(
-                    dict(zip(KEYS, keys, strict=True))
-                    | {"scheme": scheme, "metric": metric, "base": base, "value": value}
-                    | {"gain": gain, "low": drawn.low, "high": drawn.high}
-                )
-    return pd.DataFrame(rows)
+        for scheme, metric in product(runs.index.drop("Base"), printed.METRICS):
+            base, value = (float(runs.loc[s, metric]) for s in ("Base", scheme))
+            gain = (base - value) / base if base > 0 else float("nan")
+            rng = _rng(options, *keys, scheme, metric)
+            drawn = day_gain(days[(*keys, scheme)], days[(*keys, "Base")], metric, rng)
+            numbers = (base, value, gain, drawn.low, drawn.high)
+            rows.append((*keys, scheme, metric, *numbers))
+    columns = [*RUN, "metric", "base", "value", "gain", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.DataFrame:
@@ -99,11 +98,8 @@ def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Dat
 
     Columns: case, order, month, scheme, metric, value, low, high.
     """
-    import pandas as pd
-
-    days = dict(groups(frames["days"], *KEYS, "scheme"))
-    rows: list[dict[str, object]] = []
-    for keys, part in groups(runs_table(frames), *KEYS, "scheme"):
+    days, rows = dict(groups(frames["days"], *RUN)), []
+    for keys, part in groups(runs_table(frames), *RUN):
         mine = days[keys]
         for metric in printed.METRICS:
             rng = _rng(options, "level", *keys, metric)
@@ -112,12 +108,8 @@ def levels_table(frames: Mapping[str, pd.DataFrame], options: Options) -> pd.Dat
             weights = np.full(len(mine), 1 / len(mine)) if loss else mine["jobs"].to_numpy()
             with np.errstate(invalid="ignore", divide="ignore"):
                 drawn = bootstrap_ratio(mine[metric].to_numpy(), weights, rng)
-            rows.append(
-                dict(zip((*KEYS, "scheme"), keys, strict=True))
-                | {"metric": metric, "value": float(part[metric].iloc[0])}
-                | {"low": drawn.low, "high": drawn.high}
-            )
-    return pd.DataFrame(rows)
+            rows.append((*keys, metric, float(part[metric].iloc[0]), drawn.low, drawn.high))
+    return pd.DataFrame(rows, columns=[*RUN, "metric", "value", "low", "high"])
 
 
 def levels_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -144,9 +136,8 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
                 ]
             else:
                 mean = bootstrap_mean(ours.to_numpy(), _rng(options, case, order, metric))
-                claims.append(
-                    says.between(f"{name}: mean of the months", min(paper), max(paper), mean)
-                )
+                what = f"{name}: mean of the months"
+                claims.append(says.between(what, min(paper), max(paper), mean))
     for (case,), part in groups(runs, "case"):
         says = Says("V-D.1, Table II", case)
         for metric in printed.METRICS:
@@ -168,11 +159,10 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
         for (case, order), part in groups(mine, "case", "order"):
             says = Says(f"Fig. {figure}", _condition(case, order))
             means = _means(part, options)
+            for scheme, mean in means.items():
+                what = f"{scheme}: average gain over the months"
+                claims.append(says.surely_above(what, mean, 0))
             if means:
-                claims += [
-                    says.surely_above(f"{scheme}: average gain over the months", mean, 0)
-                    for scheme, mean in means.items()
-                ]
                 claims += _up_to(says, part, printed.GAINS[(metric, order)], means)
         claims += _shares_of_the_best(metric, mine)
         averages = mine.groupby(["case", "order", "scheme"], sort=False)["gain"].mean()
@@ -258,9 +248,8 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
             ("any metric: gain above 0", printed.FIG9_ANY, part["gain"] > 0),
         ):
             found = bootstrap_mean(hit.to_numpy(dtype=float), _rng(options, case, text))
-            claims.append(
-                says.near(f"{text}: share of {len(hit)} cases", paper, found, within=0.15)
-            )
+            what = f"{text}: share of {len(hit)} cases"
+            claims.append(says.near(what, paper, found, within=0.15))
     return Analysis(claims_frame(claims), {"gains": table}, notes(options))
 
 
@@ -282,18 +271,12 @@ def gain_distribution(analysis: Analysis, options: Options) -> Figure:
     table = analysis.tables["gains"]
     by_case = table.groupby(["case", "metric"])["gain"]
     above = by_case.rank(method="first", na_option="bottom") - 1
-    table = table.assign(share=100 - 100 * above / by_case.transform("size"))
+    share = 100 - 100 * above / by_case.transform("size")
+    table = table.assign(share=share, gain=100 * table["gain"])
+    name = printed.METRIC_NAMES.__getitem__
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:
-        curves(
-            axis,
-            part.assign(gain=100 * part["gain"]),
-            "gain",
-            "share",
-            "metric",
-            name=printed.METRIC_NAMES.__getitem__,
-            steps=True,
-        )
+        curves(axis, part, "gain", "share", "metric", name=name, steps=True)
         axis.axvline(0, color=INK, linewidth=0.8)
 
     return panels(
@@ -304,4 +287,81 @@ def gain_distribution(analysis: Analysis, options: Options) -> Figure:
         size_in=(4.2, 3.0),
         xlabel="relative gain of at least (%)",
         ylabel="share of cases (%)",
+    )
+
+
+def class_analyse(metric: str, order: str, figure: str) -> Callable[..., Analysis]:
+    """What the text reads off the curves, and whether Combo is ahead in every class."""
+    mean, short = {
+        "wait_min": ("mean_wait_min", "wait"),
+        "bounded_slowdown": ("mean_slowdown", "BSD"),
+    }[metric]
+
+    def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+        classes, quantiles = frames["classes"], frames["quantiles"]
+        claims: list[Claim] = []
+        for (case, name), part in groups(classes, "case", "class"):
+            by_scheme = part.set_index("scheme")
+            if not set(SHOWN) <= set(by_scheme.index):
+                continue
+            base, combo = (by_scheme.loc[scheme] for scheme in SHOWN)
+            if not float(base[mean]) > 0:
+                continue  # nobody waits
+            says = Says(f"V-D.4, Fig. {figure}", _condition(case, order))
+            what = f"{name}: Combo over Base, mean {short}"
+            ratio = float(combo[mean]) / float(base[mean])
+            if order == "wfp" and name == LARGE:
+                claims.append(says.at_least(what, ratio, LITTLE, note="little improvement"))
+            else:
+                claims.append(says.below(what, ratio, 1))
+            if metric == "wait_min":
+                claims += _printed_waits(says, name, order, base, combo)
+        shown = quantiles[quantiles["metric"] == metric].reset_index(drop=True)
+        tables = {"classes": classes, "quantiles": shown}
+        return Analysis(claims_frame(claims), tables, notes(options))
+
+    return analyse
+
+
+def _printed_waits(
+    says: Says, name: str, order: str, base: pd.Series, combo: pd.Series
+) -> list[Claim]:
+    """Shares and medians that the text gives for May 2009."""
+    claims = []
+    for column, text, known in (
+        ("near_zero", "no wait to speak of", printed.NEAR_ZERO_FCFS),
+        ("within_300_min", "a wait within 300 min", printed.WITHIN_300_FCFS),
+    ):
+        if order == "fcfs" and name in known:
+            for scheme, row, paper in zip(SHOWN, (base, combo), known[name], strict=True):
+                what = f"{name}: share with {text}, {scheme}"
+                claims.append(says.near(what, paper, float(row[column]), within=0.10))
+    if name == LARGE:
+        what, paper = f"{name}: median wait in minutes, Base", printed.MEDIAN_LARGE_MIN[order]
+        claims.append(says.near(what, paper, float(base["median_wait_min"]), within=25, unit="%"))
+    return claims
+
+
+def class_curves(analysis: Analysis, options: Options) -> Figure:
+    """Figs. 10 to 13: cumulative distributions by size class, Combo solid, Base dashed."""
+    table = analysis.tables["quantiles"]
+    table = table.assign(curve=table["class"] + " " + table["scheme"])
+    looks = {f"{c} {s}": (colour(i), DASHES[s]) for i, c in enumerate(CLASSES) for s in SHOWN}
+    waits = bool((table["metric"] == "wait_min").any())
+
+    def draw(axis: Axes, part: pd.DataFrame) -> None:
+        curves(axis, part, "value", "share", "curve", looks=looks)
+        if waits:
+            axis.set_xlim(0, max(300.0, float(part[part["share"] <= 0.95]["value"].max())))
+        else:
+            axis.set_xscale("log")
+
+    return panels(
+        table,
+        ("case", "month"),
+        draw,
+        columns=2,
+        size_in=(5.5, 3.2),
+        xlabel="wait (minutes)" if waits else "bounded slowdown",
+        ylabel="fraction of jobs",
     )

@@ -1,0 +1,299 @@
+"""Tables 1 to 3 and Figs. 6 to 8 of the Jigsaw paper.
+
+The logs, what the machine was used for, turnaround, makespan, scheduling time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from experiments.build import build_workload
+from experiments.config_load import config_from
+from experiments.draws import Draws
+from experiments.papers.jigsaw import printed
+from experiments.papers.jigsaw.logs import (
+    ATLAS,
+    CAB,
+    ISOLATING,
+    KTH,
+    POLICIES,
+    SYNTHETIC,
+    THETA,
+    THUNDER,
+    figure,
+    paper_name,
+)
+from experiments.papers.jigsaw.printed import fig6_range
+from experiments.papers.kit.claims import Claim, Says
+from experiments.papers.kit.frames import against_baseline, first_seen, groups, lookup
+from experiments.papers.kit.logs import present
+from experiments.papers.kit.panels import grouped_bars, panels
+from experiments.papers.kit.queues import Found, Frames, noted
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from queuesim.observables.machine import EACH
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from experiments.store import Rows
+
+LOGS = (*SYNTHETIC, THUNDER, ATLAS, *CAB.values())
+DESCRIBE = "experiments.papers.jigsaw.figures:describe_log"
+ANY_SIZE = 10**6
+MAXIMUM_SCATTER = 1.81
+"""Standard deviation of the difference of two largest exponential draws, in means: pi / sqrt(3)."""
+SCENARIOS = ("none", "5%", "10%", "20%", "V2", "Random")
+STAND_INS = (THETA.name, KTH.name)
+CASE = ["policy", "scenario"]
+
+
+def table1_points(options: Options) -> list[Point]:
+    """One point a log."""
+    return [
+        {
+            "experiment": "jigsaw-log",
+            "log": log.name,
+            "config": config_from(
+                {**sections, "queue": {"policies": ["baseline"]}, "run": {"seed": options.seed}}
+            ).resolved(),
+        }
+        for log, sections in present(LOGS, options)
+    ]
+
+
+def describe_log(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """One row on a log: jobs, largest job, run times."""
+    config = config_from(point["config"])
+    rng = Draws(config.resolved()).rng("workload")
+    workload = build_workload(config.workload, ANY_SIZE, rng)
+    row = {
+        "log": point["log"],
+        "jobs": len(workload),
+        "max_nodes": int(workload.n_nodes.max()),
+        "min_run_s": float(workload.run_time_s.min()),
+        "max_run_s": float(workload.run_time_s.max()),
+        "mean_nodes": float(workload.n_nodes.mean()),
+        "single_node_jobs": int((workload.n_nodes == 1).sum()),
+        "notes": "; ".join(workload.notes),
+    }
+    return {"logs": [row]}
+
+
+def table1_claims(frames: Frames) -> Found:
+    """Jobs, largest job and run times of each log against the paper's row."""
+    says, claims = Says("Table 1"), []
+    for row in frames["logs"].to_dict("records"):
+        log = str(row["log"])
+        what = ("jobs", "max_nodes", "min_run_s", "max_run_s")
+        for column, paper in zip(what, printed.TABLE1[paper_name(log)], strict=True):
+            ours, text = float(row[column]), f"{log}: {column}"
+            if not log.startswith("synth") or column == "jobs":
+                claim = says.equal(text, float(paper), ours)
+            elif column == "max_nodes":
+                scatter = MAXIMUM_SCATTER * float(row["mean_nodes"])
+                claim = says.near(text, float(paper), ours, within=3 * scatter, note="3 sigma")
+            else:
+                claim = says.near(text, float(paper), ours, within=15, unit="%", note="a draw")
+            claims.append(claim)
+    return claims, {"logs": frames["logs"]}
+
+
+def fig6_claims(frames: Frames) -> Found:
+    """Steady-state utilisation against the paper's ranges, and the paper's order of policies."""
+    runs, claims = frames["runs"], []
+    for (log,), part in groups(runs, "log"):
+        percent = {p: 100 * u for p, u in lookup(part, ["policy"], "steady_utilisation").items()}
+        for policy, ours in percent.items():
+            said = fig6_range(policy, log)
+            if said is not None:
+                says = Says(said.where)
+                what = f"{log}, {policy}: {said.low:g}-{said.high:g} %"
+                found = says.between(what, said.low, said.high, ours, within=1, unit="points")
+                claims.append(found)
+        says = Says("6.1")
+        if {"jigsaw", "lc-s"} <= percent.keys():
+            above = percent["lc-s"] - percent["jigsaw"]
+            what = f"{log}: LC+S above Jigsaw by at most 3.7 points"
+            most = printed.LC_S_ABOVE_JIGSAW
+            rule = f"0 to {most:g}, within 1 percentage point"
+            claims.append(says.holds(what, -1 <= above <= most + 1, rule, above, paper=most))
+        if set(ISOLATING) <= percent.keys():
+            ascending = {policy: percent[policy] for policy in ("ta", "laas", "jigsaw")}
+            claims.append(says.ordered(f"{log}: TA < LaaS < Jigsaw", ascending))
+    keep = ["log", "machine_nodes", "policy", "jobs", "steady_utilisation", "steady_allocated"]
+    keep += ["to_last_start", "utilisation", "makespan_s", "notes"]
+    return claims, {"utilisation": runs[keep]}
+
+
+def fig6_draw(analysis: Analysis, options: Options) -> Figure:
+    """Bars from 80 %, as in the paper."""
+    table = analysis.tables["utilisation"]
+
+    def draw(axis: Any, rows: pd.DataFrame) -> None:
+        grouped_bars(axis, rows, "log", "policy", "steady_utilisation", scale=100)
+        axis.set_ylim(80, 100)
+
+    width = max(6.0, 1.2 * table["log"].nunique() + 1)
+    return panels(table, (), draw, size_in=(width, 3.0), ylabel="steady-state utilisation (%)")
+
+
+def table2_claims(frames: Frames) -> Found:
+    """Shares of the counts in each range beside the paper's."""
+    import pandas as pd
+
+    says, claims, rows = Says("Table 2"), [], []
+    ranges = frames["ranges"]
+    for row in ranges[ranges["counting"] == EACH].to_dict("records"):
+        policy = str(row["policy"])
+        paper, ours = printed.TABLE2[policy], [int(row[name]) for name in printed.RANGES]
+        for name, theirs, mine in zip(printed.RANGES, paper, ours, strict=True):
+            their_share, my_share = 100 * theirs / sum(paper), 100 * mine / sum(ours)
+            rows.append((policy, name, theirs, mine, mine / theirs, their_share, my_share))
+            what = f"{policy}: share of events at {name} % (%)"
+            claims.append(says.near(what, their_share, my_share, within=5, unit="points"))
+    columns = ["policy", "range_percent", "paper", "ours", "ratio", "paper_percent", "ours_percent"]
+    return claims, {"counts": pd.DataFrame(rows, columns=columns)}
+
+
+def fig7_claims(frames: Frames) -> Found:
+    """Turnaround over Baseline's: the paper's words, on Cab or on what stands in for it."""
+    columns = ["mean_turnaround_s", "mean_turnaround_large_s"]
+    table = against_baseline(frames["runs"], columns)
+    claims: list[Claim] = []
+    for (log,), part in groups(table, "log"):
+        ratio = lookup(part, CASE, "mean_turnaround_s_ratio")
+        large = lookup(part, CASE, "mean_turnaround_large_s_ratio")
+        says = Says("6.2, Fig. 7" + (" (other log)" if log in STAND_INS else ""), "all jobs")
+        for scenario in ("10%", "20%"):
+            what = f"{log}, {scenario}: Jigsaw below Baseline"
+            claims.append(says.below(what, ratio["jigsaw", scenario], 1))
+        for other in ("ta", "laas"):
+            held = [ratio["jigsaw", s] < ratio[other, s] for s in SCENARIOS]
+            what = f"{log}: Jigsaw below {other} in every scenario"
+            claims.append(says.everywhere(what, held, "scenarios"))
+        if log == "oct-cab":
+            for (policy, kind), paper in printed.OCT_CAB_10.items():
+                ours = (ratio if kind == "all" else large)[policy, "10%"]
+                says = Says("6.2", f"{kind} jobs")
+                claims.append(says.near(f"{log}, 10%: {policy}", paper, ours, within=0.05))
+    keep = ["log", *CASE, "large_jobs", *columns, *(f"{c}_ratio" for c in columns)]
+    return claims, {"turnaround": table[keep]}
+
+
+def fig7_draw(analysis: Analysis, options: Options) -> Figure:
+    """Filled bars: all jobs; outlines: jobs of more than 100 nodes."""
+    return _scenario_bars(
+        analysis.tables["turnaround"],
+        "mean_turnaround_s_ratio",
+        "turnaround above Baseline's (%)",
+        outline="mean_turnaround_large_s_ratio",
+    )
+
+
+def fig8_claims(frames: Frames) -> Found:
+    """Makespans over Baseline's: the worst and the best that the text tells."""
+    table = against_baseline(frames["runs"], ["makespan_s"])
+    above = table.assign(percent=100 * (table["makespan_s_ratio"] - 1))
+    says, claims = Says("6.3, Fig. 8"), []
+    worst = above[above["scenario"] == "none"].groupby("policy")["percent"].max()
+    for policy, paper in printed.MAKESPAN_WORST.items():
+        if policy in worst.index:
+            what = f"{policy}: makespan above Baseline, no speed-up, worst log (%)"
+            claims.append(says.near(what, paper, float(worst[policy]), within=1, unit="points"))
+    best = float(above.loc[above["policy"] == "jigsaw", "percent"].min())
+    what = "jigsaw: makespan above Baseline, best scenario (%)"
+    claims.append(says.near(what, printed.MAKESPAN_BEST_JIGSAW, best, within=2, unit="points"))
+    ta = above[(above["policy"] == "ta") & (above["scenario"] != "20%")]["percent"]
+    what = "ta: makespan above Baseline in every scenario but 20 % (least, %)"
+    claims.append(says.above(what, float(ta.min()), 0))
+    keep = ["log", *CASE, "makespan_s", "makespan_s_ratio"]
+    return claims, {"makespan": table[keep]}
+
+
+def fig8_draw(analysis: Analysis, options: Options) -> Figure:
+    """One panel a log, groups of bars by scenario; the paper's worst case on our worst log."""
+    table = analysis.tables["makespan"]
+    plain = table[table["scenario"] == "none"].set_index(["log", "policy"])["makespan_s_ratio"]
+    worst = {
+        (str(plain.xs(policy, level="policy").idxmax()), policy): percent
+        for policy, percent in printed.MAKESPAN_WORST.items()
+        if policy in plain.index.get_level_values("policy")
+    }
+    return _scenario_bars(table, "makespan_s_ratio", "makespan above Baseline's (%)", marks=worst)
+
+
+def _scenario_bars(
+    table: pd.DataFrame,
+    column: str,
+    label: str,
+    *,
+    outline: str | None = None,
+    marks: Mapping[tuple[str, str], float] | None = None,
+) -> Figure:
+    """Percent above Baseline, one panel a log; ``marks``: the paper's, without speed-ups."""
+
+    def draw(axis: Any, rows: pd.DataFrame) -> None:
+        [log] = first_seen(rows, "log")
+        here = {("none", p): height for (where, p), height in (marks or {}).items() if where == log}
+        grouped_bars(
+            axis,
+            rows,
+            "scenario",
+            "policy",
+            column,
+            scale=100,
+            zero=1,
+            outline=outline,
+            marks=here,
+            order=first_seen(table, "scenario"),
+        )
+
+    return panels(table, "log", draw, ylabel=label)
+
+
+def table3_claims(frames: Frames) -> Found:
+    """Seconds a job spent in the policy; the paper's is another machine, so slower fails only."""
+    says, claims = Says("Table 3"), []
+    for row in frames["timing"].to_dict("records"):
+        policy, log = str(row["policy"]), str(row["log"])
+        paper_ms = 1e3 * printed.TABLE3[policy][paper_name(log)]
+        what = f"{log}, {policy}: scheduling a job (ms)"
+        ours_ms = 1e3 * float(row["mean_scheduling_s"])
+        claims.append(says.at_most(what, ours_ms, paper_ms, paper=paper_ms))
+    return claims, {"timing": frames["timing"]}
+
+
+FIGURES = (
+    PaperFigure("table1", "the job logs", DESCRIBE, table1_points, noted(table1_claims, LOGS)),
+    figure("fig6", "utilisation by log and policy", LOGS, POLICIES, fig6_claims, fig6_draw),
+    figure(
+        "table2", "utilisation at each start and end, Thunder", (THUNDER,), ISOLATING, table2_claims
+    ),
+    figure(
+        "fig7",
+        "turnaround by speed-up scenario",
+        (CAB["aug"], CAB["oct"], THETA, KTH),
+        POLICIES,
+        fig7_claims,
+        fig7_draw,
+        scenarios=SCENARIOS,
+    ),
+    figure(
+        "fig8",
+        "makespan by speed-up scenario",
+        (THUNDER, ATLAS),
+        POLICIES,
+        fig8_claims,
+        fig8_draw,
+        scenarios=SCENARIOS,
+    ),
+    figure(
+        "table3",
+        "scheduling time a job",
+        (SYNTHETIC[0], CAB["sep"], THUNDER, SYNTHETIC[2]),
+        POLICIES[1:],
+        table3_claims,
+    ),
+)

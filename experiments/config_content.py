@@ -24,15 +24,7 @@ if TYPE_CHECKING:
 def config_alone(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     """A config from a content whose ``[reference]``, if it has one, nobody has looked at.
 
-    Parameters
-    ----------
-    raw : mapping
-    folder : path, optional
-        A relative path of a log or graph file is looked up here first.
-
-    Raises
-    ------
-    ConfigError
+    Parameters and errors are those of `experiments.config_load.config_from`.
     """
     content = dict(raw)
     machine = content.get("machine")

@@ -12,8 +12,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
+from experiments.signals import held_back
 from experiments.store import Outcome
-from experiments.streams import held_back
 from experiments.worker import compute, start_worker
 from netsim.errors import NetcosimError
 from netsim.limits import shown

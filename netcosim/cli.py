@@ -19,7 +19,7 @@ if _FOREIGN is not None:
     sys.exit(2)
 
 from experiments.mpi import launched_rank  # noqa: E402
-from experiments.streams import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
+from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
 from netsim.errors import NetcosimError  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 

@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from experiments import figures
-from experiments.figures.curves import _running_mean, time_unit
-from experiments.figures.heatmap import link_matrix
-from experiments.report import Section, render_page, write_page
+from experiments.figures.bars import bars_against_baseline
+from experiments.figures.boxes import link_boxes
+from experiments.figures.curves import _running_mean, cdf, time_unit, utilisation_over_time
+from experiments.figures.gantt import gantt
+from experiments.figures.heatmap import link_heat_map, link_matrix
+from experiments.report.page import Section, render_page, write_page
 from experiments.report.table import format_number, head_of, table_html
 from experiments.units import time_scale
 from netsim.errors import NetcosimError
@@ -53,18 +55,18 @@ def all_figures() -> dict[str, Figure]:
     )
     x = np.linspace(0, 1e5, 50)
     return {
-        "boxes": figures.link_boxes(boxes),
-        "bars": figures.bars_against_baseline(bars_frame(), baseline="simple"),
-        "heat": figures.link_heat_map(topology, rng.random(topology.n_links)),
-        "gantt": figures.gantt(
+        "boxes": link_boxes(boxes),
+        "bars": bars_against_baseline(bars_frame(), baseline="simple"),
+        "heat": link_heat_map(topology, rng.random(topology.n_links)),
+        "gantt": gantt(
             np.array([0.0, 50.0]),
             np.array([100.0, 200.0]),
             np.array([0, 3, 5]),
             np.array([0, 1, 5, 2, 3], dtype=np.int32),
             machine_nodes=8,
         ),
-        "utilisation": figures.utilisation_over_time(dict.fromkeys(POLICIES, (x, x / 100000.0))),
-        "cdf": figures.cdf({p: rng.random(20) for p in POLICIES}, xlabel="time (s)"),
+        "utilisation": utilisation_over_time(dict.fromkeys(POLICIES, (x, x / 100000.0))),
+        "cdf": cdf({p: rng.random(20) for p in POLICIES}, xlabel="time (s)"),
     }
 
 
@@ -159,11 +161,11 @@ def test_units_of_axes() -> None:
 
 def test_figures_refuse_what_they_cannot_draw() -> None:
     with pytest.raises(NetcosimError, match="column 'low' is missing; there are: group"):
-        figures.bars_against_baseline(bars_frame().drop(columns="low"), baseline="simple")
+        bars_against_baseline(bars_frame().drop(columns="low"), baseline="simple")
     with pytest.raises(NetcosimError, match="nothing to draw"):
-        figures.bars_against_baseline(bars_frame().head(0), baseline="simple")
+        bars_against_baseline(bars_frame().head(0), baseline="simple")
     with pytest.raises(NetcosimError, match="needs x and y of one length"):
-        figures.utilisation_over_time({"a": ([0, 1], [1])})
+        utilisation_over_time({"a": ([0, 1], [1])})
 
 
 # The page
@@ -194,7 +196,7 @@ class _Balance(HTMLParser):
 
 def page(form: str = "png") -> str:
     table = pd.DataFrame({"policy": ["a<b", None], "mean_wait_s": [1234.5678, np.nan]})
-    figure = figures.cdf({"a": [1.0, 2.0]}, xlabel="time (s)")
+    figure = cdf({"a": [1.0, 2.0]}, xlabel="time (s)")
     sections = [
         Section("Waits", "One.\n\nTwo <script>.", table),
         Section("Waits", figure=figure, caption='A "figure"'),

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from experiments.figures.panels import curves, panels
 from experiments.papers.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
 from experiments.papers.isolation.draw import draw_queues
 from experiments.papers.kit.claims import claims_frame
-from experiments.papers.kit.panels import curves, panels
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.partitions.multiplication import multiplication_bars
 from experiments.papers.partitions.pairing import FIG3

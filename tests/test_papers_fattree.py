@@ -11,11 +11,11 @@ from fattree_stream import on_54_nodes, simulate, small_log
 
 from experiments.build import build_machine
 from experiments.config_load import config_from
+from experiments.frames import against_baseline
 from experiments.papers.jigsaw import logs, printed
 from experiments.papers.jigsaw.figures import table3_claims
 from experiments.papers.jigsaw.logs import ATLAS, NEEDS_BPS, SYNTHETIC, THUNDER, distance
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
-from experiments.papers.kit.frames import against_baseline
 from experiments.papers.kit.logs import LOGS_VARIABLE, log_notes
 from experiments.papers.kit.points import observe
 from experiments.papers.kit.queues import READINGS, check_queues, reading_of

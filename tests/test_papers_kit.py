@@ -7,9 +7,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
+from experiments.figures.panels import Look, dots, panels
+from experiments.frames import against_baseline, first_seen, lookup
 from experiments.papers.kit.claims import Claim, Says
-from experiments.papers.kit.frames import against_baseline, first_seen, lookup
-from experiments.papers.kit.panels import Look, dots, panels
 from queuesim.statistics import Interval
 
 says = Says("Fig. 1", "ugal-l")

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from hostile.row import config_text
 
+from experiments.signals import held_back
 from experiments.store import Store
-from experiments.streams import Stopped, Terminated, held_back, stoppable
 from experiments.worker import compute
 from netcosim.cli import main
+from netcosim.stopping import Stopped, Terminated, stoppable
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = [sys.executable, "-m", "netcosim"]

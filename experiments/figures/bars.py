@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.figures.style import INK, SOFT, check_columns, colour, grid, new_figure
+from experiments.figures.panels import grouped_bars
+from experiments.figures.style import INK, SOFT, check_columns, grid, new_figure
+from experiments.frames import first_seen
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def bars_against_baseline(
-    frame: pd.DataFrame,
-    *,
-    baseline: str,
-) -> Figure:
+def bars_against_baseline(frame: pd.DataFrame, *, baseline: str) -> Figure:
     """Groups of bars, one bar a policy, with the baseline as a line at 1.
 
     Parameters
@@ -35,29 +33,13 @@ def bars_against_baseline(
         A missing column, no rows.
     """
     check_columns(frame, ["group", "policy", "ratio", "low", "high"], "bars")
-    groups = list(dict.fromkeys(frame["group"]))
-    policies = [p for p in dict.fromkeys(frame["policy"]) if p != baseline]
-    wide = max(6.0, 1.2 + 0.32 * len(groups) * (len(policies) + 1))
+    shown = frame[frame["policy"] != baseline]
+    groups = first_seen(frame, "group")
+    n_policies = shown["policy"].nunique()
+    wide = max(6.0, 1.2 + 0.32 * len(groups) * (n_policies + 1))
     figure, [axis] = new_figure(min(wide, 11.0), 4.4)
-    width = 0.8 / max(1, len(policies))
-    for i, policy in enumerate(policies):
-        rows = frame[frame["policy"] == policy].drop_duplicates("group").set_index("group")
-        rows = rows.reindex(groups)
-        x = np.arange(len(groups)) + (i - (len(policies) - 1) / 2) * width
-        ratio = rows["ratio"].to_numpy(dtype=float)
-        error = np.vstack([ratio - rows["low"], rows["high"] - ratio]).astype(float)
-        axis.bar(
-            x,
-            ratio,
-            width * 0.9,
-            yerr=np.maximum(error, 0),
-            label=policy,
-            color=colour(i),
-            hatch=("", "///", "...", "xxx")[i // 7 % 4],
-            edgecolor="white",
-            linewidth=0.5,
-            error_kw={"elinewidth": 1.0, "ecolor": INK, "capsize": 2.0},
-        )
+    if n_policies:
+        grouped_bars(axis, shown, "group", "policy", "ratio", ends=("low", "high"), order=groups)
     axis.axhline(1.0, color=INK, linewidth=1.0)
     axis.annotate(
         f"{baseline} = 1",
@@ -76,13 +58,12 @@ def bars_against_baseline(
         ha="right" if slanted else "center",
     )
     axis.tick_params(axis="x", length=0)
-    axis.set_xlim(-0.55, len(groups) - 0.45)
     axis.set_ylim(0, None)
     axis.set_ylabel("communication time, relative to the baseline", color=INK)
     grid(axis)
     figure.legend(
         loc="outside upper left",
-        ncols=min(len(policies), 6),
+        ncols=min(n_policies, 6),
         frameon=False,
         fontsize=9,
         alignment="left",

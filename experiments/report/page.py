@@ -7,13 +7,16 @@ import contextlib
 import html
 import io
 import os
+import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from experiments.report.provenance import now_utc, versions
+from experiments.points import MODEL_VERSION, code_fingerprint
 from experiments.report.style import STYLE
 from experiments.report.table import table_html
 from netsim.errors import NetcosimError
@@ -179,3 +182,22 @@ def _anchors(titles: Sequence[str]) -> list[str]:
             name, number = f"{base}-{number}", number + 1
         found.append(name)
     return found
+
+
+_PACKAGES = ("netcosim", "numpy", "numba", "scipy", "simpy", "networkx", "pydantic", "pandas")
+
+
+def versions() -> dict[str, str]:
+    """Versions of the program, its model and what it stands on, by name."""
+    found = {"model": f"{MODEL_VERSION} (sources {code_fingerprint()})"}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed as a package"
+    return found | {"python": platform.python_version(), "system": platform.platform()}
+
+
+def now_utc() -> str:
+    """Date and time, ISO, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

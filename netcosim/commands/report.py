@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page; 1 if points of the store have failed."""
-    from experiments.report import write_page
+    from experiments.report.page import write_page
     from experiments.store import Store
     from netcosim.export import check_file_names, export_tables
     from netcosim.sweep_page import sweep_page

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from alloc.registry import make_policy
+from experiments.figures.panels import dots, panels
+from experiments.frames import cells
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import cells
-from experiments.papers.kit.panels import dots, panels
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import point_rng
 from netsim.routing.registry import make_routing
@@ -234,7 +234,7 @@ def _claims(row: Mapping[str, Any]) -> list[Claim]:
         good = ours <= min(aim, one)
         claims.append(says.holds(what.format(key), good, rule, ours, expected=aim))
     key = "rank_correlation"
-    return [*claims, says.at_least(what.format(key), row[key], RANK, expected=RANK)]
+    return [*claims, says.at_least(what.format(key), row[key], RANK).beside(RANK)]
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from experiments.figures.panels import panels
+from experiments.frames import cells, groups, lookup
 from experiments.papers.calibration.cases import NETWORKS, limit_of
 from experiments.papers.calibration.printed import BOOKSIM
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import cells, groups, lookup
-from experiments.papers.kit.panels import panels
 from experiments.papers.paper import Analysis, Options
 from netsim.analysis.load_latency import keeps_up
 

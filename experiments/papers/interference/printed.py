@@ -19,11 +19,5 @@ SPEEDUPS: dict[str, dict[str, float]] = {
 simulated, the others were measured on the machine."""
 COMMUNICATION_FRACTION = 0.3
 """Of the last case, share of the time under TA."""
-MAXIMA = {
-    ("cab 4-512", "stencil4d"): 1.5,
-    ("cab 4-512", "unstructured-mesh"): 1.4,
-    ("cab 4-128, 30 %", ALL): 1.31,
-}
-"""Largest speed-ups of single jobs, where the text tells them."""
 JOBS = {"10648": None, "cab 4-512": 20, "cab 4-128": 36, "cab 4-128, 30 %": 36}
 """Jobs of a typical workload; None: not told."""

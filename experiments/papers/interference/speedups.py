@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.figures.panels import grouped_bars, panels
+from experiments.frames import against_baseline, cells, first_seen, groups, lookup
 from experiments.papers.interference import printed
 from experiments.papers.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, SETTINGS
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import against_baseline, cells, first_seen, groups, lookup
-from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.paper import Analysis, Options
 from experiments.points import point_rng
 from queuesim.statistics import Interval, bootstrap_ratio

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from experiments.figures.panels import Look, dots, panels
+from experiments.frames import groups, lookup
 from experiments.papers.interference import printed
 from experiments.papers.interference.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
 from experiments.papers.interference.speedups import (
@@ -20,8 +22,6 @@ from experiments.papers.interference.speedups import (
     near,
 )
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import groups, lookup
-from experiments.papers.kit.panels import Look, dots, panels
 from experiments.papers.paper import Analysis, Options
 
 if TYPE_CHECKING:

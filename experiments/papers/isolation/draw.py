@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from experiments.figures.panels import Look, boxes, dots, grouped_bars, panels
 from experiments.figures.style import INK, SOFT, colour, grid, marker
+from experiments.frames import first_seen, groups
 from experiments.papers.isolation.cases import AT_ZERO
 from experiments.papers.isolation.tables import ASSUMED, MAIN_SHARE, QUANTILE_COLUMNS
-from experiments.papers.kit.frames import first_seen, groups
-from experiments.papers.kit.panels import Look, boxes, dots, grouped_bars, panels
 from queuesim.snapshots import SIZE_CLASSES, class_name
 
 if TYPE_CHECKING:

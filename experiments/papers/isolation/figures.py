@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from experiments.frames import groups
 from experiments.papers.isolation.cases import CASES, LIVE, LOGS, PATTERNS
 from experiments.papers.isolation.draw import draw_verdict
 from experiments.papers.isolation.point import MEASURE, measured_pairs, points_of
@@ -20,7 +21,6 @@ from experiments.papers.isolation.tables import (
     verdict_tables,
 )
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import groups
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure
 from experiments.points import point_rng

@@ -10,11 +10,11 @@ import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy
+from experiments.frames import cells
 from experiments.papers.isolation.cases import Case, machines
 from experiments.papers.isolation.point import measure_points, pairing_of
 from experiments.papers.isolation.printed import LEVEL_SPREAD_PERCENT
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import cells
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows

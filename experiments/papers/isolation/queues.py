@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.frames import cells, groups
 from experiments.papers.isolation import cases
 from experiments.papers.isolation.cases import Case, Machine
 from experiments.papers.isolation.draw import draw_queues, draw_sensitivity
@@ -24,7 +25,6 @@ from experiments.papers.isolation.point import (
 )
 from experiments.papers.isolation.tables import counting_share, off_table, speedups
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import cells, groups
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from queuesim.assumed import SCENARIOS
@@ -182,21 +182,21 @@ def fattree_claims(part: pd.DataFrame) -> list[Claim]:
     ten = f"{told}10 %"
     says, mine = Says(where, MAIN), ratios[metric]["jigsaw"]
     what = f"{log}: Jigsaw's {word} is not above Baseline's"
-    claims = [says.at_most(what, mine[MAIN], 1, expected=mine["10%"], note=ten)]
+    claims = [says.at_most(what, mine[MAIN], 1, note=ten).beside(mine["10%"])]
     if log in cases.AT_ZERO:
         ta = ratios[metric]["ta"]
         what = f"{log}: TA's makespan is above Baseline's (in all scenarios but 20 %)"
-        claims.append(says.above(what, ta[MAIN], 1, expected=ta["10%"], note=ten))
+        claims.append(says.above(what, ta[MAIN], 1, note=ten).beside(ta["10%"]))
     says, turnaround = Says("Jigsaw 6.2", MAIN), ratios["mean_turnaround_s"]
     note = f"Jigsaw over the other; {ten}"
     for other in ("ta", "laas"):
         over = {k: turnaround["jigsaw"][k] / turnaround[other][k] for k in (MAIN, "10%")}
         what = f"{log}: turnaround under Jigsaw below that under {other}"
-        claims.append(says.below(what, over[MAIN], 1, expected=over["10%"], note=note))
+        claims.append(says.below(what, over[MAIN], 1, note=note).beside(over["10%"]))
     says, wait = Says("Pollard V-E, VII", MAIN), ratios["mean_wait_s"]["ta"]
     what = f"{log}: speed-ups make up for TA's longer waits"
     note = f"mean wait over Baseline's; {told}V2"
-    return [*claims, says.at_most(what, wait[MAIN], 1.05, expected=wait["V2"], note=note)]
+    return [*claims, says.at_most(what, wait[MAIN], 1.05, note=note).beside(wait["V2"])]
 
 
 def dragonfly_claims(part: pd.DataFrame) -> list[Claim]:

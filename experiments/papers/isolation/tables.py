@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import wasserstein_distance
 
+from experiments.frames import cells, groups
 from experiments.papers.isolation.cases import CASES, PATTERNS, REFERENCES, SENSITIVITY
-from experiments.papers.kit.frames import cells, groups
 from experiments.points import point_rng
 from queuesim.assumed import SCENARIOS
 from queuesim.draws import draw_key, uniform_per_job

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from experiments.build import build_workload
 from experiments.config_load import config_from
 from experiments.draws import Draws
+from experiments.figures.panels import grouped_bars, panels
+from experiments.frames import against_baseline, first_seen, groups, lookup
 from experiments.papers.jigsaw import printed
 from experiments.papers.jigsaw.logs import (
     ATLAS,
@@ -26,9 +28,7 @@ from experiments.papers.jigsaw.logs import (
 )
 from experiments.papers.jigsaw.printed import fig6_range
 from experiments.papers.kit.claims import Claim, Says
-from experiments.papers.kit.frames import against_baseline, first_seen, groups, lookup
 from experiments.papers.kit.logs import present
-from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.kit.queues import Found, Frames, noted
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.observables.machine import EACH

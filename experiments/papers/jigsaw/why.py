@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, colour
+from experiments.frames import groups, lookup
 from experiments.papers.jigsaw import printed
 from experiments.papers.jigsaw.logs import (
     ATLAS,
@@ -26,8 +28,6 @@ from experiments.papers.jigsaw.logs import (
 )
 from experiments.papers.jigsaw.printed import fig6_range
 from experiments.papers.kit.claims import Claim, Says
-from experiments.papers.kit.frames import groups, lookup
-from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.kit.points import OBSERVE
 from experiments.papers.kit.queues import READINGS, Found, Frames, noted, reading_of
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point

@@ -10,7 +10,7 @@ A claim's rule is made by the predicate that judges it, so that what is printed 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -74,6 +74,10 @@ class Claim:
     high: float | None = None
     paper_high: float | None = None
     expected: float | None = None
+
+    def beside(self, expected: float) -> Claim:
+        """The claim with what theory, another program or another run says."""
+        return replace(self, expected=expected)
 
     def row(self) -> dict[str, object]:
         """Cells of `CLAIM_COLUMNS`; ratio is ours / paper where that is one number."""
@@ -172,60 +176,32 @@ class Says:
         )
 
     def below(
-        self,
-        what: str,
-        ours: Ours,
-        bound: float,
-        *,
-        paper: Maybe = None,
-        expected: Maybe = None,
-        note: str = "",
+        self, what: str, ours: Ours, bound: float, *, paper: Maybe = None, note: str = ""
     ) -> Claim:
         """Ours is below a bound."""
         rule = f"below {bound:g}{_noted(note)}"
-        return self.holds(what, _value(ours) < bound, rule, ours, paper=paper, expected=expected)
+        return self.holds(what, _value(ours) < bound, rule, ours, paper=paper)
 
     def at_most(
-        self,
-        what: str,
-        ours: Ours,
-        bound: float,
-        *,
-        paper: Maybe = None,
-        expected: Maybe = None,
-        note: str = "",
+        self, what: str, ours: Ours, bound: float, *, paper: Maybe = None, note: str = ""
     ) -> Claim:
         """Ours is not above a bound."""
         rule = f"at most {bound:g}{_noted(note)}"
-        return self.holds(what, _value(ours) <= bound, rule, ours, paper=paper, expected=expected)
+        return self.holds(what, _value(ours) <= bound, rule, ours, paper=paper)
 
     def above(
-        self,
-        what: str,
-        ours: Ours,
-        bound: float,
-        *,
-        paper: Maybe = None,
-        expected: Maybe = None,
-        note: str = "",
+        self, what: str, ours: Ours, bound: float, *, paper: Maybe = None, note: str = ""
     ) -> Claim:
         """Ours is above a bound."""
         rule = f"above {bound:g}{_noted(note)}"
-        return self.holds(what, _value(ours) > bound, rule, ours, paper=paper, expected=expected)
+        return self.holds(what, _value(ours) > bound, rule, ours, paper=paper)
 
     def at_least(
-        self,
-        what: str,
-        ours: Ours,
-        bound: float,
-        *,
-        paper: Maybe = None,
-        expected: Maybe = None,
-        note: str = "",
+        self, what: str, ours: Ours, bound: float, *, paper: Maybe = None, note: str = ""
     ) -> Claim:
         """Ours is not below a bound."""
         rule = f"at least {bound:g}{_noted(note)}"
-        return self.holds(what, _value(ours) >= bound, rule, ours, paper=paper, expected=expected)
+        return self.holds(what, _value(ours) >= bound, rule, ours, paper=paper)
 
     def surely_below(
         self, what: str, ours: Interval, bound: float, *, paper: float | None = None
@@ -242,12 +218,7 @@ class Says:
         return self.holds(what, ours.low > bound, rule, ours, paper=paper)
 
     def ordered(
-        self,
-        what: str,
-        ascending: Mapping[str, float],
-        ours: Maybe = None,
-        *,
-        paper: Maybe = None,
+        self, what: str, ascending: Mapping[str, float], ours: Maybe = None, *, paper: Maybe = None
     ) -> Claim:
         """Named values ascend, none equal to the next, in the order in which they stand."""
         rule = " < ".join(ascending)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from alloc.fattree.ta_readings import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
+from experiments.frames import lookup
 from experiments.papers.kit.claims import Claim, claims_frame
-from experiments.papers.kit.frames import lookup
 from experiments.papers.kit.logs import PaperLog, log_notes, logs_folder, needed
 from experiments.papers.kit.points import config_points
 from experiments.papers.paper import Analyse, Analysis, Options, Point, check_no_packets

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from experiments.figures.panels import boxes as draw_boxes
+from experiments.figures.panels import dots as draw_dots
+from experiments.figures.panels import grouped_bars, panels
+from experiments.frames import cells, first_seen, groups, lookup
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import cells, first_seen, groups, lookup
-from experiments.papers.kit.panels import boxes as draw_boxes
-from experiments.papers.kit.panels import dots as draw_dots
-from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.level_spread import printed
 from experiments.papers.level_spread.point import LINK_KINDS
 from experiments.papers.level_spread.times import (

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.figures.panels import dots as draw_dots
+from experiments.figures.panels import panels
+from experiments.frames import against_baseline, cells
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import against_baseline, cells
-from experiments.papers.kit.panels import dots as draw_dots
-from experiments.papers.kit.panels import panels
 from experiments.papers.level_spread import printed
 from experiments.papers.level_spread.times import (
     DEFAULT_MEASURE,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from experiments.figures.panels import grouped_bars, panels
+from experiments.frames import groups, lookup
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import groups, lookup
-from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.level_spread.machine import dragonfly
 from experiments.papers.level_spread.times import COLOURS, LEVEL_SPREAD
 from experiments.papers.level_spread.workloads import JobType

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.papers.kit.frames import cells, groups
-from experiments.papers.kit.panels import Look
+from experiments.figures.panels import Look
+from experiments.frames import cells, groups
 from experiments.papers.level_spread.machine import built, machine_section, settings_of
 from experiments.papers.paper import Options
 from netsim.errors import unknown_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from experiments.papers.kit.panels import grouped_bars
+from experiments.figures.panels import grouped_bars
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from experiments.figures.panels import Draw, curves, grouped_bars, panels
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.panels import Draw, curves, grouped_bars, panels
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.printed import BLANK, PRINTED, Cell, PrintedTable
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.figures.panels import panels
+from experiments.frames import groups
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import groups
-from experiments.papers.kit.panels import panels
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels

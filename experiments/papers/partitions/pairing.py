@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from experiments.figures.panels import panels
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.panels import panels
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels

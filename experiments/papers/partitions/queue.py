@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from alloc.torus.menus import MIRA_CURRENT
+from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import colour
+from experiments.frames import groups
 from experiments.inputs import checked_path, input_file
 from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.frames import groups
-from experiments.papers.kit.panels import grouped_bars, panels
 from experiments.papers.kit.points import OBSERVE, config_points
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.statistics import bootstrap_ratio

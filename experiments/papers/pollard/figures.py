@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from experiments.figures.panels import FIVE, boxes, grouped_bars, panels
 from experiments.figures.style import INK, colour
+from experiments.frames import against_baseline, first_seen, groups, lookup
 from experiments.papers.kit.claims import Says
-from experiments.papers.kit.frames import against_baseline, first_seen, groups, lookup
 from experiments.papers.kit.logs import PaperLog
-from experiments.papers.kit.panels import FIVE, boxes, grouped_bars, panels
 from experiments.papers.kit.points import OBSERVE
 from experiments.papers.kit.queues import Found, Frames, Judge, noted
 from experiments.papers.paper import Analysis, Draw, Options, PaperFigure, Point

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from experiments.figures.panels import curves, grouped_bars, panels
 from experiments.figures.style import INK, colour
+from experiments.frames import groups
 from experiments.papers.kit.claims import Claim, Says, claims_frame
-from experiments.papers.kit.frames import groups
-from experiments.papers.kit.panels import curves, grouped_bars, panels
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.walltime import printed
 from experiments.papers.walltime.logs import notes, of_intrepid

@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from experiments.papers.kit.frames import first_seen, groups
+from experiments.figures.style import INK, colour, grid, marker, new_figure, shared_legend
+from experiments.frames import first_seen, groups
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-Draw = Callable[["Axes", "pd.DataFrame"], None]
+Draw = Callable[[Axes, "pd.DataFrame"], None]
 """Draws the rows of one panel."""
 FIVE = ("least", "q25", "median", "q75", "most")
 """Columns of a box: ends of the whiskers, quartiles, median."""
@@ -59,8 +60,6 @@ def panels(
         Whether all panels have the same limits.
     legend : bool
     """
-    from experiments.figures.style import grid, new_figure, shared_legend
-
     names = [keys] if isinstance(keys, str) else list(keys)
     parts = list(groups(frame, *names)) if names else [((), frame)]
     wide = min(columns, len(parts))
@@ -122,8 +121,6 @@ def grouped_bars(
     numbers : str
         Format of the number over each bar, such as "%.1f"; none by default.
     """
-    from experiments.figures.style import INK, colour
-
     groups_shown = list(first_seen(frame, x) if order is None else order)
     kinds = first_seen(frame, by)
     width = 0.8 / len(kinds)
@@ -181,8 +178,6 @@ def curves(
     steps : bool
         Level up to each row, in place of slopes.
     """
-    from experiments.figures.style import colour, marker
-
     for i, ((kind,), rows) in enumerate(groups(frame, by)):
         paint, style = (colour(i), "-") if looks is None else looks[kind]
         rows = rows.sort_values(x, kind="stable")
@@ -219,8 +214,6 @@ def boxes(
     quantiles : five str
         Columns: the ends of the whiskers outside, the quartiles, the median in the middle.
     """
-    from experiments.figures.style import INK, colour
-
     groups_shown = list(first_seen(frame, x) if order is None else order)
     kinds = first_seen(frame, by)
     step = 0.8 / max(2, len(kinds))
@@ -264,8 +257,6 @@ def dots(
     alpha : float
         Opacity, up to 1.
     """
-    from experiments.figures.style import colour, marker
-
     kinds = first_seen(frame, by)
     if looks is None:
         looks = {kind: Look(colour(i), marker(i)) for i, kind in enumerate(kinds)}

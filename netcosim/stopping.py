@@ -41,30 +41,6 @@ def _stop_of(number: int) -> Stopped:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Signals that come within the block count at its end.
-
-    For what must not be left half done: a process that has been asked for, but is not known yet.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    before = {s: signal.signal(s, note) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        if came:
-            signal.raise_signal(came[0])
-
-
-@contextmanager
 def stoppable() -> Iterator[None]:
     """Within the block SIGINT and SIGTERM raise `Stopped`, and only once.
 

@@ -1,0 +1,33 @@
+"""Signals that wait until what must not be left half done is done."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Signals that come within the block count at its end.
+
+    For what must not be left half done: a process that has been asked for, but is not known yet.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    before = {s: signal.signal(s, note) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(came[0])

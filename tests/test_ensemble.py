@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-import queuesim.ensemble
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
@@ -288,7 +286,3 @@ def test_bad_jobs_are_refused():
         job(-1, SWAP, 0, 2)
     with pytest.raises(NetcosimError, match="repeats = 0"):
         job(1, SWAP, 0, 2, repeats=0)
-
-
-def test_the_example_is_as_it_says():
-    assert doctest.testmod(queuesim.ensemble) == (0, 8)

@@ -23,6 +23,7 @@ from queuesim.flow_errors import flow_error_text
 from queuesim.measure import MEASURES
 from queuesim.metrics import bounded_slowdown
 from queuesim.observables.registry import OBSERVABLES
+from queuesim.snapshots import sizes_told
 
 REPORTS = {
     "paired": (
@@ -260,7 +261,7 @@ def _measured_sections(result: CosimResult, tables: Mapping[str, Rows]) -> list[
     sections = []
     if len(speedups):
         sizes = [
-            f"{low}-{high}" if high < 1 << 30 else f"{low}+"
+            sizes_told(low, high)
             for low, high in zip(speedups["min_nodes"], speedups["max_nodes"], strict=True)
         ]
         frame = pd.DataFrame(

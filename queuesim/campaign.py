@@ -28,8 +28,8 @@ from queuesim.snapshots import (
     Progress,
     Ratio,
     Study,
-    in_several,
 )
+from queuesim.statistics import around, drawn_means, known_ends
 
 NOT_KNOWN = (1.0, 0.5, 2.0)
 """Ratio, low, high of a pattern that was never seen."""
@@ -131,25 +131,17 @@ def ratio_of_stretches(
     Ratio or None
         None if one side has no rows; without an interval if one side has one snapshot alone.
     """
-    sides, seen_in = [], []
+    sides, seen = [], []
     for side, rows in ((mine, of_mine), (reference, of_reference)):
         use = np.ones(len(side.job), dtype=bool) if rows is None else rows
         if not use.any():
             return None
-        seen_in.append(side.snapshot[use])
-        _, unit = np.unique(side.snapshot[use], return_inverse=True)
-        sides.append((np.bincount(unit, weights=side.stretch[use]), np.bincount(unit)))
-    means = []
-    for total, count in sides:
-        draw = rng.integers(0, len(total), (resamples, len(total)))
-        means.append(total[draw].sum(axis=1) / count[draw].sum(axis=1))
-    tail = (1 - confidence) / 2
-    ratio = float(sides[0][0].sum() / sides[0][1].sum() / (sides[1][0].sum() / sides[1][1].sum()))
-    low, high = np.quantile(means[0] / means[1], [tail, 1 - tail])
-    n_jobs = min(int(sides[0][1].sum()), int(sides[1][1].sum()))
-    if not in_several(*seen_in):
-        return Ratio(ratio, None, None, n_jobs)
-    return Ratio(ratio, min(float(low), ratio), max(float(high), ratio), n_jobs)
+        seen.append(int(use.sum()))
+        sides.append((side.stretch[use], side.snapshot[use]))
+    own, other = (drawn_means(values, 1, snapshot, rng, resamples) for values, snapshot in sides)
+    several = min(own.n_snapshots, other.n_snapshots)
+    found = around(own.mean / other.mean, own.drawn / other.drawn, several, confidence)
+    return Ratio(found.value, *known_ends(found), min(seen))
 
 
 def speedup_table(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from queuesim.measured import SpeedupRow
 from queuesim.snapshots import ALL_SIZES, SIZE_CLASSES, Ratio, in_several, size_class
-from queuesim.statistics import LEVEL, Interval, mean_of_snapshots
+from queuesim.statistics import LEVEL, known_ends, mean_of_snapshots
 
 FACTORS = ("ratio", "interference_ratio", "locality_ratio")
 """Of a `Pair`: the ratio, and the two of which it is the product."""
@@ -150,7 +150,7 @@ def speedup_rows(
     def row(of: str, sizes: tuple[int, int], mine: NDArray[np.bool_]) -> SpeedupRow:
         ones = np.ones(int(mine.sum()))
         found = mean_of_snapshots(ratios[mine], ones, numbers[mine], rng, confidence)
-        return SpeedupRow(of, *sizes, policy, found.value, *_ends(found))
+        return SpeedupRow(of, *sizes, policy, found.value, *known_ends(found))
 
     rows = []
     for name in sorted(set(names.tolist())):
@@ -163,15 +163,11 @@ def speedup_rows(
     return rows + [row(name, ALL_SIZES, everyone) for name in patterns if name not in known]
 
 
-def _ends(found: Interval) -> tuple[float | None, float | None]:
-    return (None, None) if np.isnan(found.low) else (found.low, found.high)
-
-
 def mean_ratio(pairs: Sequence[Pair], rng: np.random.Generator, confidence: float = LEVEL) -> Ratio:
     """Mean communication ratio over all pairs, all jobs alike."""
     ratios, snapshots = [pair.ratio for pair in pairs], [pair.snapshot for pair in pairs]
     found = mean_of_snapshots(ratios, np.ones(len(pairs)), snapshots, rng, confidence)
-    return Ratio(found.value, *_ends(found), len(pairs))
+    return Ratio(found.value, *known_ends(found), len(pairs))
 
 
 def summary(
@@ -201,7 +197,7 @@ def summary(
     nodes = [pair.n_nodes for pair in pairs]
     off = 100 * taken_off([pair.run_ratio for pair in pairs], fraction)
     found = mean_of_snapshots(off, nodes, [pair.snapshot for pair in pairs], rng, confidence)
-    low, high = _ends(found)
+    low, high = known_ends(found)
     return {
         "jobs": len(pairs),
         **{

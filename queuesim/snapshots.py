@@ -45,10 +45,14 @@ def size_class(n_nodes: ArrayLike) -> LongArray:
     return np.searchsorted(first, np.asarray(n_nodes), side="right") - 1
 
 
+def sizes_told(low: int, high: int) -> str:
+    """A range of sizes in words."""
+    return f"{low}-{high}" if high < ALL_SIZES[1] else f"{low}+"
+
+
 def class_name(index: int) -> str:
     """A size class in words."""
-    low, high = SIZE_CLASSES[index]
-    return f"{low}-{high}" if index < len(SIZE_CLASSES) - 1 else f"{low}+"
+    return sizes_told(*SIZE_CLASSES[index])
 
 
 def in_several(*snapshots: ArrayLike) -> bool:

@@ -41,6 +41,11 @@ def interval(
     return Interval(float(value), float(low), float(high))
 
 
+def known_ends(found: Interval) -> tuple[float | None, float | None]:
+    """The ends for a table: None where they are not known."""
+    return (None, None) if np.isnan(found.low) else (found.low, found.high)
+
+
 def bootstrap_mean(
     values: ArrayLike, rng: np.random.Generator, n_resamples: int = N_RESAMPLES
 ) -> Interval:
@@ -71,6 +76,39 @@ def bootstrap_ratio(
     return interval(float(x.mean() / y.mean()), ratios, len(x))
 
 
+class DrawnMeans(NamedTuple):
+    """A weighted mean, what it is with whole snapshots drawn again, and how many there are."""
+
+    mean: float
+    drawn: NDArray[np.float64]
+    n_snapshots: int
+
+
+def drawn_means(
+    values: ArrayLike,
+    weights: ArrayLike,
+    snapshot: ArrayLike,
+    rng: np.random.Generator,
+    n_resamples: int = N_RESAMPLES,
+) -> DrawnMeans:
+    """Weighted mean of (n,) samples with whole snapshots drawn again; see `mean_of_snapshots`."""
+    x = np.asarray(values, dtype=np.float64)
+    w = np.broadcast_to(np.asarray(weights, dtype=np.float64), x.shape)
+    _, unit = np.unique(np.asarray(snapshot), return_inverse=True)
+    total, weight = np.bincount(unit, weights=w * x), np.bincount(unit, weights=w)
+    drawn = resamples(len(total), rng, n_resamples)
+    means = total[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
+    return DrawnMeans(float(total.sum() / weight.sum()), means, len(total))
+
+
+def around(
+    value: float, drawn: NDArray[np.float64], n_samples: int, level: float = LEVEL
+) -> Interval:
+    """As `interval`, with ends that have the estimate between them."""
+    found = interval(value, drawn, n_samples, level)
+    return Interval(found.value, min(found.low, found.value), max(found.high, found.value))
+
+
 def mean_of_snapshots(
     values: ArrayLike,
     weights: ArrayLike,
@@ -89,15 +127,7 @@ def mean_of_snapshots(
     rng : numpy.random.Generator
     level : float
     """
-    x = np.asarray(values, dtype=np.float64)
-    w = np.broadcast_to(np.asarray(weights, dtype=np.float64), x.shape)
-    _, unit = np.unique(np.asarray(snapshot), return_inverse=True)
-    total, weight = np.bincount(unit, weights=w * x), np.bincount(unit, weights=w)
-    drawn = resamples(len(total), rng)
-    mean = float(total.sum() / weight.sum())
-    means = total[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
-    found = interval(mean, means, len(total), level)
-    return Interval(mean, min(found.low, mean), max(found.high, mean))
+    return around(*drawn_means(values, weights, snapshot, rng), level)
 
 
 def weighted_quantiles(

@@ -11,8 +11,8 @@ from netsim.errors import NetcosimError
 from netsim.flow import kernels_paths
 from netsim.packet.model import PS_PER_S
 from netsim.routing.base import Routing
-from netsim.routing.kernels_dragonfly import UGAL_G, UGAL_L
 from netsim.routing.fattree import d_mod_k_ports
+from netsim.routing.kernels_dragonfly import UGAL_G, UGAL_L
 from netsim.routing.kernels_fattree import D_MOD_K, ROW
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topologies.fattree import FatTreeShape

@@ -127,7 +127,7 @@ def test_every_choice_stays_in_the_partition_and_none_is_a_dead_end(tree, name, 
     topology = TREES[tree]
     jobs = busy_machine(topology, name, seed)
     routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs], rule)
-    first_switch = topology.n_nodes
+    first_switch = topology.n_ports
     for job in jobs:
         own = set(job.links.tolist())
         starts = {int(topology.node_router[v]) for v in job.nodes}

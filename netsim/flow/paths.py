@@ -168,7 +168,7 @@ def flow_paths(
         )
     amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
     bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
-    end = topology.link_dst.astype(np.int64) - n_nodes
+    end = topology.link_dst.astype(np.int64) - topology.n_ports
     tables = routing.tables
     if tables.code == UGAL_L:
         tables = tables._replace(code=UGAL_G)
@@ -250,9 +250,9 @@ def _spread_up(
     As many pieces are sent as use all open ports of the leaf equally often.
     """
     shape, tables, n_links = routing.topology.shape, routing.tables, routing.topology.n_links
-    walk_once = routing.topology.n_routers * len(tables.node_router) <= 4 * len(src) + 4096
+    walk_once = routing.topology.n_routers * len(tables.port_router) <= 4 * len(src) + 4096
     row = int(tables.params[ROW])
-    n_open = tables.table_c[tables.table_a[tables.node_router[src].astype(np.int64) * row + dst]]
+    n_open = tables.table_c[tables.table_a[tables.port_router[src].astype(np.int64) * row + dst]]
     sent = np.where(n_open < pieces, pieces // n_open * n_open, pieces)
     begin = np.empty((len(src), pieces), dtype=np.int64)
     end = np.empty((len(src), pieces), dtype=np.int64)

@@ -174,7 +174,7 @@ class JobRoutes:
         amount = np.require(message_bytes, np.float64, ["C", "W"])
         if self._table is None:
             pieces = None
-            if self.felt_waits < 1:
+            if self.felt_waits < 1 and not spreads_up(self.routing):
                 pieces = max(1, min(PIECES, _WALKS // max(1, len(src))))
             walked = flow_paths(
                 self.routing,

@@ -23,6 +23,7 @@ from netsim.packet.tables import (
     FIFO_HEAD,
     FIFO_TAIL,
     FREE_AT,
+    HEAD_COUNTS,
     HOLDS,
     L_BITS,
     LATENCY,
@@ -265,7 +266,8 @@ def try_link(sc, links, channels, packets, credits, ser_of, wire, wheel, occupie
         ser = ser_of[links[row + BANDWIDTH], size_class]
         tick = now + links[row + LATENCY]
         if link < 2 * sc[N_NODES]:
-            tick += ser
+            if not sc[HEAD_COUNTS]:
+                tick += ser
         else:
             take_credits(sc, channels, credits, q)
             if channels[channel + SPACE] < size:
@@ -313,6 +315,8 @@ def enqueue(
     ser_out = ser_of[links[row + BANDWIDTH], size_class]
     ser_in = ser_of[links[(np.uint64(came_over) << L_BITS) + BANDWIDTH], size_class]
     ready = now + max(0, ser_in - ser_out)
+    if sc[HEAD_COUNTS]:
+        ready = now
     packets[packet + READY] = ready
     packets[packet + NEXT] = -1
     links[row + WAITING] += ser_out

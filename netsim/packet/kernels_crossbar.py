@@ -132,7 +132,7 @@ def route_head(
     links[port + N_BIDS] += 1
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def release(sc, links, slots, routers, bits, look, came_over):
     """A crossing is over: its input port and its output port are free."""
     n_links = sc[N_LINKS]
@@ -151,7 +151,7 @@ def release(sc, links, slots, routers, bits, look, came_over):
             look_at(links, routers, look, n_links, slots[row + S_WANT] >> vshift)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def first_to_cross(
     sc, links, channels, wheel, occupied, far, slots, routers, bits, round_robin, r, out
 ):

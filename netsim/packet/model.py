@@ -169,9 +169,18 @@ class PacketConfig:
         return self.delivery == DELIVERIES[1]
 
     def crossing_ps(self, ser_ps: int) -> int:
-        """Time that a packet holds the crossbar, by its serialisation on the slower link."""
-        speedup = self.speedup
-        return 0 if math.isinf(speedup) else max(1, round(ser_ps / speedup))
+        """Time that a packet holds the crossbar, by its serialisation on the slower link.
+
+        Rounded to the largest power of ten that divides the serialisation and is at most a
+        hundredth of the time: a clock of single picoseconds, which 1365333 would need, is slow.
+        """
+        if math.isinf(self.speedup):
+            return 0
+        exact = ser_ps / self.speedup
+        unit = 1
+        while ser_ps % (10 * unit) == 0 and 1000 * unit <= exact:
+            unit *= 10
+        return max(1, round(exact / unit) * unit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.packet import kernels_crossbar_tables as x
 from netsim.packet import tables as t
-from netsim.packet import tables_crossbar as x
 from netsim.packet.build import Clock, aligned_zeros
+from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
 from netsim.packet.model import ARBITRATIONS, PacketConfig
 from netsim.packet.tables import Arrays
-from netsim.packet.tables_crossbar import Crossbar
 from netsim.routing.base import Routing
 
 
@@ -21,11 +21,11 @@ def with_crossbars(
     """The arrays of a run with a second row for every link, and those of its crossbars."""
     topology = routing.topology
     n_routers, n_links = topology.n_routers, topology.n_links
-    to_router = topology.link_dst >= topology.n_nodes
-    from_router = topology.link_src >= topology.n_nodes
-    n_channels = np.where(np.arange(n_links) < 2 * topology.n_nodes, 1, routing.n_vcs)
-    into = np.where(to_router, topology.link_dst - topology.n_nodes, -1)
-    out_of = np.where(from_router, topology.link_src - topology.n_nodes, -1)
+    to_router = topology.link_dst >= topology.n_ports
+    from_router = topology.link_src >= topology.n_ports
+    n_channels = np.where(np.arange(n_links) < topology.first_router_link, 1, routing.n_vcs)
+    into = np.where(to_router, topology.link_dst - topology.n_ports, -1)
+    out_of = np.where(from_router, topology.link_src - topology.n_ports, -1)
     n_slots = np.bincount(into[to_router], n_channels[to_router], n_routers).astype(np.int64)
     n_outputs = np.bincount(out_of[from_router], minlength=n_routers)
     words = -(-n_slots // 64)

@@ -11,6 +11,33 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_crossbar_tables import (
+    BIDS_AT,
+    CROSSES_TO,
+    FIRST_SLOT,
+    LEAVES_BYTES,
+    LEAVES_Q,
+    LOOK_NEXT,
+    N_BIDS,
+    N_SLOTS,
+    NOT_LISTED,
+    OUT_SPACE,
+    OUT_UNTIL,
+    S_BITS,
+    S_BYTES,
+    S_HEAD,
+    S_Q,
+    S_SERVED,
+    S_WANT,
+    SERVED_LAST,
+    SRC_ROUTER,
+    X_BITS,
+    X_FREE_AT,
+    X_LOOK_HEAD,
+    X_SERVES,
+    X_SLOTS,
+    X_WORDS,
+)
 from netsim.packet.kernels_links import give_credit, take_credits
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
@@ -44,33 +71,6 @@ from netsim.packet.tables import (
     VSHIFT,
     WAITING,
     WAITING_VCS,
-)
-from netsim.packet.tables_crossbar import (
-    BIDS_AT,
-    CROSSES_TO,
-    FIRST_SLOT,
-    LEAVES_BYTES,
-    LEAVES_Q,
-    LOOK_NEXT,
-    N_BIDS,
-    N_SLOTS,
-    NOT_LISTED,
-    OUT_SPACE,
-    OUT_UNTIL,
-    S_BITS,
-    S_BYTES,
-    S_HEAD,
-    S_Q,
-    S_SERVED,
-    S_WANT,
-    SERVED_LAST,
-    SRC_ROUTER,
-    X_BITS,
-    X_FREE_AT,
-    X_LOOK_HEAD,
-    X_SERVES,
-    X_SLOTS,
-    X_WORDS,
 )
 from netsim.routing.kernels import route
 from netsim.routing.kernels_chance import packet_key

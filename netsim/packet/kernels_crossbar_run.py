@@ -11,6 +11,20 @@ from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_crossbar import ONE, arbitrate, look_at, release, route_head
+from netsim.packet.kernels_crossbar_tables import (
+    FIRST_SLOT,
+    LEAVES_BYTES,
+    LEAVES_Q,
+    N_BIDS,
+    OUT_SPACE,
+    S_BITS,
+    S_HEAD,
+    S_TAIL,
+    S_WANT,
+    X_BITS,
+    X_FREE_AT,
+    X_SLOTS,
+)
 from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, collect, rank_phase
 from netsim.packet.kernels_links import occupy, stall, take_credits, try_node, when_room
 from netsim.packet.kernels_ranks import RankArrays, deliver, run_ready
@@ -61,20 +75,6 @@ from netsim.packet.tables import (
     VSHIFT,
     WAITING,
     WAITING_VCS,
-)
-from netsim.packet.tables_crossbar import (
-    FIRST_SLOT,
-    LEAVES_BYTES,
-    LEAVES_Q,
-    N_BIDS,
-    OUT_SPACE,
-    S_BITS,
-    S_HEAD,
-    S_TAIL,
-    S_WANT,
-    X_BITS,
-    X_FREE_AT,
-    X_SLOTS,
 )
 
 

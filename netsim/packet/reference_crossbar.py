@@ -68,8 +68,8 @@ class InputQueuedNetwork(Network):
                 if link.end_router is not None:
                     it = self.input_of[channel] = _Input(channel)
                     self.routers[link.end_router].inputs.append(it)
-            if link.number >= t.n_nodes:
-                self.routers[int(t.link_src[link.number]) - t.n_nodes].outputs.append(link.number)
+            if link.number >= t.n_ports:
+                self.routers[int(t.link_src[link.number]) - t.n_ports].outputs.append(link.number)
         for router in self.routers:
             router.turns = list(router.inputs)
 
@@ -174,9 +174,9 @@ class InputQueuedNetwork(Network):
     def _leave(self, channel: FifoChannel, packet: Packet, tail_ps: int) -> None:
         number = channel.link.number
         t = self.routing.topology
-        if number < t.n_nodes:
+        if number < t.n_ports:
             return
-        router, size = int(t.link_src[number]) - t.n_nodes, packet.wire_bytes
+        router, size = int(t.link_src[number]) - t.n_ports, packet.wire_bytes
 
         def free() -> None:
             self.output_bytes[channel] += size

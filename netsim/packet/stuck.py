@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.packet import kernels_crossbar_tables as x
 from netsim.packet import tables as t
-from netsim.packet import tables_crossbar as x
 from netsim.packet.deadlock import Channel, deadlock_error, stuck_error
 from netsim.packet.tables import Arrays
 from netsim.routing.base import Routing

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import enqueue, take_credits, try_link, try_node
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, run_ready
 from netsim.packet.kernels_wheel import (
@@ -18,6 +18,9 @@ from netsim.packet.kernels_wheel import (
     unmark,
 )
 from netsim.packet.tables import (
+    BUFFER_BYTES,
+    CHANCE_VISITS,
+    COMPARES_CREDITS,
     CR_WIDTH,
     DST,
     END,
@@ -34,6 +37,7 @@ from netsim.packet.tables import (
     N_NODES,
     N_PK,
     N_TIMERS,
+    N_VCS,
     NEXT,
     NOW,
     PK_BITS,
@@ -45,17 +49,17 @@ from netsim.packet.tables import (
     ROOM_VC,
     SEED,
     SIZE,
+    SPACE,
     STATE,
     TO_NODE,
     TRY_NEXT,
     TRY_PREV,
     TRY_TICK,
-    USES_CHANCE,
     VISIT,
     VSHIFT,
     WAITING,
 )
-from netsim.routing.kernels import route
+from netsim.routing.kernels import links_compared, route
 from netsim.routing.kernels_chance import packet_key
 
 # why `run` came back
@@ -92,6 +96,17 @@ def collect(sc, wheel, packets, arriving, marked, bucket):
         p = packets[packet + NEXT]
 
 
+@njit(**HOT_KERNEL)
+def see_credits(a, rt, router, packet, key):
+    """Make the space visible that the links have got back which the routing will compare."""
+    sc = a.sc
+    dst_node, state = a.packets[packet + TO_NODE], a.packets[packet + STATE]
+    for link in links_compared(rt, router, dst_node, state, key):
+        if link >= 0:
+            for vc in range(sc[N_VCS]):
+                take_credits(sc, a.channels, a.credits, (link << sc[VSHIFT]) | vc)
+
+
 @njit(**PLAIN_KERNEL)
 def arrival_phase(a, pr, rt, bucket):
     """Phase 3: packets that arrive, by the number of the link they came over."""
@@ -112,11 +127,14 @@ def arrival_phase(a, pr, rt, bucket):
     out_link = a.out_link
     free_at = links[np.int64(FREE_AT) :: L_WIDTH]
     waiting = links[np.int64(WAITING) :: L_WIDTH]
+    space = channels[np.int64(SPACE) :: Q_WIDTH]
     room = channels[np.int64(ROOM) :: Q_WIDTH]
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
     room_vc = sc[ROOM_VC]
+    chance_visits = sc[CHANCE_VISITS]
+    compares_credits = sc[COMPARES_CREDITS]
     collect(sc, wheel, packets, arriving, marked, bucket)
     upper = (sc[N_LINKS] >> 6) + 1
     done = 0
@@ -149,8 +167,10 @@ def arrival_phase(a, pr, rt, bucket):
                 visit = packets[packet + VISIT]
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
-                if sc[USES_CHANCE] and visit & 0xFFFF == 0:
-                    key = packet_key(sc[SEED], m, visit >> 16, 0)
+                if visit & 0xFFFF < chance_visits:
+                    key = packet_key(sc[SEED], m, visit >> 16, visit & 0xFFFF)
+                    if compares_credits:
+                        see_credits(a, rt, router, packet, key)
                 if room_vc >= 0:
                     for k in range(out_ptr[router], out_ptr[router + 1]):
                         q = (np.int64(out_link[k]) << vshift) | room_vc
@@ -158,7 +178,7 @@ def arrival_phase(a, pr, rt, bucket):
                 size = wire[packets[packet + SIZE]]
                 out, vc, state = route(
                     rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size,
-                    now, free_at, waiting, room, 1 << vshift,
+                    now, free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
                 )  # fmt: skip
                 packets[packet + STATE] = state
                 enqueue(

@@ -154,6 +154,15 @@ class Network:
         channel = self.links[link].channels[vc]
         return channel.free_bytes - sum(p.wire_bytes for p in channel.fifo)
 
+    def queued(self, link: int) -> int:
+        """Wire bytes of all packets that wait for the link."""
+        return sum(p.wire_bytes for channel in self.links[link].channels for p in channel.fifo)
+
+    def used(self, link: int) -> int:
+        """Bytes that wait for the link, or whose space behind it its sender does not see free."""
+        held = [self.config.buffer_bytes - c.free_bytes for c in self.links[link].channels]
+        return sum(held) + self.queued(link)
+
     # Packets
 
     def post(self, message: int, size: int, src_node: int, dst_node: int) -> None:

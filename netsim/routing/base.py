@@ -36,6 +36,13 @@ class View(Protocol):
     def room(self, link: int, vc: int) -> int:
         """Bytes free in the buffer behind (link, vc), less those of packets that wait for it."""
 
+    def queued(self, link: int) -> int:
+        """Wire bytes of all packets that wait for the link."""
+
+    def used(self, link: int) -> int:
+        """Used credits of a link between routers: bytes that wait for it, or whose space in the
+        buffers behind it the sender does not see free."""
+
 
 @dataclass(frozen=True, eq=False)
 class Routing:
@@ -59,10 +66,14 @@ class Routing:
         The hop it takes: plain Python, slow, right. ``key`` is a 64-bit number that is
         fresh for every (message, packet, router visit); all chance comes from it
         (`netsim.routing.kernels_chance`).
-    uses_chance : bool
-        Whether ``choose`` looks at ``key``; if not, engines need not make keys.
+    chance_visits : int
+        At how many routers, counted from the first, ``choose`` looks at ``key``: engines make
+        no more keys than that. 0 for none.
     room_vc : int
         The channel whose ``room`` it looks at on links that leave the router; -1 for none.
+    compares_credits : bool
+        Whether it looks at ``used`` or ``room`` of the links that its kernels name beforehand
+        (`netsim.routing.kernels.links_compared`), at routers where it takes chances.
     """
 
     name: str
@@ -72,8 +83,9 @@ class Routing:
     tables: RouteTables
     choices: Callable[[int, int, int], list[Hop]]
     choose: Callable[[View, int, int, int, int, int], Hop]
-    uses_chance: bool = True
+    chance_visits: int = 1
     room_vc: int = -1
+    compares_credits: bool = False
 
 
 @dataclass(frozen=True)

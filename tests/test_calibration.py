@@ -132,7 +132,7 @@ def test_ugal_frees_adversarial_traffic(routing: str) -> None:
 def test_ugal_keeps_uniform_traffic_minimal_once_short_queues_do_not_count() -> None:
     """UGAL-L leaves the minimal way for a queue of a moment; a bias of 16 packets stops it."""
     topology = balanced()
-    biased = make_routing(topology, "ugal-l", ugal_bias_s=128 * CYCLE_S)
+    biased = make_routing(topology, "ugal-l", {"ugal_bias_s": 128 * CYCLE_S})
     for made in (make_routing(topology, "ugal-g"), biased):
         assert measure(made, "uniform-random", 0.9, 2500).accepted == pytest.approx(0.9, rel=0.02)
 

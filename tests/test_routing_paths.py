@@ -171,8 +171,8 @@ def test_registry() -> None:
     ):
         make_routing(t, "ugal")
     with pytest.raises(NetcosimError, match="has no bias"):
-        make_routing(t, "d-mod-k", ugal_bias_s=1e-6)
-    biased = make_routing(dragonfly(1, 2, 5), "ugal-l", ugal_bias_s=1e-6)
+        make_routing(t, "d-mod-k", {"ugal_bias_s": 1e-6})
+    biased = make_routing(dragonfly(1, 2, 5), "ugal-l", {"ugal_bias_s": 1e-6})
     assert biased.tables.params[0] == 10**6
 
 
@@ -198,7 +198,7 @@ def test_ugal_by_hand() -> None:
 
     def first(name: str, link: int, load: int, bias_s: float = 0.0) -> set[bool]:
         """Whether the packet goes minimally, over detours that start on router 0 itself."""
-        routing = make_routing(t, name, ugal_bias_s=bias_s)
+        routing = make_routing(t, name, {"ugal_bias_s": bias_s})
         direct = make_routing(t, "minimal").choices(0, dst, 0)
         out = set()
         for key in np.random.default_rng(1).integers(0, 2**63, 60):

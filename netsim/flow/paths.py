@@ -11,7 +11,12 @@ from netsim.errors import NetcosimError
 from netsim.flow import kernels_paths
 from netsim.packet.model import PS_PER_S
 from netsim.routing.base import Routing
-from netsim.routing.kernels_dragonfly import UGAL_G, UGAL_L
+from netsim.routing.kernels_dragonfly import (
+    ADAPTIVE_LOCAL,
+    PAR,
+    UGAL_G,
+    UGAL_L,
+)
 from netsim.routing.kernels_fattree import D_MOD_K
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topologies.fattree import FatTreeShape
@@ -21,13 +26,7 @@ PIECES = 8
 """Into how many pieces a flow is cut that may go several ways."""
 _SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are kept: 256 MB at most
 _ROOM_BYTES = 1 << 40
-
-
-def _draws(routing: Routing) -> bool:
-    """Whether the routing takes chances although it looks at no loads."""
-    shape = routing.topology.shape
-    copies = shape.global_links_per_pair if isinstance(shape, DragonflyShape) else 1
-    return routing.name == "valiant" or copies > 1
+_WALKED_AS = {UGAL_L: UGAL_G, PAR: UGAL_G, ADAPTIVE_LOCAL: UGAL_G}
 
 
 def looks_at_others(routing: Routing) -> bool:
@@ -35,9 +34,14 @@ def looks_at_others(routing: Routing) -> bool:
     return routing.adaptive and not isinstance(routing.topology.shape, FatTreeShape)
 
 
+def can_detour(routing: Routing) -> bool:
+    """Whether it leaves the minimal path where that is busy: UGAL, PAR, adaptive-local."""
+    return routing.adaptive and isinstance(routing.topology.shape, DragonflyShape)
+
+
 def takes_one_way(routing: Routing) -> bool:
     """Whether a route depends on nothing but its two ends, and is never split."""
-    return not (routing.adaptive or _draws(routing))
+    return not (routing.adaptive or routing.chance_visits)
 
 
 class FlowPaths(NamedTuple):
@@ -108,8 +112,8 @@ def flow_paths(
     against its Valiant path at the queues that the flows themselves make. Between ways of equal
     length ("minimal-adaptive") any load counts: packets take the link that is free just now. Each
     further sweep takes every piece up and puts it down again.
-    "ugal-l" is walked as "ugal-g": the back-pressure that brings the load of a far link to
-    the source router does not exist in flows. On an adaptive fat-tree the pieces of a
+    "ugal-l", "par" and "adaptive-local" are walked as "ugal-g": the back-pressure that brings the
+    load of a far link to the source router does not exist in flows, nor do credits. On an adaptive fat-tree the pieces of a
     flow are spread over the up ports evenly, whatever the others do.
 
     Parameters
@@ -149,7 +153,7 @@ def flow_paths(
     for nodes in (src, dst):
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
             raise NetcosimError(f"a flow's node is outside 0..{n_nodes - 1} of {topology.name}")
-    several = routing.adaptive or _draws(routing)
+    several = not takes_one_way(routing)
     spread = isinstance(topology.shape, FatTreeShape) and routing.adaptive
     if pieces is None:
         pieces = (topology.shape.w2 if spread else PIECES) if several else 1
@@ -162,10 +166,9 @@ def flow_paths(
         )
     amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
     bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
-    end = topology.link_dst.astype(np.int64) - n_nodes
+    end = topology.link_dst.astype(np.int64) - topology.n_ports
     tables = routing.tables
-    if tables.code == UGAL_L:
-        tables = tables._replace(code=UGAL_G)
+    tables = tables._replace(code=_WALKED_AS.get(tables.code, tables.code))
     view = kernels_paths.WalkView(
         link_router=np.maximum(end, 0),
         link_ticks=1.0 / bandwidth,
@@ -241,7 +244,7 @@ def _spread_up(
 ) -> FlowPaths:
     """Piece k of every flow goes by D-mod-k with all up ports moved on by k."""
     shape, tables, n_links = routing.topology.shape, routing.tables, routing.topology.n_links
-    walk_once = routing.topology.n_routers * len(tables.node_router) <= 4 * len(src) + 4096
+    walk_once = routing.topology.n_routers * len(tables.port_router) <= 4 * len(src) + 4096
     begin = np.empty((len(src), pieces), dtype=np.int64)
     end = np.empty((len(src), pieces), dtype=np.int64)
     outs, at = [], 0

@@ -14,16 +14,16 @@ groups, go minimally.
   decides again at every router of the source group, against another drawn Valiant path.
 - **valiant-local** and **adaptive-local** also detour inside a group: by way of a router of the
   group drawn from all but the packet's own and the destination's.
-- **adaptive-local** is that of SST's merlin. The source router looks at the space of channel 0 of the
-  next links (`View.room`, at least 0) and takes the detour if it has more than twice that of the
+- **adaptive-local** is that of SST's merlin. The source router looks at the space of channel 0 of
+  the next links (`View.room`, at least 0) and takes the detour if it has more than twice that of the
   direct way. Where several links join two groups it looks at two, the drawn copy and the one after
   it, and takes that with more room; so does the first router of the intermediate group.
 
 Virtual channel = number of global links taken so far; channels of one number within a
 group are acyclic (an aries group goes along the chassis, then along the slot), so the
 order local 0, global 0, local 1, global 1, local 2 admits no cycle. A detour inside a group takes
-local 0, then local 1. PAR: local 0 while the packet may still turn, local 1 on the way to a Valiant
-path's global link; with local 0, local 1, global 0, local 2, global 1, local 3 it has four channels.
+local 0, then local 1. PAR: local 0 while the packet may still turn, local 1 on the way to a
+Valiant path's global link; local 0, local 1, global 0, local 2, global 1, local 3: four channels.
 
 State: ``plan * 4 + taken``: global links taken, and ``1 + (group * B + first) * B + second``:
 the group to go to first (the intermediate or the destination's), which of the K links
@@ -112,13 +112,15 @@ def _tables(topology: Topology, s: DragonflyShape, name: str, ugal: Ugal) -> Rou
     group = np.arange(s.n_routers) // a
     senders = np.zeros_like(pairs)
     known = pairs >= 0
-    senders[known] = topology.link_src[pairs[known]] - s.n_nodes
+    senders[known] = topology.link_src[pairs[known]] - topology.n_ports
     owner = senders[group] % a
     own = np.arange(s.n_routers)[:, None, None] % a
     local = s.first_local_link + group[:, None, None] * a * s.local_degree + link[own, owner]
     toward = np.where(owner == own, pairs[group], local)
     ends = slice(s.first_global_link, None)
-    speeds, speed = np.unique(topology.link_bandwidth_Bps[s.first_local_link :], return_inverse=True)
+    speeds, speed = np.unique(
+        topology.link_bandwidth_Bps[s.first_local_link :], return_inverse=True
+    )
     params = (
         ugal.bias_ps,
         a,
@@ -138,8 +140,8 @@ def _tables(topology: Topology, s: DragonflyShape, name: str, ugal: Ugal) -> Rou
     table_c = np.concatenate(
         [
             group,
-            topology.link_src[ends] - s.n_nodes,
-            topology.link_dst[ends] - s.n_nodes,
+            topology.link_src[ends] - topology.n_ports,
+            topology.link_dst[ends] - topology.n_ports,
             speed.ravel(),
         ]
     )
@@ -156,7 +158,7 @@ def _chance_visits(name: str, s: DragonflyShape) -> int:
         return inside
     if name == "adaptive-local":
         return inside + 1  # the source group, and the first router of the next
-    return 1
+    return int(name != "minimal" or s.global_links_per_pair > 1)
 
 
 def dragonfly_routing(topology: Topology, name: str, ugal: Ugal | None = None) -> Routing:

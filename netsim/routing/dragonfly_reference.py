@@ -77,7 +77,7 @@ class Reference:
     # Where things are
 
     def ends(self, link: int) -> tuple[int, int]:
-        n = self.s.n_nodes
+        n = self.topology.n_ports
         return int(self.topology.link_src[link]) - n, int(self.topology.link_dst[link]) - n
 
     def link_toward(self, router: int, target: int) -> int:
@@ -127,7 +127,7 @@ class Reference:
 
     def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
         """The hop, where nothing is left to decide."""
-        dst_router = int(self.topology.node_router[dst_node])
+        dst_router = int(self.topology.port_router[dst_node])
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
         here, target = router // self.s.a, dst_router // self.s.a
@@ -151,7 +151,7 @@ class Reference:
         settled = self.settled(router, dst_node, state)
         if settled is not None:
             return [settled]
-        dst_router, s = int(self.topology.node_router[dst_node]), self.s
+        dst_router, s = int(self.topology.port_router[dst_node]), self.s
         here, target = router // s.a, dst_router // s.a
         if here == target:
             vias = self.vias(router, dst_router)
@@ -185,7 +185,7 @@ class Reference:
             return int(draw(np.uint64(key), i, n))
 
         s, k = self.s, self.s.global_links_per_pair
-        dst_router = int(self.topology.node_router[dst_node])
+        dst_router = int(self.topology.port_router[dst_node])
         here, target = router // s.a, dst_router // s.a
         if here == target:
             return self._choose_inside(view, router, dst_router, number)

@@ -53,7 +53,7 @@ def route(  # type: ignore[no-untyped-def]
     -------
     link, vc, state : int64
     """
-    dst_router = np.int64(rt.node_router[dst_node])
+    dst_router = np.int64(rt.port_router[dst_node])
     state = np.int64(state)
     if router == dst_router:
         return np.int64(rt.eject_link[dst_node]), np.int64(0), state
@@ -79,7 +79,7 @@ def links_compared(rt, router, dst_node, state, key):  # type: ignore[no-untyped
     For routings with ``compares_credits``. An engine whose credits become visible when
     somebody looks makes those of these links visible first.
     """
-    dst_router = np.int64(rt.node_router[dst_node])
+    dst_router = np.int64(rt.port_router[dst_node])
     if MINIMAL <= rt.code <= ADAPTIVE_LOCAL and router != dst_router:
         return dragonfly_compares(rt, router, dst_router, np.int64(state), key)
     none = np.int64(-1)

@@ -129,7 +129,7 @@ def _minimal_wins(  # type: ignore[no-untyped-def]
     if rt.code != UGAL_G:
         look_min = _toward(rt, router, target, direct)
         look_val = _toward(rt, router, middle, out)
-    if p[COMPARES] == OUTPUT_QUEUE:
+    if rt.code == UGAL_G or p[COMPARES] == OUTPUT_QUEUE:
         load_min = load_of(look_min, now, free_at, waiting)
         load_val = load_of(look_val, now, free_at, waiting)
         return load_min * hops_min <= load_val * hops_val + p[BIAS]

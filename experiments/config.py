@@ -66,7 +66,7 @@ class MachineSection(Section):
     family: Text
     parameters: dict[str, Any]
     routing: Text | None = None
-    routing_parameters: dict[str, Any] = {}
+    routing_parameters: dict[str, Any] = Field(default_factory=dict)
     packet: PacketSection = PacketSection()
 
     @field_validator("parameters")

@@ -113,8 +113,9 @@ def flow_paths(
     length ("minimal-adaptive") any load counts: packets take the link that is free just now. Each
     further sweep takes every piece up and puts it down again.
     "ugal-l", "par" and "adaptive-local" are walked as "ugal-g": the back-pressure that brings the
-    load of a far link to the source router does not exist in flows, nor do credits. On an adaptive fat-tree the pieces of a
-    flow are spread over the up ports evenly, whatever the others do.
+    load of a far link to the source router does not exist in flows, nor do credits.
+    On an adaptive fat-tree the pieces of a flow are spread over the up ports evenly, whatever the
+    others do.
 
     Parameters
     ----------

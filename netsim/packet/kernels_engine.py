@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import enqueue, take_credits, try_link, try_node
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, run_ready
 from netsim.packet.kernels_wheel import (
@@ -66,7 +66,7 @@ from netsim.routing.kernels_chance import packet_key
 DONE, UNTIL, GROW, PAUSE = range(4)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def rank_phase(pr, now):
     """Phase 2: ranks whose time has come, by number."""
     sc = pr.sc
@@ -79,7 +79,7 @@ def rank_phase(pr, now):
         run_ready(pr)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def collect(sc, wheel, packets, arriving, marked, bucket):
     """Mark the links over which a bucket's packets arrive."""
     vshift = sc[VSHIFT]
@@ -107,7 +107,7 @@ def see_credits(a, rt, router, packet, key):
                 take_credits(sc, a.channels, a.credits, (link << sc[VSHIFT]) | vc)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def arrival_phase(a, pr, rt, bucket):
     """Phase 3: packets that arrive, by the number of the link they came over."""
     sc = a.sc
@@ -188,7 +188,7 @@ def arrival_phase(a, pr, rt, bucket):
     return done
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def start_phase(a, bucket):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc

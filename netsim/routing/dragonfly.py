@@ -15,9 +15,9 @@ groups, go minimally.
 - **valiant-local** and **adaptive-local** also detour inside a group: by way of a router of the
   group drawn from all but the packet's own and the destination's.
 - **adaptive-local** is that of SST's merlin. The source router looks at the space of channel 0 of
-  the next links (`View.room`, at least 0) and takes the detour if it has more than twice that of the
-  direct way. Where several links join two groups it looks at two, the drawn copy and the one after
-  it, and takes that with more room; so does the first router of the intermediate group.
+  the next links (`View.room`, at least 0) and takes the detour if it has more than twice that of
+  the direct way. Where several links join two groups it looks at two, the drawn copy and the one
+  after it, and takes that with more room; so does the first router of the intermediate group.
 
 Virtual channel = number of global links taken so far; channels of one number within a
 group are acyclic (an aries group goes along the chassis, then along the slot), so the

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import PLAIN_KERNEL
 from netsim.routing.kernels_dragonfly import (
     ADAPTIVE_LOCAL,
     MINIMAL,
@@ -18,7 +18,7 @@ from netsim.routing.kernels_torus import route_torus
 SHORTEST_PATH = 1
 
 
-@njit(**HOT_KERNEL)
+@njit(**PLAIN_KERNEL, forceinline=True)
 def route(  # type: ignore[no-untyped-def]
     rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
     buffer_bytes,

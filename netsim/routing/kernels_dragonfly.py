@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 from netsim.routing.kernels_common import draw, load_of
 
 MINIMAL, VALIANT, UGAL_L, UGAL_G, PAR, VALIANT_LOCAL, ADAPTIVE_LOCAL = range(10, 17)
@@ -164,7 +164,7 @@ def _decide(  # type: ignore[no-untyped-def]
     return plan_val
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def _freest(rt, router, group, copy, taken, room, nv):  # type: ignore[no-untyped-def]
     """Of a drawn copy of the links to a group and the next one, the one with more room; room."""
     other = (copy + 1) % rt.params[K]
@@ -175,7 +175,7 @@ def _freest(rt, router, group, copy, taken, room, nv):  # type: ignore[no-untype
     return copy, max(room_one, 0)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def _adapt(rt, router, here, target, key, room, nv):  # type: ignore[no-untyped-def]
     """The plan under "adaptive-local"."""
     g, k = rt.params[G], rt.params[K]
@@ -188,7 +188,7 @@ def _adapt(rt, router, here, target, key, room, nv):  # type: ignore[no-untyped-
     return _plan(rt, target, direct, 0)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def _via(rt, here, router, dst_router, key, room, nv):  # type: ignore[no-untyped-def]
     """The router of the group by which a packet within the group goes; its own if directly."""
     a = rt.params[A]
@@ -203,7 +203,7 @@ def _via(rt, here, router, dst_router, key, room, nv):  # type: ignore[no-untype
     return via
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def _route_on(  # type: ignore[no-untyped-def]
     rt, router, here, target, dst_router, state, key, now, free_at, waiting, space, room, nv,
     buffer_bytes,
@@ -289,7 +289,7 @@ def route_dragonfly(  # type: ignore[no-untyped-def]
     return link, taken, (plan << 2) | taken
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def dragonfly_compares(rt, router, dst_router, state, key):  # type: ignore[no-untyped-def]
     """See `netsim.routing.kernels.links_compared`."""
     p = rt.params

@@ -143,7 +143,7 @@ def test_ugal_keeps_uniform_traffic_minimal_once_short_queues_do_not_count() -> 
 
 
 def test_used_credits_tell_of_a_full_link_before_queues_do() -> None:
-    """Adversarial traffic at a tenth of the load: nearly as fast as Valiant; by queues, far slower."""
+    """Adversarial traffic at a tenth of the load: near Valiant; by queues, far slower."""
     topology = balanced()
 
     def cycles(name: str, **parameters: object) -> float:

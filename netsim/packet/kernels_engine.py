@@ -19,6 +19,7 @@ from netsim.packet.kernels_wheel import (
 )
 from netsim.packet.tables import (
     BUFFER_BYTES,
+    CHANCE_SHIFT,
     CHANCE_VISITS,
     COMPARES_CREDITS,
     CR_WIDTH,
@@ -30,6 +31,7 @@ from netsim.packet.tables import (
     L_WIDTH,
     M_BITS,
     M_LEFT,
+    M_RANK,
     MESSAGE,
     N_CR,
     N_FAR,
@@ -44,6 +46,7 @@ from netsim.packet.tables import (
     PK_FREE,
     PK_WIDTH,
     Q_WIDTH,
+    R_BITS,
     READY_HEAD,
     ROOM,
     ROOM_VC,
@@ -116,6 +119,7 @@ def arrival_phase(a, pr, rt, bucket):
     packets = a.packets
     credits = a.credits
     messages = a.messages
+    ranks = a.ranks
     ser_of = a.ser
     wire = a.wire
     wheel = a.wheel
@@ -168,7 +172,9 @@ def arrival_phase(a, pr, rt, bucket):
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
                 if visit & 0xFFFF < chance_visits:
-                    key = packet_key(sc[SEED], m, visit >> 16, visit & 0xFFFF)
+                    rank = np.uint64(messages[(np.uint64(m) << M_BITS) + M_RANK]) << R_BITS
+                    known = m + ranks[rank + CHANCE_SHIFT]
+                    key = packet_key(sc[SEED], known, visit >> 16, visit & 0xFFFF)
                     if compares_credits:
                         see_credits(a, rt, router, packet, key)
                 if room_vc >= 0:

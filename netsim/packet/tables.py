@@ -52,9 +52,9 @@ CR_BITS, CR_WIDTH = np.uint64(2), 4
 NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = _fields(4)
 N_BITS, N_WIDTH = np.uint64(2), 4
 
-# ranks: R[rank, ...]
+# ranks: R[rank, ...]; CHANCE_SHIFT is `Traffic.chance_shift` of its group
 (STEP, STEP_END, CPU, BEGIN, WAIT, SENDING, RECV_HEAD, RECV_TAIL, FINISH, READY_NEXT,
- NODE) = _fields(11)  # fmt: skip
+ NODE, CHANCE_SHIFT) = _fields(12)  # fmt: skip
 R_BITS, R_WIDTH = np.uint64(4), 16
 
 # messages: M[message, ...] (int32)

@@ -12,7 +12,7 @@ from netsim.routing.kernels_dragonfly import (
     dragonfly_compares,
     route_dragonfly,
 )
-from netsim.routing.kernels_fattree import D_MOD_K, PARTITION, route_fattree
+from netsim.routing.kernels_fattree import D_MOD_K, TWO_CHOICE, route_fattree
 from netsim.routing.kernels_torus import route_torus
 
 SHORTEST_PATH = 1
@@ -63,8 +63,8 @@ def route(  # type: ignore[no-untyped-def]
             rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv,
             buffer_bytes,
         )  # fmt: skip
-    if D_MOD_K <= code <= PARTITION:
-        up_or_down = route_fattree(rt, router, dst_router, dst_node, now, free_at, waiting)
+    if D_MOD_K <= code <= TWO_CHOICE:
+        up_or_down = route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting)
         return up_or_down, np.int64(0), state
     if code == SHORTEST_PATH:
         link = np.int64(rt.table_a[router * rt.params[1] + dst_router])

@@ -103,11 +103,11 @@ def _of_routing(given: dict[str, object], own: dict[str, Any], family: str) -> d
     if not isinstance(inner, Mapping):
         raise ConfigError("machine.routing_parameters", inner, "must be a table")
     for key, value in [*inner.items(), *((k, given.pop(k)) for k in list(given) if k in by_key)]:
-        name = by_key.get(key, key)
+        name = by_key.get(str(key), str(key))
         if name in written:
             raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
-        written[name] = key
-        found[name] = _in_si(key, name, value)
+        written[name] = str(key)
+        found[name] = _in_si(str(key), name, value)
     routing = own.get("routing") or FAMILIES[family].default_routing
     if not isinstance(routing, str) or routing not in taken:
         return found  # refused by its own name

@@ -230,7 +230,8 @@ class Reference:
             hops_val += 1 + self.local_hops(s_in, dst_router)
         if self.name != "ugal-g":
             plans = minimal, detour
-            links = tuple(self.hop(router, target, 0, plan).link for plan in plans)
+            direct_way, detour_way = (self.hop(router, target, 0, plan).link for plan in plans)
+            links = direct_way, detour_way
         margin = ugal.margin
         if ugal.compares == "output-queue":
             seen, margin = [view.load(link) for link in links], ugal.bias_ps

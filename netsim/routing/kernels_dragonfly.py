@@ -197,8 +197,9 @@ def _via(rt, here, router, dst_router, key, room, nv):  # type: ignore[no-untype
         return dst_router
     via = base + _draw_other(key, a, router - base, dst_router - base)
     if rt.code == ADAPTIVE_LOCAL:
-        free_min = max(np.int64(room[_local_link(rt, here, router, dst_router) * nv]), 0)
-        if np.int64(room[_local_link(rt, here, router, via) * nv]) <= FREE_FACTOR * free_min:
+        free_min = np.int64(room[_local_link(rt, here, router, dst_router) * nv])
+        free_via = np.int64(room[_local_link(rt, here, router, via) * nv])
+        if free_via <= 0 or free_via <= FREE_FACTOR * free_min:
             return dst_router
     return via
 

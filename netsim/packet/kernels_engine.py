@@ -6,8 +6,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_links import enqueue, take_credits, try_link, try_node
+from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_links import (
+    chance_key,
+    enqueue,
+    see_credits,
+    take_credits,
+    try_link,
+    try_node,
+)
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, run_ready
 from netsim.packet.kernels_wheel import (
     NONE,
@@ -19,7 +26,6 @@ from netsim.packet.kernels_wheel import (
 )
 from netsim.packet.tables import (
     BUFFER_BYTES,
-    CHANCE_SHIFT,
     CHANCE_VISITS,
     COMPARES_CREDITS,
     CR_WIDTH,
@@ -31,7 +37,6 @@ from netsim.packet.tables import (
     L_WIDTH,
     M_BITS,
     M_LEFT,
-    M_RANK,
     MESSAGE,
     N_CR,
     N_FAR,
@@ -39,18 +44,15 @@ from netsim.packet.tables import (
     N_NODES,
     N_PK,
     N_TIMERS,
-    N_VCS,
     NEXT,
     NOW,
     PK_BITS,
     PK_FREE,
     PK_WIDTH,
     Q_WIDTH,
-    R_BITS,
     READY_HEAD,
     ROOM,
     ROOM_VC,
-    SEED,
     SIZE,
     SPACE,
     STATE,
@@ -62,8 +64,7 @@ from netsim.packet.tables import (
     VSHIFT,
     WAITING,
 )
-from netsim.routing.kernels import links_compared, route
-from netsim.routing.kernels_chance import packet_key
+from netsim.routing.kernels import route
 
 # why `run` came back
 DONE, UNTIL, GROW, PAUSE = range(4)
@@ -97,17 +98,6 @@ def collect(sc, wheel, packets, arriving, marked, bucket):
         marked[w] |= np.uint64(1) << np.uint64(link & 63)
         marked[upper + (w >> 6)] |= np.uint64(1) << np.uint64(w & 63)
         p = packets[packet + NEXT]
-
-
-@njit(**HOT_KERNEL)
-def see_credits(a, rt, router, packet, key):
-    """Make the space visible that the links have got back which the routing will compare."""
-    sc = a.sc
-    dst_node, state = a.packets[packet + TO_NODE], a.packets[packet + STATE]
-    for link in links_compared(rt, router, dst_node, state, key):
-        if link >= 0:
-            for vc in range(sc[N_VCS]):
-                take_credits(sc, a.channels, a.credits, (link << sc[VSHIFT]) | vc)
 
 
 @njit(**INNER_KERNEL)
@@ -172,11 +162,9 @@ def arrival_phase(a, pr, rt, bucket):
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
                 if visit & 0xFFFF < chance_visits:
-                    rank = np.uint64(messages[(np.uint64(m) << M_BITS) + M_RANK]) << R_BITS
-                    known = m + ranks[rank + CHANCE_SHIFT]
-                    key = packet_key(sc[SEED], known, visit >> 16, visit & 0xFFFF)
+                    key = chance_key(sc, messages, ranks, m, visit)
                     if compares_credits:
-                        see_credits(a, rt, router, packet, key)
+                        see_credits(sc, channels, packets, credits, rt, router, p, key)
                 if room_vc >= 0:
                     for k in range(out_ptr[router], out_ptr[router + 1]):
                         q = (np.int64(out_link[k]) << vshift) | room_vc

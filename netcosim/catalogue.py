@@ -86,7 +86,8 @@ def _routing(name: str, entry: Any) -> Lines:
 
 def _policy(name: str, entry: Any) -> Lines:
     isolates = "yes, no two jobs share a router-to-router link" if entry.isolates else "no"
-    return [f"  topologies: {entry.family}", f"  isolates: {isolates}", *_doc(entry)]
+    families = ", ".join(entry.families) or "any"
+    return [f"  topologies: {families}", f"  isolates: {isolates}", *_doc(entry)]
 
 
 def _pattern(name: str, entry: Any) -> Lines:

@@ -67,7 +67,8 @@ def test_every_path_arrives_and_minimal_ones_are_shortest(routing: Routing) -> N
             elif routing.name == "minimal":
                 assert max(lengths) <= 3
             else:
-                assert max(lengths) <= 5
+                # a dragonfly+ crosses the intermediate group by way of a leaf
+                assert max(lengths) <= (6 if t.family == "dragonfly-plus" else 5)
 
 
 def test_dragonfly_minimal_takes_the_one_global_link() -> None:

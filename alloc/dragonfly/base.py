@@ -7,9 +7,13 @@ from netsim.topology import Topology
 
 
 class DragonflyPolicy(NodePolicy):
-    """A node policy on a dragonfly: node (group*a + router)*p + host."""
+    """A node policy on a dragonfly or dragonfly+.
 
-    family = "dragonfly"
+    Routers are those with nodes: the leaves of a dragonfly+. Node (group*a + router)*p + host
+    of a such routers a group.
+    """
+
+    families = ("dragonfly", "dragonfly-plus")
     counts_only = True
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:

@@ -51,7 +51,7 @@ class LinkPolicy(Policy):
         Searches ended by the step bound, if the subclass has one; their job was not placed.
     """
 
-    family = "fattree"
+    families = ("fattree",)
     isolates = True
     compiled = True
 

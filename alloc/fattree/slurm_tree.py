@@ -18,7 +18,7 @@ class SlurmTree(NodePolicy):
 
     name = "slurm-tree"
     description = "Slurm's topology/tree: best fit on the lowest switch that holds the job"
-    family = "fattree"
+    families = ("fattree",)
     counts_only = True
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ class TopologyAware(NodePolicy):
 
     name = "ta"
     description = "topology-aware: isolation by rules on leaves and pods, no links reserved"
-    family = "fattree"
+    families = ("fattree",)
     isolates = True
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:

@@ -12,8 +12,8 @@ from netsim.flow import kernels_paths
 from netsim.packet.model import PS_PER_S
 from netsim.routing.base import Routing
 from netsim.routing.kernels_dragonfly import UGAL_G, UGAL_L
+from netsim.routing.kernels_dragonfly_plus import PLUS_UGAL_G, PLUS_UGAL_L
 from netsim.routing.kernels_fattree import D_MOD_K
-from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topologies.fattree import FatTreeShape
 from netsim.topologies.torus import TorusShape
 
@@ -21,13 +21,7 @@ PIECES = 8
 """Into how many pieces a flow is cut that may go several ways."""
 _SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are kept: 256 MB at most
 _ROOM_BYTES = 1 << 40
-
-
-def _draws(routing: Routing) -> bool:
-    """Whether the routing takes chances although it looks at no loads."""
-    shape = routing.topology.shape
-    copies = shape.global_links_per_pair if isinstance(shape, DragonflyShape) else 1
-    return routing.name == "valiant" or copies > 1
+_WALKED_AS = {UGAL_L: UGAL_G, PLUS_UGAL_L: PLUS_UGAL_G}
 
 
 def looks_at_others(routing: Routing) -> bool:
@@ -37,7 +31,7 @@ def looks_at_others(routing: Routing) -> bool:
 
 def takes_one_way(routing: Routing) -> bool:
     """Whether a route depends on nothing but its two ends, and is never split."""
-    return not (routing.adaptive or _draws(routing))
+    return not (routing.adaptive or routing.uses_chance)
 
 
 class FlowPaths(NamedTuple):
@@ -149,7 +143,7 @@ def flow_paths(
     for nodes in (src, dst):
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
             raise NetcosimError(f"a flow's node is outside 0..{n_nodes - 1} of {topology.name}")
-    several = routing.adaptive or _draws(routing)
+    several = not takes_one_way(routing)
     spread = isinstance(topology.shape, FatTreeShape) and routing.adaptive
     if pieces is None:
         pieces = (topology.shape.w2 if spread else PIECES) if several else 1
@@ -164,8 +158,7 @@ def flow_paths(
     bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
     end = topology.link_dst.astype(np.int64) - n_nodes
     tables = routing.tables
-    if tables.code == UGAL_L:
-        tables = tables._replace(code=UGAL_G)
+    tables = tables._replace(code=_WALKED_AS.get(tables.code, tables.code))
     view = kernels_paths.WalkView(
         link_router=np.maximum(end, 0),
         link_ticks=1.0 / bandwidth,

@@ -39,10 +39,12 @@ from netsim.errors import NetcosimError
 from netsim.limits import need_memory
 from netsim.routing import kernels_dragonfly as kernels
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
+from netsim.routing.dragonfly_plus import dragonfly_plus_routing
 from netsim.routing.kernels_common import draw
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.routing.tables import RouteTables
 from netsim.topologies.dragonfly import DragonflyShape
+from netsim.topologies.dragonfly_plus import DragonflyPlusShape
 from netsim.topology import Topology
 
 CODES = {
@@ -212,12 +214,12 @@ class _Reference:
 
 
 def dragonfly_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Routing:
-    """Build "minimal", "valiant", "ugal-l" or "ugal-g" on a dragonfly.
+    """Build "minimal", "valiant", "ugal-l" or "ugal-g" on a dragonfly or dragonfly+.
 
     Parameters
     ----------
     topology : Topology
-        Of family "dragonfly".
+        Of family "dragonfly", or "dragonfly-plus" (`netsim.routing.dragonfly_plus`).
     name : str
     bias_ps : int
         UGAL's bias in picoseconds, towards the minimal path. It stands in ``params[0]``
@@ -230,6 +232,8 @@ def dragonfly_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Rou
         Too many links a pair of groups for the state.
     """
     shape = topology.shape
+    if isinstance(shape, DragonflyPlusShape):
+        return dragonfly_plus_routing(topology, name, bias_ps=bias_ps)
     assert isinstance(shape, DragonflyShape)
     n_vcs = 2 if name == "minimal" or shape.g <= 2 else 3
     reference = _Reference(topology, shape, name, bias_ps)
@@ -238,6 +242,7 @@ def dragonfly_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Rou
         topology=topology,
         n_vcs=n_vcs if shape.g > 1 else 1,
         adaptive=name.startswith("ugal"),
+        uses_chance=name != "minimal" or shape.global_links_per_pair > 1,
         tables=_tables(topology, shape, CODES[name], n_vcs if shape.g > 1 else 1, bias_ps),
         choices=reference.choices,
         choose=reference.choose,
@@ -261,29 +266,30 @@ def ugal_g(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
     return dragonfly_routing(topology, "ugal-g", bias_ps=round(ugal_bias_s * 1e12))
 
 
+FAMILIES = ("dragonfly", "dragonfly-plus")
 ROUTINGS = (
     RoutingEntry(
         "minimal",
         "at most one global link",
-        ("dragonfly",),
+        FAMILIES,
         lambda topology: dragonfly_routing(topology, "minimal"),
     ),
     RoutingEntry(
         "valiant",
         "by way of a random intermediate group",
-        ("dragonfly",),
+        FAMILIES,
         lambda topology: dragonfly_routing(topology, "valiant"),
     ),
     RoutingEntry(
         "ugal-l",
         "minimal or Valiant, by the loads of the source router's links",
-        ("dragonfly",),
+        FAMILIES,
         ugal_l,
     ),
     RoutingEntry(
         "ugal-g",
         "minimal or Valiant, by the loads of the source group's global links",
-        ("dragonfly",),
+        FAMILIES,
         ugal_g,
     ),
 )

@@ -34,6 +34,16 @@ ARIES_SLOTS, ARIES_CHASSIS = 16, 6
 ARIES_COLUMN_CABLES = 3
 
 
+def place_in_turn(arrangement: str, src: int, dst: int, g: int) -> int:
+    """Which of the g - 1 links of group ``src`` leads to group ``dst``: see `DragonflyShape`."""
+    if arrangement == "absolute":
+        return dst if dst < src else dst - 1
+    if arrangement == "relative":
+        return (dst - src - 1) % g
+    ahead = (dst - src) % g
+    return 2 * (ahead - 1) if 2 * ahead <= g else 2 * (g - ahead - 1) + 1
+
+
 @dataclass(frozen=True)
 class DragonflyShape:
     """Parameters of a dragonfly, and where everything stands.
@@ -165,14 +175,7 @@ class DragonflyShape:
 
     def link_number(self, src: int, dst: int, copy: int = 0) -> int:
         """Number k in group ``src`` of its ``copy``-th link to group ``dst``."""
-        if self.arrangement == "absolute":
-            k = dst if dst < src else dst - 1
-        elif self.arrangement == "relative":
-            k = (dst - src - 1) % self.g
-        else:
-            ahead = (dst - src) % self.g
-            k = 2 * (ahead - 1) if 2 * ahead <= self.g else 2 * (self.g - ahead - 1) + 1
-        return copy * (self.g - 1) + k
+        return copy * (self.g - 1) + place_in_turn(self.arrangement, src, dst, self.g)
 
     def global_router(self, src: int, dst: int, copy: int = 0) -> int:
         """Router (numbered over all groups) of group ``src`` that holds this global link."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import checked
-from netsim.topologies import dragonfly, fattree, graph, hyperx, slimfly, torus
+from netsim.topologies import dragonfly, dragonfly_plus, fattree, graph, hyperx, slimfly, torus
 from netsim.topologies.family import Family
 from netsim.topology import Topology
 
@@ -16,6 +16,7 @@ FAMILIES: dict[str, Family] = {
     for family in (
         fattree.FAMILY,
         dragonfly.FAMILY,
+        dragonfly_plus.FAMILY,
         torus.FAMILY,
         hyperx.HYPERCUBE,
         hyperx.HYPERX,

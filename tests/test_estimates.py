@@ -17,7 +17,16 @@ from netsim import limits
 from netsim.errors import NetcosimError
 from netsim.packet.checks import MAX_PACKET_HOPS
 from netsim.routing.registry import make_routing
-from netsim.topologies import dragonfly, dragonfly_plus, fattree, graph, hyperx, registry, slimfly, torus
+from netsim.topologies import (
+    dragonfly,
+    dragonfly_plus,
+    fattree,
+    graph,
+    hyperx,
+    registry,
+    slimfly,
+    torus,
+)
 from netsim.topologies.registry import make_topology
 from patterns.registry import make_pattern
 from queuesim.communication import Communication

@@ -31,7 +31,7 @@ def looks_at_others(routing: Routing) -> bool:
 
 def takes_one_way(routing: Routing) -> bool:
     """Whether a route depends on nothing but its two ends, and is never split."""
-    return not (routing.adaptive or routing.uses_chance)
+    return not (routing.adaptive or routing.chance_visits)
 
 
 class FlowPaths(NamedTuple):

@@ -18,6 +18,7 @@ from netsim.packet.kernels_wheel import (
     unmark,
 )
 from netsim.packet.tables import (
+    CHANCE_VISITS,
     CR_WIDTH,
     DST,
     END,
@@ -50,7 +51,6 @@ from netsim.packet.tables import (
     TRY_NEXT,
     TRY_PREV,
     TRY_TICK,
-    USES_CHANCE,
     VISIT,
     VSHIFT,
     WAITING,
@@ -117,6 +117,7 @@ def arrival_phase(a, pr, rt, bucket):
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
     room_vc = sc[ROOM_VC]
+    chance_visits = sc[CHANCE_VISITS]
     collect(sc, wheel, packets, arriving, marked, bucket)
     upper = (sc[N_LINKS] >> 6) + 1
     done = 0
@@ -149,8 +150,8 @@ def arrival_phase(a, pr, rt, bucket):
                 visit = packets[packet + VISIT]
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
-                if sc[USES_CHANCE] and visit & 0xFFFF == 0:
-                    key = packet_key(sc[SEED], m, visit >> 16, 0)
+                if visit & 0xFFFF < chance_visits:
+                    key = packet_key(sc[SEED], m, visit >> 16, visit & 0xFFFF)
                 if room_vc >= 0:
                     for k in range(out_ptr[router], out_ptr[router + 1]):
                         q = (np.int64(out_link[k]) << vshift) | room_vc

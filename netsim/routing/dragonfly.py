@@ -242,7 +242,7 @@ def dragonfly_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Rou
         topology=topology,
         n_vcs=n_vcs if shape.g > 1 else 1,
         adaptive=name.startswith("ugal"),
-        uses_chance=name != "minimal" or shape.global_links_per_pair > 1,
+        chance_visits=int(name != "minimal" or shape.global_links_per_pair > 1),
         tables=_tables(topology, shape, CODES[name], n_vcs if shape.g > 1 else 1, bias_ps),
         choices=reference.choices,
         choose=reference.choose,

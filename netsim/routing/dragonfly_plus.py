@@ -85,9 +85,7 @@ def _tables(
 class _Reference:
     """The routing in plain Python, from the shape's arithmetic alone."""
 
-    def __init__(
-        self, topology: Topology, shape: DragonflyPlusShape, name: str, bias: int
-    ) -> None:
+    def __init__(self, topology: Topology, shape: DragonflyPlusShape, name: str, bias: int) -> None:
         self.topology, self.s, self.name, self.bias = topology, shape, name, bias
         self.size = 1 << _bits(shape.global_links_per_pair)
 
@@ -168,9 +166,9 @@ class _Reference:
 
         if place >= s.leaves:
             own, down = self.onward(here, place - s.leaves, target)
-            return own[number(0, len(own))] if own else down[number(1, len(down))][
-                number(2, s.leaves)
-            ]
+            return (
+                own[number(0, len(own))] if own else down[number(1, len(down))][number(2, s.leaves)]
+            )
         adapts = self.name.startswith("ugal")
 
         def pick(i: int, links: list[int]) -> int:
@@ -232,7 +230,8 @@ def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -
         topology=topology,
         n_vcs=n_vcs,
         adaptive=name.startswith("ugal"),
-        uses_chance=name != "minimal" or max(shape.spines, shape.global_links_per_pair) > 1,
+        # at the leaf, its spine, and the spine in the intermediate group
+        chance_visits=1 if name == "minimal" else 3,
         tables=_tables(topology, shape, CODES[name], n_vcs, bias_ps),
         choices=reference.choices,
         choose=reference.choose,

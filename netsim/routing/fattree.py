@@ -81,7 +81,7 @@ def fattree_routing(topology: Topology, name: str) -> Routing:
         topology=topology,
         n_vcs=1,
         adaptive=name == "adaptive",
-        uses_chance=False,
+        chance_visits=0,
         tables=make_tables(
             topology,
             CODES[name],

@@ -143,7 +143,7 @@ def partition_routing(
         topology=topology,
         n_vcs=1,
         adaptive=False,
-        uses_chance=False,
+        chance_visits=0,
         tables=make_tables(
             topology,
             kernels.PARTITION,

@@ -10,8 +10,9 @@ know no detour.
 
 UGAL draws nothing on the way up: it takes the least loaded of all spines (within a group) or of all
 links to a group, of equals the first from a drawn one on, and decides once, at the source's leaf,
-between that minimal path and one by a drawn intermediate group: minimal if ``load_min * 3 <=
-load_val * H + bias``, where H is 4 or 6 links, and the load is that of the leaf's link up ("ugal-l")
+between that minimal path and one by a drawn intermediate group: minimal if
+``load_min * 3 <= load_val * H + bias``, where H is 4 or 6 links, and the load is that of the leaf's
+link up ("ugal-l")
 or of the global link with which the path leaves the group ("ugal-g").
 
 Virtual channel: up and global links the number of global links taken so far, down links one less

@@ -12,8 +12,7 @@ UGAL draws nothing on the way up: it takes the least loaded of all spines (withi
 links to a group, of equals the first from a drawn one on, and decides once, at the source's leaf,
 between that minimal path and one by a drawn intermediate group: minimal if
 ``load_min * 3 <= load_val * H + bias``, where H is 4 or 6 links, and the load is that of the leaf's
-link up ("ugal-l")
-or of the global link with which the path leaves the group ("ugal-g").
+link up ("ugal-l") or of the global link with which the path leaves the group ("ugal-g").
 
 Virtual channel: up and global links the number of global links taken so far, down links one less
 (at least 0). Minimal needs one channel, a detour two: up 0, global 0, down 0, up 1, global 1,
@@ -105,7 +104,7 @@ class _Reference:
     def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
         """The hop, where nothing is left to draw or decide."""
         s = self.s
-        dst_router = int(self.topology.node_router[dst_node])
+        dst_router = int(self.topology.port_router[dst_node])
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
         here, place = divmod(router, s.routers_per_group)
@@ -140,7 +139,7 @@ class _Reference:
             return [settled]
         s = self.s
         here, place = divmod(router, s.routers_per_group)
-        target = int(self.topology.node_router[dst_node]) // s.routers_per_group
+        target = int(self.topology.port_router[dst_node]) // s.routers_per_group
         if place >= s.leaves:
             own, down = self.onward(here, place - s.leaves, target)
             return own + [hop for row in down for hop in row]
@@ -160,7 +159,7 @@ class _Reference:
             return settled
         s = self.s
         here, place = divmod(router, s.routers_per_group)
-        target = int(self.topology.node_router[dst_node]) // s.routers_per_group
+        target = int(self.topology.port_router[dst_node]) // s.routers_per_group
 
         def number(i: int, n: int) -> int:
             return int(draw(np.uint64(key), i, n))

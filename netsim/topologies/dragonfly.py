@@ -25,6 +25,10 @@ from netsim.topologies.family import (
     NodeBandwidthBps,
     NodeLatencyS,
     Nodes,
+    RailRouters,
+    Rails,
+    need_rails,
+    port_routers,
 )
 from netsim.topology import Topology, build_topology
 
@@ -65,6 +69,10 @@ class DragonflyShape:
     group : str
         "all-to-all", or "aries": 6 chassis of 16 routers, all-to-all in a chassis and
         among the routers of the same slot (local router = 16*chassis + slot).
+    rails, rail_routers : int
+        Ports a node, and neighbouring routers over which they are spread: nodes
+        ``k*p*rail_routers .. (k+1)*p*rail_routers - 1`` have port r on the (r mod
+        rail_routers)-th of the k-th run of that many routers with nodes.
     """
 
     p: int
@@ -73,6 +81,8 @@ class DragonflyShape:
     g: int
     arrangement: str = "absolute"
     group: str = "all-to-all"
+    rails: int = 1
+    rail_routers: int = 1
 
     def __post_init__(self) -> None:
         for what, low in (("p", 1), ("a", 1), ("h", 0 if self.g == 1 else 1), ("g", 1)):
@@ -89,6 +99,7 @@ class DragonflyShape:
                 f"dragonfly: a = {shown(self.a)}; an aries group has "
                 f"{ARIES_SLOTS * ARIES_CHASSIS} routers"
             )
+        need_rails("dragonfly", self.rails, self.rail_routers, self.a)
         given = ", ".join(f"{k} = {shown(getattr(self, k))}" for k in ("p", "a", "h", "g"))
         need_size("dragonfly", given, self.n_nodes, self.n_links)
 
@@ -106,6 +117,11 @@ class DragonflyShape:
     def nodes_per_group(self) -> int:
         """Nodes of one group."""
         return self.p * self.a
+
+    @property
+    def nodes_together(self) -> int:
+        """Nodes whose ports are on the same routers."""
+        return self.p * self.rail_routers
 
     @property
     def global_links_per_pair(self) -> int:
@@ -127,7 +143,7 @@ class DragonflyShape:
     @property
     def first_local_link(self) -> int:
         """Number of the first local link."""
-        return 2 * self.n_nodes
+        return 2 * self.n_nodes * self.rails
 
     @property
     def first_global_link(self) -> int:
@@ -197,6 +213,8 @@ def dragonfly(
         str, "which router holds the link to which group", OneOf(ARRANGEMENTS)
     ] = "absolute",
     group: Annotated[str, "how the routers of a group are joined", OneOf(GROUPS)] = "all-to-all",
+    rails: Rails = 1,
+    rail_routers: RailRouters = 1,
     node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
     local_bandwidth_Bps: Annotated[int, "of a link in a group", Gt(0)] = LINK_BANDWIDTH_BPS,
     global_bandwidth_Bps: Annotated[int, "of a link between groups", Gt(0)] = LINK_BANDWIDTH_BPS,
@@ -214,6 +232,7 @@ def dragonfly(
     h : int, optional
         Global ports a router; by default ceil((g-1)/a), one link a pair of groups.
     arrangement, group : str
+    rails, rail_routers : int
         See `DragonflyShape`.
     node_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps : int
         In an aries group, the three parallel cables of a column are one link of three
@@ -234,7 +253,7 @@ def dragonfly(
     need_int("dragonfly", "a", a, 1)
     need_int("dragonfly", "g", g, 1)
     ports = -(-(g - 1) // a) if h is None else h
-    s = DragonflyShape(p=p, a=a, h=ports, g=g, arrangement=arrangement, group=group)
+    s = DragonflyShape(p, a, ports, g, arrangement, group, rails, rail_routers)
     neighbours = [s.local_neighbours(r) for r in range(a)]
     one_src = np.repeat(np.arange(a), s.local_degree)
     one_dst = np.array([t for row in neighbours for t in row], dtype=np.int64)
@@ -258,7 +277,7 @@ def dragonfly(
         family="dragonfly",
         name=name or f"dragonfly(p={p}, a={a}, h={ports}, g={g})",
         shape=s,
-        port_router=np.repeat(np.arange(s.n_routers), p),
+        port_router=port_routers(np.arange(s.n_routers), p, rails, rail_routers),
         n_routers=s.n_routers,
         router_src=np.concatenate([local_src, global_src]),
         router_dst=np.concatenate([local_dst, global_dst]),
@@ -270,6 +289,7 @@ def dragonfly(
         router_latency_s=np.repeat([local_latency_s, global_latency_s], [n_local, n_global]),
         node_bandwidth_Bps=node_bandwidth_Bps,
         node_latency_s=node_latency_s,
+        rails=rails,
     )
 
 
@@ -315,5 +335,6 @@ FAMILY = Family(
         {"p": 1, "a": 2, "g": 4, "h": 3, "arrangement": "circulant", "name": "two links a pair"},
         {"p": 1, "a": 3, "g": 2, "h": 1},
         {"p": 2, "a": 3, "g": 1},
+        {"p": 1, "a": 2, "g": 3, "rails": 2, "rail_routers": 2, "name": "dragonfly of two rails"},
     ),
 )

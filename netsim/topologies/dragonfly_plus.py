@@ -19,7 +19,18 @@ from netsim.topologies.checks import (
     need_size,
 )
 from netsim.topologies.dragonfly import ARRANGEMENTS, place_in_turn
-from netsim.topologies.family import Family, Links, Name, NodeBandwidthBps, NodeLatencyS, Nodes
+from netsim.topologies.family import (
+    Family,
+    Links,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
+    Nodes,
+    RailRouters,
+    Rails,
+    need_rails,
+    port_routers,
+)
 from netsim.topology import Topology, build_topology
 
 WHERE = "dragonfly-plus"
@@ -48,6 +59,10 @@ class DragonflyPlusShape:
         spine k div h. Where the ports suffice for several links a pair of groups, the
         arrangement is repeated (k + (g-1), ...), so that from h = g-1 on each spine has a link
         to every group.
+    rails, rail_routers : int
+        Ports a node, and neighbouring routers over which they are spread: nodes
+        ``k*p*rail_routers .. (k+1)*p*rail_routers - 1`` have port r on the (r mod
+        rail_routers)-th of the k-th run of that many routers with nodes.
     """
 
     p: int
@@ -56,6 +71,8 @@ class DragonflyPlusShape:
     h: int
     g: int
     arrangement: str = "absolute"
+    rails: int = 1
+    rail_routers: int = 1
 
     def __post_init__(self) -> None:
         for what in ("p", "leaves", "spines", "g"):
@@ -68,6 +85,7 @@ class DragonflyPlusShape:
                 f"{shown(self.h)} global ports a group allow at most spines*h+1 = "
                 f"{shown(self.spines * self.h + 1)}"
             )
+        need_rails(WHERE, self.rails, self.rail_routers, self.leaves)
         names = ("p", "leaves", "spines", "h", "g")
         given = ", ".join(f"{k} = {shown(getattr(self, k))}" for k in names)
         need_size(WHERE, given, self.n_nodes, self.n_links)
@@ -81,6 +99,11 @@ class DragonflyPlusShape:
     def nodes_per_group(self) -> int:
         """Nodes of one group."""
         return self.p * self.leaves
+
+    @property
+    def nodes_together(self) -> int:
+        """Nodes whose ports are on the same routers."""
+        return self.p * self.rail_routers
 
     @property
     def routers_per_group(self) -> int:
@@ -105,7 +128,7 @@ class DragonflyPlusShape:
     @property
     def first_up_link(self) -> int:
         """Number of the first link from a leaf to a spine."""
-        return 2 * self.n_nodes
+        return 2 * self.n_nodes * self.rails
 
     @property
     def first_down_link(self) -> int:
@@ -158,6 +181,8 @@ def dragonfly_plus(
     arrangement: Annotated[
         str, "which spine holds the link to which group", OneOf(ARRANGEMENTS)
     ] = "absolute",
+    rails: Rails = 1,
+    rail_routers: RailRouters = 1,
     node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
     local_bandwidth_Bps: Annotated[int, "of a link leaf to spine", Gt(0)] = LINK_BANDWIDTH_BPS,
     global_bandwidth_Bps: Annotated[int, "of a link between groups", Gt(0)] = LINK_BANDWIDTH_BPS,
@@ -175,6 +200,7 @@ def dragonfly_plus(
     h : int, optional
         Global ports a spine; by default ceil((g-1)/spines), one link a pair of groups.
     arrangement : str
+    rails, rail_routers : int
         See `DragonflyPlusShape`.
     node_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps : int
     node_latency_s, local_latency_s, global_latency_s : float
@@ -193,7 +219,7 @@ def dragonfly_plus(
     need_int(WHERE, "spines", spines, 1)
     need_int(WHERE, "g", g, 1)
     ports = -(-(g - 1) // spines) if h is None else h
-    s = DragonflyPlusShape(p, leaves, spines, ports, g, arrangement)
+    s = DragonflyPlusShape(p, leaves, spines, ports, g, arrangement, rails, rail_routers)
     group, leaf, spine = (i.ravel() for i in np.indices((g, leaves, spines)))
     low = group * s.routers_per_group + leaf
     high = group * s.routers_per_group + leaves + spine
@@ -212,7 +238,7 @@ def dragonfly_plus(
         family=WHERE,
         name=name or f"dragonfly-plus(p={p}, leaves={leaves}, spines={spines}, h={ports}, g={g})",
         shape=s,
-        node_router=np.repeat(with_nodes.ravel(), p),
+        port_router=port_routers(with_nodes, p, rails, rail_routers),
         n_routers=s.n_routers,
         router_src=np.concatenate([low, high, global_src]),
         router_dst=np.concatenate([high, low, global_dst]),
@@ -224,6 +250,7 @@ def dragonfly_plus(
         router_latency_s=np.repeat([local_latency_s, local_latency_s, global_latency_s], sizes),
         node_bandwidth_Bps=node_bandwidth_Bps,
         node_latency_s=node_latency_s,
+        rails=rails,
     )
 
 
@@ -231,7 +258,7 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
     """Every link of a minimal route: up, at most one global link, down."""
     s = topology.shape
     members: dict[int, list[int]] = {}
-    for router in np.unique(topology.node_router[nodes]).tolist():
+    for router in topology.routers_of(nodes).tolist():
         members.setdefault(router // s.routers_per_group, []).append(router % s.routers_per_group)
     found: set[int] = set()
 
@@ -271,5 +298,14 @@ FAMILY = Family(
         },
         {"p": 1, "leaves": 3, "spines": 2, "g": 2, "h": 1},
         {"p": 2, "leaves": 2, "spines": 2, "g": 1},
+        {
+            "p": 1,
+            "leaves": 2,
+            "spines": 2,
+            "g": 3,
+            "rails": 4,
+            "rail_routers": 2,
+            "name": "dragonfly-plus of four rails",
+        },
     ),
 )

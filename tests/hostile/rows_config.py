@@ -26,6 +26,8 @@ KEYS: dict[str, str] = {
     "machine.h": "count",
     "machine.arrangement": "name",
     "machine.group": "name",
+    "machine.rails": "count",
+    "machine.rail_routers": "count",
     "machine.node_bandwidth": "bandwidth",
     "machine.global_bandwidth": "bandwidth",
     "machine.local_latency": "time-unit",

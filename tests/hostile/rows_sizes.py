@@ -20,6 +20,12 @@ def torus(title: str, dims: str, told: str, **keys: str) -> Row:
     return machine(f"torus {title}", told, family='"torus"', dims=dims, **keys)
 
 
+def plus(title: str, told: str, **keys: str) -> Row:
+    """A run on a dragonfly+."""
+    small = {"p": "1", "leaves": "2", "spines": "2", "g": "3"}
+    return machine(f"dragonfly+ {title}", told, family='"dragonfly-plus"', **(small | keys))
+
+
 ROWS = [
     config_row("p = 10^30", {"machine.p": HUGE}, "nodes"),
     config_row("a = 10^30", {"machine.a": HUGE}, "nodes"),
@@ -55,6 +61,15 @@ ROWS = [
     torus("latency 1e300 s", "[4, 4]", "latency", link_latency='"1e300 s"'),
     torus("latency of 20 days", "[4, 4]", "latency", link_latency='"20 d"'),
     torus("name of another type", "[4, 4]", "name", name="4"),
+    torus("of two rails", "[4, 4]", "rails", rails="2"),
+    plus("of 10^30 leaves", "nodes", leaves=HUGE),
+    plus("of 10^30 spines", "links", spines=HUGE),
+    plus("of 10^9 global ports", "links", h="1000000000"),
+    plus("without spines", "spines", spines="0"),
+    plus("of more groups than ports allow", "spines*h+1 = 5", g="6", h="2"),
+    plus("of 10^30 rails", "links", rails=HUGE),
+    plus("of ports on more routers than rails", "rail_routers", rails="2", rail_routers="4"),
+    plus("of ports on three of two leaves", "rail_routers", rails="3", rail_routers="3"),
     machine("fat-tree of radix 10^9", "nodes", family='"fattree"', radix="1000000000"),
     machine("fat-tree of radix 10^30", "nodes", family='"fattree"', radix=HUGE),
     machine("fat-tree of radix 5000", "nodes", family='"fattree"', radix="5000"),

@@ -30,8 +30,9 @@ def test_counts_are_those_of_the_machine(name: str) -> None:
     nodes, rails, switches, groups, links, port_Bps = MACHINES[name]
     t = preset(name)
     s = t.shape
-    assert (t.n_nodes, t.rails, t.n_routers, s.g) == (nodes, rails, switches, groups)
-    assert s.global_links_per_pair == links
+    assert (t.n_nodes, t.rails, t.n_routers) == (nodes, rails, switches)
+    if groups > 1:
+        assert (s.g, s.global_links_per_pair) == (groups, links)
     used = np.zeros(t.n_routers)
     mine = t.link_src >= t.n_ports
     # several cables between two switches are one link of their sum; half a port is a split one
@@ -63,13 +64,13 @@ def test_bandwidth_across_the_middle_of_aurora() -> None:
     assert ((group < 83) != (there < 83)).sum() * 25e9 == pytest.approx(0.69e15, rel=0.005)
 
 
-@pytest.mark.parametrize(("name", "routers"), [("frontier", 4), ("aurora", 4), ("archer2", 2)])
-def test_ports_of_a_node_are_on_switches_of_its_chassis(name: str, routers: int) -> None:
+@pytest.mark.parametrize(("name", "routers"), [("frontier", 4), ("aurora", 8), ("archer2", 2)])
+def test_ports_of_a_node_are_on_neighbouring_switches(name: str, routers: int) -> None:
     t = preset(name)
     ports = t.port_router.reshape(t.n_nodes, t.rails)
     assert {len(set(row)) for row in ports.tolist()} == {routers}
     assert np.array_equal(ports.min(axis=1) // routers, ports.max(axis=1) // routers)
-    assert np.array_equal(ports[:, 0] // routers, np.arange(t.n_nodes) // t.shape.nodes_together)
+    assert np.array_equal(ports[:, 0] // routers, np.arange(t.n_nodes) // t.shape.p)
 
 
 def test_gpu_i_of_every_server_is_on_leaf_i_of_its_pod() -> None:
@@ -77,7 +78,7 @@ def test_gpu_i_of_every_server_is_on_leaf_i_of_its_pod() -> None:
     ports = t.port_router.reshape(t.n_nodes, t.rails)
     assert np.array_equal(ports, np.arange(128)[:, None] // 32 * 8 + np.arange(8))
     # as much bandwidth from each leaf to the spines as to the servers
-    for kind in ("ejection", "up"):
+    for kind in ("ejection", "up1"):
         speed = t.link_bandwidth_Bps[t.kind_mask(kind)].sum()
         assert speed == 128 * 8 * 50e9
 

@@ -18,8 +18,8 @@ class DragonflyPolicy(NodePolicy):
     counts_only = True
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
-        """Nodes a router (a run of routers that share nodes), nodes a group."""
-        return topology.shape.nodes_together, topology.shape.nodes_per_group
+        """Nodes a router (a block of routers that share nodes), nodes a group."""
+        return topology.shape.p, topology.shape.nodes_per_group
 
     @property
     def _p(self) -> int:

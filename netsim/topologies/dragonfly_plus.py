@@ -26,10 +26,14 @@ from netsim.topologies.family import (
     NodeBandwidthBps,
     NodeLatencyS,
     Nodes,
+)
+from netsim.topologies.rails import (
+    DIFFERENT,
     RailRouters,
     Rails,
     need_rails,
     port_routers,
+    routers_a_block,
 )
 from netsim.topology import Topology, build_topology
 
@@ -45,24 +49,26 @@ class DragonflyPlusShape:
     Low Cost Topology for Scaling Datacenters", HiPINEB 2017; Flajslik, Borch, Parker, "Megafly:
     A Topology for Exascale Systems", ISC 2018).
 
-    Node ``(group*leaves + leaf)*p + host``; routers by group, a group's leaves before its
+    Node ``(group*leaves + leaf)*p + host``; with several ports a node (``rails``) on different
+    leaves, ``rails`` neighbouring leaves are the block of ``p`` nodes, and port r of each hangs on
+    the r-th of them: node ``block*p + host``. Routers by group, a group's leaves before its
     spines. Router-to-router links: up (leaf to spine) at ``(group*leaves + leaf)*spines +
     spine``, then down in the same order, then the global ones by group and link number.
 
     Attributes
     ----------
     p, leaves, spines, h, g : int
-        Nodes a leaf, leaves a group, spines a group, global ports a spine, groups.
+        Nodes on a leaf, leaves a group, spines a group, global ports a spine, groups.
     arrangement : str
         Which link number k of 0..g-2 leads from group s to group d: "absolute", "relative" or
         "circulant", as in `netsim.topologies.dragonfly.DragonflyShape`. Link number k sits on
         spine k div h. Where the ports suffice for several links a pair of groups, the
         arrangement is repeated (k + (g-1), ...), so that from h = g-1 on each spine has a link
         to every group.
-    rails, rail_routers : int
-        Ports a node, and neighbouring routers over which they are spread: nodes
-        ``k*p*rail_routers .. (k+1)*p*rail_routers - 1`` have port r on the (r mod
-        rail_routers)-th of the k-th run of that many routers with nodes.
+    rails : int
+        Ports of a node.
+    rail_routers : str
+        "different" or "same".
     """
 
     p: int
@@ -72,7 +78,7 @@ class DragonflyPlusShape:
     g: int
     arrangement: str = "absolute"
     rails: int = 1
-    rail_routers: int = 1
+    rail_routers: str = DIFFERENT
 
     def __post_init__(self) -> None:
         for what in ("p", "leaves", "spines", "g"):
@@ -85,7 +91,7 @@ class DragonflyPlusShape:
                 f"{shown(self.h)} global ports a group allow at most spines*h+1 = "
                 f"{shown(self.spines * self.h + 1)}"
             )
-        need_rails(WHERE, self.rails, self.rail_routers, self.leaves)
+        need_rails(WHERE, self.rails, self.rail_routers, "leaves", self.leaves)
         names = ("p", "leaves", "spines", "h", "g")
         given = ", ".join(f"{k} = {shown(getattr(self, k))}" for k in names)
         need_size(WHERE, given, self.n_nodes, self.n_links)
@@ -96,14 +102,14 @@ class DragonflyPlusShape:
         return self.nodes_per_group * self.g
 
     @property
-    def nodes_per_group(self) -> int:
-        """Nodes of one group."""
-        return self.p * self.leaves
+    def n_ports(self) -> int:
+        """Ports of all nodes."""
+        return self.n_nodes * self.rails
 
     @property
-    def nodes_together(self) -> int:
-        """Nodes whose ports are on the same routers."""
-        return self.p * self.rail_routers
+    def nodes_per_group(self) -> int:
+        """Nodes of one group."""
+        return self.p * self.leaves // routers_a_block(self.rails, self.rail_routers)
 
     @property
     def routers_per_group(self) -> int:
@@ -128,7 +134,7 @@ class DragonflyPlusShape:
     @property
     def first_up_link(self) -> int:
         """Number of the first link from a leaf to a spine."""
-        return 2 * self.n_nodes * self.rails
+        return 2 * self.n_ports
 
     @property
     def first_down_link(self) -> int:
@@ -172,7 +178,7 @@ class DragonflyPlusShape:
 
 
 def dragonfly_plus(
-    p: Annotated[int, "nodes a leaf router", Ge(1)],
+    p: Annotated[int, "nodes on a leaf router", Ge(1)],
     leaves: Annotated[int, "leaf routers a group", Ge(1)],
     spines: Annotated[int, "spine routers a group", Ge(1)],
     g: Annotated[int, "groups", Ge(1)],
@@ -182,7 +188,7 @@ def dragonfly_plus(
         str, "which spine holds the link to which group", OneOf(ARRANGEMENTS)
     ] = "absolute",
     rails: Rails = 1,
-    rail_routers: RailRouters = 1,
+    rail_routers: RailRouters = DIFFERENT,
     node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
     local_bandwidth_Bps: Annotated[int, "of a link leaf to spine", Gt(0)] = LINK_BANDWIDTH_BPS,
     global_bandwidth_Bps: Annotated[int, "of a link between groups", Gt(0)] = LINK_BANDWIDTH_BPS,
@@ -196,11 +202,11 @@ def dragonfly_plus(
     Parameters
     ----------
     p, leaves, spines, g : int
-        Nodes a leaf, leaves a group, spines a group, groups.
+        Nodes on a leaf, leaves a group, spines a group, groups.
     h : int, optional
         Global ports a spine; by default ceil((g-1)/spines), one link a pair of groups.
     arrangement : str
-    rails, rail_routers : int
+    rails, rail_routers
         See `DragonflyPlusShape`.
     node_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps : int
     node_latency_s, local_latency_s, global_latency_s : float
@@ -233,12 +239,13 @@ def dragonfly_plus(
                 global_src[i] = s.spine_router(src, s.global_spine(src, dst, copy))
                 global_dst[i] = s.spine_router(dst, s.global_spine(dst, src, copy))
     sizes = [len(low), len(low), between]
-    with_nodes = np.arange(g)[:, None] * s.routers_per_group + np.arange(leaves)
+    # the leaf of each port counted over all groups, then as a router
+    on_leaf = port_routers(g * leaves, p, rails, rail_routers)
     return build_topology(
         family=WHERE,
         name=name or f"dragonfly-plus(p={p}, leaves={leaves}, spines={spines}, h={ports}, g={g})",
         shape=s,
-        port_router=port_routers(with_nodes, p, rails, rail_routers),
+        port_router=on_leaf + on_leaf // leaves * spines,
         n_routers=s.n_routers,
         router_src=np.concatenate([low, high, global_src]),
         router_dst=np.concatenate([high, low, global_dst]),
@@ -299,13 +306,12 @@ FAMILY = Family(
         {"p": 1, "leaves": 3, "spines": 2, "g": 2, "h": 1},
         {"p": 2, "leaves": 2, "spines": 2, "g": 1},
         {
-            "p": 1,
+            "p": 2,
             "leaves": 2,
             "spines": 2,
             "g": 3,
-            "rails": 4,
-            "rail_routers": 2,
-            "name": "dragonfly-plus of four rails",
+            "rails": 2,
+            "name": "dragonfly-plus of two rails",
         },
     ),
 )

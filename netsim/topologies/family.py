@@ -14,11 +14,8 @@ import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
-from netsim.limits import shown
 from netsim.parameters import Parameter, parameters_of
 from netsim.routing.base import RoutingEntry
-from netsim.topologies.checks import need_int
 from netsim.topology import Topology
 
 Builder = Callable[..., Topology]
@@ -31,56 +28,7 @@ NodeBandwidthBps = Annotated[int, "of the links between a node and its router", 
 NodeLatencyS = Annotated[float, "of the wire between a node and its router", Ge(0)]
 LinkBandwidthBps = Annotated[int, "of a link between routers", Gt(0)]
 LinkLatencyS = Annotated[float, "of a wire between routers", Ge(0)]
-Rails = Annotated[int, "network ports a node, each with links of its own", Ge(1)]
-RailRouters = Annotated[int, "neighbouring routers over which a node's ports are spread", Ge(1)]
 Name = Annotated[str | None, "what the machine is called in results"]
-
-
-def need_rails(where: str, rails: int, rail_routers: int, routers: int) -> None:
-    """Refuse ports that cannot be spread evenly.
-
-    Parameters
-    ----------
-    where : str
-        The family.
-    rails, rail_routers : int
-    routers : int
-        Routers with nodes in a group.
-
-    Raises
-    ------
-    NetcosimError
-        A number below 1; ``rail_routers`` that does not divide ``rails`` and ``routers``.
-    """
-    need_int(where, "rails", rails, 1)
-    need_int(where, "rail_routers", rail_routers, 1)
-    if rails % rail_routers or routers % rail_routers:
-        raise NetcosimError(
-            f"{where}: rail_routers = {shown(rail_routers)}; it must divide rails = "
-            f"{shown(rails)} and the {shown(routers)} routers with nodes of a group"
-        )
-
-
-def port_routers(
-    routers: NDArray[np.integer], p: int, rails: int, rail_routers: int
-) -> NDArray[np.integer]:
-    """(nodes * rails,) routers of all ports, the ports of a node side by side.
-
-    Each run of ``rail_routers`` neighbouring routers has ``p * rail_routers`` nodes; port r of
-    each is on the (r mod rail_routers)-th of them. So a router has p * rails ports, as if all
-    ports of p nodes were its own.
-
-    Parameters
-    ----------
-    routers : (n,) int
-        The routers with nodes, in the nodes' order; ``rail_routers`` divides n.
-    p : int
-        Nodes a router.
-    rails, rail_routers : int
-        Ports a node; routers that it is joined to.
-    """
-    runs = routers.reshape(-1, rail_routers)[:, np.arange(rails) % rail_routers]
-    return np.repeat(runs, p * rail_routers, axis=0).ravel()
 
 
 def shortest_path_links(topology: Topology, nodes: Nodes) -> Links:

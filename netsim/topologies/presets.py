@@ -30,7 +30,8 @@ _SLINGSHOT, _NDR = 25 * 10**9, 50 * 10**9
 
 # Nobody publishes lengths of cables. Assumed: 2 m from node to switch and within a group, 20 m
 # between groups, at 5 ns a metre. (A Rosetta switch takes 350 ns: [machine.packet] router_latency.)
-_WIRES = {"node_latency_s": 10e-9, "local_latency_s": 10e-9, "global_latency_s": 100e-9}
+_COPPER_S = 10e-9
+_WIRES = {"node_latency_s": _COPPER_S, "local_latency_s": _COPPER_S, "global_latency_s": 100e-9}
 
 
 def _slingshot(node_Bps: int = _SLINGSHOT, **params: int) -> dict[str, object]:
@@ -130,31 +131,31 @@ PRESETS: dict[str, Preset] = {
     # glennklockwood.com/garden/systems/frontier: a group is a cabinet of 128 nodes and 32
     # switches, 4 links to each other group (58.4 of the 102.4 Tbit/s that its nodes inject). The
     # machine uses 9,408 of the 9,472 places; the I/O and service groups are left out. Assumed: a
-    # node's ports are on the 4 switches of its chassis, as portal.nersc.gov has it of Perlmutter's
-    # chassis (8 blades, 4 switches).
+    # node's ports are on four neighbouring switches, those of its chassis (8 blades and 4 switches
+    # a chassis: portal.nersc.gov on Perlmutter).
     "frontier": Preset(
         "Frontier (ORNL): 74 Slingshot groups of 128 nodes, 4 ports of 200 Gbit/s a node, 4 links "
         "a pair of groups",
         "dragonfly",
-        _slingshot(p=4, a=32, g=74, h=10, rails=4, rail_routers=4),
+        _slingshot(p=16, a=32, g=74, h=10, rails=4),
     ),
     # docs.alcf.anl.gov/aurora, arXiv:2512.04291: 10,624 nodes of 8 NICs (85,000 in all), 5,600
     # switches (5,312 of them here), a group a rack of 8 chassis of 8 nodes. Assumed: 2 links a pair
-    # of groups (0.69 PB/s across the middle); a node's ports are on the 4 switches of its chassis.
+    # of groups (0.69 PB/s across the middle); a node's ports are on eight neighbouring switches.
     # The storage and service groups are left out.
     "aurora": Preset(
         "Aurora (ANL): 166 Slingshot groups of 64 nodes, 8 ports of 200 Gbit/s a node; 2 links a "
         "pair of groups are an assumption",
         "dragonfly",
-        _slingshot(p=2, a=32, g=166, h=11, rails=8, rail_routers=4),
+        _slingshot(p=16, a=32, g=166, h=11, rails=8),
     ),
     # docs.alcf.anl.gov/polaris: 560 nodes of 2 Slingshot 11 adapters in 40 racks of 14, four racks
-    # a dragonfly group. Assumed: 8 switches a group, both ports of 7 nodes on each, 8 links a pair.
+    # a dragonfly group. Assumed: 8 switches a group, one port of 14 nodes on each, 8 links a pair.
     "polaris": Preset(
         "Polaris (ANL): 10 Slingshot groups of 56 nodes, 2 ports of 200 Gbit/s a node; 8 switches "
         "a group and 8 links a pair of groups are assumptions",
         "dragonfly",
-        _slingshot(p=7, a=8, g=10, h=9, rails=2),
+        _slingshot(p=14, a=8, g=10, h=9, rails=2),
     ),
     # docs.archer2.ac.uk/user-guide/hardware: 5,860 nodes of 2 ports of 100 Gbit/s, 128 nodes a
     # group, 768 switches; two groups of 16 switches in each of 23 cabinets. 46 groups have 5,888
@@ -164,7 +165,7 @@ PRESETS: dict[str, Preset] = {
         "ARCHER2 (EPCC): 46 Slingshot groups of 128 nodes, 2 ports of 100 Gbit/s a node; 2 links "
         "a pair of groups are an assumption",
         "dragonfly",
-        _slingshot(_SLINGSHOT // 2, p=8, a=16, g=46, h=6, rails=2, rail_routers=2),
+        _slingshot(_SLINGSHOT // 2, p=16, a=16, g=46, h=6, rails=2),
     ),
     # apps.fz-juelich.de/jsc/hps/jupiter/configuration.html: 27 dragonfly+ groups (25 of the
     # Booster; that of the Cluster and that of the administration stand here as Booster groups), 240
@@ -182,6 +183,7 @@ PRESETS: dict[str, Preset] = {
             "g": 27,
             "h": 26,
             "rails": 4,
+            "rail_routers": "same",
             "node_bandwidth_Bps": _NDR // 2,
             "local_bandwidth_Bps": 2 * _NDR,
             "global_bandwidth_Bps": _NDR,
@@ -190,21 +192,21 @@ PRESETS: dict[str, Preset] = {
     ),
     # NVIDIA's DGX SuperPOD of H100s with four scalable units: 32 servers and 8 leaves each, GPU i
     # of every server on leaf i of its unit; 16 spines, two cables (one link here) from each leaf to
-    # each. A dragonfly+ of one group is a Clos network of two levels. NVLink is left out.
+    # each. NVLink is left out.
     "rail-clos-128": Preset(
         "rail-optimised Clos of two levels: 4 pods of 32 servers, 8 ports of 400 Gbit/s a server, "
         "port i on leaf i of the pod",
-        "dragonfly-plus",
+        "fattree",
         {
-            "p": 4,
-            "leaves": 32,
-            "spines": 16,
-            "g": 1,
+            "m1": 32,
+            "m2": 32,
+            "w2": 16,
+            "levels": 2,
             "rails": 8,
-            "rail_routers": 8,
             "node_bandwidth_Bps": _NDR,
-            "local_bandwidth_Bps": 2 * _NDR,
-            **_WIRES,
+            "level1_bandwidth_Bps": 2 * _NDR,
+            "node_latency_s": _COPPER_S,
+            "level1_latency_s": _COPPER_S,
         },
     ),
 }

@@ -27,7 +27,7 @@ KEYS: dict[str, str] = {
     "machine.arrangement": "name",
     "machine.group": "name",
     "machine.rails": "count",
-    "machine.rail_routers": "count",
+    "machine.rail_routers": "name",
     "machine.node_bandwidth": "bandwidth",
     "machine.global_bandwidth": "bandwidth",
     "machine.local_latency": "time-unit",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from log_lines import line
 
-from experiments.build import build_history, build_machine, build_workload
+from experiments.build import build_machine
 from experiments.config import Config, WorkloadSection
 from experiments.config_load import config_from, validated_workload
 from experiments.cosim import cosim_point, run_cosim
@@ -46,7 +46,7 @@ def section(tmp_path: Path, submitted: list[float], **keys: object) -> WorkloadS
 
 
 def read(found: WorkloadSection, nodes: int = 54) -> Workload:
-    return build_workload(found, nodes, np.random.default_rng(0))
+    return found.source().jobs(nodes, np.random.default_rng(0))
 
 
 def test_a_calendar_month_is_that_of_a_utc_calendar(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_calendar_month_is_that_of_a_utc_calendar(tmp_path: Path) -> None:
     jobs = read(section(tmp_path, days, month="2018-10"))
     assert jobs.job_id.tolist() == [3, 4, 5]
     assert jobs.submit_s.tolist() == [0.0, 17.5 * DAY, pytest.approx(30.9 * DAY)]
-    history = build_history(section(tmp_path, days, month="2018-10"))
+    history = section(tmp_path, days, month="2018-10").source().history()
     assert history is not None
     assert history.job_id.tolist() == [1, 2]
     year_end = [0.0, 94.4, 94.5, 125.4, 125.5]
@@ -88,10 +88,10 @@ def test_history_ends_before_the_window_and_is_two_months_long(tmp_path: Path) -
     """The job that still runs as the window begins has taught nothing; nor has one long gone."""
     begin = 70.0
     days = [1.0, 9.5, begin - 50 / DAY, begin]
-    history = build_history(section(tmp_path, days, start_s=begin * DAY))
+    history = section(tmp_path, days, start_s=begin * DAY).source().history()
     assert history is not None
     assert history.job_id.tolist() == [2]
-    assert build_history(section(tmp_path, days)) is None
+    assert section(tmp_path, days).source().history() is None
 
 
 def test_sizes_are_rounded_up_to_those_of_the_machine(tmp_path: Path) -> None:

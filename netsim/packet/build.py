@@ -172,7 +172,7 @@ def build_arrays(
         len(clock.wire) - 1,
     )
     sc = _scalars(routing, config, clock, seed, n_ranks, wheel - 1, record_messages, vshift)
-    sc[t.N_MESSAGES] = n_messages if n_parts > 1 else 0
+    sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc[t.REQUEST] = request
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(

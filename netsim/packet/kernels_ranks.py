@@ -164,17 +164,16 @@ def post(pr, m, node):
     elif sc[N_MESSAGES] > 0:
         post_in_parts(pr, m)
     else:
-        post_part(pr, m)
+        post_part(pr, m, node)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def post_part(pr, part):
-    """Put a part into its port's queue."""
+def post_part(pr, part, port):
+    """Put a part into a port's queue."""
     sc = pr.sc
     nodes = pr.nodes
     messages = pr.messages
     row = np.uint64(part) << M_BITS
-    port = np.int64(messages[row + M_FROM])
     nic = np.uint64(port) << N_BITS
     messages[row + M_NEXT] = -1
     if nodes[nic + NIC_HEAD] < 0:
@@ -189,9 +188,9 @@ def post_part(pr, part):
 
 
 @njit(**PLAIN_KERNEL)
-def post_rarely(pr, part):
-    """`post_part`, compiled once for all but the way that most messages go."""
-    post_part(pr, part)
+def post_part_of_several(pr, part):
+    """Put a part into its own port's queue; compiled once, apart from the way most messages go."""
+    post_part(pr, part, np.int64(pr.messages[(np.uint64(part) << M_BITS) + M_FROM]))
 
 
 @njit(**PLAIN_KERNEL)
@@ -200,7 +199,7 @@ def post_in_parts(pr, m):
     n = pr.sc[N_MESSAGES]
     request = pr.sc[REQUEST]
     if request >= 0 and pr.messages[(np.uint64(m + request * n) << M_BITS) + M_LEFT] > 0:
-        post_rarely(pr, m + request * n)
+        post_part_of_several(pr, m + request * n)
     else:
         post_data(pr, m)
 
@@ -210,7 +209,7 @@ def post_data(pr, m):
     """Post all parts of a message."""
     n = pr.sc[N_MESSAGES]
     for part in range(np.int64(pr.messages[(np.uint64(m) << M_BITS) + M_PARTS])):
-        post_rarely(pr, m + part * n)
+        post_part_of_several(pr, m + part * n)
 
 
 @njit(**PLAIN_KERNEL)
@@ -229,7 +228,7 @@ def part_arrived(pr, part):
     elif number > request:
         post_data(pr, m)
     elif step_has_begun(pr.ranks, messages[message + M_RANK], messages[message + M_STEP]):
-        post_rarely(pr, part + n)
+        post_part_of_several(pr, part + n)
     else:
         row = np.uint64(part) << M_BITS
         step = (np.uint64(messages[message + M_STEP]) << S_BITS) + PARKED
@@ -264,7 +263,7 @@ def clear_parked(pr, s):
     part = last
     while True:
         part = np.int64(pr.messages[(np.uint64(part) << M_BITS) + M_NEXT])
-        post_rarely(pr, part + n)
+        post_part_of_several(pr, part + n)
         if part == last:
             return
 

@@ -52,6 +52,16 @@ def message_rows(
         More parts than can be numbered.
     """
     program, n = traffic.program, traffic.program.n_messages
+    dst = np.asarray(traffic.rank_node)[program.send_dst]
+    if rails == 1 and by_rendezvous is None:
+        rows: NDArray[np.int32] = t.aligned_zeros((n, t.M_WIDTH), np.int32)
+        rows[:, t.M_NEXT] = -1
+        rows[:, t.M_LEFT] = packets
+        rows[:, t.M_TAIL] = tail
+        rows[:, t.M_RANK] = program.send_dst
+        rows[:, t.M_STEP] = program.send_step
+        rows[:, t.M_TO] = dst
+        return rows, 1, -1
     n_data = rails if rail_policy == "striped" else 1
     request = -1 if by_rendezvous is None else n_data
     n_parts = n_data if by_rendezvous is None else n_data + 2
@@ -60,10 +70,10 @@ def message_rows(
             f"{n:,} messages of up to {n_parts} parts (rails, requests) are more than the "
             f"{MAX_INDEX:,} that can be numbered"
         )
-    rows: NDArray[np.int32] = t.aligned_zeros((n * n_parts, t.M_WIDTH), np.int32)
+    rows = t.aligned_zeros((n * n_parts, t.M_WIDTH), np.int32)
     first = first_rail(traffic, rails, rail_policy)
     src = np.asarray(traffic.rank_node)[program.send_src()].astype(np.int64) * rails
-    dst = np.asarray(traffic.rank_node)[program.send_dst].astype(np.int64) * rails
+    dst = dst.astype(np.int64) * rails
     parts = np.minimum(packets, n_data)
     for j in range(n_parts):
         mine = rows[j * n : (j + 1) * n]

@@ -12,6 +12,7 @@ from netsim.errors import NetcosimError
 from netsim.packet import tables as t
 from netsim.packet.kernels_ranks import START
 from netsim.packet.kernels_wheel import NONE
+from netsim.packet.message_rows import message_rows
 from netsim.packet.model import (
     MAX_DURATION_PS,
     PS_PER_S,
@@ -19,7 +20,7 @@ from netsim.packet.model import (
     serialisation_ps,
     to_ps,
 )
-from netsim.packet.tables import CR_WIDTH, Arrays
+from netsim.packet.tables import CR_WIDTH, Arrays, aligned_zeros
 from netsim.routing.base import Routing
 from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
@@ -40,6 +41,9 @@ class Clock:
         Wire bytes by size class; class 0 is the full packet.
     message_packets, message_tail : (n_messages,) int32
         Packets of each message, and the size class of its last.
+    by_rendezvous : (n_messages,) bool or None
+        Messages above the eager limit; None if there are none. The last size class is that of
+        requests then.
     bandwidths : (n,) int64
     ser_ps : (n, n_classes) int64
     compute_ps, recv_ps : (n_steps,), (n_messages,) int64
@@ -53,6 +57,7 @@ class Clock:
     wire: NDArray[np.int64]
     message_packets: NDArray[np.int32]
     message_tail: NDArray[np.int32]
+    by_rendezvous: NDArray[np.bool_] | None
     bandwidths: NDArray[np.int64]
     ser_ps: NDArray[np.int64]
     compute_ps: NDArray[np.int64]
@@ -90,6 +95,11 @@ def choose_clock(
         tails, tail_class = last[:1], np.zeros(len(last), dtype=np.int64)
     else:
         tails, tail_class = np.unique(last, return_inverse=True)
+    limit = config.eager_limit_bytes
+    above = program.send_bytes > (program.send_bytes.max(initial=0) if limit is None else limit)
+    by_rendezvous = above if above.any() else None
+    if by_rendezvous is not None:
+        tails = np.append(tails, config.control_bytes)
     wire = np.concatenate([[size], tails]) + config.header_bytes
     tail_class = np.where(last == size, 0, tail_class + 1)
     if len(packets) and packets.max() > np.iinfo(np.int32).max:
@@ -121,6 +131,7 @@ def choose_clock(
         wire=wire.astype(np.int64),
         message_packets=packets.astype(np.int32),
         message_tail=tail_class.astype(np.int32),
+        by_rendezvous=by_rendezvous,
         bandwidths=bandwidths,
         ser_ps=ser.astype(np.int64),
         compute_ps=compute,
@@ -151,16 +162,28 @@ def build_arrays(
     out_ptr, out_link = topology.router_out_links()
     starts = ps_array(traffic.start_s)[traffic.rank_group] // tick
     order = np.lexsort((np.arange(n_ranks), starts))  # a sorted list is a heap
+    messages, n_parts, request = message_rows(
+        traffic,
+        topology.rails,
+        config.rail_policy,
+        clock.message_packets,
+        clock.message_tail,
+        clock.by_rendezvous,
+        len(clock.wire) - 1,
+    )
+    sc = _scalars(routing, config, clock, seed, n_ranks, wheel - 1, record_messages, vshift)
+    sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
+    sc[t.REQUEST] = request
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
-        sc=_scalars(routing, config, clock, seed, n_ranks, wheel - 1, record_messages, vshift),
+        sc=sc,
         links=_links(topology, clock),
         channels=_channels(n_links, vshift, config.buffer_bytes),
         packets=aligned_zeros((pool, 8), np.int64),
         credits=aligned_zeros((pool, CR_WIDTH), np.int64),
         nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_ports, 1)),
         ranks=_ranks(traffic),
-        messages=_messages(program, clock),
+        messages=messages,
         steps=_steps(program),
         compute=clock.compute_ps // tick if clock.has_compute else np.zeros(1, dtype=np.int64),
         recv_cost=clock.recv_ps // tick if clock.has_recv_cost else np.zeros(1, dtype=np.int64),
@@ -179,27 +202,10 @@ def build_arrays(
     )
 
 
-def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
-    """Zeros whose first byte begins a cache line, so that rows of 32 or 64 bytes never span two."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    raw = np.zeros(size + 64, dtype=np.uint8)
-    begin = -raw.ctypes.data % 64
-    return raw[begin : begin + size].view(dtype).reshape(shape)
-
-
-def _messages(program: Program, clock: Clock) -> NDArray[np.int32]:
-    rows: NDArray[np.int32] = aligned_zeros((program.n_messages, t.M_WIDTH), np.int32)
-    rows[:, t.M_NEXT] = -1
-    rows[:, t.M_LEFT] = clock.message_packets
-    rows[:, t.M_TAIL] = clock.message_tail
-    rows[:, t.M_RANK] = program.send_dst
-    rows[:, t.M_STEP] = program.send_step
-    return rows
-
-
 def _steps(program: Program) -> NDArray[np.int32]:
     rows: NDArray[np.int32] = aligned_zeros((program.n_steps + 1, t.S_WIDTH), np.int32)
     rows[:-1, t.NEED] = program.recv_need
+    rows[:, t.PARKED] = -1
     rows[:, t.FIRST_SEND] = program.send_ptr
     return rows
 

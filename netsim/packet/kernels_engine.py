@@ -8,7 +8,7 @@ from numba import njit
 
 from netsim.kernels_options import PLAIN_KERNEL
 from netsim.packet.kernels_links import enqueue, take_credits, try_link, try_node
-from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, run_ready
+from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
 from netsim.packet.kernels_wheel import (
     NONE,
     bring_near,
@@ -32,6 +32,7 @@ from netsim.packet.tables import (
     N_CR,
     N_FAR,
     N_LINKS,
+    N_MESSAGES,
     N_NODES,
     N_PK,
     N_TIMERS,
@@ -115,6 +116,7 @@ def arrival_phase(a, pr, rt, bucket):
     room = channels[np.int64(ROOM) :: Q_WIDTH]
     now = sc[NOW]
     n_nodes = sc[N_NODES]
+    n_messages = sc[N_MESSAGES]
     vshift = sc[VSHIFT]
     room_vc = sc[ROOM_VC]
     chance_visits = sc[CHANCE_VISITS]
@@ -142,7 +144,10 @@ def arrival_phase(a, pr, rt, bucket):
                     message = np.uint64(m) << M_BITS
                     messages[message + M_LEFT] -= 1
                     if messages[message + M_LEFT] == 0:
-                        deliver(pr, m)
+                        if n_messages > 0:
+                            part_arrived(pr, m)
+                        else:
+                            deliver(pr, m)
                         if sc[READY_HEAD] >= 0:
                             run_ready(pr)
                     continue
@@ -151,7 +156,11 @@ def arrival_phase(a, pr, rt, bucket):
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
                 if visit & 0xFFFF < chance_visits:
-                    key = packet_key(sc[SEED], m, visit >> 16, visit & 0xFFFF)
+                    number = visit >> 16
+                    if n_messages > 0:
+                        number += m // n_messages << 32
+                        m %= n_messages
+                    key = packet_key(sc[SEED], m, number, visit & 0xFFFF)
                 if room_vc >= 0:
                     for k in range(out_ptr[router], out_ptr[router + 1]):
                         q = (np.int64(out_link[k]) << vshift) | room_vc
@@ -178,7 +187,6 @@ def start_phase(a, bucket):
     packets = a.packets
     credits = a.credits
     nodes = a.nodes
-    ranks = a.ranks
     messages = a.messages
     ser_of = a.ser
     wire = a.wire
@@ -195,8 +203,8 @@ def start_phase(a, bucket):
         links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
         if link < n_nodes:
             try_node(
-                sc, links, channels, packets, credits, nodes, ranks, messages, ser_of, wire,
-                wheel, occupied, far, link,
+                sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
+                occupied, far, link,
             )  # fmt: skip
         else:
             try_link(

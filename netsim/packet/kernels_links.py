@@ -29,8 +29,8 @@ from netsim.packet.tables import (
     M_BITS,
     M_LEFT,
     M_NEXT,
-    M_RANK,
     M_TAIL,
+    M_TO,
     MESSAGE,
     N_BITS,
     N_CR,
@@ -40,14 +40,12 @@ from netsim.packet.tables import (
     NIC_COUNT,
     NIC_HEAD,
     NIC_SENT,
-    NODE,
     NOW,
     PACKETS,
     PK_BITS,
     PK_FREE,
     PK_USED,
     Q_BITS,
-    R_BITS,
     READY,
     ROOM,
     ROUTER_LATENCY,
@@ -171,10 +169,10 @@ def occupy(sc, links, row, ser, size):
 
 @njit(**HOT_KERNEL)
 def try_node(
-    sc, links, channels, packets, credits, nodes, ranks, messages, ser_of, wire, wheel, occupied,
-    far, node,
+    sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel, occupied, far,
+    node,
 ):  # fmt: skip
-    """Let a node's injection link start a packet if it can."""
+    """Let a port's injection link start a packet if it can."""
     now = sc[NOW]
     row = np.uint64(node) << L_BITS
     nic = np.uint64(node) << N_BITS
@@ -213,8 +211,7 @@ def try_node(
     packets[packet + STATE] = 0
     packets[packet + SIZE] = size_class
     packets[packet + HOLDS] = q
-    receiver = np.int64(messages[message + M_RANK])
-    packets[packet + TO_NODE] = ranks[(np.uint64(receiver) << R_BITS) + NODE]
+    packets[packet + TO_NODE] = messages[message + M_TO]
     ser = ser_of[links[row + BANDWIDTH], size_class]
     occupy(sc, links, row, ser, size)
     tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]

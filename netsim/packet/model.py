@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import shown
 
 PS_PER_S = 10**12
 MAX_PACKET_BYTES = 1 << 20
 MAX_BUFFER_BYTES = 1 << 30
 """Credits are counted with 32 bits."""
+RAIL_POLICIES = ("striped", "round-robin", "pinned")
 MAX_DURATION_PS = 1 << 60
 """What the clock can count: 13 days."""
 
@@ -42,6 +43,14 @@ class PacketConfig:
         From the head's arrival to the moment the packet is routed.
     send_overhead_s, recv_overhead_s, copy_s_per_byte : float
         Cost at the end points, paid on the rank's processor.
+    eager_limit_bytes : int, optional
+        A message of more bytes between two nodes goes by rendezvous: request, clear-to-send,
+        data. By default none does.
+    control_bytes : int
+        Payload of a request and of a clear-to-send, 1 .. ``packet_bytes``.
+    rail_policy : str
+        How messages use the ports of a node that has several: "striped" (packets of each dealt
+        over all), "round-robin" (each message on the next) or "pinned" (each rank on its own).
 
     Examples
     --------
@@ -57,6 +66,9 @@ class PacketConfig:
     send_overhead_s: float = 0.0
     recv_overhead_s: float = 0.0
     copy_s_per_byte: float = 0.0
+    eager_limit_bytes: int | None = None
+    control_bytes: int = 64
+    rail_policy: str = RAIL_POLICIES[0]
 
     def __post_init__(self) -> None:
         if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
@@ -82,6 +94,19 @@ class PacketConfig:
                 raise NetcosimError(f"{key} = {value}; it must be >= 0")
             if value > MAX_DURATION_PS / PS_PER_S:
                 raise NetcosimError(f"{key} = {value:g} s is beyond the clock (13 days)")
+        self._check_messages()
+
+    def _check_messages(self) -> None:
+        limit = self.eager_limit_bytes
+        if limit is not None and limit < 0:
+            raise NetcosimError(f"eager_limit_bytes = {shown(limit)}; it must be >= 0")
+        if limit is not None and not 1 <= self.control_bytes <= self.packet_bytes:
+            raise NetcosimError(
+                f"control_bytes = {shown(self.control_bytes)}; allowed: 1 to packet_bytes = "
+                f"{self.packet_bytes}, a request is one packet"
+            )
+        if self.rail_policy not in RAIL_POLICIES:
+            raise unknown_name("rail_policy", self.rail_policy, RAIL_POLICIES)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from simpy.events import EventPriority
 
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
+from netsim.packet.reference_messages import Part
 from netsim.routing.base import Routing
 from netsim.routing.kernels_chance import packet_key
 
@@ -58,10 +59,10 @@ class Order:
 
 @dataclass(slots=True, eq=False)
 class _Packet:
-    message: int
+    part: Part
     number: int
+    """Among those of its part."""
     wire_bytes: int
-    dst_node: int
     state: int = 0
     visits: int = 0
     ready_ps: int = 0
@@ -114,14 +115,14 @@ class Network:
         routing: Routing,
         config: PacketConfig,
         seed: int,
-        deliver: Callable[[int], None],
+        deliver: Callable[[Part], None],
     ) -> None:
         self.clock, self.order = clock, order
         self.routing, self.config, self.seed = routing, config, seed
         self.deliver = deliver
-        """Called with the message whose last packet has arrived."""
+        """Called with the part whose last packet has arrived."""
         self.router_latency_ps = to_ps(config.router_latency_s)
-        self.packets_left: dict[int, int] = {}
+        self.packets_left: dict[Part, int] = {}
         self.tries: dict[int, set[int]] = {}
         """Tick -> links that may be able to start a packet then."""
         self.links = [self._make_link(i) for i in range(routing.topology.n_links)]
@@ -156,15 +157,12 @@ class Network:
 
     # Packets
 
-    def post(self, message: int, size: int, src_node: int, dst_node: int) -> None:
-        """Put a message's packets at the end of its node's queue."""
-        full = self.config.packet_bytes
-        count = -(-size // full)
-        self.packets_left[message] = count
-        for number in range(count):
-            payload = min(full, size - number * full)
-            packet = _Packet(message, number, payload + self.config.header_bytes, dst_node)
-            self._join(self.links[src_node].channels[0], packet, self.clock.now)
+    def send(self, part: Part) -> None:
+        """Put a part's packets at the end of its port's queue."""
+        self.packets_left[part] = len(part.payloads)
+        for number, payload in enumerate(part.payloads):
+            packet = _Packet(part, number, payload + self.config.header_bytes)
+            self._join(self.links[part.src_port].channels[0], packet, self.clock.now)
 
     def _join(self, channel: _Channel, packet: _Packet, ready_ps: int) -> None:
         packet.ready_ps = ready_ps
@@ -175,12 +173,12 @@ class Network:
         assert link.end_router is not None
         key = packet_key(
             np.uint64(self.seed),
-            np.uint64(packet.message),
-            np.uint64(packet.number),
+            np.uint64(packet.part.message),
+            np.uint64(packet.number + (packet.part.number << 32)),
             np.uint64(packet.visits),
         )
         hop = self.routing.choose(
-            self, link.end_router, packet.dst_node, packet.state, int(key), packet.wire_bytes
+            self, link.end_router, packet.part.dst_port, packet.state, int(key), packet.wire_bytes
         )
         packet.visits += 1
         packet.state = hop.state
@@ -190,9 +188,9 @@ class Network:
         self._join(out.channels[hop.vc], packet, self.clock.now + wait_for_tail)
 
     def _reach_node(self, packet: _Packet) -> None:
-        self.packets_left[packet.message] -= 1
-        if self.packets_left[packet.message] == 0:
-            self.deliver(packet.message)
+        self.packets_left[packet.part] -= 1
+        if self.packets_left[packet.part] == 0:
+            self.deliver(packet.part)
 
     def _free_space(self, channel: _Channel, wire_bytes: int) -> None:
         channel.free_bytes += wire_bytes

@@ -7,7 +7,7 @@ All lists are linked by index; -1 ends them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
-# scalars: SC[...]; N_NODES counts the ports of all nodes
+# scalars: SC[...]; N_NODES counts the ports of all nodes; N_MESSAGES is 0 where every message is
+# one part on the only rail; REQUEST is the number of a request among the parts, -1 where none is sent
 (NOW, MASK, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED, CHANCE_VISITS,
- ROOM_VC, HAS_COMPUTE, HAS_RECV_COST, RECORD) = range(25)  # fmt: skip
+ ROOM_VC, HAS_COMPUTE, HAS_RECV_COST, RECORD, N_MESSAGES, REQUEST) = range(27)  # fmt: skip
 N_SCALARS = 32
 
 
@@ -56,12 +57,15 @@ N_BITS, N_WIDTH = np.uint64(2), 4
  NODE) = _fields(11)  # fmt: skip
 R_BITS, R_WIDTH = np.uint64(4), 16
 
-# messages: M[message, ...] (int32)
-M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP = _fields(5)
+# messages: M[message, ...] (int32); where they have several parts, part j of message m stands in
+# row m + j * N_MESSAGES, and M_STEP and M_PARTS (parts left) are looked at in the first row alone. M_FROM and M_PARTS are
+# filled in only there
+M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP, M_FROM, M_TO, M_PARTS = _fields(8)
 M_BITS, M_WIDTH = np.uint64(3), 8
 
 # steps: S[step, ...] (int32); one row more than there are steps, for the last FIRST_SEND
-ARRIVED, NEED, FIRST_SEND = _fields(3)
+# PARKED: the last of the requests that wait for the step, in a ring by M_NEXT
+ARRIVED, NEED, FIRST_SEND, PARKED = _fields(4)
 S_BITS, S_WIDTH = np.uint64(2), 4
 
 
@@ -110,6 +114,14 @@ class Arrays(NamedTuple):
     far: I64
     out_ptr: I32
     out_link: I32
+
+
+def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
+    """Zeros whose first byte begins a cache line, so that rows of 32 or 64 bytes never span two."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + 64, dtype=np.uint8)
+    begin = -raw.ctypes.data % 64
+    return raw[begin : begin + size].view(dtype).reshape(shape)
 
 
 ROWS: dict[str, int] = {

@@ -53,6 +53,10 @@ class PacketSection(Section):
     send_overhead_s: TimeS = 0.0
     recv_overhead_s: TimeS = 0.0
     copy_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
+    congestion_control: Literal["none", "per-flow-throttle"] = "none"
+    congestion_threshold_bytes: SizeBytes = 32768
+    congestion_delay_s: TimeS = 1e-6
+    congestion_recovery_s: TimeS = 5e-6
 
 
 class MachineSection(Section):

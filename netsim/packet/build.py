@@ -15,6 +15,7 @@ from netsim.packet.kernels_wheel import NONE
 from netsim.packet.message_rows import message_rows
 from netsim.packet.model import (
     MAX_DURATION_PS,
+    MAX_SLOWDOWN,
     PS_PER_S,
     PacketConfig,
     serialisation_ps,
@@ -123,6 +124,7 @@ def choose_clock(
     router = to_ps(config.router_latency_s)
     durations = np.concatenate([
         used.ravel(), *(distinct(x) for x in (latency, compute, recv)), starts,
+        [to_ps(x) for x in config.congestion_times_s],
         [router, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
@@ -199,7 +201,37 @@ def build_arrays(
         far=np.zeros((2 * (n_ports + 2 * n_links), 2), dtype=np.int64),
         out_ptr=out_ptr.astype(np.int32),
         out_link=out_link.astype(np.int32),
+        **throttle_arrays(traffic, config, clock, messages, n_parts > 1 or topology.rails > 1),
     )
+
+
+def throttle_arrays(
+    traffic: Traffic, config: PacketConfig, clock: Clock, rows: NDArray[np.int32], parts: bool
+) -> dict[str, NDArray[Any]]:
+    """Flows and thresholds of congestion control; no message has a flow if there is none."""
+    if config.congestion_control == "none":
+        none = np.zeros(0, dtype=np.int64)
+        return {
+            "flow_of": none.astype(np.int32),
+            "flows": none.reshape(0, t.F_WIDTH),
+            "throttle": none,
+        }
+    source = rows[:, t.M_FROM] if parts else traffic.rank_node[traffic.program.send_src()]
+    ends = np.stack([source, rows[:, t.M_TO]], axis=1).astype(np.int64)
+    pairs, flow_of = np.unique(ends, axis=0, return_inverse=True)
+    flows = aligned_zeros((len(pairs), t.F_WIDTH), np.int64)
+    flows[:, [t.SLOWDOWN, t.SIGNAL]] = 1, -1
+    limits = [
+        serialisation_ps(config.congestion_threshold_bytes, int(b)) // clock.tick_ps
+        for b in clock.bandwidths
+    ]
+    delay, recovery = (to_ps(x) // clock.tick_ps for x in config.congestion_times_s)
+    return {
+        # one flow more than there are messages is never looked at, and no array is empty
+        "flow_of": np.append(flow_of.ravel(), 0).astype(np.int32),
+        "flows": flows,
+        "throttle": np.array([delay, recovery, MAX_SLOWDOWN, *limits], dtype=np.int64),
+    }
 
 
 def _steps(program: Program) -> NDArray[np.int32]:

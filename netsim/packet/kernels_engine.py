@@ -9,6 +9,7 @@ from numba import njit
 from netsim.kernels_options import PLAIN_KERNEL
 from netsim.packet.kernels_links import enqueue, take_credits, try_link, try_node
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
+from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_wheel import (
     NONE,
     bring_near,
@@ -120,6 +121,7 @@ def arrival_phase(a, pr, rt, bucket):
     vshift = sc[VSHIFT]
     room_vc = sc[ROOM_VC]
     chance_visits = sc[CHANCE_VISITS]
+    throttled = len(a.flow_of) > 0
     collect(sc, wheel, packets, arriving, marked, bucket)
     upper = (sc[N_LINKS] >> 6) + 1
     done = 0
@@ -175,6 +177,8 @@ def arrival_phase(a, pr, rt, bucket):
                     sc, links, channels, packets, ser_of, wheel, occupied, far, p, link, out, vc,
                     size,
                 )  # fmt: skip
+                if throttled and out < 2 * n_nodes:
+                    joined(a, out, packets[packet + MESSAGE])
     return done
 
 
@@ -194,6 +198,7 @@ def start_phase(a, bucket):
     occupied = a.occupied
     far = a.far
     n_nodes = sc[N_NODES]
+    throttled = len(a.flow_of) > 0
     link = np.int64(wheel[2 * bucket + 1])
     while link >= 0:
         after = links[(np.uint64(link) << L_BITS) + TRY_NEXT]
@@ -202,10 +207,13 @@ def start_phase(a, bucket):
             links[(np.uint64(after) << L_BITS) + TRY_PREV] = -1
         links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
         if link < n_nodes:
-            try_node(
-                sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
-                occupied, far, link,
-            )  # fmt: skip
+            if throttled:
+                try_paced(a, link)
+            else:
+                try_node(
+                    sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
+                    occupied, far, link,
+                )  # fmt: skip
         else:
             try_link(
                 sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link

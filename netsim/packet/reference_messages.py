@@ -30,6 +30,11 @@ class Part:
     src_port: int
     dst_port: int
 
+    @property
+    def flow(self) -> tuple[int, int]:
+        """From which port to which."""
+        return self.src_port, self.dst_port
+
 
 class Messages:
     """Sends messages between nodes as parts, and tells when one has arrived.

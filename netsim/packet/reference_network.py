@@ -17,6 +17,7 @@ from simpy.events import EventPriority
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
 from netsim.packet.reference_messages import Part
+from netsim.packet.throttle import Throttle
 from netsim.routing.base import Routing
 from netsim.routing.kernels_chance import packet_key
 
@@ -122,6 +123,7 @@ class Network:
         self.deliver = deliver
         """Called with the part whose last packet has arrived."""
         self.router_latency_ps = to_ps(config.router_latency_s)
+        self.throttle = None if config.congestion_control == "none" else Throttle(config)
         self.packets_left: dict[Part, int] = {}
         self.tries: dict[int, set[int]] = {}
         """Tick -> links that may be able to start a packet then."""
@@ -186,6 +188,9 @@ class Network:
         # A faster link must not send the tail before it has come in.
         wait_for_tail = max(0, link.ser_ps(packet) - out.ser_ps(packet))
         self._join(out.channels[hop.vc], packet, self.clock.now + wait_for_tail)
+        if self.throttle is not None and out.end_router is None:
+            waiting = sum(out.ser_ps(p) for p in out.channels[0].fifo)
+            self.throttle.joined(packet.part.flow, self.clock.now, waiting, out.bandwidth_Bps)
 
     def _reach_node(self, packet: _Packet) -> None:
         self.packets_left[packet.part] -= 1
@@ -213,6 +218,11 @@ class Network:
         now = self.clock.now
         if link.free_at_ps > now:
             return
+        if self.throttle is not None and self._is_injection(link) and link.channels[0].fifo:
+            next_ps = self.throttle.next_ps(link.channels[0].fifo[0].part.flow)
+            if next_ps > now:
+                self._try_at(link, next_ps)
+                return
         n = len(link.channels)
         turns = [link.channels[(link.last_vc + 1 + i) % n] for i in range(n)]
         ready = [c for c in turns if c.fifo and c.fifo[0].ready_ps <= now]
@@ -225,6 +235,9 @@ class Network:
         elif ready and link.stalled_since_ps is None:
             link.stalled_since_ps = now
 
+    def _is_injection(self, link: _Link) -> bool:
+        return link.number < self.routing.topology.n_ports
+
     def _start(self, link: _Link, channel: _Channel) -> None:
         now = self.clock.now
         packet = channel.fifo.popleft()
@@ -235,6 +248,8 @@ class Network:
         link.bytes += size
         link.busy_ps += ser
         self._try_at(link, link.free_at_ps)
+        if self.throttle is not None and self._is_injection(link):
+            self.throttle.started(packet.part.flow, now, ser)
 
         behind = packet.held
         if behind is not None:

@@ -31,7 +31,7 @@ def path_lengths(routing: Routing, src: int, dst: int) -> set[int]:
         for router, state in todo:
             for hop in routing.choices(router, dst, state):
                 assert t.link_src[hop.link] == t.n_ports + router
-                if hop.link < 2 * t.n_ports:
+                if hop.link < t.first_router_link:
                     assert hop.link == t.n_ports + dst
                     assert hop.vc == 0
                     lengths.add(hops)
@@ -46,7 +46,7 @@ def path_lengths(routing: Routing, src: int, dst: int) -> set[int]:
 def oracle(t: Topology) -> dict[int, dict[int, int]]:
     g = nx.DiGraph()
     g.add_nodes_from(range(t.n_routers))
-    s = slice(2 * t.n_ports, None)
+    s = slice(t.first_router_link, None)
     g.add_edges_from(
         zip((t.link_src[s] - t.n_ports).tolist(), (t.link_dst[s] - t.n_ports).tolist(), strict=True)
     )
@@ -91,7 +91,7 @@ def walk(routing: Routing, src: int, dst: int) -> list[int]:
     router, state, links = int(t.port_router[src]), 0, []
     while True:
         (hop,) = routing.choices(router, dst, state)
-        if hop.link < 2 * t.n_ports:
+        if hop.link < t.first_router_link:
             return links
         links.append(hop.link)
         router, state = int(t.link_dst[hop.link]) - t.n_ports, hop.state
@@ -109,7 +109,7 @@ def test_shortest_paths_split_ties_by_the_number_of_the_last_router(t: Topology)
                 continue
             good = [
                 link
-                for link in range(2 * t.n_ports, t.n_links)
+                for link in range(t.first_router_link, t.n_links)
                 if t.link_src[link] - t.n_ports == router
                 and distance[int(t.link_dst[link]) - t.n_ports][last] == distance[router][last] - 1
             ]

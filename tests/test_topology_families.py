@@ -28,7 +28,7 @@ from netsim.topology import Topology
 
 
 def router_links(t: Topology) -> list[tuple[int, int]]:
-    s = slice(2 * t.n_ports, None)
+    s = slice(t.first_router_link, None)
     return [
         (int(a) - t.n_ports, int(b) - t.n_ports)
         for a, b in zip(t.link_src[s], t.link_dst[s], strict=True)
@@ -46,7 +46,7 @@ SMALL_PRESETS = [n for n in PRESETS if n not in ("intrepid", "mira", "juqueen", 
 
 def check_symmetric(t: Topology) -> None:
     count = Counter(
-        zip(router_links(t), t.link_bandwidth_Bps[2 * t.n_ports :].tolist(), strict=True)
+        zip(router_links(t), t.link_bandwidth_Bps[t.first_router_link :].tolist(), strict=True)
     )
     assert all(count[((b, a), bw)] == n for ((a, b), bw), n in count.items())
     assert all(a != b for a, b in router_links(t))

@@ -58,6 +58,11 @@ class LinkPolicy(Policy):
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
         s = topology.shape
+        if topology.rails > 1:
+            raise NetcosimError(
+                f"policy {self.name!r} needs rails = 1; nodes of {topology.name} have "
+                f"{topology.rails} ports"
+            )
         if s.w2 != s.m1 or (s.levels == 3 and s.w3 < s.m2):
             raise NetcosimError(
                 f"policy {self.name!r} needs full bandwidth (w2 = m1, w3 >= m2); {topology.name} "

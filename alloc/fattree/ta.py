@@ -48,7 +48,7 @@ class TopologyAware(NodePolicy):
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
         """Nodes a leaf, nodes a pod."""
-        return topology.shape.m1, topology.shape.m1 * topology.shape.m2
+        return topology.shape.m1, topology.shape.nodes_per_pod
 
     def _mark(
         self,

@@ -73,7 +73,7 @@ def message_rows(
     rows = t.aligned_zeros((n * n_parts, t.M_WIDTH), np.int32)
     first = first_rail(traffic, rails, rail_policy)
     src = np.asarray(traffic.rank_node)[program.send_src()].astype(np.int64) * rails
-    dst = dst.astype(np.int64) * rails
+    to = dst.astype(np.int64) * rails
     parts = np.minimum(packets, n_data)
     for j in range(n_parts):
         mine = rows[j * n : (j + 1) * n]
@@ -90,6 +90,6 @@ def message_rows(
             mine[:, t.M_TAIL] = control_class
             rail = first
         back = j == request + 1 and request >= 0
-        mine[:, t.M_FROM] = (dst if back else src) + rail
-        mine[:, t.M_TO] = (src if back else dst) + rail
+        mine[:, t.M_FROM] = (to if back else src) + rail
+        mine[:, t.M_TO] = (src if back else to) + rail
     return rows, n_parts, request

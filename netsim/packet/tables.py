@@ -16,7 +16,7 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
 # scalars: SC[...]; N_NODES counts the ports of all nodes; N_MESSAGES is 0 where every message is
-# one part on the only rail; REQUEST is the number of a request among the parts, -1 where none is sent
+# one part on the only rail; REQUEST is the number of a request among the parts, -1 for none
 (NOW, MASK, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED, CHANCE_VISITS,
  ROOM_VC, HAS_COMPUTE, HAS_RECV_COST, RECORD, N_MESSAGES, REQUEST) = range(27)  # fmt: skip
@@ -58,8 +58,8 @@ N_BITS, N_WIDTH = np.uint64(2), 4
 R_BITS, R_WIDTH = np.uint64(4), 16
 
 # messages: M[message, ...] (int32); where they have several parts, part j of message m stands in
-# row m + j * N_MESSAGES, and M_STEP and M_PARTS (parts left) are looked at in the first row alone. M_FROM and M_PARTS are
-# filled in only there
+# row m + j * N_MESSAGES, and M_STEP and M_PARTS (parts left) are looked at in the first row alone;
+# where each is one part, M_FROM and M_PARTS are not filled in
 M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP, M_FROM, M_TO, M_PARTS = _fields(8)
 M_BITS, M_WIDTH = np.uint64(3), 8
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from packet_cases import config, flows, line
 
+from experiments.config_load import config_from
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import MAX_SLOWDOWN, PacketConfig, PacketResult
@@ -158,3 +159,26 @@ def test_the_victim_of_an_incast_is_relieved(
 def test_mistakes_are_named(key: str, value: object, message: str) -> None:
     with pytest.raises(NetcosimError, match=message):
         PacketConfig(**{key: value})  # type: ignore[arg-type]
+
+
+def config_of(**packet: object) -> dict[str, object]:
+    """The packet section of a small config, as it counts in a point's content."""
+    content = {
+        "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 3, "packet": packet},
+        "workload": {"synthetic": {"n_jobs": 2, "mean_nodes": 2}},
+        "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+        "run": {"snapshots": 0},
+    }
+    found: dict[str, object] = config_from(content).resolved()["machine"]["packet"]
+    return found
+
+
+def test_a_config_without_it_keeps_its_draws() -> None:
+    """What is not used does not count; what is used does, and is kept."""
+    assert not [key for key in config_of() if key.startswith("congestion")]
+    used = config_of(congestion_control="per-flow-throttle", congestion_delay="2 us")
+    later = {key: value for key, value in used.items() if key.startswith("congestion")}
+    assert later == {"congestion_control": "per-flow-throttle", "congestion_delay_s": 2e-6}
+    assert config_of(**used) == used
+    with pytest.raises(NetcosimError, match="congestion_delay needs congestion_control"):
+        config_of(congestion_delay="2 us")

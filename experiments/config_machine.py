@@ -12,7 +12,8 @@ from experiments.units import quantity_of, short_name
 from netsim.errors import NetcosimError
 from netsim.parameters import mistake_in, parameters_of
 from netsim.topologies.family import Family, needed
-from netsim.topologies.registry import FAMILIES, PRESETS
+from netsim.topologies.presets import PRESETS
+from netsim.topologies.registry import FAMILIES
 
 
 def list_parameters() -> set[str]:

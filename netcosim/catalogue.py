@@ -136,7 +136,7 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "topologies": Kind("topology", "netsim.topologies.registry:FAMILIES", _topology),
-    "machines": Kind("machine", "netsim.topologies.registry:PRESETS", _machine),
+    "machines": Kind("machine", "netsim.topologies.presets:PRESETS", _machine),
     "routings": Kind("routing", "netsim.routing.registry:ROUTINGS", _routing),
     "policies": Kind("policy", "alloc.registry:POLICIES", _policy),
     "patterns": Kind("pattern", "patterns.registry:PATTERNS", _pattern),

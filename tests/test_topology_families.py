@@ -21,7 +21,8 @@ from netsim.topologies.dragonfly import ARRANGEMENTS, DragonflyShape, dragonfly
 from netsim.topologies.fattree import FatTreeShape, fat_tree, xgft
 from netsim.topologies.graph import graph, graph_file
 from netsim.topologies.hyperx import hypercube, hyperx
-from netsim.topologies.registry import FAMILIES, PRESETS, make_topology, preset
+from netsim.topologies.presets import PRESETS
+from netsim.topologies.registry import FAMILIES, make_topology, preset
 from netsim.topologies.slimfly import slimfly
 from netsim.topologies.torus import torus
 from netsim.topology import Topology

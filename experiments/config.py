@@ -32,6 +32,7 @@ from experiments.fields import (
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
+from netsim.packet.model import RAIL_POLICIES
 from netsim.parameters import Parameter, model_from, parameters_of
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
@@ -53,6 +54,9 @@ class PacketSection(Section):
     send_overhead_s: TimeS = 0.0
     recv_overhead_s: TimeS = 0.0
     copy_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
+    eager_limit_bytes: SizeOrZeroBytes | None = None
+    control_bytes: SizeBytes = 64
+    rail_policy: Annotated[Text, known("rail policy", RAIL_POLICIES)] = RAIL_POLICIES[0]
 
 
 class MachineSection(Section):

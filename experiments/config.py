@@ -40,6 +40,7 @@ from experiments.fields import (
 from experiments.inputs import input_file
 from experiments.units import short_name
 from netsim.errors import NetcosimError, unknown_name
+from netsim.packet.model import CONGESTION_CONTROLS, RAIL_POLICIES
 from netsim.parameters import Parameter, model_from, parameters_of
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
@@ -67,7 +68,10 @@ class PacketSection(Section):
     send_overhead_s: TimeS = 0.0
     recv_overhead_s: TimeS = 0.0
     copy_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
-    congestion_control: Literal["none", "per-flow-throttle"] = "none"
+    eager_limit_bytes: SizeOrZeroBytes | None = None
+    control_bytes: SizeBytes = 64
+    rail_policy: Annotated[Text, known("rail policy", RAIL_POLICIES)] = RAIL_POLICIES[0]
+    congestion_control: Annotated[Text, known("congestion control", CONGESTION_CONTROLS)] = "none"
     congestion_threshold_bytes: SizeBytes = 32768
     congestion_delay_s: TimeS = 1e-6
     congestion_recovery_s: TimeS = 5e-6

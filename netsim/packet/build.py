@@ -296,6 +296,7 @@ def _ranks(traffic: Traffic) -> NDArray[np.int64]:
     ranks[:, t.CPU] = START
     ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
     ranks[:, t.NODE] = traffic.rank_node
+    ranks[:, t.CHANCE_SHIFT] = traffic.chance_shift()[traffic.rank_group]
     return ranks
 
 

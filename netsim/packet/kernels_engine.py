@@ -19,6 +19,7 @@ from netsim.packet.kernels_wheel import (
     unmark,
 )
 from netsim.packet.tables import (
+    CHANCE_SHIFT,
     CHANCE_VISITS,
     CR_WIDTH,
     DST,
@@ -29,6 +30,7 @@ from netsim.packet.tables import (
     L_WIDTH,
     M_BITS,
     M_LEFT,
+    M_RANK,
     MESSAGE,
     N_CR,
     N_FAR,
@@ -43,6 +45,7 @@ from netsim.packet.tables import (
     PK_FREE,
     PK_WIDTH,
     Q_WIDTH,
+    R_BITS,
     READY_HEAD,
     ROOM,
     ROOM_VC,
@@ -103,6 +106,7 @@ def arrival_phase(a, pr, rt, bucket):
     packets = a.packets
     credits = a.credits
     messages = a.messages
+    ranks = a.ranks
     ser_of = a.ser
     wire = a.wire
     wheel = a.wheel
@@ -158,11 +162,13 @@ def arrival_phase(a, pr, rt, bucket):
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
                 if visit & 0xFFFF < chance_visits:
+                    rank = np.uint64(messages[(np.uint64(m) << M_BITS) + M_RANK]) << R_BITS
                     number = visit >> 16
                     if n_messages > 0:
                         number += m // n_messages << 32
                         m %= n_messages
-                    key = packet_key(sc[SEED], m, number, visit & 0xFFFF)
+                    known = m + ranks[rank + CHANCE_SHIFT]
+                    key = packet_key(sc[SEED], known, number, visit & 0xFFFF)
                 if room_vc >= 0:
                     for k in range(out_ptr[router], out_ptr[router + 1]):
                         q = (np.int64(out_link[k]) << vshift) | room_vc

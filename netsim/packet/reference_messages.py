@@ -22,6 +22,8 @@ class Part:
     payloads : tuple of int
         Bytes of each packet.
     src_port, dst_port : int
+    chance_number : int
+        The message's number where chance is drawn.
     """
 
     message: int
@@ -29,6 +31,7 @@ class Part:
     payloads: tuple[int, ...]
     src_port: int
     dst_port: int
+    chance_number: int
 
     @property
     def flow(self) -> tuple[int, int]:
@@ -63,6 +66,7 @@ class Messages:
         self.config, self.rails = config, rails
         self.send, self.arrive = send, arrive
         self.sender = self.program.send_src()
+        self.chance_shift = traffic.chance_shift()
         self.request = rails if config.rail_policy == "striped" else 1
         self.parts_left: dict[int, int] = {}
         self.begun: set[int] = set()
@@ -110,9 +114,6 @@ class Messages:
         first = int(self.program.send_ptr[self.program.step_ptr[rank]])
         return (message - first) % self.rails
 
-    def _port(self, rank: int, rail: int) -> int:
-        return int(self.traffic.rank_node[rank]) * self.rails + rail
-
     def _send_data(self, message: int) -> None:
         size, full = int(self.program.send_bytes[message]), self.config.packet_bytes
         payloads = [min(full, size - at) for at in range(0, size, full)]
@@ -122,10 +123,23 @@ class Messages:
         for number in range(n):
             rail = (self._rail(message) + number) % self.rails
             mine = tuple(payloads[number::n])
-            self.send(Part(message, number, mine, self._port(src, rail), self._port(dst, rail)))
+            self._send_part(message, number, mine, (src, dst), rail)
 
     def _send_control(self, message: int, number: int) -> None:
         ends = int(self.sender[message]), int(self.program.send_dst[message])
-        src, dst = ends if number == self.request else ends[::-1]
-        rail, payloads = self._rail(message), (self.config.control_bytes,)
-        self.send(Part(message, number, payloads, self._port(src, rail), self._port(dst, rail)))
+        if number > self.request:
+            ends = ends[::-1]
+        payloads = (self.config.control_bytes,)
+        self._send_part(message, number, payloads, ends, self._rail(message))
+
+    def _send_part(
+        self,
+        message: int,
+        number: int,
+        payloads: tuple[int, ...],
+        ends: tuple[int, int],
+        rail: int,
+    ) -> None:
+        src, dst = (int(self.traffic.rank_node[rank]) * self.rails + rail for rank in ends)
+        shift = int(self.chance_shift[self.traffic.rank_group[ends[0]]])
+        self.send(Part(message, number, payloads, src, dst, (message + shift) % 2**64))

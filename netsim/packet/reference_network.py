@@ -175,7 +175,7 @@ class Network:
         assert link.end_router is not None
         key = packet_key(
             np.uint64(self.seed),
-            np.uint64(packet.part.message),
+            np.uint64(packet.part.chance_number),
             np.uint64(packet.number + (packet.part.number << 32)),
             np.uint64(packet.visits),
         )

@@ -163,6 +163,17 @@ class FatTreeShape:
         """Pod of a node."""
         return node // self.nodes_per_pod
 
+    def leaf_of_port(self, port: Any) -> Any:
+        """Leaf of a port."""
+        first = port // (self.m1 * self.rails) * self._block
+        return first if self._block == 1 else first + port % self.rails
+
+    def place_of_port(self, port: Any) -> Any:
+        """A port's number if they were counted leaf by leaf: its own unless on different leaves."""
+        if self._block == 1:
+            return port
+        return self.leaf_of_port(port) * self.m1 + port // self.rails % self.m1
+
     def leaf_up(self, leaf: Any, l2_position: Any) -> Any:
         """Number of the link from a leaf up to the L2 switch at a position of its pod."""
         return self.first_up1 + leaf * self.w2 + l2_position

@@ -57,6 +57,11 @@ class PacketSection(Section):
     eager_limit_bytes: SizeOrZeroBytes | None = None
     control_bytes: SizeBytes = 64
     rail_policy: Annotated[Text, known("rail policy", RAIL_POLICIES)] = RAIL_POLICIES[0]
+    router: Text = "output-queued"
+    crossbar_speedup: Number | Text | None = None
+    output_buffer_bytes: SizeBytes | None = None
+    arbitration: Text | None = None
+    delivery: Text = "tail"
 
 
 class MachineSection(Section):

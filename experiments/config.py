@@ -71,6 +71,11 @@ class PacketSection(Section):
     eager_limit_bytes: SizeOrZeroBytes | None = None
     control_bytes: SizeBytes = 64
     rail_policy: Annotated[Text, known("rail policy", RAIL_POLICIES)] = RAIL_POLICIES[0]
+    router: Text = "output-queued"
+    crossbar_speedup: Number | Text | None = None
+    output_buffer_bytes: SizeBytes | None = None
+    arbitration: Text | None = None
+    delivery: Text = "tail"
     congestion_control: Annotated[Text, known("congestion control", CONGESTION_CONTROLS)] = "none"
     congestion_threshold_bytes: SizeBytes = 32768
     congestion_delay_s: TimeS = 1e-6

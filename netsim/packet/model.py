@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,14 @@ MAX_SLOWDOWN = 64
 """Of a flow under congestion control, a power of two."""
 MAX_DURATION_PS = 1 << 60
 """What the clock can count: 13 days."""
+
+INPUT_QUEUED = "input-queued"
+ROUTERS = ("output-queued", INPUT_QUEUED)
+ARBITRATIONS = ("least-recently-served", "round-robin")
+DELIVERIES = ("tail", "head")
+UNLIMITED = "unlimited"
+MIN_SPEEDUP = 0.001
+"""A slower crossbar is a slip of the pen."""
 
 
 class NetworkDeadlockError(RuntimeError):
@@ -44,6 +53,18 @@ class PacketConfig:
         Input buffer per (link, channel); at least one whole packet.
     router_latency_s : float
         From the head's arrival to the moment the packet is routed.
+    router : str
+        "output-queued" (an ideal switch) or "input-queued" (FIFOs at the inputs, a crossbar).
+    crossbar_speedup : float or "unlimited", optional
+        Crossbar against link speed, > 0; infinity is "unlimited". This and the next two are
+        those of an input-queued router and refused with any other. By default 1.
+    output_buffer_bytes : int, optional
+        Output buffer per (link, channel); at least one whole packet. By default ``buffer_bytes``.
+    arbitration : str, optional
+        Who crosses first: "least-recently-served" (default) or "round-robin".
+    delivery : str
+        What of a packet must have come for it to count: its "tail", or, as in SST's merlin, its
+        "head", which errs by one serialisation.
     send_overhead_s, recv_overhead_s, copy_s_per_byte : float
         Cost at the end points, paid on the rank's processor.
     eager_limit_bytes : int, optional
@@ -81,6 +102,11 @@ class PacketConfig:
     eager_limit_bytes: int | None = None
     control_bytes: int = 64
     rail_policy: str = RAIL_POLICIES[0]
+    router: str = ROUTERS[0]
+    crossbar_speedup: float | str | None = None
+    output_buffer_bytes: int | None = None
+    arbitration: str | None = None
+    delivery: str = DELIVERIES[0]
     congestion_control: str = CONGESTION_CONTROLS[0]
     congestion_threshold_bytes: int = 32768
     congestion_delay_s: float = 1e-6
@@ -118,11 +144,16 @@ class PacketConfig:
             if value > MAX_DURATION_PS / PS_PER_S:
                 raise NetcosimError(f"{key} = {value:g} s is beyond the clock (13 days)")
         self._check_messages()
+        self._check_router()
         self._check_congestion()
 
     def _check_congestion(self) -> None:
         if self.congestion_control not in CONGESTION_CONTROLS:
             raise unknown_name("congestion_control", self.congestion_control, CONGESTION_CONTROLS)
+        if self.input_queued and self.congestion_control != "none":
+            raise NetcosimError(
+                f"congestion_control = {self.congestion_control}; router = input-queued knows none"
+            )
         if not 1 <= self.congestion_threshold_bytes <= MAX_BUFFER_BYTES:
             raise NetcosimError(
                 f"congestion_threshold_bytes = {shown(self.congestion_threshold_bytes)}; allowed: "
@@ -151,6 +182,78 @@ class PacketConfig:
             )
         if self.rail_policy not in RAIL_POLICIES:
             raise unknown_name("rail_policy", self.rail_policy, RAIL_POLICIES)
+
+    def _check_router(self) -> None:
+        for key, words in (("router", ROUTERS), ("delivery", DELIVERIES)):
+            if getattr(self, key) not in words:
+                raise unknown_name(key, str(getattr(self, key)), words)
+        if not self.input_queued:
+            for key in ("crossbar_speedup", "output_buffer_bytes", "arbitration"):
+                if getattr(self, key) is not None:
+                    raise NetcosimError(
+                        f'{key} = {getattr(self, key)} needs router = "{INPUT_QUEUED}"; '
+                        f'the router is "{self.router}", which has no crossbar'
+                    )
+            return
+        if self.arbitration is not None and self.arbitration not in ARBITRATIONS:
+            raise unknown_name("arbitration", str(self.arbitration), ARBITRATIONS)
+        speedup = self.crossbar_speedup
+        numeric = isinstance(speedup, int | float) and not isinstance(speedup, bool)
+        if not (speedup is None or speedup == UNLIMITED or numeric):
+            raise NetcosimError(
+                f'crossbar_speedup = {speedup!r}; it must be a number or "{UNLIMITED}"'
+            )
+        if not self.speedup >= MIN_SPEEDUP:
+            raise NetcosimError(
+                f"crossbar_speedup = {speedup}; it must be at least {MIN_SPEEDUP:g}"
+            )
+        if self.output_space > MAX_BUFFER_BYTES:
+            raise NetcosimError(
+                f"output_buffer_bytes = {shown(self.output_space)}; at most "
+                f"{MAX_BUFFER_BYTES:,} (1 GiB)"
+            )
+        if self.output_space < self.packet_bytes + self.header_bytes:
+            raise NetcosimError(
+                f"output_buffer_bytes = {self.output_space} cannot hold one packet of "
+                f"{self.packet_bytes} + {self.header_bytes} bytes"
+            )
+
+    @property
+    def input_queued(self) -> bool:
+        """Whether packets cross a crossbar."""
+        return self.router == INPUT_QUEUED
+
+    @property
+    def speedup(self) -> float:
+        """Of the crossbar; infinity for an unlimited one."""
+        if self.crossbar_speedup is None:
+            return 1.0
+        return math.inf if self.crossbar_speedup == UNLIMITED else float(self.crossbar_speedup)
+
+    @property
+    def output_space(self) -> int:
+        """Bytes of an output buffer."""
+        given = self.output_buffer_bytes
+        return self.buffer_bytes if given is None else given
+
+    @property
+    def head_counts(self) -> bool:
+        """Whether a packet never waits for its tail."""
+        return self.delivery == DELIVERIES[1]
+
+    def crossing_ps(self, ser_ps: int) -> int:
+        """Time that a packet holds the crossbar, by its serialisation on the slower link.
+
+        Rounded to the largest power of ten that divides the serialisation and is at most a
+        hundredth of the time: a clock of single picoseconds, which 1365333 would need, is slow.
+        """
+        if math.isinf(self.speedup):
+            return 0
+        exact = ser_ps / self.speedup
+        unit = 1
+        while ser_ps % (10 * unit) == 0 and 1000 * unit <= exact:
+            unit *= 10
+        return max(1, round(exact / unit) * unit)
 
 
 @dataclass(frozen=True, eq=False)

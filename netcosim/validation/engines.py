@@ -50,7 +50,10 @@ def crowded_cases(family: str) -> list[Case]:
     topology = small_machine(family, 0, lambda: SPEEDS_BPS[0], lambda: LATENCIES_S[0])
     nodes = np.arange(topology.n_nodes)
     program = make_pattern("all-to-all", len(nodes), 2500, 1, np.random.default_rng(2))
-    traffic, config = combine([program], [nodes]), PacketConfig(packet_bytes=1000, buffer_bytes=2500)
+    traffic, config = (
+        combine([program], [nodes]),
+        PacketConfig(packet_bytes=1000, buffer_bytes=2500),
+    )
     return [
         Case(make_routing(topology, name), traffic, config)
         for name in routings_for(topology.family)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from netcosim.validation.posted import posted_messages
 from netcosim.validation.row import Curve, Measured, Row, Setting, at_least, within
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.hyperx import hyperx
-from netsim.traffic import Traffic, combine
-from patterns.build import build_program, make_messages
+from netsim.traffic import Traffic
 
 KAROL = "Karol, Hluchyj, Morgan 1987"
 SLOT_S = 1e-9
@@ -38,7 +38,9 @@ def measure(setting: Setting) -> Measured:
     loads = JUDGED_LOADS if setting.quick else LOADS
     waits = [mean_wait(config, load, slots, setting.seed) for load in loads]
     rows += [
-        _wait_row(load, wait, setting) for load, wait in zip(loads, waits, strict=True) if load in JUDGED_LOADS
+        _wait_row(load, wait, setting)
+        for load, wait in zip(loads, waits, strict=True)
+        if load in JUDGED_LOADS
     ]
     fine = np.linspace(0.05, 0.95, 50)
     panel = f"a switch of {PORTS} ports: mean wait (slots)"
@@ -51,9 +53,7 @@ def measure(setting: Setting) -> Measured:
 
 def ideal() -> PacketConfig:
     """The router whose queues stand at its outputs; a slot to pass it."""
-    return PacketConfig(
-        packet_bytes=PACKET_BYTES, buffer_bytes=ROOM_BYTES, router_latency_s=SLOT_S
-    )
+    return PacketConfig(packet_bytes=PACKET_BYTES, buffer_bytes=ROOM_BYTES, router_latency_s=SLOT_S)
 
 
 def switch(ports: int) -> Routing:
@@ -79,17 +79,8 @@ def streams(ports: int, load: float, slots: int, seed: int) -> Traffic:
     rng = np.random.default_rng(seed)
     posts = rng.random((ports, slots)) < load
     src, slot = np.nonzero(posts)
-    count = posts.sum(axis=1)
-    number = np.arange(len(src)) - (np.cumsum(count) - count)[src]
-    gap = np.where(number == 0, slot, np.diff(slot, prepend=0))
-    n_steps = np.ones(2 * ports, dtype=np.int64)
-    n_steps[:ports] += count  # an empty step at the end of each rank, which messages name
-    compute_s = np.zeros(int(n_steps.sum()))
-    compute_s[np.arange(len(src)) + src] = gap * SLOT_S
     dst = ports + rng.integers(0, ports, len(src))
-    messages = make_messages(src.astype(np.int64), number, dst, 0, PACKET_BYTES)
-    program = build_program(2 * ports, n_steps, messages, compute_s=compute_s, wait=False)
-    return combine([program], [np.arange(2 * ports)])
+    return posted_messages(2 * ports, src, dst, PACKET_BYTES, slot * SLOT_S)
 
 
 def mean_wait(config: PacketConfig, load: float, slots: int, seed: int) -> float:

@@ -138,13 +138,23 @@ def small_machine(
             network.edges[cable]["latency_s"] = latency_s()
         node = {"node_bandwidth_Bps": speed_Bps(), "node_latency_s": latency_s()}
         return graph(network, name="petersen", **node)
-    params = dict(entry.small[number % len(entry.small)])
-    for name in parameters_of(entry.builder_for(params)):
+    return with_links(family, entry.small[number % len(entry.small)], speed_Bps, latency_s)
+
+
+def with_links(
+    family: str,
+    params: Mapping[str, object],
+    speed_Bps: Callable[[], int],
+    latency_s: Callable[[], float],
+) -> Topology:
+    """A machine of a family, with a speed and latency asked for for each parameter of links."""
+    given = dict(params)
+    for name in parameters_of(FAMILIES[family].builder_for(params)):
         if name.endswith("bandwidth_Bps"):
-            params[name] = speed_Bps()
+            given[name] = speed_Bps()
         elif name.endswith("latency_s"):
-            params[name] = latency_s()
-    return make_topology(family, params)
+            given[name] = latency_s()
+    return make_topology(family, given)
 
 
 def random_case(rng: np.random.Generator, family: str) -> Case:

@@ -44,7 +44,7 @@ def usable_links(topology: Topology, placement: Placement) -> Links:
     """
     if len(placement.links):
         return np.unique(placement.links).astype(np.int64)
-    if len(np.unique(topology.node_router[placement.nodes])) < 2:
+    if len(topology.routers_of(placement.nodes)) < 2:
         return np.empty(0, dtype=np.int64)
     return family_of(topology).links_between(topology, placement.nodes)
 

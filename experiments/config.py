@@ -6,8 +6,9 @@ the ending out and give a quantity with its unit: ``latency = "40 ns"`` is ``lat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, create_model, field_validator, model_validator
 
@@ -16,8 +17,6 @@ from experiments.config_run import CommunicationSection, RunSection
 from experiments.fields import (
     BandwidthsBps,
     Count,
-    Flag,
-    Input,
     InputFile,
     Number,
     Positive,
@@ -33,11 +32,15 @@ from experiments.fields import (
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
-from netsim.parameters import Parameter, model_from
+from netsim.parameters import Parameter, model_from, parameters_of
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
 from workloads.registry import LOGS
+from workloads.source import JobSource
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 class PacketSection(Section):
@@ -105,51 +108,52 @@ class SyntheticSection(Section):
         return n_jobs
 
 
-class WorkloadSection(Section):
-    """``[workload]``: a log file or a generator, and what is done to the jobs, in this order.
+class _WorkloadKeys(Section):
+    """``[workload]``: a log or a generator, and what is done to its jobs.
 
-    ``log`` is a file (SWF, or CSV by its ending); ``known_log`` says how to read it (`netcosim
-    list logs`). ``processors_per_node``: as the known log has it, else as the log's header says,
-    if left out (`workloads.node_size`). ``month`` is a calendar month (UTC, "2018-10") of an SWF
-    log whose header has UnixStartTime; ``days`` are the first of what is left. ``sizes`` are the
-    sizes that the machine gives: a job's is rounded up to the next of them. ``run_times``: as
-    logged, or cut at the walltime. ``walltimes``: what the scheduler knows, the request or the run
-    time. ``larger_jobs``: jobs that the machine can never hold are an error, or dropped and
-    counted.
+    Its other keys are what `workloads.source.JobSource` declares.
     """
 
-    log: Input | None = None
-    known_log: Annotated[Text, known("job log", LOGS)] | None = None
     synthetic: SyntheticSection | None = None
-    processors_per_node: Count | None = None
-    node_field: Literal["allocated", "requested"] = "allocated"
-    statuses: tuple[Whole, ...] | None = None
-    max_nodes: Count | None = None
-    min_run_time_s: TimeS | None = None
-    start_s: TimeS | None = None
-    end_s: TimeS | None = None
-    month: Annotated[Text, Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")] | None = None
-    days: Positive | None = None
-    first_jobs: Count | None = None
-    arrival_factor: Positive = 1.0
-    size_factor: Positive = 1.0
-    sizes: tuple[Count, ...] = ()
-    all_at_zero: Flag = False
-    run_times: Literal["logged", "to-walltime"] = "logged"
-    walltimes: Literal["logged", "exact"] = "logged"
-    larger_jobs: Literal["error", "drop"] = "error"
+
+    @field_validator("known_log", check_fields=False)
+    @classmethod
+    def _known_log(cls, name: str | None) -> str | None:
+        if name is not None and name not in LOGS:
+            raise unknown_name("job log", name, LOGS)
+        return name
+
+    @field_validator("month", check_fields=False)
+    @classmethod
+    def _calendar_month(cls, month: str | None) -> str | None:
+        if month is not None and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
+            raise NetcosimError(f'{month!r}; must be a year and a month, "2018-10"')
+        return month
 
     @model_validator(mode="after")
-    def _one_source(self) -> WorkloadSection:
-        if (self.log is None) == (self.synthetic is None):
-            raise NetcosimError("give either log or synthetic, the one or the other")
-        if self.known_log is not None and self.log is None:
-            raise NetcosimError("known_log says how to read a log; give log too")
-        if self.start_s is not None and self.end_s is not None and self.end_s <= self.start_s:
-            raise NetcosimError(f"end {self.end_s:g} s; must be after start {self.start_s:g} s")
-        if self.month is not None and (self.start_s is not None or self.end_s is not None):
-            raise NetcosimError("give either month or start and end, the one or the other")
+    def _fits_together(self) -> _WorkloadKeys:
+        self.source(lambda log: log.file)
         return self
+
+    def source(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> JobSource:
+        """The jobs that are asked for.
+
+        Parameters
+        ----------
+        path_of : callable
+            ``path_of(file)``: the path of the log.
+
+        Raises
+        ------
+        NetcosimError
+            Keys that do not go together.
+        """
+        given = {name: getattr(self, name) for name in parameters_of(JobSource)}
+        log: InputFile | None = given["log"]
+        if log is not None:
+            given |= {"log": path_of(log), "log_sha256": log.sha256}
+        made = None if self.synthetic is None else self.synthetic.model_dump()
+        return JobSource(**given, synthetic=made)
 
 
 class _QueueKeys(Section):
@@ -194,13 +198,13 @@ class _QueueKeys(Section):
             raise NetcosimError(f'{window}; must be 0 or more, or "all"')
         return window
 
-    def model_parameters(self, path_of: Callable[[InputFile], str]) -> Any:
+    def model_parameters(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> Any:
         """The parameters of the chosen run-time model, as it declares them.
 
         Parameters
         ----------
         path_of : callable
-            ``path_of(file)``: the path of a file that the config names, checked or not.
+            ``path_of(file)``: the path of a file that the config names.
 
         Raises
         ------
@@ -231,22 +235,37 @@ def file_keys() -> list[str]:
     return ["workload.log", *found]
 
 
-def _with_models() -> type[_QueueKeys]:
+def _joined(name: str, keys: type[BaseModel], *more: type[BaseModel]) -> Any:
+    """A section with the keys of others."""
+    fields = {key: (f.annotation, f) for model in more for key, f in model.model_fields.items()}
+    return create_model(name, __base__=keys, **cast(Any, fields))
+
+
+def _queue_section() -> Any:
     """``[queue]`` with the keys and tables of all run-time models."""
-    fields: dict[str, Any] = {}
-    for name, parameters in model_sections().items():
-        model = model_from(name or "queue", parameters, config_kind)
-        if name:
-            fields[name] = (model, model())
-        else:
-            fields |= {key: (f.annotation, f) for key, f in model.model_fields.items()}
-    return create_model("QueueSection", __base__=_QueueKeys, **fields)
+    models = {
+        name: model_from(name or "queue", parameters, config_kind)
+        for name, parameters in model_sections().items()
+    }
+    tables: Any = {name: (model, model()) for name, model in models.items() if name}
+    base: type[_QueueKeys] = _joined("queue", _QueueKeys, models[""])
+    return create_model("QueueSection", __base__=base, **tables)
 
 
 if TYPE_CHECKING:
     QueueSection = _QueueKeys
+
+    class WorkloadSection(_WorkloadKeys):
+        """With what `workloads.source.JobSource` declares."""
+
+        def __getattr__(self, name: str) -> Any: ...
 else:
-    QueueSection = _with_models()
+    QueueSection = _queue_section()
+    WorkloadSection = _joined(
+        "WorkloadSection",
+        _WorkloadKeys,
+        model_from("workload", parameters_of(JobSource), config_kind),
+    )
 
 
 class Config(Section):

@@ -21,7 +21,6 @@ from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
-from experiments.inputs import checked_path
 from experiments.reference import Reference, reference_of
 from experiments.steps import Notice, Progress, Steps, Tell
 from experiments.store import Rows
@@ -110,7 +109,7 @@ class _Loop:
     def run(self) -> None:
         """The queue under each policy, and packets measured, before or after as the model asks."""
         queue = self.bench.config.queue
-        parameters = queue.model_parameters(lambda named: checked_path(named.model_dump()))
+        parameters = queue.model_parameters()
         context = ModelContext(
             mix=self.bench.mix,
             network=self.network,

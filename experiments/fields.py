@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
-from experiments.inputs import input_file
+from experiments.inputs import checked_path, input_file
 from experiments.units import Dimension, parse_quantity, quantity_of
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Parameter, checked_kind
@@ -91,6 +91,10 @@ class InputFile(BaseModel):
 
     file: Annotated[str, Strict()]
     sha256: Annotated[str, Strict(), Field(pattern="^[0-9a-f]{64}$")]
+
+    def checked(self) -> str:
+        """Its path; see `experiments.inputs.checked_path` for what is refused."""
+        return checked_path(self.model_dump())
 
 
 def _input_file(value: Any) -> Any:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
-from experiments.build import build_history, build_workload
 from experiments.config import Config, QueueSection
 from experiments.draws import Draws
 from netsim.topology import Topology
@@ -123,15 +122,15 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
     Raises
     ------
     NetcosimError
-        What `experiments.build.build_workload` refuses; no job that every policy can place.
+        What `workloads.source.JobSource` refuses; no job that every policy can place.
     """
     draws = Draws(config.resolved())
-    section = config.workload
+    source = config.workload.source()
     if jobs is None:
-        jobs = build_workload(section, topology.n_nodes, draws.rng("workload"))
+        jobs = source.jobs(topology.n_nodes, draws.rng("workload"))
         # a log's clock may begin long before its first job
-        jobs = jobs if section.log is None else from_zero(jobs)
-    if section.larger_jobs == "drop":
+        jobs = jobs if source.log is None else from_zero(jobs)
+    if source.larger_jobs == "drop":
         for name in config.queue.policies:
             policy = make_policy(topology, name, np.random.default_rng(0))
             jobs = refuse_empty(fitting(jobs, policy), jobs)
@@ -140,7 +139,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         config.queue,
         topology,
         _with_notes_on_needs(config.queue, jobs),
-        model.after(lambda: build_history(section)),
+        model.after(source.history),
         draws,
     )
 

@@ -224,7 +224,7 @@ def _what_ran(result: CosimResult) -> str:
     dropped = ", ".join(f"{count:,} {why}" for why, count in jobs.dropped.items() if count)
     parts = [
         f"{topology.name}: {topology.n_nodes:,} nodes, {topology.n_routers:,} routers, "
-        f"{topology.n_links - 2 * topology.n_nodes:,} links between routers; routing "
+        f"{topology.n_links - topology.first_router_link:,} links between routers; routing "
         f"{result.machine.routing.name}.",
         f"{jobs.name}: {len(jobs):,} jobs of 1 to {int(jobs.n_nodes.max()):,} nodes"
         + (f"; left out: {dropped}." if dropped else "."),
@@ -319,7 +319,7 @@ def _short_name(result: CosimResult) -> str:
 
 def _link_frame(result: CosimResult) -> pd.DataFrame | None:
     topology = result.machine.topology
-    between = np.arange(2 * topology.n_nodes, topology.n_links)
+    between = np.arange(topology.first_router_link, topology.n_links)
     kinds = np.array(topology.kinds)[topology.link_kind[between]]
     frames = []
     for name, m in result.measured.items():

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.limits import shown
 
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
@@ -17,13 +18,15 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """Nodes, routers and directed links, with no notion of routing.
+    """Nodes, their ports, routers and directed links, with no notion of routing.
 
-    Vertices are numbered with the nodes first (``0 .. n_nodes-1``), then the
-    routers (``n_nodes .. n_nodes+n_routers-1``). Links come in a fixed order:
-    link ``i`` for ``i < n_nodes`` is the injection link of node ``i`` (node to
-    its router); link ``n_nodes + i`` is its ejection link (router to node); then
-    the router-to-router links. A cable is two links, one a direction.
+    A node has ``rails`` network ports: port ``r`` of node ``i`` is port ``i*rails + r`` of the
+    machine. Where nodes have one port, ports and nodes are the same numbers. Vertices are
+    numbered with the ports first (``0 .. n_ports-1``), then the routers
+    (``n_ports .. n_ports+n_routers-1``). Links come in a fixed order: link ``i`` for
+    ``i < n_ports`` is the injection link of port ``i`` (port to its router); link
+    ``n_ports + i`` is its ejection link (router to port); then the router-to-router links. A
+    cable is two links, one a direction.
 
     Attributes
     ----------
@@ -34,8 +37,10 @@ class Topology:
     shape : object
         The family's frozen parameters (``FatTreeShape``, ``DragonflyShape``, ...), which
         also answer index questions ("the leaf of node i").
-    node_router : (n_nodes,) int32
-        Router index (0-based, *not* vertex number) that a node hangs on.
+    n_nodes : int
+        What allocators and queues count.
+    port_router : (n_ports,) int32
+        Router index (0-based, *not* vertex number) that a port hangs on.
     link_src, link_dst : (n_links,) int32
         Vertex numbers.
     link_bandwidth_Bps : (n_links,) int64
@@ -46,6 +51,8 @@ class Topology:
         Index into ``kinds``.
     kinds : tuple of str
         "injection", "ejection", then the family's own ("local", "global", "up", ...).
+    rails : int
+        Network ports of every node.
     """
 
     family: str
@@ -53,13 +60,34 @@ class Topology:
     shape: Any
     n_nodes: int
     n_routers: int
-    node_router: IntArray
+    port_router: IntArray
     link_src: IntArray
     link_dst: IntArray
     link_bandwidth_Bps: LongArray
     link_latency_s: FloatArray
     link_kind: NDArray[np.int8]
     kinds: tuple[str, ...]
+    rails: int = 1
+
+    @property
+    def n_ports(self) -> int:
+        """Ports of all nodes: the end points of the network."""
+        return len(self.port_router)
+
+    @property
+    def node_router(self) -> IntArray:
+        """(n_nodes,) int32: the router of each node's first port."""
+        return self.port_router[:: self.rails]
+
+    @property
+    def first_router_link(self) -> int:
+        """Number of the first link between routers."""
+        return 2 * self.n_ports
+
+    def routers_of(self, nodes: np.ndarray) -> LongArray:
+        """Routers that any port of these nodes hangs on, ascending."""
+        ports = self.port_router.reshape(self.n_nodes, self.rails)[nodes]
+        return np.unique(ports).astype(np.int64)
 
     @property
     def n_links(self) -> int:
@@ -74,8 +102,8 @@ class Topology:
 
     def router_out_links(self) -> tuple[IntArray, IntArray]:
         """CSR (ptr, link) of router-to-router links leaving each router, in link order."""
-        links = np.arange(2 * self.n_nodes, self.n_links, dtype=np.int32)
-        routers = self.link_src[links] - self.n_nodes
+        links = np.arange(self.first_router_link, self.n_links, dtype=np.int32)
+        routers = self.link_src[links] - self.n_ports
         order = np.argsort(routers, kind="stable")
         ptr = np.zeros(self.n_routers + 1, dtype=np.int32)
         np.cumsum(np.bincount(routers, minlength=self.n_routers), out=ptr[1:])
@@ -87,7 +115,7 @@ def build_topology(
     family: str,
     name: str,
     shape: object,
-    node_router: np.ndarray,
+    port_router: np.ndarray,
     n_routers: int,
     router_src: np.ndarray,
     router_dst: np.ndarray,
@@ -97,13 +125,14 @@ def build_topology(
     router_latency_s: np.ndarray | float,
     node_bandwidth_Bps: int,
     node_latency_s: float,
+    rails: int = 1,
 ) -> Topology:
     """Put nodes, routers and router links into the house order, checked.
 
     Parameters
     ----------
-    node_router : (n_nodes,) int
-        Router index of each node.
+    port_router : (n_nodes * rails,) int
+        Router index of each port, all ports of a node side by side.
     router_src, router_dst : (m,) int
         Router indices of the directed router-to-router links.
     router_kind : (m,) int
@@ -111,18 +140,22 @@ def build_topology(
     router_bandwidth_Bps, router_latency_s : (m,) or scalar
     node_bandwidth_Bps, node_latency_s
         Of every injection and ejection link.
+    rails : int
+        Ports of every node.
 
     Raises
     ------
     NetcosimError
         A bandwidth that is not positive, a negative latency, an index out of range.
     """
-    node_router = np.asarray(node_router, dtype=np.int32)
-    n, m = len(node_router), len(router_src)
+    port_router = np.asarray(port_router, dtype=np.int32)
+    n, m = len(port_router), len(router_src)
     if n < 1:
         raise NetcosimError(f"{name}: a topology needs at least 1 node, got {n}")
+    if rails < 1 or n % rails:
+        raise NetcosimError(f"{name}: {n} ports cannot be {shown(rails)} rails of whole nodes")
     for what, index, top in (
-        ("node_router", node_router, n_routers),
+        ("port_router", port_router, n_routers),
         ("router_src", np.asarray(router_src), n_routers),
         ("router_dst", np.asarray(router_dst), n_routers),
         ("router_kind", np.asarray(router_kind), max(1, len(router_kinds))),
@@ -143,26 +176,27 @@ def build_topology(
         )
     if not np.all(np.isfinite(latency)) or latency.min() < 0:
         raise NetcosimError(f"{name}: link latency {latency.min()} s; it must be >= 0")
-    nodes, routers = np.arange(n, dtype=np.int32), n + node_router
+    ports, routers = np.arange(n, dtype=np.int32), n + port_router
     kinds = ("injection", "ejection", *router_kinds)
     topology = Topology(
         family=family,
         name=name,
         shape=shape,
-        n_nodes=n,
+        n_nodes=n // rails,
         n_routers=n_routers,
-        node_router=node_router,
-        link_src=np.concatenate([nodes, routers, n + np.asarray(router_src)]).astype(np.int32),
-        link_dst=np.concatenate([routers, nodes, n + np.asarray(router_dst)]).astype(np.int32),
+        port_router=port_router,
+        link_src=np.concatenate([ports, routers, n + np.asarray(router_src)]).astype(np.int32),
+        link_dst=np.concatenate([routers, ports, n + np.asarray(router_dst)]).astype(np.int32),
         link_bandwidth_Bps=bandwidth,
         link_latency_s=latency,
         link_kind=np.concatenate([np.zeros(n), np.ones(n), 2 + np.asarray(router_kind)]).astype(
             np.int8
         ),
         kinds=kinds,
+        rails=rails,
     )
     for array in (
-        node_router,
+        port_router,
         bandwidth,
         latency,
         topology.link_src,

@@ -89,7 +89,7 @@ def mean_hops(routing: Routing) -> float:
         while not ejected:
             hop = routing.choices(router, int(target), state)[0]
             end = int(topology.link_dst[hop.link])
-            router, state, ejected = end - topology.n_nodes, hop.state, end < topology.n_nodes
+            router, state, ejected = end - topology.n_ports, hop.state, end < topology.n_ports
             total += 1
     return total / _SAMPLED_PAIRS
 

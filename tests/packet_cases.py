@@ -76,7 +76,7 @@ def line(
         family="graph",
         name="line",
         shape=None,
-        node_router=np.array(node_router),
+        port_router=np.array(node_router),
         n_routers=m + 1,
         router_src=np.concatenate([ahead, ahead + 1]),
         router_dst=np.concatenate([ahead + 1, ahead]),

@@ -18,7 +18,7 @@ def flat_machine(n_nodes: int) -> Topology:
         family="graph",
         name=f"flat-{n_nodes}",
         shape=None,
-        node_router=np.zeros(n_nodes, dtype=np.int32),
+        port_router=np.zeros(n_nodes, dtype=np.int32),
         n_routers=1,
         router_src=none,
         router_dst=none,

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.build import build_workload
 from experiments.config import Config
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
@@ -176,7 +175,7 @@ def test_logs_of_papers_count_with_what_they_hold(tmp_path: Path) -> None:
         return config_from({**sections, "queue": {"policies": ["ta"]}})
 
     def work_s(read: Config) -> float:
-        jobs = build_workload(read.workload, 1024, np.random.default_rng(0))
+        jobs = read.workload.source().jobs(1024, np.random.default_rng(0))
         return float(jobs.run_time_s.sum())
 
     first, second = config(one), config(other)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from log_lines import line, written
 
-from experiments.build import build_machine, build_workload
+from experiments.build import build_machine
 from experiments.config_load import config_from, validated_workload
 from experiments.inputs import file_digest
 from experiments.schedules import queues_of
@@ -202,7 +202,7 @@ def test_a_tables_options_count_and_those_of_swf_alone_are_refused(tmp_path: Pat
 
     def read(**keys: object) -> Workload:
         section = validated_workload({"log": str(path), **keys})
-        return build_workload(section, 100, np.random.default_rng(0))
+        return section.source().jobs(100, np.random.default_rng(0))
 
     some = read(max_nodes=8, min_run_time_s=6)
     assert some.job_id.tolist() == [1]
@@ -284,7 +284,7 @@ def test_what_to_do_with_larger_jobs_is_said(tmp_path: Path) -> None:
     with pytest.raises(
         NetcosimError, match=r'wants 500 nodes, the machine has 12.*larger_jobs = "drop"'
     ):
-        build_workload(section, 12, np.random.default_rng(0))
+        section.source().jobs(12, np.random.default_rng(0))
 
 
 def test_a_log_of_which_nothing_is_left_says_why(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_log_of_which_nothing_is_left_says_why(tmp_path: Path) -> None:
 
     def read(machine_nodes: int = 12, **keys: object) -> Workload:
         section = validated_workload({"log": str(path), "larger_jobs": "drop", **keys})
-        return build_workload(section, machine_nodes, np.random.default_rng(0))
+        return section.source().jobs(machine_nodes, np.random.default_rng(0))
 
     told = r"all 1,000 jobs are left out \(more than 12 nodes\): they want 500 to 1499 nodes"
     with pytest.raises(NetcosimError, match=told):

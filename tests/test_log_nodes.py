@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from log_lines import line, written
 
-from experiments.build import build_machine, build_workload
+from experiments.build import build_machine
 from experiments.config_load import load_config, validated_workload
 from netcosim import run_output
 from netcosim.cli import main
@@ -140,7 +140,7 @@ def test_a_config_reads_nodes_from_the_header(tmp_path: Path) -> None:
 
     def nodes(**keys: object) -> Workload:
         section = validated_workload({"log": str(path), **keys})
-        return build_workload(section, 10_000, np.random.default_rng(0))
+        return section.source().jobs(10_000, np.random.default_rng(0))
 
     assert nodes().n_nodes.tolist() == [144]
     assert nodes(processors_per_node=2).n_nodes.tolist() == [576]
@@ -193,7 +193,7 @@ def test_the_demo_builds_its_machine_from_nodes(
     assert config.workload.processors_per_node == given
     built = build_machine(config.machine).topology.n_nodes
     assert nodes <= built < max(2 * nodes, 40)
-    jobs = build_workload(config.workload, built, np.random.default_rng(0))
+    jobs = config.workload.source().jobs(built, np.random.default_rng(0))
     assert np.array_equal(jobs.n_nodes, log.jobs.n_nodes)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from alloc.bluegene.loops import blue_gene, machine_for
-from experiments.build import build_history, build_machine
+from experiments.build import build_machine
 from experiments.config import WorkloadSection
 from experiments.config_load import config_from
 from experiments.papers.kit.points import observe
@@ -99,7 +99,7 @@ def test_month_of_a_log(tmp_path: Path) -> None:
     write_log(tmp_path)
     point = point_of(tmp_path, "Base")
     config = config_from(point["config"])
-    jobs, history = queues_at(point).jobs, build_history(config.workload)
+    jobs, history = queues_at(point).jobs, config.workload.source().history()
     assert history is not None
     assert jobs.n_nodes.max() < 49_152
     inside = 120 - len(history) - jobs.dropped["more than 32768 nodes"]
@@ -122,7 +122,7 @@ def test_jobs_as_large_as_the_machine_teach_the_estimates(tmp_path: Path) -> Non
     ]
     path.write_text("\n".join(lines) + "\n")
     section = WorkloadSection(log=str(path), max_nodes=32_768, month="2018-10")
-    history = build_history(section)
+    history = section.source().history()
     assert history is not None
     assert history.n_nodes.tolist() == [49_152]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from log_lines import line
 
-from experiments.build import build_history, build_machine, build_workload
+from experiments.build import build_machine
 from experiments.config import Config, WorkloadSection
 from experiments.config_load import config_from, validated_workload
 from experiments.cosim import cosim_point, run_cosim
@@ -46,7 +46,7 @@ def section(tmp_path: Path, submitted: list[float], **keys: object) -> WorkloadS
 
 
 def read(found: WorkloadSection, nodes: int = 54) -> Workload:
-    return build_workload(found, nodes, np.random.default_rng(0))
+    return found.source().jobs(nodes, np.random.default_rng(0))
 
 
 def test_a_calendar_month_is_that_of_a_utc_calendar(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_calendar_month_is_that_of_a_utc_calendar(tmp_path: Path) -> None:
     jobs = read(section(tmp_path, days, month="2018-10"))
     assert jobs.job_id.tolist() == [3, 4, 5]
     assert jobs.submit_s.tolist() == [0.0, 17.5 * DAY, pytest.approx(30.9 * DAY)]
-    history = build_history(section(tmp_path, days, month="2018-10"))
+    history = section(tmp_path, days, month="2018-10").source().history()
     assert history is not None
     assert history.job_id.tolist() == [1, 2]
     year_end = [0.0, 94.4, 94.5, 125.4, 125.5]
@@ -88,10 +88,39 @@ def test_history_ends_before_the_window_and_is_two_months_long(tmp_path: Path) -
     """The job that still runs as the window begins has taught nothing; nor has one long gone."""
     begin = 70.0
     days = [1.0, 9.5, begin - 50 / DAY, begin]
-    history = build_history(section(tmp_path, days, start_s=begin * DAY))
+    history = section(tmp_path, days, start_s=begin * DAY).source().history()
     assert history is not None
     assert history.job_id.tolist() == [2]
-    assert build_history(section(tmp_path, days)) is None
+    assert section(tmp_path, days).source().history() is None
+
+
+def test_jobs_that_are_left_out_have_taught_the_scheduler(tmp_path: Path) -> None:
+    """They ran, whatever the user makes of their sizes and run times; what failed did not count."""
+    log = tmp_path / "mixed.swf"
+    rows = [
+        line(f1=1, f2=0, f5=8),
+        line(f1=2, f2=5, f5=40),
+        line(f1=3, f2=9, f5=8, f11=0),
+        line(f1=4, f2=5 * DAY, f5=8),
+        line(f1=5, f2=5 * DAY, f5=40),
+        line(f1=6, f2=5 * DAY, f5=8, f11=0),
+    ]
+    log.write_text("\n".join(rows) + "\n")
+    keys = {"processors_per_node": 1, "start_s": DAY, "max_nodes": 30, "statuses": [1]}
+    source = validated_workload({"log": str(log), **keys}).source()
+    assert source.jobs(54, np.random.default_rng(0)).job_id.tolist() == [4]
+    history = source.history()
+    assert history is not None
+    assert history.job_id.tolist() == [1, 2]
+
+
+def test_a_size_that_is_given_counts_before_that_of_the_known_log(tmp_path: Path) -> None:
+    """Atlas is read up to 1024 nodes where nothing is given."""
+    log = tmp_path / "atlas.swf"
+    log.write_text("\n".join(line(f1=k, f5=n) for k, n in ((1, 900), (2, 1100))) + "\n")
+    keys = {"log": str(log), "known_log": "atlas", "processors_per_node": 1}
+    assert read(validated_workload(keys), 2000).job_id.tolist() == [1]
+    assert read(validated_workload({**keys, "max_nodes": 2000}), 2000).job_id.tolist() == [1, 2]
 
 
 def test_sizes_are_rounded_up_to_those_of_the_machine(tmp_path: Path) -> None:

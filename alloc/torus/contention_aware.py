@@ -36,7 +36,7 @@ class ContentionAware(GeometryPolicy):
 
     def node_bandwidth(self, extents: Extents) -> float:
         """Bytes/s that each node of a cuboid can send to a far partner, all at the same time."""
-        link_Bps = float(self.topology.link_bandwidth_Bps[2 * self.topology.n_nodes :].min())
+        link_Bps = float(self.topology.link_bandwidth_Bps[self.topology.first_router_link :].min())
         nodes = prod(extents) * self._width
         return 2 * internal_links(self.topology, extents) * link_Bps / nodes
 

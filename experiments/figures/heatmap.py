@@ -44,9 +44,9 @@ def link_matrix(
         raise NetcosimError(f"heat map: {len(values)} values for {topology.n_links} links")
     block = -(-topology.n_routers // cells)
     k = -(-topology.n_routers // block)
-    first = 2 * topology.n_nodes
-    src = (topology.link_src[first:] - topology.n_nodes) // block
-    dst = (topology.link_dst[first:] - topology.n_nodes) // block
+    first = topology.first_router_link
+    src = (topology.link_src[first:] - topology.n_ports) // block
+    dst = (topology.link_dst[first:] - topology.n_ports) // block
     flat = np.full(k * k, -np.inf)
     np.maximum.at(flat, src.astype(np.int64) * k + dst, np.asarray(values, dtype=float)[first:])
     matrix = flat.reshape(k, k)

@@ -69,7 +69,6 @@ def run(args: argparse.Namespace) -> int:
             args.jobs, args.mean_nodes, rng, load=args.load, machine_nodes=args.machine_nodes
         )
     else:
-        from experiments.build import build_workload
         from experiments.config_load import validated_workload
 
         given = {
@@ -86,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
                 "all_at_zero": args.all_at_zero,
             }
         section = validated_workload({k: v for k, v in given.items() if v is not None})
-        jobs = build_workload(section, np.iinfo(np.int32).max, np.random.default_rng(0))
+        jobs = section.source().jobs(np.iinfo(np.int32).max, np.random.default_rng(0))
     if args.action == "info":
         print("\n".join([*summary_lines(jobs), *header_lines(args.log)]))
         return 0

@@ -40,8 +40,8 @@ def router_graph(topology: Topology, *, by_bandwidth: bool = False) -> sparse.cs
         Weigh a cable by its bandwidth in bytes per second, for networks whose links differ
         (Dragonfly).
     """
-    n = topology.n_nodes
-    links = slice(2 * n, None)
+    n = topology.n_ports
+    links = slice(topology.first_router_link, None)
     src, dst = topology.link_src[links] - n, topology.link_dst[links] - n
     weight = topology.link_bandwidth_Bps[links].astype(float) if by_bandwidth else np.ones(len(src))
     one_way = sparse.coo_array((weight, (src, dst)), shape=(topology.n_routers,) * 2).tocsr()

@@ -145,7 +145,7 @@ class LoneMessages:
 def links_on_path(routing: Routing, src: int, dst: int) -> int | None:
     """Links from node to node if the routing has one path, else None."""
     topology = routing.topology
-    router, state, links = int(topology.node_router[src]), 0, 1
+    router, state, links = int(topology.port_router[src]), 0, 1
     while True:
         hops = routing.choices(router, dst, state)
         if len(hops) != 1:
@@ -154,7 +154,7 @@ def links_on_path(routing: Routing, src: int, dst: int) -> int | None:
         vertex = int(topology.link_dst[hops[0].link])
         if vertex == dst:
             return links
-        router, state = vertex - topology.n_nodes, hops[0].state
+        router, state = vertex - topology.n_ports, hops[0].state
 
 
 def lone_time_ps(routing: Routing, config: PacketConfig, links: int) -> int:

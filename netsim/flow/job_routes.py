@@ -130,7 +130,7 @@ class JobRoutes:
             self._table = (paths.ptr, paths.links, weights)
 
     def _between_routers(self, paths: FlowPaths) -> FlowPaths:
-        between = paths.links >= 2 * self.routing.topology.n_nodes
+        between = paths.links >= self.routing.topology.first_router_link
         kept = np.concatenate([[0], np.cumsum(between)])
         weights = None if paths.weights is None else paths.weights[between]
         return FlowPaths(kept[paths.ptr].astype(np.int64), paths.links[between], weights)

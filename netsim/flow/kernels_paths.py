@@ -34,7 +34,7 @@ def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit)
     """
     out[at] = node
     at += 1
-    router = np.int64(rt.node_router[node])
+    router = np.int64(rt.port_router[node])
     last = np.int64(rt.eject_link[dst_node])
     state = np.int64(0)
     for hop in range(limit):
@@ -112,9 +112,9 @@ def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untype
     With ``walk_once`` the walk from a router to a node is done once and copied for all nodes
     of the router: passing the tables costs more than the routing itself.
     """
-    n, n_nodes = len(src), len(rt.node_router)
+    n, n_nodes = len(src), len(rt.port_router)
     n_routers = 0
-    for router in rt.node_router:
+    for router in rt.port_router:
         n_routers = max(n_routers, router + 1)
     known = np.full(n_routers * n_nodes if walk_once else 0, -1, np.int64)
     ptr = np.zeros(n + 1, np.int64)
@@ -123,7 +123,7 @@ def fixed_paths(rt, src, dst, view, limit, walk_once):  # type: ignore[no-untype
     for flow in range(n):
         if src[flow] != dst[flow]:
             out = grown(out, at + limit + 2)
-            pair = np.int64(rt.node_router[src[flow]]) * n_nodes + dst[flow]
+            pair = np.int64(rt.port_router[src[flow]]) * n_nodes + dst[flow]
             begin = at
             twin = known[pair] if walk_once else np.int64(-1)
             if twin >= 0:

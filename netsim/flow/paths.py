@@ -178,7 +178,7 @@ def flow_paths(
         )
     amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
     bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
-    end = topology.link_dst.astype(np.int64) - n_nodes
+    end = topology.link_dst.astype(np.int64) - topology.n_ports
     tables = routing.tables
     if tables.code == UGAL_L:
         tables = tables._replace(code=UGAL_G)
@@ -257,7 +257,7 @@ def _spread_up(
 ) -> FlowPaths:
     """Piece k of every flow goes by D-mod-k with all up ports moved on by k."""
     shape, tables, n_links = routing.topology.shape, routing.tables, routing.topology.n_links
-    walk_once = routing.topology.n_routers * len(tables.node_router) <= 4 * len(src) + 4096
+    walk_once = routing.topology.n_routers * len(tables.port_router) <= 4 * len(src) + 4096
     begin = np.empty((len(src), pieces), dtype=np.int64)
     end = np.empty((len(src), pieces), dtype=np.int64)
     outs, at = [], 0

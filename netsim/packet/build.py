@@ -141,13 +141,13 @@ def build_arrays(
 ) -> Arrays:
     """Fresh arrays: an empty network, and every rank's start on the timer heap."""
     topology, program = routing.topology, traffic.program
-    n_nodes, n_links = topology.n_nodes, topology.n_links
+    n_ports, n_links = topology.n_ports, topology.n_links
     n_ranks, n_messages = program.n_ranks, program.n_messages
     tick = clock.tick_ps
     vshift = int(routing.n_vcs - 1).bit_length()
     reach = clock.longest_ps // tick + 2
     wheel = min(MAX_WHEEL, max(4096, 1 << int(reach).bit_length()))
-    pool = 4 * (n_nodes + 64) + n_links
+    pool = 4 * (n_ports + 64) + n_links
     out_ptr, out_link = topology.router_out_links()
     starts = ps_array(traffic.start_s)[traffic.rank_group] // tick
     order = np.lexsort((np.arange(n_ranks), starts))  # a sorted list is a heap
@@ -158,7 +158,7 @@ def build_arrays(
         channels=_channels(n_links, vshift, config.buffer_bytes),
         packets=aligned_zeros((pool, 8), np.int64),
         credits=aligned_zeros((pool, CR_WIDTH), np.int64),
-        nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_nodes, 1)),
+        nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_ports, 1)),
         ranks=_ranks(traffic),
         messages=_messages(program, clock),
         steps=_steps(program),
@@ -173,7 +173,7 @@ def build_arrays(
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
         timers=np.column_stack([starts[order], order]).astype(np.int64),
-        far=np.zeros((2 * (n_nodes + 2 * n_links), 2), dtype=np.int64),
+        far=np.zeros((2 * (n_ports + 2 * n_links), 2), dtype=np.int64),
         out_ptr=out_ptr.astype(np.int32),
         out_link=out_link.astype(np.int32),
     )
@@ -218,7 +218,7 @@ def _scalars(
     sc[[t.PK_FREE, t.CR_FREE, t.READY_HEAD]] = -1
     sc[t.MASK] = mask
     sc[t.N_TIMERS] = n_ranks
-    sc[t.N_NODES] = routing.topology.n_nodes
+    sc[t.N_NODES] = routing.topology.n_ports
     sc[t.N_LINKS] = routing.topology.n_links
     sc[t.VSHIFT] = vshift
     sc[t.N_VCS] = routing.n_vcs
@@ -269,7 +269,7 @@ def kernel_tables(tables: RouteTables, tick_ps: int) -> RouteTables:
         code=int(tables.code),
         n_vcs=int(tables.n_vcs),
         params=params,
-        node_router=np.array(tables.node_router, dtype=np.int32),
+        port_router=np.array(tables.port_router, dtype=np.int32),
         eject_link=np.array(tables.eject_link, dtype=np.int32),
         table_a=np.array(tables.table_a, dtype=np.int32),
         table_b=np.array(tables.table_b, dtype=np.int32),

@@ -50,8 +50,11 @@ def waiting_cycle(waits: Mapping[Channel, Collection[Channel]]) -> list[Channel]
 
 
 def _vertex(topology: Topology, vertex: int) -> str:
-    n = topology.n_nodes
-    return f"node {vertex}" if vertex < n else f"router {vertex - n}"
+    n = topology.n_ports
+    if vertex >= n:
+        return f"router {vertex - n}"
+    node, rail = divmod(vertex, topology.rails)
+    return f"node {node}" if topology.rails == 1 else f"node {node} port {rail}"
 
 
 def channel_name(topology: Topology, channel: Channel) -> str:

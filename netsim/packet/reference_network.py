@@ -128,15 +128,15 @@ class Network:
 
     def _make_link(self, number: int) -> _Link:
         t = self.routing.topology
-        to_node = t.n_nodes <= number < 2 * t.n_nodes
+        to_node = t.n_ports <= number < t.first_router_link
         link = _Link(
             number=number,
             bandwidth_Bps=int(t.link_bandwidth_Bps[number]),
             latency_ps=to_ps(float(t.link_latency_s[number])),
-            end_router=None if to_node else int(t.link_dst[number]) - t.n_nodes,
+            end_router=None if to_node else int(t.link_dst[number]) - t.n_ports,
         )
         free_bytes = _NO_BOUND if to_node else self.config.buffer_bytes
-        n_vcs = 1 if number < 2 * t.n_nodes else self.routing.n_vcs
+        n_vcs = 1 if number < t.first_router_link else self.routing.n_vcs
         link.channels = [_Channel(link, vc, free_bytes) for vc in range(n_vcs)]
         link.last_vc = n_vcs - 1  # so that the first turn is channel 0's
         return link

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
-# scalars: SC[...]
+# scalars: SC[...]; N_NODES counts the ports of all nodes
 (NOW, MASK, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED, USES_CHANCE,
  ROOM_VC, HAS_COMPUTE, HAS_RECV_COST, RECORD) = range(25)  # fmt: skip
@@ -47,7 +47,7 @@ PK_BITS, PK_WIDTH = np.uint64(3), 8
 _, CR_TICK, CR_BYTES = _fields(3)
 CR_BITS, CR_WIDTH = np.uint64(2), 4
 
-# nodes: N[node, ...]
+# network ports: N[port, ...]
 NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = _fields(4)
 N_BITS, N_WIDTH = np.uint64(2), 4
 

@@ -29,11 +29,11 @@ def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
         A state without an escape channel, or a channel that the routing says it has not.
     """
     t = routing.topology
-    first = 2 * t.n_nodes
+    first = t.first_router_link
     reserved = routing.n_vcs - 1 if routing.name == "minimal-adaptive" else -1
-    sources = sorted({int(r) for r in t.node_router})
+    sources = sorted({int(r) for r in t.port_router})
     found: set[tuple[Channel, Channel]] = set()
-    for dst in range(t.n_nodes):
+    for dst in range(t.n_ports):
         # A place is where a packet stands, with what state, and which channel it holds.
         todo: list[tuple[int, int, Channel | None]] = [(r, 0, None) for r in sources]
         seen = set(todo)
@@ -42,7 +42,7 @@ def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
             hops = routing.choices(router, dst, state)
             if not any(hop.vc != reserved for hop in hops):
                 raise NetcosimError(
-                    f"routing {routing.name}: no escape channel at router {router} to node {dst}"
+                    f"routing {routing.name}: no escape channel at router {router} to port {dst}"
                 )
             for hop in hops:
                 if hop.link < first:
@@ -55,7 +55,7 @@ def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
                 wanted = (hop.link, hop.vc)
                 if held is not None and hop.vc != reserved:
                     found.add((held, wanted))
-                place = (int(t.link_dst[hop.link]) - t.n_nodes, hop.state, wanted)
+                place = (int(t.link_dst[hop.link]) - t.n_ports, hop.state, wanted)
                 if place not in seen:
                     seen.add(place)
                     todo.append(place)

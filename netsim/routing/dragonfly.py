@@ -84,7 +84,7 @@ def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: 
     group = np.arange(s.n_routers) // a
     senders = np.zeros_like(pairs)
     known = pairs >= 0
-    senders[known] = topology.link_src[pairs[known]] - s.n_nodes
+    senders[known] = topology.link_src[pairs[known]] - topology.n_ports
     owner = senders[group] % a
     own = np.arange(s.n_routers)[:, None, None] % a
     local = s.first_local_link + group[:, None, None] * a * s.local_degree + link[own, owner]
@@ -105,8 +105,8 @@ def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: 
     table_c = np.concatenate(
         [
             group,
-            topology.link_src[ends] - s.n_nodes,
-            topology.link_dst[ends] - s.n_nodes,
+            topology.link_src[ends] - topology.n_ports,
+            topology.link_dst[ends] - topology.n_ports,
         ]
     )
     table_a = np.concatenate([link.ravel(), hops.ravel()])
@@ -121,7 +121,7 @@ class _Reference:
         self.topology, self.s, self.name, self.bias = topology, shape, name, bias
 
     def ends(self, link: int) -> tuple[int, int]:
-        n = self.s.n_nodes
+        n = self.topology.n_ports
         return int(self.topology.link_src[link]) - n, int(self.topology.link_dst[link]) - n
 
     def hop_toward(self, router: int, target: int) -> int:
@@ -152,7 +152,7 @@ class _Reference:
 
     def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
         """The hop, where nothing is left to decide."""
-        dst_router = int(self.topology.node_router[dst_node])
+        dst_router = int(self.topology.port_router[dst_node])
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
         if router // self.s.a == dst_router // self.s.a:
@@ -166,7 +166,7 @@ class _Reference:
         if settled is not None:
             return [settled]
         s = self.s
-        here, target = router // s.a, int(self.topology.node_router[dst_node]) // s.a
+        here, target = router // s.a, int(self.topology.port_router[dst_node]) // s.a
         copies, middles = range(s.global_links_per_pair), self.middles(here, target)
         plans = []
         if self.name != "valiant" or not middles:
@@ -182,7 +182,7 @@ class _Reference:
         if settled is not None:
             return settled
         s, k = self.s, self.s.global_links_per_pair
-        dst_router = int(self.topology.node_router[dst_node])
+        dst_router = int(self.topology.port_router[dst_node])
         here, target = router // s.a, dst_router // s.a
         middles = self.middles(here, target)
 

@@ -41,7 +41,7 @@ def route(rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, r
     -------
     link, vc, state : int64
     """
-    dst_router = np.int64(rt.node_router[dst_node])
+    dst_router = np.int64(rt.port_router[dst_node])
     state = np.int64(state)
     if router == dst_router:
         return np.int64(rt.eject_link[dst_node]), np.int64(0), state

@@ -27,13 +27,13 @@ def make_tables(
     table_b: Any = (),
     table_c: Any = (),
 ) -> RouteTables:
-    """Fill in what every routing has: the nodes' routers and ejection links."""
+    """Fill in what every routing has: the ports' routers and ejection links."""
     return RouteTables(
         code=int(code),
         n_vcs=int(n_vcs),
         params=np.array(params, dtype=np.int64),
-        node_router=_int32(topology.node_router),
-        eject_link=_int32(topology.n_nodes + np.arange(topology.n_nodes)),
+        port_router=_int32(topology.port_router),
+        eject_link=_int32(topology.n_ports + np.arange(topology.n_ports)),
         table_a=_int32(table_a),
         table_b=_int32(table_b),
         table_c=_int32(table_c),
@@ -42,4 +42,4 @@ def make_tables(
 
 def ejection(topology: Topology, dst_node: int, state: int) -> Hop:
     """The last hop, from the destination's router to the destination."""
-    return Hop(topology.n_nodes + dst_node, 0, state)
+    return Hop(topology.n_ports + dst_node, 0, state)

@@ -36,9 +36,9 @@ def router_distances(topology: Topology) -> np.ndarray:
         raise NetcosimError(
             f"{topology.name}: {n} routers; shortest-path tables allow at most {MAX_ROUTERS}"
         )
-    links = slice(2 * topology.n_nodes, None)
-    src = topology.link_src[links] - topology.n_nodes
-    dst = topology.link_dst[links] - topology.n_nodes
+    links = slice(topology.first_router_link, None)
+    src = topology.link_src[links] - topology.n_ports
+    dst = topology.link_dst[links] - topology.n_ports
     graph = csr_array((np.ones(len(src)), (src, dst)), shape=(n, n))
     distances = np.asarray(shortest_path(graph, unweighted=True))
     if not np.all(np.isfinite(distances)):
@@ -56,7 +56,7 @@ def next_links(topology: Topology, distances: np.ndarray) -> np.ndarray:
         out = links[ptr[router] : ptr[router + 1]]
         if len(out) == 0:
             continue
-        beyond = topology.link_dst[out] - topology.n_nodes
+        beyond = topology.link_dst[out] - topology.n_ports
         good = distances[beyond] == distances[router] - 1
         count = good.sum(axis=0)
         # The (destination mod count)-th of the good links, counted in link order.
@@ -140,7 +140,7 @@ def table_routing(
     """
 
     def choices(router: int, dst_node: int, state: int) -> list[Hop]:
-        dst_router = int(topology.node_router[dst_node])
+        dst_router = int(topology.port_router[dst_node])
         if router == dst_router:
             return [ejection(topology, dst_node, state)]
         return [Hop(int(next_link[router, dst_router]), state, state + channel_step)]

@@ -19,7 +19,7 @@ class RouteTables(NamedTuple):
         Virtual channels on every router-to-router link.
     params : (k,) int64
         The routing's scalars; the file of the routing says which is which.
-    node_router, eject_link : (n_nodes,) int32
+    port_router, eject_link : (n_ports,) int32
     table_a, table_b, table_c : (..., ) int32
         Flat tables; the file of the routing says what stands in them.
     """
@@ -27,7 +27,7 @@ class RouteTables(NamedTuple):
     code: int
     n_vcs: int
     params: NDArray[np.int64]
-    node_router: NDArray[np.int32]
+    port_router: NDArray[np.int32]
     eject_link: NDArray[np.int32]
     table_a: NDArray[np.int32]
     table_b: NDArray[np.int32]

@@ -58,7 +58,7 @@ class _Reference:
     def hops(self, router: int, dst_node: int, state: int) -> tuple[Hop, list[Hop]]:
         """The dimension-order hop, and all hops on the adaptive channel in their order."""
         here = self.s.coords(router)
-        there = self.s.coords(int(self.topology.node_router[dst_node]))
+        there = self.s.coords(int(self.topology.port_router[dst_node]))
         parity = state - 1 if state else sum(here) % 2
         escape, free = None, []
         for d, (c, t) in enumerate(zip(here, there, strict=True)):
@@ -73,7 +73,7 @@ class _Reference:
         return escape, free
 
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
-        if router == self.topology.node_router[dst_node]:
+        if router == self.topology.port_router[dst_node]:
             return [ejection(self.topology, dst_node, state)]
         escape, free = self.hops(router, dst_node, state)
         return [escape, *free] if self.adaptive else [escape]

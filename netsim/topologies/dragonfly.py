@@ -255,7 +255,7 @@ def dragonfly(
         family="dragonfly",
         name=name or f"dragonfly(p={p}, a={a}, h={ports}, g={g})",
         shape=s,
-        node_router=np.repeat(np.arange(s.n_routers), p),
+        port_router=np.repeat(np.arange(s.n_routers), p),
         n_routers=s.n_routers,
         router_src=np.concatenate([local_src, global_src]),
         router_dst=np.concatenate([local_dst, global_dst]),
@@ -273,7 +273,7 @@ def dragonfly(
 def links_between(topology: Topology, nodes: Nodes) -> Links:
     """Every link of a minimal (local, global, local) route, whatever global link is taken."""
     s = topology.shape
-    routers = np.unique(topology.node_router[nodes]).astype(np.int64)
+    routers = topology.routers_of(nodes)
     found: set[int] = set()
 
     def walk(group: int, start: int, end: int) -> None:

@@ -37,10 +37,10 @@ def shortest_path_links(topology: Topology, nodes: Nodes) -> Links:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import shortest_path
 
-    routers = np.unique(topology.node_router[nodes]).astype(np.int64)
-    links = np.arange(2 * topology.n_nodes, topology.n_links)
-    src = topology.link_src[links] - topology.n_nodes
-    dst = topology.link_dst[links] - topology.n_nodes
+    routers = topology.routers_of(nodes)
+    links = np.arange(topology.first_router_link, topology.n_links)
+    src = topology.link_src[links] - topology.n_ports
+    dst = topology.link_dst[links] - topology.n_ports
     n = topology.n_routers
     graph = coo_array((np.ones(len(links)), (src, dst)), shape=(n, n)).tocsr()
     out = shortest_path(graph, unweighted=True, indices=routers)

@@ -195,7 +195,7 @@ def xgft(
         family="fattree",
         name=name or f"fattree(m1={s.m1}, m2={s.m2}, m3={s.m3}, w2={s.w2}, w3={s.w3})",
         shape=s,
-        node_router=np.repeat(np.arange(s.n_leaves), s.m1),
+        port_router=np.repeat(np.arange(s.n_leaves), s.m1),
         n_routers=s.n_routers,
         router_src=np.concatenate([leaf, l2_of_leaf, l2, spine]),
         router_dst=np.concatenate([l2_of_leaf, leaf, spine, l2]),

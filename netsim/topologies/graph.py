@@ -70,7 +70,7 @@ def topology_from_cables(
         family=family,
         name=name,
         shape=shape,
-        node_router=np.repeat(np.arange(len(nodes_per_router)), nodes_per_router),
+        port_router=np.repeat(np.arange(len(nodes_per_router)), nodes_per_router),
         n_routers=len(nodes_per_router),
         router_src=ends.ravel(),
         router_dst=ends[:, ::-1].ravel(),

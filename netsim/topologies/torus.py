@@ -203,7 +203,7 @@ def torus(
         family="torus",
         name=name or f"{'torus' if any(wraps) else 'mesh'}({shown})",
         shape=s,
-        node_router=np.repeat(np.arange(s.n_routers), s.concentration),
+        port_router=np.repeat(np.arange(s.n_routers), s.concentration),
         n_routers=s.n_routers,
         router_src=np.concatenate(src),
         router_dst=np.concatenate(dst),

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.build import build_workload
 from experiments.config_load import config_from
 from experiments.draws import Draws
 from experiments.figures.panels import grouped_bars, panels
@@ -67,7 +66,7 @@ def describe_log(point: Mapping[str, Any]) -> dict[str, Rows]:
     """One row on a log: jobs, largest job, run times."""
     config = config_from(point["config"])
     rng = Draws(config.resolved()).rng("workload")
-    workload = build_workload(config.workload, ANY_SIZE, rng)
+    workload = config.workload.source().jobs(ANY_SIZE, rng)
     row = {
         "log": point["log"],
         "jobs": len(workload),

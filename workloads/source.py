@@ -1,0 +1,186 @@
+"""Jobs as a user asks for them: a log or a generator, and what is done to its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Annotated, Any
+
+import numpy as np
+from annotated_types import Ge, Gt
+
+from netsim.errors import NetcosimError
+from netsim.parameters import OneOf
+from workloads import transform
+from workloads.formats import LogFormat, Reading, format_of
+from workloads.job import Workload
+from workloads.months import ended_before, month_window
+from workloads.synthetic import laas_workload
+
+DAY_S = 86_400.0
+
+_OF_PROCESSORS = ("known_log", "processors_per_node", "node_field", "statuses", "month")
+"""Parameters that mean something where jobs have processors, statuses and a calendar."""
+
+
+@dataclass(frozen=True)
+class JobSource(Reading):
+    """A log or a generator, and what is done to the jobs, in the order of the parameters.
+
+    Attributes
+    ----------
+    synthetic : mapping or None
+        Parameters of `workloads.synthetic.laas_workload`, for jobs that no log gives.
+
+    Raises
+    ------
+    NetcosimError
+        Parameters that do not go together.
+    """
+
+    start_s: Annotated[float | None, "jobs submitted from here on, on the log's clock", Ge(0)] = (
+        None
+    )
+    end_s: Annotated[float | None, "and before here", Ge(0)] = None
+    month: Annotated[
+        str | None, 'a calendar month (UTC, "2018-10") of an SWF log with UnixStartTime'
+    ] = None
+    days: Annotated[float | None, "the first days of what is left", Gt(0)] = None
+    first_jobs: Annotated[int | None, "the first jobs of what is left", Ge(1)] = None
+    arrival_factor: Annotated[float, "multiplies submit times", Gt(0)] = 1.0
+    size_factor: Annotated[float, "multiplies sizes, rounded up", Gt(0)] = 1.0
+    sizes: Annotated[
+        Sequence[int], "sizes that the machine gives: a job's is rounded up to the next", Ge(1)
+    ] = ()
+    all_at_zero: Annotated[bool, "all jobs are submitted at time 0"] = False
+    run_times: Annotated[
+        str, "as logged, or cut at the walltime", OneOf(("logged", "to-walltime"))
+    ] = "logged"
+    walltimes: Annotated[
+        str, "what the scheduler knows: the request, or the run time", OneOf(("logged", "exact"))
+    ] = "logged"
+    larger_jobs: Annotated[
+        str, "jobs that the machine can never hold", OneOf(("error", "drop"))
+    ] = "error"
+    synthetic: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.log is None) == (self.synthetic is None):
+            raise NetcosimError("give either log or synthetic, the one or the other")
+        if self.known_log is not None and self.log is None:
+            raise NetcosimError("known_log says how to read a log; give log too")
+        if self.start_s is not None and self.end_s is not None and self.end_s <= self.start_s:
+            raise NetcosimError(f"end {self.end_s:g} s; must be after start {self.start_s:g} s")
+        if self.month is not None and (self.start_s is not None or self.end_s is not None):
+            raise NetcosimError("give either month or start and end, the one or the other")
+
+    def jobs(self, machine_nodes: int, rng: np.random.Generator) -> Workload:
+        """The jobs: read or made, then cut, scaled and filtered.
+
+        Parameters
+        ----------
+        machine_nodes : int
+            Larger jobs are an error or dropped and counted, as ``larger_jobs`` says.
+        rng : numpy.random.Generator
+            For the generator of synthetic jobs.
+
+        Raises
+        ------
+        NetcosimError
+            A log that cannot be read, a parameter that means nothing here, no job left, a job
+            larger than the machine.
+        """
+        jobs = self._all(machine_nodes, rng)
+        window = self._window_s()
+        if window is not None:
+            jobs = _inside(jobs, *window)
+        if self.days is not None:
+            jobs = _inside(jobs, jobs.submit_s[0], jobs.submit_s[0] + self.days * DAY_S)
+        if self.first_jobs is not None:
+            jobs = transform.head(jobs, self.first_jobs)
+        jobs = self._reshaped(jobs)
+        if self.larger_jobs == "drop":
+            return transform.refuse_empty(transform.drop_larger(jobs, machine_nodes), jobs)
+        return transform.refuse_larger(jobs, machine_nodes)
+
+    def history(self) -> Workload | None:
+        """Jobs of the log that were over when the window begins; None without one.
+
+        Jobs that are left out for their size or their run time have run all the same, and a
+        scheduler has learnt from them.
+        """
+        window = self._window_s()
+        if window is None or self.log is None:
+            return None
+        every = replace(self, max_nodes=None, min_run_time_s=None)
+        jobs = every._all(0, np.random.default_rng(0))
+        return self._reshaped(ended_before(jobs, window[0]))
+
+    def _format(self) -> LogFormat | None:
+        """The log's format, None for made jobs; what is given must mean something to it."""
+        found = None if self.log is None else format_of(self.log)
+        if found is None or not found.counts_processors:
+            for name in _OF_PROCESSORS:
+                if getattr(self, name) != getattr(JobSource, name):
+                    raise NetcosimError(
+                        f"key workload.{name}: for logs in SWF alone; other jobs have nodes"
+                    )
+        return found
+
+    def _all(self, machine_nodes: int, rng: np.random.Generator) -> Workload:
+        """The jobs of the log, or generated ones, without those that are left out."""
+        log = self._format()
+        if log is None:
+            assert self.synthetic is not None
+            # without a load nothing is said of a machine
+            nodes = None if self.synthetic["load"] is None else machine_nodes
+            jobs = laas_workload(rng=rng, machine_nodes=nodes, **self.synthetic)
+        else:
+            jobs = _read(log, Reading(*(getattr(self, field.name) for field in fields(Reading))))
+        left = jobs
+        if self.max_nodes is not None:
+            left = transform.drop_larger(left, self.max_nodes)
+        if self.min_run_time_s is not None:
+            left = transform.drop_shorter(left, self.min_run_time_s)
+        return transform.refuse_empty(left, jobs)
+
+    def _window_s(self) -> tuple[float, float] | None:
+        """Begin and end of the submit times that count, on the log's clock; None for all."""
+        if self.month is not None and self.log is not None:
+            start = format_of(self.log).start_unix_s(self.log)
+            if start is None:
+                told = f"{self.month}; {self.log} has no UnixStartTime in its header"
+                raise NetcosimError(f"key workload.month: {told}")
+            return month_window(self.month, start)
+        if self.start_s is None and self.end_s is None:
+            return None
+        return self.start_s or 0.0, np.inf if self.end_s is None else self.end_s
+
+    def _reshaped(self, jobs: Workload) -> Workload:
+        """Arrivals, sizes and times as they are asked for."""
+        if self.arrival_factor != 1:
+            jobs = transform.scale_arrivals(jobs, self.arrival_factor)
+        if self.size_factor != 1:
+            jobs = transform.scale_sizes(jobs, self.size_factor)
+        if self.sizes:
+            jobs = transform.round_sizes(jobs, self.sizes)
+        if self.all_at_zero:
+            jobs = transform.all_at_zero(jobs)
+        if self.run_times == "to-walltime":
+            jobs = replace(jobs, run_time_s=np.minimum(jobs.run_time_s, jobs.requested_s))
+        if self.walltimes == "exact":
+            jobs = replace(jobs, requested_s=jobs.run_time_s)
+        return jobs
+
+
+@lru_cache(maxsize=2)
+def _read(log: LogFormat, reading: Reading) -> Workload:
+    """Kept for a process's next points; a file that changed has another digest."""
+    return log.read(reading)
+
+
+def _inside(jobs: Workload, begin_s: float, end_s: float) -> Workload:
+    """Jobs submitted in a window; there have to be some."""
+    inside = transform.time_window(jobs, begin_s, end_s)
+    return transform.from_zero(transform.refuse_empty(inside, jobs))

@@ -92,7 +92,7 @@ def question_of(flows: Flows) -> dict[str, Any]:
         cables_on_way = cable_of[links].tolist()
         told.append({"way": way, "cables": cables_on_way, "packets": packets, "start_ns": start_ns})
     return {
-        "n_vertices": topology.n_nodes + topology.n_routers,
+        "n_vertices": topology.n_ports + topology.n_routers,
         "cables": cables,
         "rate_bps": 8 * LINK_BPS,
         "delay_ns": round(LATENCY_S * 1e9),
@@ -153,5 +153,5 @@ def links_of(routing: Routing, src: int, dst: int) -> list[int]:
     while int(topology.link_dst[links[-1]]) != dst:
         (hop,) = routing.choices(router, dst, state)
         links.append(hop.link)
-        router, state = int(topology.link_dst[hop.link]) - topology.n_nodes, hop.state
+        router, state = int(topology.link_dst[hop.link]) - topology.n_ports, hop.state
     return links

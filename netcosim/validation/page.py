@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -79,12 +80,12 @@ def draw(curves: list[Curve]) -> Figure:
     for axis, panel in zip(axes, panels, strict=True):
         here = [curve for curve in curves if curve.panel == panel]
         for number, curve in enumerate(here):
-            look = (
+            look: dict[str, Any] = (
                 {"color": INK, "linewidth": 1.0}
                 if curve.published
                 else {"color": colour(number), "marker": marker(number), "linestyle": "--"}
             )
-            axis.plot(curve.x, curve.y, label=curve.name, **look)  # type: ignore[arg-type]
+            axis.plot(curve.x, curve.y, label=curve.name, **look)
         axis.set_title(panel)
         axis.set_xlabel("offered load")
         axis.set_xlim(0, 1)

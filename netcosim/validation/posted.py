@@ -14,7 +14,7 @@ def posted_messages(
     src: NDArray[np.int64],
     dst: NDArray[np.int64],
     message_bytes: ArrayLike,
-    start_s: NDArray[np.float64],
+    start_s: NDArray[np.floating],
 ) -> Traffic:
     """One rank a node; message i is posted at start_s[i] and keeps its number.
 
@@ -24,7 +24,7 @@ def posted_messages(
     src, dst : (m,) int64
         Nodes; the messages stand by source, and of one source by time.
     message_bytes : (m,) or scalar
-    start_s : (m,) float64
+    start_s : (m,) float
     """
     count = np.bincount(src, minlength=n_nodes)
     number = np.arange(len(src)) - (np.cumsum(count) - count)[src]

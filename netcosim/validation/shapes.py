@@ -42,7 +42,7 @@ def measure(setting: Setting) -> Measured:
         for load, wait in zip(loads, waits, strict=True)
         if load in JUDGED_LOADS
     ]
-    fine = np.linspace(0.05, 0.95, 50)
+    fine = np.linspace(0.05, 0.95, 50).tolist()
     panel = f"a switch of {PORTS} ports: mean wait (slots)"
     curves = [
         Curve(panel, "output queues, published", fine, [published_wait(p) for p in fine], True),

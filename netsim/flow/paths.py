@@ -101,7 +101,7 @@ def path_latency_s(paths: FlowPaths, link_latency_s: ArrayLike) -> NDArray[np.fl
     if paths.weights is not None:
         latency = latency * paths.weights
     flow = np.repeat(np.arange(paths.n_flows), np.diff(paths.ptr))
-    return np.bincount(flow, latency, paths.n_flows)
+    return np.bincount(flow, latency, paths.n_flows).astype(np.float64)
 
 
 def flow_paths(

@@ -136,8 +136,12 @@ def small_machine(
         for cable in network.edges:
             network.edges[cable]["bandwidth_Bps"] = speed_Bps()
             network.edges[cable]["latency_s"] = latency_s()
-        node = {"node_bandwidth_Bps": speed_Bps(), "node_latency_s": latency_s()}
-        return graph(network, name="petersen", **node)
+        return graph(
+            network,
+            name="petersen",
+            node_bandwidth_Bps=speed_Bps(),
+            node_latency_s=latency_s(),
+        )
     return with_links(family, entry.small[number % len(entry.small)], speed_Bps, latency_s)
 
 

@@ -53,5 +53,5 @@ def route(rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, r
         return up_or_down, np.int64(0), state
     if code == SHORTEST_PATH:
         link = np.int64(rt.table_a[router * rt.params[1] + dst_router])
-        return link, state, state + rt.params[0]
+        return link, state, state + rt.params[2]
     return route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv)

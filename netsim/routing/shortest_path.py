@@ -4,7 +4,7 @@ Among the links on shortest paths the one taken depends on the destination's rou
 number modulo the count, in link order), which splits the ties. Virtual channel = links
 taken so far, as is the state, so ``n_vcs`` is the diameter and no cycle is possible.
 
-Kernel tables: params = channels up a hop (1, or 0 for one channel), routers. table_a: (routers,
+Kernel tables: params = 0, routers, channels up a hop (1, or 0 for one channel). table_a: (routers,
 routers) next link from row toward column, -1 on the diagonal.
 """
 
@@ -100,19 +100,19 @@ def on_one_channel(routing: Routing) -> Routing:
     topology = routing.topology
     n = topology.n_routers
     table = np.full((n, n), -1, dtype=np.int32)
-    sources = np.unique(topology.node_router).tolist()
-    for node, target in enumerate(topology.node_router.tolist()):
+    sources = np.unique(topology.port_router).tolist()
+    for port, target in enumerate(topology.port_router.tolist()):
         for source in sources:
             router, state = source, 0
             while router != target:
-                hops = routing.choices(router, node, state)
+                hops = routing.choices(router, port, state)
                 if len(hops) != 1 or table[router, target] not in (-1, hops[0].link):
                     raise NetcosimError(
                         f"routing {routing.name!r} on {topology.name}: ways are not by router and "
                         "destination's router alone"
                     )
                 table[router, target] = hops[0].link
-                router = int(topology.link_dst[hops[0].link]) - topology.n_nodes
+                router = int(topology.link_dst[hops[0].link]) - topology.n_ports
                 state = hops[0].state
     return table_routing(topology, f"{routing.name} on one channel", table, 1, channel_step=0)
 
@@ -150,7 +150,7 @@ def table_routing(
     ) -> Hop:
         return choices(router, dst_node, state)[0]
 
-    params = (channel_step, topology.n_routers)
+    params = (0, topology.n_routers, channel_step)
     return Routing(
         name=name,
         topology=topology,

@@ -57,14 +57,18 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.validation.row import Setting
     from netsim.errors import NetcosimError
 
-    for key, least in (("cases", 1), ("seed", 0)):
-        if getattr(args, key) < least:
-            raise NetcosimError(f"--{key} {getattr(args, key)}; it must be {least} or more")
+    for key, least, most in (("cases", 1, 100_000), ("seed", 0, 2**32 - 1)):
+        if not least <= getattr(args, key) <= most:
+            raise NetcosimError(f"--{key} {getattr(args, key)}; allowed: {least} to {most:,}")
+    if args.python and args.peer is None:
+        raise NetcosimError("--python is the interpreter of a peer; name one: ns3 or simgrid")
     only = [name.strip() for name in args.only.split(",") if name.strip()]
     groups = chosen_groups(args.peer, only)
     out = Path(args.out)
     need_folder(out)
     setting = Setting(scale=args.scale, seed=args.seed, cases=args.cases, python=args.python)
+    for group in groups:
+        group.need(setting)
     compile_kernels((PACKETS, FLOWS))
     # what it imports takes a while and must not come before a word on compiling
     from netcosim.validation.measure import measure_groups

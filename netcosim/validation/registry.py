@@ -31,6 +31,11 @@ class Group:
     module: str
     peer: bool = False
 
+    def need(self, setting: Setting) -> None:
+        """Raise NetcosimError unless the other simulator is here."""
+        if self.peer:
+            importlib.import_module(self.module).PEER.interpreter(setting.python)
+
     def measure(self, setting: Setting) -> Measured:
         """Measure the rows."""
         found: Measured = importlib.import_module(self.module).measure(setting)

@@ -156,7 +156,7 @@ def table_routing(
         topology=topology,
         n_vcs=n_vcs,
         adaptive=False,
-        uses_chance=False,
+        chance_visits=0,
         tables=make_tables(topology, SHORTEST_PATH, n_vcs, params, next_link),
         choices=choices,
         choose=choose,

@@ -1,7 +1,8 @@
 """Beside SimGrid: the same flows on the same ways end at the same time.
 
 Without latency both are plain max-min. With latency SimGrid weighs a flow by 1 / latency of its way
-and lets it begin when its first byte has arrived; ours gets these as weights and starts.
+and lets it begin when its first byte has arrived; ours gets these as weights and starts. Starts are
+random, so that no two events coincide.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _beside(number: int, case: Case, setting: Setting) -> Row:
     src = rng.integers(0, n, count)
     dst = (src + rng.integers(1, n, count)) % n
     size = rng.integers(10_000, 1_000_000, count)
-    start_s = rng.integers(0, 2_000, count) * 1e-6
+    start_s = rng.uniform(0, 2e-3, count)
     paths = flow_paths(routing, src, dst)
     ways = [paths.links[a:b].tolist() for a, b in zip(paths.ptr[:-1], paths.ptr[1:], strict=True)]
     pairs = list(zip(src.tolist(), dst.tolist(), strict=True))

@@ -19,6 +19,8 @@ SETTINGS = (
     "--cfg=network/TCP-gamma:0",
     "--cfg=network/weight-S:0",
     "--cfg=network/crosstraffic:0",
+    "--cfg=maxmin/precision:1e-9",
+    "--cfg=surf/precision:1e-12",
 )
 
 

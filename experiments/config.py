@@ -32,6 +32,7 @@ from experiments.fields import (
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
+from netsim.packet.presets import with_packet_preset
 from netsim.parameters import Parameter, model_from, parameters_of
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
@@ -53,6 +54,16 @@ class PacketSection(Section):
     send_overhead_s: TimeS = 0.0
     recv_overhead_s: TimeS = 0.0
     copy_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
+    router: Text = "output-queued"
+    crossbar_speedup: Number | Text | None = None
+    output_buffer_bytes: SizeBytes | None = None
+    arbitration: Text | None = None
+    delivery: Text = "tail"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, given: Any) -> Any:
+        return with_packet_preset(given) if isinstance(given, dict) else given
 
 
 class MachineSection(Section):

@@ -56,6 +56,11 @@ GROUPS: dict[str, Group] = {
             "netcosim.validation.engines",
         ),
         Group(
+            "merlin",
+            "SST's merlin: documented times to the nanosecond, mean job times",
+            "netcosim.validation.merlin",
+        ),
+        Group(
             "shapes",
             "a switch under uniform load beside its published curves",
             "netcosim.validation.shapes",

@@ -8,12 +8,14 @@ packets wait (N - 1) / N x p / (2 (1 - p)) slots; with one FIFO an input it take
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from netcosim.validation.posted import posted_messages
 from netcosim.validation.row import Curve, Measured, Row, Setting, at_least, within
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PacketConfig
+from netsim.packet.model import INPUT_QUEUED, PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.hyperx import hyperx
@@ -26,6 +28,8 @@ LINK_BPS = 8 * 10**9
 ROOM_BYTES = 1 << 24
 """A buffer that never limits."""
 PORTS = 16
+FIFO_SATURATES = {2: 0.75, 4: 0.6553, 8: 0.6184, 64: 0.586}
+"""By ports; the last one for many ports (2 - sqrt(2))."""
 LOADS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 JUDGED_LOADS = (0.5, 0.8)
 
@@ -35,6 +39,10 @@ def measure(setting: Setting) -> Measured:
     slots = 20_000 if setting.quick else 200_000
     config = ideal()
     rows = [_saturated(config, slots // 10, setting)]
+    fifo = replace(config, router=INPUT_QUEUED)
+    rows += [_blocked(ports, fifo, setting) for ports in FIFO_SATURATES]
+    fast = replace(fifo, crossbar_speedup=2.0)
+    rows.append(_saturated_at(fast, slots // 10, setting))
     loads = JUDGED_LOADS if setting.quick else LOADS
     waits = [mean_wait(config, load, slots, setting.seed) for load in loads]
     rows += [
@@ -48,6 +56,10 @@ def measure(setting: Setting) -> Measured:
         Curve(panel, "output queues, published", fine, [published_wait(p) for p in fine], True),
         Curve(panel, "ours, output-queued", loads, waits),
     ]
+    for name, router, most in (("speedup 1", fifo, 0.5), ("speedup 2", fast, 0.9)):
+        below = [load for load in loads if load <= most]
+        found = [mean_wait(router, load, slots, setting.seed) for load in below]
+        curves.append(Curve(panel, f"ours, input-queued, {name}", below, found))
     return Measured(rows, curves)
 
 
@@ -112,6 +124,27 @@ def _saturated(config: PacketConfig, slots: int, setting: Setting) -> Row:
         throughput(config, PORTS, slots, setting.seed),
         "",
         f"{KAROL}: 1 in the long run",
+    )
+
+
+def _saturated_at(config: PacketConfig, slots: int, setting: Setting) -> Row:
+    return at_least(
+        f"switch of {PORTS} ports, input-queued, crossbar speedup 2, saturated: accepted",
+        0.9,
+        throughput(config, PORTS, slots, setting.seed),
+        "",
+        "twice 0.586 is more than 1: the FIFOs no longer limit",
+    )
+
+
+def _blocked(ports: int, config: PacketConfig, setting: Setting) -> Row:
+    return within(
+        f"switch of {ports} ports, input-queued, saturated: accepted",
+        FIFO_SATURATES[ports],
+        throughput(config, ports, 4000 if setting.quick else 40_000, setting.seed),
+        "",
+        f"{KAROL}: the head of a FIFO blocks those behind it",
+        share=0.03 if setting.quick else 0.02,
     )
 
 

@@ -6,12 +6,18 @@ Machines and routings come from the registries, so whatever is registered is dra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import networkx as nx
 import numpy as np
 
-from netsim.packet.model import PacketConfig
+from netsim.packet.model import (
+    ARBITRATIONS,
+    DELIVERIES,
+    INPUT_QUEUED,
+    UNLIMITED,
+    PacketConfig,
+)
 from netsim.parameters import parameters_of
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing, routings_for
@@ -31,7 +37,8 @@ CONFIG_VALUES: Mapping[str, Sequence[float]] = {
     "recv_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
     "copy_s_per_byte": (0.0, 0.0, 4e-13, 3e-12),
 }
-"""What is drawn for each field of `PacketConfig`; buffers in packets."""
+"""What is drawn for each field of `PacketConfig` but those of `with_router`; buffers in packets."""
+SPEEDUPS = (None, 0.5, 1, 1.5, 2, 4, UNLIMITED)
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,23 @@ def random_config(rng: np.random.Generator) -> PacketConfig:
     drawn = {name: rng.choice(values).item() for name, values in CONFIG_VALUES.items()}
     wire_bytes = drawn["packet_bytes"] + drawn["header_bytes"]
     drawn["buffer_bytes"] = int(wire_bytes * drawn["buffer_bytes"])
-    return PacketConfig(**drawn)
+    return with_router(PacketConfig(**drawn), rng)
+
+
+def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
+    """The configuration with a router and a delivery of any kind."""
+    mixed = replace(plain, delivery=str(rng.choice(DELIVERIES)))
+    if rng.random() < 0.4:
+        return mixed
+    wire = plain.packet_bytes + plain.header_bytes
+    space = rng.choice([0, wire, int(1.5 * wire), 2 * wire, 10 * wire])
+    return replace(
+        mixed,
+        router=INPUT_QUEUED,
+        crossbar_speedup=SPEEDUPS[rng.integers(len(SPEEDUPS))],
+        output_buffer_bytes=int(space) or None,
+        arbitration=[None, *ARBITRATIONS][rng.integers(1 + len(ARBITRATIONS))],
+    )
 
 
 def small_machine(

@@ -208,7 +208,7 @@ def test_a_config_takes_the_packets_of_a_preset_and_changes_them() -> None:
     slow = packet({"preset": "merlin", "router_latency": "1 us"})
     assert slow == replace(packet_preset("merlin"), router_latency_s=1e-6)
     for bad in ("marlin", 3):
-        with pytest.raises(NetcosimError, match="machine.packet: unknown packet preset .*merlin"):
+        with pytest.raises(NetcosimError, match=r"machine\.packet: unknown packet preset .*merlin"):
             packet({"preset": bad})
 
 

@@ -16,11 +16,11 @@ from experiments.papers.level_spread.sst import LONG_MESSAGE_US, ONE_WAY_NS, SST
 from netcosim.validation.posted import posted_messages
 from netcosim.validation.row import Measured, Row, Setting, exact, not_judged, within
 from netsim.analysis.load_latency import links_on_path
+from netsim.packet.cases import with_links
 from netsim.packet.engine import simulate_packets
 from netsim.packet.presets import packet_preset
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
 from netsim.traffic import combine
 from patterns.registry import make_pattern
 
@@ -48,9 +48,8 @@ def measure(setting: Setting) -> Measured:
 
 
 def _machine(routing: str) -> Routing:
-    speed = {f"{kind}_bandwidth_Bps": BPS for kind in ("node", "local", "global")}
-    wire = {f"{kind}_latency_s": WIRE_S for kind in ("node", "local", "global")}
-    return make_routing(dragonfly(4, 4, 17, **speed, **wire), routing)
+    params = {"p": 4, "a": 4, "g": 17}
+    return make_routing(with_links("dragonfly", params, lambda: BPS, lambda: WIRE_S), routing)
 
 
 def _finish_ns(routing: Routing, src: Sequence[int], dst: Sequence[int], size: int) -> list[float]:

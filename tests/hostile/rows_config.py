@@ -33,6 +33,7 @@ KEYS: dict[str, str] = {
     "machine.family": "name",
     "machine.preset": "name",
     "machine.ugal_bias": "time",
+    "machine.packet.preset": "name",
     "machine.packet.packet_bytes": "bytes",
     "machine.packet.buffer_bytes": "bytes",
     "machine.packet.router_latency": "time",

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_cases import ENGINES, random_config, random_traffic
+from packet_cases import ENGINES
 from routing_machines import all_routings
 
+from netsim.packet.cases import random_config, random_traffic
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from netsim.packet.model import (
     ARBITRATIONS,
+    CONGESTION_CONTROLS,
     DELIVERIES,
     INPUT_QUEUED,
+    RAIL_POLICIES,
     UNLIMITED,
     PacketConfig,
 )
@@ -28,7 +31,7 @@ from netsim.traffic import Program, Traffic, combine
 
 SPEEDS_BPS = (10**9, 250_000_000, 3_300_000_000)
 LATENCIES_S = (40e-9, 0.0, 13.7e-9)
-CONFIG_VALUES: Mapping[str, Sequence[float]] = {
+CONFIG_VALUES: Mapping[str, Sequence[Any]] = {
     "packet_bytes": (500, 1000),
     "header_bytes": (0, 24),
     "buffer_bytes": (1, 1.5, 2, 10),
@@ -36,6 +39,13 @@ CONFIG_VALUES: Mapping[str, Sequence[float]] = {
     "send_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
     "recv_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
     "copy_s_per_byte": (0.0, 0.0, 4e-13, 3e-12),
+    "rail_policy": RAIL_POLICIES,
+    "eager_limit_bytes": (None, None, 0, 500, 1000),
+    "control_bytes": (8, 64),
+    "congestion_control": CONGESTION_CONTROLS,
+    "congestion_threshold_bytes": (1, 1000, 4096),
+    "congestion_delay_s": (0.0, 1e-6, 7e-9),
+    "congestion_recovery_s": (1e-6, 5e-6, 3e-9),
 }
 """What is drawn for each field of `PacketConfig` but those of `with_router`; buffers in packets."""
 SPEEDUPS = (None, 0.5, 1, 1.5, 2, 4, UNLIMITED)
@@ -124,7 +134,7 @@ def random_traffic(rng: np.random.Generator, n_nodes: int) -> Traffic:
 
 def random_config(rng: np.random.Generator) -> PacketConfig:
     """Small packets, tight and wide buffers, end-point costs now and then."""
-    drawn = {name: rng.choice(values).item() for name, values in CONFIG_VALUES.items()}
+    drawn = {name: values[int(rng.integers(len(values)))] for name, values in CONFIG_VALUES.items()}
     wire_bytes = drawn["packet_bytes"] + drawn["header_bytes"]
     drawn["buffer_bytes"] = int(wire_bytes * drawn["buffer_bytes"])
     return with_router(PacketConfig(**drawn), rng)

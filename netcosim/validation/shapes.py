@@ -12,14 +12,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from experiments.papers.calibration import cases
+from experiments.papers.calibration.point import packet_config
 from netcosim.validation.posted import posted_messages
 from netcosim.validation.row import Curve, Measured, Row, Setting, at_least, within
+from netsim.analysis.load_latency import Window
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import INPUT_QUEUED, PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.hyperx import hyperx
 from netsim.traffic import Traffic
+from patterns.offered import offered_load
 
 KAROL = "Karol, Hluchyj, Morgan 1987"
 SLOT_S = 1e-9
@@ -32,6 +36,12 @@ FIFO_SATURATES = {2: 0.75, 4: 0.6553, 8: 0.6184, 64: 0.586}
 """By ports; the last one for many ports (2 - sqrt(2))."""
 LOADS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 JUDGED_LOADS = (0.5, 0.8)
+NETWORKS = {"dragonfly-72": "minimal", "torus-8x8": "dimension-order", "fattree-64": "random-up"}
+BOOKSIM = {
+    1.0: (0.42, 0.79, "0.42 to 0.79"),
+    2.0: (0.85, 1.0, "0.85 to 0.95, with smaller buffers"),
+}
+"""By crossbar speed-up: how much a network may take, and where BookSim2's saturate."""
 
 
 def measure(setting: Setting) -> Measured:
@@ -43,6 +53,7 @@ def measure(setting: Setting) -> Measured:
     rows += [_blocked(ports, fifo, setting) for ports in FIFO_SATURATES]
     fast = replace(fifo, crossbar_speedup=2.0)
     rows.append(_saturated_at(fast, slots // 10, setting))
+    rows += [_network(name, speed, setting) for name in NETWORKS for speed in BOOKSIM]
     loads = JUDGED_LOADS if setting.quick else LOADS
     waits = [mean_wait(config, load, slots, setting.seed) for load in loads]
     rows += [
@@ -134,6 +145,29 @@ def _saturated_at(config: PacketConfig, slots: int, setting: Setting) -> Row:
         throughput(config, PORTS, slots, setting.seed),
         "",
         "twice 0.586 is more than 1: the FIFOs no longer limit",
+    )
+
+
+def _network(name: str, speedup: float, setting: Setting) -> Row:
+    """Uniform traffic at full load: what a network of input-queued routers lets through."""
+    network = cases.NETWORKS[name]
+    routing = make_routing(network.build(), NETWORKS[name])
+    cycles = (2000 if setting.quick else 10_000) * cases.CYCLE_S
+    config = replace(
+        packet_config(network.buffer_packets), router=INPUT_QUEUED, crossbar_speedup=speedup
+    )
+    rng = np.random.default_rng(setting.seed)
+    window = Window(cycles, cycles, 0)
+    found = offered_load(routing, "uniform", 1.0, window, config, rng, cycle_s=cases.CYCLE_S)
+    low, high, published = BOOKSIM[speedup]
+    return Row(
+        f"{network.title}, {routing.name}, uniform, crossbar speedup {speedup:g}: accepted",
+        (low + high) / 2,
+        found.accepted,
+        "",
+        f"BookSim2, input-queued routers: {published}",
+        low,
+        high,
     )
 
 

@@ -21,7 +21,7 @@ from netsim.packet.model import (
     serialisation_ps,
     to_ps,
 )
-from netsim.packet.tables import CR_WIDTH, Arrays, aligned_zeros
+from netsim.packet.tables import CR_WIDTH, Arrays, Paces, aligned_zeros
 from netsim.routing.base import Routing
 from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
@@ -206,22 +206,16 @@ def build_arrays(
         far=np.zeros((2 * (n_ports + 2 * n_links), 2), dtype=np.int64),
         out_ptr=out_ptr.astype(np.int32),
         out_link=out_link.astype(np.int32),
-        **throttle_arrays(traffic, config, clock, messages, n_parts > 1 or topology.rails > 1),
     )
 
 
-def throttle_arrays(
-    traffic: Traffic, config: PacketConfig, clock: Clock, rows: NDArray[np.int32], parts: bool
-) -> dict[str, NDArray[Any]]:
-    """Flows and thresholds of congestion control; no message has a flow if there is none."""
+def paces_of(arrays: Arrays, traffic: Traffic, config: PacketConfig, clock: Clock) -> Paces | None:
+    """Flows and thresholds of congestion control; None if there is none."""
     if config.congestion_control == "none":
-        none = np.zeros(0, dtype=np.int64)
-        return {
-            "flow_of": none.astype(np.int32),
-            "flows": none.reshape(0, t.F_WIDTH),
-            "throttle": none,
-        }
-    source = rows[:, t.M_FROM] if parts else traffic.rank_node[traffic.program.send_src()]
+        return None
+    rows = arrays.messages
+    in_parts = arrays.sc[t.N_MESSAGES] > 0
+    source = rows[:, t.M_FROM] if in_parts else traffic.rank_node[traffic.program.send_src()]
     ends = np.stack([source, rows[:, t.M_TO]], axis=1).astype(np.int64)
     pairs, flow_of = np.unique(ends, axis=0, return_inverse=True)
     flows = aligned_zeros((len(pairs), t.F_WIDTH), np.int64)
@@ -231,12 +225,12 @@ def throttle_arrays(
         for b in clock.bandwidths
     ]
     delay, recovery = (to_ps(x) // clock.tick_ps for x in config.congestion_times_s)
-    return {
+    return Paces(
         # one flow more than there are messages is never looked at, and no array is empty
-        "flow_of": np.append(flow_of.ravel(), 0).astype(np.int32),
-        "flows": flows,
-        "throttle": np.array([delay, recovery, MAX_SLOWDOWN, *limits], dtype=np.int64),
-    }
+        flow_of=np.append(flow_of.ravel(), 0).astype(np.int32),
+        flows=flows.reshape(-1),
+        scalars=np.array([delay, recovery, MAX_SLOWDOWN, *limits], dtype=np.int64),
+    )
 
 
 def _steps(program: Program) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.packet import tables as t
-from netsim.packet.build import build_arrays, choose_clock, grown, kernel_tables
+from netsim.packet.build import build_arrays, choose_clock, grown, kernel_tables, paces_of
 from netsim.packet.build_crossbar import with_crossbars
 from netsim.packet.checks import check_run, check_size
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
@@ -77,7 +77,6 @@ def simulate_packets(
     """
     from netsim.packet import kernels_engine
 
-    loop = kernels_engine.run
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
     program = traffic.program
@@ -87,6 +86,7 @@ def simulate_packets(
     tables = kernel_tables(routing.tables, clock.tick_ps)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
     crossbar = None
+    loop = partial(kernels_engine.run, paces_of(arrays, traffic, config, clock))
     if config.input_queued:
         from netsim.packet import kernels_crossbar_run
 

@@ -103,7 +103,7 @@ def collect(sc, wheel, packets, arriving, marked, bucket):
 
 
 @njit(**INNER_KERNEL)
-def arrival_phase(a, pr, rt, bucket):
+def arrival_phase(a, pr, rt, bucket, paces):
     """Phase 3: packets that arrive, by the number of the link they came over."""
     sc = a.sc
     links = a.links
@@ -132,7 +132,6 @@ def arrival_phase(a, pr, rt, bucket):
     room_vc = sc[ROOM_VC]
     chance_visits = sc[CHANCE_VISITS]
     compares_credits = sc[COMPARES_CREDITS]
-    throttled = len(a.flow_of) > 0
     collect(sc, wheel, packets, arriving, marked, bucket)
     upper = (sc[N_LINKS] >> 6) + 1
     done = 0
@@ -186,13 +185,14 @@ def arrival_phase(a, pr, rt, bucket):
                     sc, links, channels, packets, ser_of, wheel, occupied, far, p, link, out, vc,
                     size,
                 )  # fmt: skip
-                if throttled and out < 2 * n_nodes:
-                    joined(a, out, packets[packet + MESSAGE])
+                if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
+                    if out < 2 * n_nodes:
+                        joined(a, paces, out, packets[packet + MESSAGE])
     return done
 
 
 @njit(**INNER_KERNEL)
-def start_phase(a, bucket):
+def start_phase(a, bucket, paces):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
@@ -207,7 +207,6 @@ def start_phase(a, bucket):
     occupied = a.occupied
     far = a.far
     n_nodes = sc[N_NODES]
-    throttled = len(a.flow_of) > 0
     link = np.int64(wheel[2 * bucket + 1])
     while link >= 0:
         after = links[(np.uint64(link) << L_BITS) + TRY_NEXT]
@@ -216,8 +215,8 @@ def start_phase(a, bucket):
             links[(np.uint64(after) << L_BITS) + TRY_PREV] = -1
         links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
         if link < n_nodes:
-            if throttled:
-                try_paced(a, link)
+            if paces is not None:
+                try_paced(a, paces, link)
             else:
                 try_node(
                     sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
@@ -231,11 +230,12 @@ def start_phase(a, bucket):
 
 
 @njit(**PLAIN_KERNEL)
-def run(a, rt, until, budget):
+def run(paces, a, rt, until, budget):
     """Run until nothing is left (DONE), `until` (UNTIL), a full pool (GROW) or `budget` arrivals.
 
     Parameters
     ----------
+    paces : Paces or None
     a : Arrays
     rt : RouteTables
     until, budget : int64
@@ -273,8 +273,8 @@ def run(a, rt, until, budget):
             rank_phase(pr, now)
         bucket = now & mask
         if wheel[2 * bucket] >= 0:
-            done += arrival_phase(a, pr, rt, bucket)
+            done += arrival_phase(a, pr, rt, bucket, paces)
         if wheel[2 * bucket + 1] >= 0:
-            start_phase(a, bucket)
+            start_phase(a, bucket, paces)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(sc, occupied, bucket)

@@ -31,49 +31,49 @@ from netsim.packet.tables import (
 
 
 @njit(**HOT_KERNEL)
-def _recover(throttle, flows, flow, now):
+def _recover(scalars, flows, flow, now):
     """Halve the slowdown for each whole recovery time that has passed."""
-    times = (now - flows[flow + SINCE]) // throttle[RECOVERY]
+    times = (now - flows[flow + SINCE]) // scalars[RECOVERY]
     if flows[flow + SLOWDOWN] > 1 and times > 0:
         flows[flow + SLOWDOWN] = max(np.int64(1), flows[flow + SLOWDOWN] >> min(times, 62))
-        flows[flow + SINCE] += times * throttle[RECOVERY]
+        flows[flow + SINCE] += times * scalars[RECOVERY]
 
 
 @njit(**HOT_KERNEL)
-def _settle(throttle, flows, flow, now):
+def _settle(scalars, flows, flow, now):
     """Bring a flow to what has reached its source by now."""
     signal = flows[flow + SIGNAL]
     if 0 <= signal <= now:
-        _recover(throttle, flows, flow, signal)
-        flows[flow + SLOWDOWN] = min(2 * flows[flow + SLOWDOWN], throttle[MOST])
+        _recover(scalars, flows, flow, signal)
+        flows[flow + SLOWDOWN] = min(2 * flows[flow + SLOWDOWN], scalars[MOST])
         flows[flow + SINCE] = signal
         flows[flow + SIGNAL] = -1
-    _recover(throttle, flows, flow, now)
+    _recover(scalars, flows, flow, now)
 
 
 @njit(**HOT_KERNEL)
-def joined(a, link, m):
+def joined(a, paces, link, m):
     """A packet of message row ``m`` has joined the queue of an ejection link."""
     row = np.uint64(link) << L_BITS
-    if a.links[row + WAITING] <= a.throttle[THRESHOLD + a.links[row + BANDWIDTH]]:
+    if a.links[row + WAITING] <= paces.scalars[THRESHOLD + a.links[row + BANDWIDTH]]:
         return
     now = a.sc[NOW]
-    flow = np.uint64(a.flow_of[m]) << F_BITS
-    _settle(a.throttle, a.flows, flow, now)
-    if a.flows[flow + SIGNAL] < 0:
-        a.flows[flow + SIGNAL] = now + a.throttle[DELAY]
+    flow = np.uint64(paces.flow_of[m]) << F_BITS
+    _settle(paces.scalars, paces.flows, flow, now)
+    if paces.flows[flow + SIGNAL] < 0:
+        paces.flows[flow + SIGNAL] = now + paces.scalars[DELAY]
 
 
 @njit(**HOT_KERNEL)
-def try_paced(a, port):
+def try_paced(a, paces, port):
     """`try_node`, but not before the flow of the packet at the head may go on."""
     sc = a.sc
     now = sc[NOW]
     row = np.uint64(port) << L_BITS
     m = a.nodes[(np.uint64(port) << N_BITS) + NIC_HEAD]
-    flow = np.uint64(a.flow_of[m]) << F_BITS
-    if a.flows[flow + NEXT_START] > now:
-        add_try(sc, a.links, a.wheel, a.occupied, a.far, port, a.flows[flow + NEXT_START])
+    flow = np.uint64(paces.flow_of[m]) << F_BITS
+    if paces.flows[flow + NEXT_START] > now:
+        add_try(sc, a.links, a.wheel, a.occupied, a.far, port, paces.flows[flow + NEXT_START])
         return
     before = a.links[row + PACKETS]
     try_node(
@@ -81,6 +81,6 @@ def try_paced(a, port):
         a.wheel, a.occupied, a.far, port,
     )  # fmt: skip
     if a.links[row + PACKETS] > before:
-        _settle(a.throttle, a.flows, flow, now)
+        _settle(paces.scalars, paces.flows, flow, now)
         ser = a.links[row + FREE_AT] - now
-        a.flows[flow + NEXT_START] = now + ser * a.flows[flow + SLOWDOWN]
+        paces.flows[flow + NEXT_START] = now + ser * paces.flows[flow + SLOWDOWN]

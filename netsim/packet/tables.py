@@ -69,7 +69,7 @@ M_BITS, M_WIDTH = np.uint64(3), 8
 ARRIVED, NEED, FIRST_SEND, PARKED = _fields(4)
 S_BITS, S_WIDTH = np.uint64(2), 4
 
-# congestion control: F[flow, ...]; then the scalars of ``throttle``, from THRESHOLD on ticks of
+# congestion control: F[flow, ...]; then the ``scalars`` of `Paces`, from THRESHOLD on ticks of
 # queue that are a sign of congestion, by the ejection link's bandwidth
 SLOWDOWN, SINCE, SIGNAL, NEXT_START = _fields(4)
 F_BITS, F_WIDTH = np.uint64(2), 4
@@ -96,9 +96,6 @@ class Arrays(NamedTuple):
     marked : words of bits over the links with such a packet, then words over those words
     timers, far : heaps of (tick, item)
     out_ptr, out_link : router-to-router links that leave each router
-    flow_of : (message rows,) int32: the flow of each; empty without congestion control
-    flows : rows as told above
-    throttle : scalars and thresholds as told above
     """
 
     sc: I64
@@ -124,9 +121,23 @@ class Arrays(NamedTuple):
     far: I64
     out_ptr: I32
     out_link: I32
+
+
+class Paces(NamedTuple):
+    """What congestion control adds.
+
+    Kernels get None without it, and are then compiled without a trace of it.
+
+    Attributes
+    ----------
+    flow_of : (message rows,) int32: the flow of each
+    flows : rows as told above, flat
+    scalars : those told above, and the thresholds
+    """
+
     flow_of: I32
     flows: I64
-    throttle: I64
+    scalars: I64
 
 
 def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
@@ -146,7 +157,6 @@ ROWS: dict[str, int] = {
     "ranks": R_WIDTH,
     "messages": M_WIDTH,
     "steps": S_WIDTH,
-    "flows": F_WIDTH,
     "wheel": 2,
 }
 """Arrays of rows and their widths. Kernels get them flat: ``links[(link << L_BITS) + FREE_AT]``

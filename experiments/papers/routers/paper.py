@@ -1,0 +1,97 @@
+"""Which conclusions about placement hang on the router: those of other papers, router by router.
+
+The points are those of the Level-Spread, side-by-side and isolation figures with the keys of
+`experiments.papers.kit.routers.ROUTERS` in their packets' section, and nothing else changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from experiments.papers.interference import point as loops
+from experiments.papers.interference.cases import CAB_SMALL, OBLIVIOUS, make_point, scaled
+from experiments.papers.isolation.cases import SMALL_LOG, asked_for, machines
+from experiments.papers.isolation.point import MEASURE, measure_points
+from experiments.papers.jigsaw.logs import THUNDER
+from experiments.papers.kit.logs import logs_folder
+from experiments.papers.kit.routers import ROUTERS
+from experiments.papers.level_spread.paper import fig2_points, mixed_points
+from experiments.papers.level_spread.point import FUNCTION
+from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_known
+from experiments.papers.routers import figures
+from experiments.papers.routers.figures import VERDICT
+
+DRAGONFLY = ("minimal", "ugal-l", "valiant")
+FAT_TREE = ("d-mod-k", "adaptive")
+N_RANDOM, N_LOOPS, N_SNAPSHOTS = (60, 3), (3, 2), (8, 2)
+"""Random workloads, workloads side by side, snapshots of the verdict: in full, and quick."""
+POLICIES = {"dragonfly": ("rdn", "rdg", "level-spread"), "fattree": ()}
+CAB = replace(CAB_SMALL, rounds=3.0)
+
+
+def level_spread_points(options: Options) -> list[Point]:
+    """Fig. 2 and the first of Fig. 10's workloads, router by router."""
+    points = []
+    for routing in (name for name in DRAGONFLY if name in (options.routings or DRAGONFLY)):
+        for router in ROUTERS:
+            mine = replace(options, routings=(routing,), settings={"router": router})
+            points += fig2_points(mine) + mixed_points(mine, n=N_RANDOM[options.quick])
+    return points
+
+
+def interference_points(options: Options) -> list[Point]:
+    """Cab's workloads of 4-128 nodes, isolated and in two oblivious placements."""
+    return [
+        make_point(replace(case, routing=routing, router=router), placement, workload, options)
+        for workload in range(N_LOOPS[options.quick])
+        for case in scaled((CAB,), options)
+        for routing in FAT_TREE
+        if routing in (options.routings or FAT_TREE)
+        for router in ROUTERS
+        for placement in ("ta", *OBLIVIOUS)
+    ]
+
+
+def isolation_points(options: Options) -> list[Point]:
+    """Snapshots of Thunder's schedule on its dragonfly and its fat-tree, case by case."""
+    n = N_SNAPSHOTS[options.quick]
+    return [
+        point
+        for network, known in VERDICT.items()
+        for machine in machines(network, options)
+        if machine.log in (THUNDER.name, SMALL_LOG)
+        for case in asked_for(known, options)
+        for point in measure_points(machine, case, options.seed, n, POLICIES[network])
+    ]
+
+
+def check(options: Options) -> None:
+    """Raise NetcosimError for a routing or setting that is not varied here."""
+    check_known(options, "routers", (*DRAGONFLY, *FAT_TREE), ("logs",))
+    logs_folder(options)
+
+
+PARTS = {
+    "level-spread": (FUNCTION, level_spread_points, figures.level_spread),
+    "interference": (loops.FUNCTION, interference_points, figures.interference),
+    "isolation": (MEASURE, isolation_points, figures.isolation),
+}
+"""Of each figure: its point function, its points, what is averaged."""
+TITLE = "conclusions of {} with an ideal router and with crossbars of speed-up 1, 1.5, 2, unlimited"
+PAPER = Paper(
+    name="routers",
+    title="Conclusions about placement, router by router",
+    figures={
+        name: PaperFigure(
+            name,
+            TITLE.format(name),
+            function,
+            points,
+            partial(figures.analyse, samples=samples),
+            figures.draw,
+        )
+        for name, (function, points, samples) in PARTS.items()
+    },
+    check=check,
+)

@@ -14,13 +14,14 @@ from experiments.papers.interference.cases import CAB_SMALL, OBLIVIOUS, make_poi
 from experiments.papers.isolation.cases import SMALL_LOG, asked_for, machines
 from experiments.papers.isolation.point import MEASURE, measure_points
 from experiments.papers.jigsaw.logs import THUNDER
-from experiments.papers.kit.logs import logs_folder
+from experiments.papers.kit.logs import logs_folder, needed
 from experiments.papers.kit.routers import ROUTERS
 from experiments.papers.level_spread.paper import fig2_points, mixed_points
 from experiments.papers.level_spread.point import FUNCTION
 from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_known
 from experiments.papers.routers import figures
 from experiments.papers.routers.figures import VERDICT
+from experiments.points import replaced
 
 DRAGONFLY = ("minimal", "ugal-l", "valiant")
 FAT_TREE = ("d-mod-k", "adaptive")
@@ -28,6 +29,7 @@ N_RANDOM, N_LOOPS, N_SNAPSHOTS = (60, 3), (3, 2), (8, 2)
 """Random workloads, workloads side by side, snapshots of the verdict: in full, and quick."""
 POLICIES = {"dragonfly": ("rdn", "rdg", "level-spread"), "fattree": ()}
 CAB = replace(CAB_SMALL, rounds=3.0)
+DAYS = 20.0
 
 
 def level_spread_points(options: Options) -> list[Point]:
@@ -54,16 +56,20 @@ def interference_points(options: Options) -> list[Point]:
 
 
 def isolation_points(options: Options) -> list[Point]:
-    """Snapshots of Thunder's schedule on its dragonfly and its fat-tree, case by case."""
-    n = N_SNAPSHOTS[options.quick]
-    return [
-        point
-        for network, known in VERDICT.items()
-        for machine in machines(network, options)
-        if machine.log in (THUNDER.name, SMALL_LOG)
-        for case in asked_for(known, options)
-        for point in measure_points(machine, case, options.seed, n, POLICIES[network])
-    ]
+    """Snapshots of the schedule of Thunder's first days, on a dragonfly and on a fat-tree."""
+    points, n = [], N_SNAPSHOTS[options.quick]
+    if not options.quick:
+        needed((THUNDER,), options)
+    for network, known in VERDICT.items():
+        for machine in machines(network, options):
+            if machine.log == THUNDER.name:
+                first = replaced(machine.sections, {"workload.days": DAYS})
+                machine = replace(machine, sections=first)
+            elif machine.log != SMALL_LOG:
+                continue
+            for case in asked_for(known, options):
+                points += measure_points(machine, case, options.seed, n, POLICIES[network])
+    return points
 
 
 def check(options: Options) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from experiments.papers.interference import point as loops
 from experiments.papers.interference.cases import CAB_SMALL, OBLIVIOUS, make_point, scaled
@@ -25,7 +26,7 @@ from experiments.points import replaced
 
 DRAGONFLY = ("minimal", "ugal-l", "valiant")
 FAT_TREE = ("d-mod-k", "adaptive")
-N_RANDOM, N_LOOPS, N_SNAPSHOTS = (60, 3), (3, 2), (8, 2)
+N_RANDOM, N_LOOPS, N_SNAPSHOTS = (100, 3), (3, 2), (8, 2)
 """Random workloads, workloads side by side, snapshots of the verdict: in full, and quick."""
 POLICIES = {"dragonfly": ("rdn", "rdg", "level-spread"), "fattree": ()}
 CAB = replace(CAB_SMALL, rounds=3.0)
@@ -33,13 +34,13 @@ DAYS = 20.0
 
 
 def level_spread_points(options: Options) -> list[Point]:
-    """Fig. 2 and the first of Fig. 10's workloads, router by router."""
-    points = []
+    """Fig. 2 and the first of Fig. 10's workloads, each under every routing and router in turn."""
+    each = []
     for routing in (name for name in DRAGONFLY if name in (options.routings or DRAGONFLY)):
         for router in ROUTERS:
             mine = replace(options, routings=(routing,), settings={"router": router})
-            points += fig2_points(mine) + mixed_points(mine, n=N_RANDOM[options.quick])
-    return points
+            each.append(fig2_points(mine) + mixed_points(mine, n=N_RANDOM[options.quick]))
+    return list(chain.from_iterable(zip(*each, strict=True)))
 
 
 def interference_points(options: Options) -> list[Point]:

@@ -103,23 +103,37 @@ class Traffic:
         Group (a job, to those who know jobs) of each rank, ``0 .. n_groups-1``.
     start_s : (n_groups,) float64
         When the ranks of a group begin their first step.
+    group_key : (n_groups,) int64, optional
+        Whom the routing's chance belongs to: a group's messages are numbered from here on for it,
+        so that groups of one key draw the same in any company. Without it messages are numbered
+        through.
     """
 
     program: Program
     rank_node: NDArray[np.int32]
     rank_group: NDArray[np.int32]
     start_s: NDArray[np.float64]
+    group_key: NDArray[np.int64] | None = None
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
         return len(self.start_s)
 
+    def chance_shift(self) -> NDArray[np.int64]:
+        """(n_groups,) int64: added to a message's number (mod 2^64) where chance is drawn."""
+        if self.group_key is None:
+            return np.zeros(self.n_groups, dtype=np.int64)
+        first_rank = np.searchsorted(self.rank_group, np.arange(self.n_groups))
+        first_step = self.program.step_ptr[first_rank]
+        return self.group_key - self.program.send_ptr[first_step]
+
 
 def combine(
     programs: Sequence[Program],
     rank_nodes: Sequence[np.ndarray],
     start_s: Sequence[float] | None = None,
+    group_key: Sequence[int] | None = None,
 ) -> Traffic:
     """Join several programs, each on its own nodes, into one Traffic.
 
@@ -129,6 +143,8 @@ def combine(
     rank_nodes : sequence of (program.n_ranks,) int
     start_s : sequence of float, optional
         Start of each group; all zero if left out.
+    group_key : sequence of int, optional
+        See `Traffic`; below 2^63.
 
     Raises
     ------
@@ -176,6 +192,9 @@ def combine(
     starts = np.zeros(len(programs)) if start_s is None else np.asarray(start_s, dtype=float)
     if len(starts) != len(programs):
         raise NetcosimError(f"{len(programs)} programs but {len(starts)} start times")
+    keys = None if group_key is None else np.asarray(group_key, dtype=np.int64)
+    if keys is not None and len(keys) != len(programs):
+        raise NetcosimError(f"{len(programs)} programs but {len(keys)} keys")
     return Traffic(
         program=program,
         rank_node=np.concatenate(list(rank_nodes)).astype(np.int32),
@@ -183,4 +202,5 @@ def combine(
             np.int32
         ),
         start_s=starts,
+        group_key=keys,
     )

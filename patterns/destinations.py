@@ -29,6 +29,15 @@ def uniform_random_destinations(n_ranks: int) -> Destinations:
     return draw
 
 
+def uniform_destinations(n_ranks: int) -> Destinations:
+    """Any rank with equal chance, the sender too: "uniform" traffic as BookSim has it."""
+
+    def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        return rng.integers(0, n_ranks, len(src))
+
+    return draw
+
+
 def permutation_destinations(n_ranks: int, rng: np.random.Generator) -> Destinations:
     """One fixed random permutation in which nobody sends to itself (uniform over those)."""
     _need_two(n_ranks, "permutation")

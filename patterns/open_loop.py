@@ -17,18 +17,23 @@ from patterns.destinations import (
     permutation_destinations,
     shift_destinations,
     tornado_destinations,
+    uniform_destinations,
     uniform_random_destinations,
 )
 
 PROCESSES = ("poisson", "periodic")
 DESTINATIONS: dict[str, tuple[str, ...]] = {
+    "uniform": (),
     "uniform-random": (),
     "permutation": (),
     "shift": ("distance",),
     "tornado": ("grid",),
     "adversarial": ("group_size", "offset"),
 }
-"""Names that `named_destinations` knows, with their parameters."""
+"""Names that `named_destinations` knows, with their parameters.
+
+"uniform-random" leaves the sender out, "uniform" does not.
+"""
 
 
 def named_destinations(
@@ -68,6 +73,8 @@ def named_destinations(
             raise NetcosimError(f"{name}: {key} = {value!r}; a whole number is needed")
         return int(value)
 
+    if name == "uniform":
+        return uniform_destinations(n_ranks)
     if name == "uniform-random":
         return uniform_random_destinations(n_ranks)
     if name == "permutation":

@@ -3,7 +3,7 @@
 One rule says where chance comes from. A job's random partners, its task mapping and the moment
 of its start belong to (seed, job id) alone (`job_streams`), so a job sends the same on any nodes,
 under any policy, alone or in company, and its times can be compared one by one. The routing's
-draws belong to (seed, stream).
+draws belong to (seed, stream) and, on machines whose jobs can have links of their own, the job id.
 """
 
 from __future__ import annotations
@@ -252,13 +252,20 @@ class Ensemble:
 
     @cached_property
     def routing(self) -> Routing:
-        """The machine's routing; jobs with links of their own keep to them where the family can."""
+        """The machine's routing; jobs with links of their own keep to them where the family can.
+
+        A choice among up ports holds inside partitions too: see `netsim.routing.partition`.
+        """
         machine = self.network.routing
         parts = [job.partition for job in self.jobs if job.partition is not None]
         linked = [(part.nodes, part.links) for part in parts if len(part.links)]
-        if not linked or not family_of(machine.topology).keeps_own_links:
+        if not linked or not self._keeps_own_links:
             return machine
-        return partition_routing(machine.topology, linked)
+        return partition_routing(machine.topology, linked, machine.name)
+
+    @property
+    def _keeps_own_links(self) -> bool:
+        return family_of(self.network.routing.topology).keeps_own_links
 
     def packets(self, *, stream: int = 0) -> PacketTimes:
         """Let all jobs communicate, packet by packet, until the last is done.
@@ -417,7 +424,9 @@ class Ensemble:
             )
         ]
         nodes = [self.network.rank_node(job) for job in self.jobs]
-        return combine(programs, nodes, [job.start_s for job in self.jobs])
+        # Where jobs can have links of their own, their routes too are the same alone and together.
+        keys = [stand_in_id([job.job_id]) for job in self.jobs] if self._keeps_own_links else None
+        return combine(programs, nodes, [job.start_s for job in self.jobs], keys)
 
     def _routing_rng(self, stream: int) -> np.random.Generator:
         return np.random.default_rng([self.network.seed, stream])

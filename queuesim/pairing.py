@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from netsim.packet.model import PS_PER_S, PacketResult
+from netsim.topologies.registry import family_of
 from queuesim.communication import Communication
 from queuesim.ensemble import Ensemble, PlacedJob
 from queuesim.measured import SpeedupTable
@@ -76,7 +77,7 @@ class Pairing:
     repeats: float
     max_iterations: int
     phases: bool
-    alone_ps: dict[tuple[str, int], int] = field(default_factory=dict)
+    alone_ps: dict[tuple[str, int, int], int] = field(default_factory=dict)
     repeated: dict[int, tuple[int, float]] = field(default_factory=dict)
 
     def instants(self, name: str) -> Iterator[tuple[int, list[int]]]:
@@ -127,12 +128,17 @@ class Pairing:
         start_s = round(u * (period_s + compute_s) / WHOLE_S) * WHOLE_S
         return replace(job, compute_s=compute_s, start_s=start_s)
 
-    def time_alone(self, name: str, index: int) -> int:
-        """Picoseconds of a job alone where a side put it, on its own links if it has some."""
-        key = (name, index)
+    def time_alone(self, name: str, index: int, stream: int | None = None) -> int:
+        """Picoseconds of a job alone where a side put it, on its own links if it has some.
+
+        The routing's draws are those of the stream, by default the job's index.
+        """
+        network = self.study.sides[name].network
+        drawn = index if stream is None else stream
+        key = (name, index, drawn if network.routing.chance_visits else 0)
         if key not in self.alone_ps:
-            ensemble = Ensemble(self.study.sides[name].network, [self.job(name, index)])
-            self.alone_ps[key] = int(ensemble.packets(stream=index).time_ps[0])
+            ensemble = Ensemble(network, [self.job(name, index)])
+            self.alone_ps[key] = int(ensemble.packets(stream=drawn).time_ps[0])
         return self.alone_ps[key]
 
     def together(
@@ -144,10 +150,16 @@ class Pairing:
         return run.time_ps.tolist(), run.packets
 
     def proofs(self) -> list[dict[str, object]]:
-        """A row on each isolating side; with adaptive routing a job's way takes chance."""
-        sides = self.study.sides.items()
-        fixed = {name for name, side in sides if not side.network.routing.adaptive}
-        return [self.proof(name) for name, side in sides if side.isolates and name in fixed]
+        """A row on each isolating side whose jobs' ways do not depend on who else is there."""
+        return [
+            self.proof(name)
+            for name, side in self.study.sides.items()
+            if side.isolates
+            and (
+                not side.network.routing.adaptive
+                or family_of(side.network.routing.topology).keeps_own_links
+            )
+        ]
 
     def proof(self, name: str) -> dict[str, object]:
         """Of the jobs at one instant of an isolating side's own schedule: how many are untouched.
@@ -161,7 +173,7 @@ class Pairing:
         if running:
             times, _ = self.together(name, running, 0)
             apart = [
-                abs(time - self.time_alone(name, index))
+                abs(time - self.time_alone(name, index, stream=0))
                 for time, index in zip(times, running, strict=True)
             ]
         return {

@@ -14,7 +14,7 @@ TURNS = 0.3
 SPARE = 0.2
 SCATTERED = 0.5
 DETOUR = 2.0
-SCATTERING = ("valiant", "ugal-l", "ugal-g", "minimal-adaptive")
+SCATTERING = ("valiant", "ugal-l", "ugal-g", "minimal-adaptive", "random-up")
 
 
 class PlainJob:
@@ -60,7 +60,7 @@ class PlainJob:
         n = topology.n_nodes
         shape = topology.shape
         up, felt = set(), 1.0
-        if not isinstance(shape, FatTreeShape) and routing.name in SCATTERING:
+        if routing.name in SCATTERING:
             felt = SCATTERED
         if routing.adaptive and isinstance(shape, FatTreeShape):
             up = {*range(shape.first_up1, shape.first_down1)}

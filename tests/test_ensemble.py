@@ -100,8 +100,13 @@ def test_the_routings_draws_belong_to_the_stream():
 # alone and together
 
 
-@pytest.mark.parametrize("name", ["ta", "laas", "jigsaw"])
-def test_isolated_jobs_take_the_same_time_alone_and_together(name):
+@pytest.mark.parametrize("routing", ["d-mod-k", "adaptive", "two-choice", "random-up"])
+@pytest.mark.parametrize("name", ["ta", "laas", "jigsaw", "lc"])
+def test_isolated_jobs_take_the_same_time_alone_and_together(name, routing):
+    """To the picosecond, also where packets choose among the job's own up ports.
+
+    Under TA leaves are shared: jobs do not meet under D-mod-k, and do where ways are chosen.
+    """
     policy = make_policy(TREE, name, np.random.default_rng(1))
     jobs = []
     for job_id, size in enumerate((5, 3, 11, 2, 17, 6, 4, 9, 20)):
@@ -110,12 +115,14 @@ def test_isolated_jobs_take_the_same_time_alone_and_together(name):
             said = Communication(PATTERNS[job_id % 4], 5000, 2)
             jobs.append(PlacedJob(job_id, said, place.nodes[:size], partition=place))
     assert len(jobs) >= 5
-    ensemble = Ensemble(IN_ORDER, jobs)
-    assert (ensemble.routing.name == "partition") == (name != "ta")
-    together = ensemble.packets().time_ps
-    for i, time_ps in enumerate(together):
-        assert ensemble.alone(i).packets().time_ps == [time_ps]
-    assert ensemble.flows().stretch.tolist() == [1.0] * len(jobs)
+    ensemble = Ensemble(replace(IN_ORDER, routing=make_routing(TREE, routing)), jobs)
+    inside = "partition" if routing == "d-mod-k" else f"partition {routing}"
+    assert ensemble.routing.name == (routing if name == "ta" else inside)
+    together = ensemble.packets(stream=3).time_ps.tolist()
+    alone = [int(ensemble.alone(i).packets(stream=3).time_ps[0]) for i in range(len(jobs))]
+    if name != "ta" or routing == "d-mod-k":
+        assert together == alone
+        assert ensemble.flows().stretch == pytest.approx(np.ones(len(jobs)), abs=1e-12)
 
 
 def test_links_of_ones_own_are_used_on_fat_trees_alone():

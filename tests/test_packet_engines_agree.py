@@ -122,7 +122,9 @@ def random_traffic(
         programs.append(random_program(rng, n_ranks, n_steps, compute))
         nodes.append(rng.integers(0, topology.n_nodes, n_ranks))
     starts = rng.choice([0.0, 0.0, 1e-7, 2.5e-6], n_groups)
-    return combine(programs, nodes, list(starts))
+    # keys so high that a key and a message's number pass 2^63
+    keys = [2**63 - 1 - int(k) for k in rng.integers(0, 9, n_groups)]
+    return combine(programs, nodes, list(starts), keys if rng.random() < 0.5 else None)
 
 
 configs = st.builds(
@@ -185,6 +187,8 @@ BUSY = [
     (dragonfly(2, 4, 3), "ugal-l"),
     (fat_tree(4), "d-mod-k"),
     (fat_tree(4), "adaptive"),
+    (fat_tree(4), "two-choice"),
+    (fat_tree(4), "random-up"),
     (torus((4, 4)), "dimension-order"),
     (torus((4, 4)), "minimal-adaptive"),
     (torus((3, 3, 2)), "minimal-adaptive"),

@@ -93,7 +93,11 @@ def test_every_named_destination_is_its_definition_and_a_callable_is_called() ->
     assert {(int(a), int(b)) for a, b in zip(src, dst, strict=True)} == {
         (a, b) for a in range(8) for b in range(8) if a != b
     }
-    assert set(DESTINATIONS) == {"shift", "tornado", "adversarial", "permutation", "uniform-random"}
+    src, dst = sent("uniform")
+    assert np.mean(src == dst) == pytest.approx(1 / 8, abs=0.05)
+    assert len({*zip(src.tolist(), dst.tolist(), strict=True)}) == 64
+    others = {"shift", "tornado", "adversarial", "permutation", "uniform-random"}
+    assert set(DESTINATIONS) == {"uniform", *others}
     rng = np.random.default_rng(0)
     own = open_loop(8, lambda src, rng: 7 - src, 8, 1e6, 1e-4, rng, "periodic")
     assert np.array_equal(own.send_dst, 7 - own.send_src())

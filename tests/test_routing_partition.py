@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_routing_kernels import walk_and_compare
 
 from alloc.fattree.conditions import violated_conditions
 from alloc.policy import Placement, Request
@@ -29,6 +30,7 @@ from patterns.registry import make_pattern
 
 TREES = [xgft(4, 4, 4), xgft(3, 4, 5), xgft(4, 3, 4, 4, 5), fat_tree(8), xgft(6, 5, levels=2)]
 POLICIES = ("jigsaw", "laas", "lc")
+RULES = ("d-mod-k", "adaptive", "two-choice", "random-up")
 
 
 def busy_machine(topology, name, seed):
@@ -115,6 +117,87 @@ def test_d_mod_k_stays_in_the_partition_in_kernel_and_reference(tree, name, seed
             assert walked == middle
 
 
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", [*POLICIES, "lc-s"])
+@pytest.mark.parametrize("tree", range(len(TREES)))
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_every_choice_stays_in_the_partition_and_none_is_a_dead_end(tree, name, rule, seed):
+    """From every node of a job to every other, along all that the routing could ever do."""
+    topology = TREES[tree]
+    jobs = busy_machine(topology, name, seed)
+    routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs], rule)
+    first_switch = topology.n_ports
+    for job in jobs:
+        own = set(job.links.tolist())
+        starts = {int(topology.node_router[v]) for v in job.nodes}
+        for dst in job.nodes.tolist():
+            todo, seen = [*starts], {*starts}
+            while todo:
+                hops = routing.choices(todo.pop(), dst, 0)
+                assert hops
+                for hop in hops:
+                    if hop.link == topology.n_nodes + dst:
+                        continue
+                    assert hop.link in own
+                    there = int(topology.link_dst[hop.link]) - first_switch
+                    if there not in seen:
+                        seen.add(there)
+                        todo.append(there)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), tree=st.integers(0, len(TREES) - 1))
+def test_kernel_takes_the_hop_of_the_reference_in_partitions(rule, seed, tree):
+    """Between any nodes, of one partition or not, whatever the loads."""
+    topology = TREES[tree]
+    jobs = busy_machine(topology, "jigsaw", seed)
+    routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs], rule)
+    walk_and_compare(routing, np.random.default_rng(seed), 30)
+
+
+@pytest.mark.parametrize("rule", ["adaptive", "two-choice", "random-up"])
+def test_a_position_without_a_common_spine_is_closed(rule):
+    """Leaf 0 and leaf 2, in two pods, have both L2 positions; only position 1 has the same spine
+    in either pod. A packet sent up to position 0 would have to leave the partition."""
+    topology = xgft(2, 2, 2)
+    s = topology.shape
+    links = [s.leaf_up(leaf, i) for leaf in (0, 2) for i in (0, 1)]
+    links += [s.l2_up(0, 0, 0), s.l2_up(1, 0, 1), s.l2_up(0, 1, 1), s.l2_up(1, 1, 1)]
+    routing = partition_routing(topology, [([0, 4], links)], rule)
+    assert [hop.link for hop in routing.choices(0, 4, 0)] == [s.leaf_up(0, 1)]
+    assert [hop.link for hop in routing.choices(s.n_leaves + 1, 4, 0)] == [s.l2_up(0, 1, 1)]
+    # from outside the partition everything is open
+    assert [hop.link for hop in routing.choices(1, 4, 0)] == [s.leaf_up(1, i) for i in (0, 1)]
+    walk_and_compare(routing, np.random.default_rng(0), 60)
+
+
+@pytest.mark.parametrize("rule", ["adaptive", "two-choice", "random-up"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_flows_spread_evenly_over_the_open_ports_of_a_partition(rule, seed):
+    topology = xgft(4, 3, 4, 4, 5)
+    s = topology.shape
+    jobs = busy_machine(topology, "jigsaw", seed)
+    routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs], rule)
+    for job in jobs:
+        src, dst = (ends.ravel() for ends in np.meshgrid(job.nodes, job.nodes))
+        apart = s.leaf_of(src) != s.leaf_of(dst)
+        if not apart.any():
+            continue
+        src, dst = src[apart], dst[apart]
+        paths = flow_paths(routing, src, dst)
+        for i in range(len(src)):
+            entries = slice(paths.ptr[i], paths.ptr[i + 1])
+            links, parts = paths.links[entries], paths.weights[entries]
+            open_links = [hop.link for hop in routing.choices(s.leaf_of(src[i]), dst[i], 0)]
+            first = {int(x): p for x, p in zip(links, parts, strict=True) if x in open_links}
+            assert first == pytest.approx(dict.fromkeys(open_links, 1 / len(open_links)))
+            assert set(links[links >= 2 * topology.n_nodes].tolist()) <= set(job.links.tolist())
+            for ends in (topology.link_src, topology.link_dst):
+                assert parts[ends[links] < topology.n_nodes].sum() == pytest.approx(1)
+
+
 def test_shifts_of_a_whole_machine_use_each_link_once():
     """The property for which D-mod-k was made (Zahavi 2010); the partition is the machine."""
     topology = fat_tree(8)
@@ -184,19 +267,21 @@ def test_plain_d_mod_k_leaves_the_partition_of_figure_5():
     assert not set(plain.links.tolist()) <= own
 
 
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_packets_of_isolated_jobs_never_meet(seed):
+def test_packets_of_isolated_jobs_never_meet(seed, rule):
     """All-to-all of every job at once and of each alone: the same times, to the picosecond."""
     topology = xgft(3, 3, 4)
     jobs = busy_machine(topology, "jigsaw", seed)
-    routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs])
+    routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs], rule)
     programs = [
         make_pattern("all-to-all", len(job.nodes), 5000, 1, np.random.default_rng(0), {})
         for job in jobs
     ]
 
     def finish(engine, chosen):
-        traffic = combine([programs[i] for i in chosen], [jobs[i].nodes for i in chosen])
+        nodes, keys = [jobs[i].nodes for i in chosen], [10**6 * i for i in chosen]
+        traffic = combine([programs[i] for i in chosen], nodes, group_key=keys)
         result = engine(routing, traffic, PacketConfig(), np.random.default_rng(0))
         return result.group_finish_ps.tolist()
 
@@ -205,10 +290,11 @@ def test_packets_of_isolated_jobs_never_meet(seed):
     assert together == finish(simulate_reference, range(len(jobs)))
 
 
-def test_partition_routing_is_free_of_deadlock():
+@pytest.mark.parametrize("rule", RULES)
+def test_partition_routing_is_free_of_deadlock(rule):
     topology = xgft(3, 4, 5)
     jobs = busy_machine(topology, "jigsaw", 4)
-    routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs])
+    routing = partition_routing(topology, [(job.nodes, job.links) for job in jobs], rule)
     assert not find_cycle(routing)
 
 

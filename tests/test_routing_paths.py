@@ -167,7 +167,7 @@ def test_registry() -> None:
     assert routings_for("hyperx") == ("shortest-path",)
     assert all(entry.description for entry in ROUTINGS.values())
     with pytest.raises(
-        NetcosimError, match=r"unknown routing for fattree 'ugal'; valid: adaptive, d-mod-k, short"
+        NetcosimError, match=r"unknown routing for fattree 'ugal'; valid: adaptive, d-mod-k, random"
     ):
         make_routing(t, "ugal")
     with pytest.raises(NetcosimError, match="has no bias"):

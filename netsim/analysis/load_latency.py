@@ -45,7 +45,8 @@ class LoadPoint:
     accepted : float
         Bytes of messages that arrived in the window.
     latency_mean_s, latency_p99_s : float
-        From post to arrival, of messages posted in the window that arrived; nan if none did.
+        From post to arrival, of messages to other nodes posted in the window that arrived; nan if
+        none did.
     unfinished : float
         Share of the messages posted in the window that had not arrived at the end; if it is
         not 0, latencies are too low.
@@ -95,8 +96,10 @@ def measure_load(
     begin, end = to_ps(window.warm_up_s), to_ps(window.warm_up_s + window.window_s)
     posted = (post >= begin) & (post < end)
     arrived = (finish >= begin) & (finish < end)
-    latency = (finish - post)[posted & (finish >= 0)] / PS_PER_S
-    size = traffic.program.send_bytes
+    unfinished = np.count_nonzero(posted & (finish < 0))
+    size, program = traffic.program.send_bytes, traffic.program
+    away = traffic.rank_node[program.send_src()] != traffic.rank_node[program.send_dst]
+    latency = (finish - post)[posted & away & (finish >= 0)] / PS_PER_S
     capacity = topology.n_nodes * int(topology.link_bandwidth_Bps[0]) * window.window_s
     count = int(np.count_nonzero(posted))
     return LoadPoint(
@@ -104,7 +107,7 @@ def measure_load(
         accepted=int(size[arrived].sum()) / capacity,
         latency_mean_s=float(latency.mean()) if len(latency) else float("nan"),
         latency_p99_s=float(np.percentile(latency, 99)) if len(latency) else float("nan"),
-        unfinished=1 - len(latency) / count if count else 0.0,
+        unfinished=unfinished / count if count else 0.0,
         messages=count,
         warning=buffer_warning(topology, config) or "",
     )

@@ -13,6 +13,7 @@ from netsim.flow.paths import (
     FlowPaths,
     flow_paths,
     looks_at_others,
+    spreads_up,
     takes_one_way,
 )
 from netsim.routing.base import Routing
@@ -70,8 +71,8 @@ def load_cost(routing: Routing, n_pairs: int) -> LoadCost:
 class JobRoutes:
     """The way of messages between nodes over router-to-router links, fast for many jobs.
 
-    Where a route depends on its ends alone (static routings, and adaptive fat-trees, whose
-    flows spread evenly over the up ports) all routes from routers with nodes to nodes are
+    Where a route depends on its ends alone (static routings, and fat-trees whose flows
+    spread evenly over the up ports) all routes from routers with nodes to nodes are
     kept in one table. Other routings, and machines too large for the table, are walked
     job by job.
 
@@ -113,10 +114,13 @@ class JobRoutes:
         self.looks_at_others = looks_at_others(routing)
         self.felt_waits = 1.0
         ways = 1
-        if routing.adaptive and isinstance(shape, FatTreeShape):
+        if spreads_up(routing):
             ways = shape.w2
-            self.waits[shape.first_up1 : shape.first_down1] = False
-            self.waits[shape.first_up2 : shape.first_down2] = False
+            if routing.adaptive:
+                self.waits[shape.first_up1 : shape.first_down1] = False
+                self.waits[shape.first_up2 : shape.first_down2] = False
+            else:
+                self.felt_waits = _SCATTERED_WAITS
         elif not takes_one_way(routing):
             self.felt_waits = _SCATTERED_WAITS
         # six links a route: more than any but a long torus has
@@ -170,7 +174,7 @@ class JobRoutes:
         amount = np.require(message_bytes, np.float64, ["C", "W"])
         if self._table is None:
             pieces = None
-            if self.felt_waits < 1:
+            if self.felt_waits < 1 and not spreads_up(self.routing):
                 pieces = max(1, min(PIECES, _WALKS // max(1, len(src))))
             walked = flow_paths(
                 self.routing,

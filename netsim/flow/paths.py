@@ -11,8 +11,9 @@ from netsim.errors import NetcosimError
 from netsim.flow import kernels_paths
 from netsim.packet.model import PS_PER_S
 from netsim.routing.base import Routing
+from netsim.routing.fattree import d_mod_k_ports
 from netsim.routing.kernels_dragonfly import UGAL_G, UGAL_L
-from netsim.routing.kernels_fattree import D_MOD_K
+from netsim.routing.kernels_fattree import D_MOD_K, ROW
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topologies.fattree import FatTreeShape
 from netsim.topologies.torus import TorusShape
@@ -23,11 +24,16 @@ _SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are kept: 256 MB at 
 _ROOM_BYTES = 1 << 40
 
 
+def spreads_up(routing: Routing) -> bool:
+    """Whether packets of one flow take all up ports of a fat-tree."""
+    return isinstance(routing.topology.shape, FatTreeShape) and routing.chance_visits > 0
+
+
 def _draws(routing: Routing) -> bool:
     """Whether the routing takes chances although it looks at no loads."""
     shape = routing.topology.shape
     copies = shape.global_links_per_pair if isinstance(shape, DragonflyShape) else 1
-    return routing.name == "valiant" or copies > 1
+    return routing.name == "valiant" or copies > 1 or spreads_up(routing)
 
 
 def looks_at_others(routing: Routing) -> bool:
@@ -109,8 +115,8 @@ def flow_paths(
     length ("minimal-adaptive") any load counts: packets take the link that is free just now. Each
     further sweep takes every piece up and puts it down again.
     "ugal-l" is walked as "ugal-g": the back-pressure that brings the load of a far link to
-    the source router does not exist in flows. On an adaptive fat-tree the pieces of a
-    flow are spread over the up ports evenly, whatever the others do.
+    the source router does not exist in flows. On a fat-tree where packets choose among up
+    ports the pieces of a flow are spread over them evenly, whatever the others do.
 
     Parameters
     ----------
@@ -150,7 +156,7 @@ def flow_paths(
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
             raise NetcosimError(f"a flow's node is outside 0..{n_nodes - 1} of {topology.name}")
     several = routing.adaptive or _draws(routing)
-    spread = isinstance(topology.shape, FatTreeShape) and routing.adaptive
+    spread = spreads_up(routing)
     if pieces is None:
         pieces = (topology.shape.w2 if spread else PIECES) if several else 1
     if pieces < 1 or sweeps < 1:
@@ -239,27 +245,45 @@ def _spread_up(
     view: kernels_paths.WalkView,
     limit: int,
 ) -> FlowPaths:
-    """Piece k of every flow goes by D-mod-k with all up ports moved on by k."""
+    """Piece k of every flow goes by D-mod-k with all open up ports moved on by k.
+
+    As many pieces are sent as use all open ports of the leaf equally often.
+    """
     shape, tables, n_links = routing.topology.shape, routing.tables, routing.topology.n_links
     walk_once = routing.topology.n_routers * len(tables.port_router) <= 4 * len(src) + 4096
+    row = int(tables.params[ROW])
+    n_open = tables.table_c[tables.table_a[tables.port_router[src].astype(np.int64) * row + dst]]
+    sent = np.where(n_open < pieces, pieces // n_open * n_open, pieces)
     begin = np.empty((len(src), pieces), dtype=np.int64)
     end = np.empty((len(src), pieces), dtype=np.int64)
     outs, at = [], 0
+    leaf_digit, l2_digit = d_mod_k_ports(shape)
     for k in range(pieces):
         turned = tables._replace(
             code=D_MOD_K,
-            table_a=(tables.table_a + np.int32(k)) % np.int32(shape.w2),
-            table_b=(tables.table_b + np.int32(k + k // shape.w2)) % np.int32(max(shape.w3, 1)),
+            table_a=_port_of(tables.table_c, tables.table_a, leaf_digit + k),
+            table_b=_port_of(tables.table_c, tables.table_b, l2_digit + k + k // shape.w2),
         )
         ptr, links, lost = kernels_paths.fixed_paths(turned, src, dst, view, limit, walk_once)
         _arrived(routing, src, dst, lost)
         begin[:, k], end[:, k] = ptr[:-1] + at, ptr[1:] + at
+        end[k >= sent, k] = begin[k >= sent, k]
         outs.append(links)
         at += len(links)
     ptr, links, weights = kernels_paths.merge_pieces(
         begin.ravel(), end.ravel(), np.concatenate(outs), pieces, n_links
     )
+    if pieces > 1:
+        weights *= np.repeat(pieces / sent, np.diff(ptr))
     return FlowPaths(ptr, links, weights if pieces > 1 else None)
+
+
+def _port_of(
+    lists: NDArray[np.int32], where: NDArray[np.int32], digit: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Port of each node's list by its digit, modulo their number; a row of nodes a switch."""
+    digits = np.tile(digit, len(where) // len(digit))
+    return lists[where + 1 + digits % lists[where]]
 
 
 def _arrived(routing: Routing, src: NDArray[np.int64], dst: NDArray[np.int64], lost: int) -> None:

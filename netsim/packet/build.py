@@ -225,7 +225,7 @@ def _scalars(
     sc[t.ROUTER_LATENCY] = to_ps(config.router_latency_s) // clock.tick_ps
     sc[t.SEND_OVERHEAD] = to_ps(config.send_overhead_s) // clock.tick_ps
     sc[t.SEED] = seed
-    sc[t.USES_CHANCE] = routing.uses_chance
+    sc[t.CHANCE_VISITS] = routing.chance_visits
     sc[t.ROOM_VC] = routing.room_vc
     sc[t.HAS_COMPUTE] = clock.has_compute
     sc[t.HAS_RECV_COST] = clock.has_recv_cost
@@ -258,6 +258,7 @@ def _ranks(traffic: Traffic) -> NDArray[np.int64]:
     ranks[:, t.CPU] = START
     ranks[:, [t.RECV_HEAD, t.RECV_TAIL, t.FINISH, t.READY_NEXT]] = -1
     ranks[:, t.NODE] = traffic.rank_node
+    ranks[:, t.CHANCE_SHIFT] = traffic.chance_shift()[traffic.rank_group]
     return ranks
 
 

@@ -18,6 +18,8 @@ from netsim.packet.kernels_wheel import (
     unmark,
 )
 from netsim.packet.tables import (
+    CHANCE_SHIFT,
+    CHANCE_VISITS,
     CR_WIDTH,
     DST,
     END,
@@ -27,6 +29,7 @@ from netsim.packet.tables import (
     L_WIDTH,
     M_BITS,
     M_LEFT,
+    M_RANK,
     MESSAGE,
     N_CR,
     N_FAR,
@@ -40,6 +43,7 @@ from netsim.packet.tables import (
     PK_FREE,
     PK_WIDTH,
     Q_WIDTH,
+    R_BITS,
     READY_HEAD,
     ROOM,
     ROOM_VC,
@@ -50,7 +54,6 @@ from netsim.packet.tables import (
     TRY_NEXT,
     TRY_PREV,
     TRY_TICK,
-    USES_CHANCE,
     VISIT,
     VSHIFT,
     WAITING,
@@ -101,6 +104,7 @@ def arrival_phase(a, pr, rt, bucket):
     packets = a.packets
     credits = a.credits
     messages = a.messages
+    ranks = a.ranks
     ser_of = a.ser
     wire = a.wire
     wheel = a.wheel
@@ -117,6 +121,7 @@ def arrival_phase(a, pr, rt, bucket):
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
     room_vc = sc[ROOM_VC]
+    chance_visits = sc[CHANCE_VISITS]
     collect(sc, wheel, packets, arriving, marked, bucket)
     upper = (sc[N_LINKS] >> 6) + 1
     done = 0
@@ -149,8 +154,10 @@ def arrival_phase(a, pr, rt, bucket):
                 visit = packets[packet + VISIT]
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
-                if sc[USES_CHANCE] and visit & 0xFFFF == 0:
-                    key = packet_key(sc[SEED], m, visit >> 16, 0)
+                if visit & 0xFFFF < chance_visits:
+                    rank = np.uint64(messages[(np.uint64(m) << M_BITS) + M_RANK]) << R_BITS
+                    known = m + ranks[rank + CHANCE_SHIFT]
+                    key = packet_key(sc[SEED], known, visit >> 16, visit & 0xFFFF)
                 if room_vc >= 0:
                     for k in range(out_ptr[router], out_ptr[router + 1]):
                         q = (np.int64(out_link[k]) << vshift) | room_vc

@@ -53,6 +53,7 @@ class _Ranks:
     ) -> None:
         self.clock, self.order, self.config = clock, order, config
         self.traffic, self.program = traffic, traffic.program
+        self.chance_shift = traffic.chance_shift()
         self.network: Network | None = None
         self.send_overhead_ps = to_ps(config.send_overhead_s)
         self.counted = [0] * self.program.n_steps
@@ -132,7 +133,9 @@ class _Ranks:
         else:
             assert self.network is not None
             size = int(self.program.send_bytes[message])
-            self.network.post(message, size, rank.node, dst_node)
+            shift = int(self.chance_shift[self.traffic.rank_group[rank.number]])
+            known = (message + shift) % 2**64
+            self.network.post(message, size, rank.node, dst_node, known)
 
     def arrive(self, message: int) -> None:
         """A whole message is at its receiver's node."""

@@ -59,6 +59,8 @@ class Order:
 @dataclass(slots=True, eq=False)
 class _Packet:
     message: int
+    chance_number: int
+    """The message's number where chance is drawn."""
     number: int
     wire_bytes: int
     dst_node: int
@@ -156,14 +158,17 @@ class Network:
 
     # Packets
 
-    def post(self, message: int, size: int, src_node: int, dst_node: int) -> None:
+    def post(
+        self, message: int, size: int, src_node: int, dst_node: int, chance_number: int
+    ) -> None:
         """Put a message's packets at the end of its node's queue."""
         full = self.config.packet_bytes
         count = -(-size // full)
         self.packets_left[message] = count
         for number in range(count):
             payload = min(full, size - number * full)
-            packet = _Packet(message, number, payload + self.config.header_bytes, dst_node)
+            wire_bytes = payload + self.config.header_bytes
+            packet = _Packet(message, chance_number, number, wire_bytes, dst_node)
             self._join(self.links[src_node].channels[0], packet, self.clock.now)
 
     def _join(self, channel: _Channel, packet: _Packet, ready_ps: int) -> None:
@@ -175,7 +180,7 @@ class Network:
         assert link.end_router is not None
         key = packet_key(
             np.uint64(self.seed),
-            np.uint64(packet.message),
+            np.uint64(packet.chance_number),
             np.uint64(packet.number),
             np.uint64(packet.visits),
         )

@@ -17,8 +17,8 @@ I64 = NDArray[np.int64]
 
 # scalars: SC[...]; N_NODES counts the ports of all nodes
 (NOW, MASK, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
- READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED, USES_CHANCE,
- ROOM_VC, HAS_COMPUTE, HAS_RECV_COST, RECORD) = range(25)  # fmt: skip
+ READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
+ CHANCE_VISITS, ROOM_VC, HAS_COMPUTE, HAS_RECV_COST, RECORD) = range(25)  # fmt: skip
 N_SCALARS = 32
 
 
@@ -51,9 +51,9 @@ CR_BITS, CR_WIDTH = np.uint64(2), 4
 NIC_HEAD, NIC_TAIL, NIC_SENT, NIC_COUNT = _fields(4)
 N_BITS, N_WIDTH = np.uint64(2), 4
 
-# ranks: R[rank, ...]
+# ranks: R[rank, ...]; CHANCE_SHIFT is `Traffic.chance_shift` of its group
 (STEP, STEP_END, CPU, BEGIN, WAIT, SENDING, RECV_HEAD, RECV_TAIL, FINISH, READY_NEXT,
- NODE) = _fields(11)  # fmt: skip
+ NODE, CHANCE_SHIFT) = _fields(12)  # fmt: skip
 R_BITS, R_WIDTH = np.uint64(4), 16
 
 # messages: M[message, ...] (int32)

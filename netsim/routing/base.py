@@ -59,8 +59,9 @@ class Routing:
         The hop it takes: plain Python, slow, right. ``key`` is a 64-bit number that is
         fresh for every (message, packet, router visit); all chance comes from it
         (`netsim.routing.kernels_chance`).
-    uses_chance : bool
-        Whether ``choose`` looks at ``key``; if not, engines need not make keys.
+    chance_visits : int
+        At how many routers, counted from the first, ``choose`` looks at ``key``: engines make
+        no more keys than that. 0 for none.
     room_vc : int
         The channel whose ``room`` it looks at on links that leave the router; -1 for none.
     """
@@ -72,7 +73,7 @@ class Routing:
     tables: RouteTables
     choices: Callable[[int, int, int], list[Hop]]
     choose: Callable[[View, int, int, int, int, int], Hop]
-    uses_chance: bool = True
+    chance_visits: int = 1
     room_vc: int = -1
 
 

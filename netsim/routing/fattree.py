@@ -1,112 +1,216 @@
-"""D-mod-k and adaptive routing on fat-trees.
+"""Up-down routings of fat-trees: D-mod-k, and up ports chosen by chance or by load.
 
-D-mod-k (Zahavi, 2010): a packet climbs through up port ``dst mod w2`` at a leaf and
-``(dst div m1) mod w3`` at an L2 switch, until it stands above its destination's leaf; the way
-down is determined. With w2 = m1 and w3 = m2 every shift permutation uses each link at most
-once. "adaptive" takes the up port of least load; on ties the first one counted on from the
-D-mod-k port. Up before down: one channel is free of deadlock.
+A packet climbs until it stands above its destination's leaf; the way down is determined. Up
+before down: one channel is free of deadlock.
+
+- D-mod-k (Zahavi, 2010): up port ``dst mod w2`` at a leaf and ``(dst div m1) mod w3`` at an L2
+  switch. With w2 = m1 and w3 = m2 every shift permutation uses each link at most once.
+- "random-up": any up port, blindly (BookSim's ``nca``: nearest common ancestor).
+- "two-choice": the less loaded of two different random up ports, the first of them where they
+  are alike (the power of two choices; BookSim's ``anca``, which may draw one port twice).
+- "adaptive": a random up port if it has no load; else the least loaded of all, one of those
+  that are alike by chance. Ties must not all go one way: messages that start together would.
 
 State: always 0. Kernel tables: params = 0, m2, w2, w3, leaves, first L2 switch, first spine,
 first links of the blocks up1, down1, up2, down2, then 0: one row of ports serves all switches
-of a level. table_a, table_b: up port of each destination node at a leaf and at an L2 switch.
-table_c: pod of each leaf and L2 switch, position of each spine.
+of a level. table_a, table_b: for each destination node what stands at a leaf and at an L2
+switch: the up port of D-mod-k, or where in table_c the list of ports begins: their number, then
+the ports. table_c: pod of each leaf and L2 switch, position of each spine, then those lists.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.routing import kernels_fattree as kernels
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
+from netsim.routing.kernels_common import draw
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topologies.fattree import FatTreeShape
 from netsim.topology import Topology
 
-CODES = {"d-mod-k": kernels.D_MOD_K, "adaptive": kernels.ADAPTIVE}
+STATIC = "d-mod-k"
+CODES = {
+    "adaptive": kernels.ADAPTIVE,
+    "random-up": kernels.RANDOM_UP,
+    "two-choice": kernels.TWO_CHOICE,
+}
+"""The rules that choose among several up ports."""
+
+CHANCE_VISITS = 2
+"""A leaf and an L2 switch send up."""
 
 
-class _Reference:
-    """The routing in plain Python, from the shape's arithmetic alone."""
+class UpDown:
+    """A routing in plain Python, from the shape's arithmetic alone.
 
-    def __init__(self, topology: Topology, shape: FatTreeShape, adaptive: bool) -> None:
-        self.topology, self.s, self.adaptive = topology, shape, adaptive
+    Attributes
+    ----------
+    topology : Topology
+    s : FatTreeShape
+    rule : str
+        "d-mod-k" or one of `CODES`.
+    """
+
+    def __init__(self, topology: Topology, rule: str) -> None:
+        assert isinstance(topology.shape, FatTreeShape)
+        self.topology, self.s, self.rule = topology, topology.shape, rule
+
+    def positions(self, leaf: int, dst_node: int) -> tuple[Sequence[int], int]:
+        """L2 positions that a leaf may send to, and which of them the static routing takes."""
+        return range(self.s.w2), dst_node % self.s.w2
+
+    def spines(self, pod: int, position: int, dst_node: int) -> tuple[Sequence[int], int]:
+        """Spines that an L2 switch may send to, and which of them the static routing takes."""
+        return range(self.s.w3), (dst_node // self.s.m1) % self.s.w3
 
     def links(self, router: int, dst_node: int) -> list[int]:
-        """Every link toward the destination, the D-mod-k one first."""
+        """Every link that the routing could take toward a destination elsewhere."""
         s = self.s
         leaf, pod = s.leaf_of(dst_node), s.pod_of(dst_node)
         if router < s.n_leaves:
-            start = dst_node % s.w2
-            return [s.leaf_up(router, (start + i) % s.w2) for i in range(s.w2)]
-        if router < s.n_leaves + s.n_l2:
+            ports, static = self.positions(router, dst_node)
+            up = [s.leaf_up(router, port) for port in ports]
+        elif router < s.n_leaves + s.n_l2:
             here, position = divmod(router - s.n_leaves, s.w2)
             if here == pod:
                 return [s.leaf_down(leaf, position)]
-            start = (dst_node // s.m1) % s.w3
-            return [s.l2_up(here, position, (start + i) % s.w3) for i in range(s.w3)]
-        position, spine = divmod(router - s.n_leaves - s.n_l2, s.w3)
-        return [s.l2_down(pod, position, spine)]
+            ports, static = self.spines(here, position, dst_node)
+            up = [s.l2_up(here, position, port) for port in ports]
+        else:
+            position, spine = divmod(router - s.n_leaves - s.n_l2, s.w3)
+            return [s.l2_down(pod, position, spine)]
+        return [up[static]] if self.rule == STATIC else up
 
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
+        """See `netsim.routing.base.Routing`."""
         if router == self.s.leaf_of(dst_node):
             return [ejection(self.topology, dst_node, state)]
-        links = self.links(router, dst_node)
-        return [Hop(link, 0, state) for link in (links if self.adaptive else links[:1])]
+        return [Hop(link, 0, state) for link in self.links(router, dst_node)]
 
     def choose(
         self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
+        """See `netsim.routing.base.Routing`."""
         hops = self.choices(router, dst_node, state)
-        # min() keeps the first of equals, that is the one nearest after the D-mod-k port.
-        return min(hops, key=lambda hop: view.load(hop.link)) if len(hops) > 1 else hops[0]
+        if len(hops) == 1:
+            return hops[0]
+
+        def one_of(some: list[Hop], i: int) -> Hop:
+            return some[int(draw(np.uint64(key), i, len(some)))]
+
+        def load(hop: Hop) -> int:
+            return view.load(hop.link)
+
+        first = one_of(hops, 0)
+        if self.rule == "random-up":
+            return first
+        if self.rule == "two-choice":
+            second = one_of([hop for hop in hops if hop != first], 1)
+            return min(first, second, key=load)
+        if load(first) == 0:
+            return first
+        least = min(map(load, hops))
+        return one_of([hop for hop in hops if load(hop) == least], 1)
 
 
-def fattree_routing(topology: Topology, name: str) -> Routing:
-    """Build "d-mod-k" or "adaptive" on a fat-tree (family "fattree")."""
-    s = topology.shape
-    assert isinstance(s, FatTreeShape)
-    nodes = np.arange(s.n_nodes)
-    place = np.concatenate(
+class PortLists:
+    """Lists of ports behind the places of switches in table_c, each list kept once."""
+
+    def __init__(self, place: NDArray[np.int64]) -> None:
+        self._table = place.tolist()
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def at(self, ports: Sequence[int]) -> int:
+        """Where a list stands."""
+        key = tuple(ports)
+        if key not in self._known:
+            self._known[key] = len(self._table)
+            self._table += [len(key), *key]
+        return self._known[key]
+
+    def table(self) -> NDArray[np.int64]:
+        """table_c."""
+        return np.array(self._table, dtype=np.int64)
+
+
+def up_down_params(s: FatTreeShape, row: int) -> tuple[int, ...]:
+    """Scalars of the kernel tables; ``row`` entries of table_a and table_b a switch."""
+    blocks = (s.first_up1, s.first_down1, s.first_up2, s.first_down2)
+    return (0, s.m2, s.w2, s.w3, s.n_leaves, s.n_leaves, s.n_leaves + s.n_l2, *blocks, row)
+
+
+def switch_places(s: FatTreeShape) -> NDArray[np.int64]:
+    """Pod of each leaf and L2 switch, position of each spine."""
+    return np.concatenate(
         [
             np.arange(s.n_leaves) // s.m2,
             np.arange(s.n_l2) // s.w2,
             np.arange(s.n_spines) // max(s.w3, 1),
         ]
     )
-    params = (0, s.m2, s.w2, s.w3, s.n_leaves, s.n_leaves, s.n_leaves + s.n_l2)
-    blocks = (s.first_up1, s.first_down1, s.first_up2, s.first_down2)
-    reference = _Reference(topology, s, name == "adaptive")
+
+
+def d_mod_k_ports(s: FatTreeShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n_nodes,) int64 twice: D-mod-k's up port toward each node at a leaf, at an L2 switch."""
+    nodes = np.arange(s.n_nodes)
+    return nodes % s.w2, (nodes // s.m1) % max(s.w3, 1)
+
+
+def fattree_routing(topology: Topology, name: str) -> Routing:
+    """Build "d-mod-k", "random-up", "two-choice" or "adaptive" on a fat-tree."""
+    s = topology.shape
+    assert isinstance(s, FatTreeShape)
+    at_leaf, at_l2 = d_mod_k_ports(s)
+    lists = PortLists(switch_places(s))
+    if name != STATIC:
+        at_leaf = np.full(s.n_nodes, lists.at(range(s.w2)))
+        at_l2 = np.full(s.n_nodes, lists.at(range(max(s.w3, 1))))
+    return up_down_routing(
+        name,
+        UpDown(topology, name),
+        CODES.get(name, kernels.D_MOD_K),
+        (at_leaf, at_l2, lists.table()),
+        row=0,
+    )
+
+
+def up_down_routing(
+    name: str,
+    reference: UpDown,
+    code: int,
+    tables: tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]],
+    row: int,
+) -> Routing:
+    """A `Routing` from its reference and table_a, table_b, table_c (see above)."""
+    params = up_down_params(reference.s, row)
     return Routing(
         name=name,
-        topology=topology,
+        topology=reference.topology,
         n_vcs=1,
-        adaptive=name == "adaptive",
-        uses_chance=False,
-        tables=make_tables(
-            topology,
-            CODES[name],
-            1,
-            (*params, *blocks, 0),
-            nodes % s.w2,
-            (nodes // s.m1) % max(s.w3, 1),
-            place,
-        ),
+        adaptive=reference.rule in ("adaptive", "two-choice"),
+        chance_visits=0 if reference.rule == STATIC else CHANCE_VISITS,
+        tables=make_tables(reference.topology, code, 1, params, *tables),
         choices=reference.choices,
         choose=reference.choose,
     )
 
 
-ROUTINGS = (
-    RoutingEntry(
-        "d-mod-k",
-        "static up port by destination digit",
-        ("fattree",),
-        lambda topology: fattree_routing(topology, "d-mod-k"),
-    ),
-    RoutingEntry(
-        "adaptive",
-        "least loaded up port",
-        ("fattree",),
-        lambda topology: fattree_routing(topology, "adaptive"),
-    ),
-)
+_DESCRIPTIONS = {
+    "d-mod-k": "static up port by destination digit",
+    "adaptive": "least loaded up port, one of equals by chance",
+    "two-choice": "less loaded of two random up ports (BookSim: anca)",
+    "random-up": "random up port (BookSim: nca)",
+}
+
+
+def _entry(name: str, description: str) -> RoutingEntry:
+    return RoutingEntry(
+        name, description, ("fattree",), lambda topology: fattree_routing(topology, name)
+    )
+
+
+ROUTINGS = tuple(_entry(name, description) for name, description in _DESCRIPTIONS.items())

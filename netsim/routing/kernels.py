@@ -7,7 +7,7 @@ from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL
 from netsim.routing.kernels_dragonfly import MINIMAL, UGAL_G, route_dragonfly
-from netsim.routing.kernels_fattree import D_MOD_K, PARTITION, route_fattree
+from netsim.routing.kernels_fattree import D_MOD_K, TWO_CHOICE, route_fattree
 from netsim.routing.kernels_torus import route_torus
 
 SHORTEST_PATH = 1
@@ -48,8 +48,8 @@ def route(rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, r
     code = rt.code
     if MINIMAL <= code <= UGAL_G:
         return route_dragonfly(rt, router, dst_router, state, key, now, free_at, waiting)
-    if D_MOD_K <= code <= PARTITION:
-        up_or_down = route_fattree(rt, router, dst_router, dst_node, now, free_at, waiting)
+    if D_MOD_K <= code <= TWO_CHOICE:
+        up_or_down = route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting)
         return up_or_down, np.int64(0), state
     if code == SHORTEST_PATH:
         link = np.int64(rt.table_a[router * rt.params[1] + dst_router])

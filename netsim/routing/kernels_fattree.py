@@ -6,9 +6,10 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL
-from netsim.routing.kernels_common import load_of
+from netsim.routing.kernels_common import draw, load_of
 
-D_MOD_K, ADAPTIVE, PARTITION = 20, 21, 22
+D_MOD_K, PARTITION, ADAPTIVE, RANDOM_UP, TWO_CHOICE = 20, 21, 22, 23, 24
+LAST_STATIC = PARTITION
 
 M2, W2, W3, N_LEAVES, FIRST_L2_POD, FIRST_SPINE, UP1, DOWN1, UP2, DOWN2 = range(1, 11)
 # Entries of table_a (table_b) from one leaf (L2 switch) to the next; 0: all have the same ports.
@@ -16,41 +17,60 @@ ROW = 11
 
 
 @njit(**HOT_KERNEL)
-def _least_loaded(first, count, start, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """The least loaded of links first..first+count-1; ties: the first from start on."""
-    best = first + start
+def _choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
+    """One of the up links ``first`` + port; ``ports`` is where their list stands in table_c."""
+    count = np.int64(rt.table_c[ports])
+    ports += 1
+    one = draw(key, 0, count)
+    best = first + np.int64(rt.table_c[ports + one])
+    if rt.code == RANDOM_UP or count == 1:
+        return best
     least = load_of(best, now, free_at, waiting)
-    port = start
-    for _ in range(count - 1):
-        if least == 0:
-            break
-        port += 1
-        if port == count:
-            port = np.int64(0)
-        load = load_of(first + port, now, free_at, waiting)
+    if rt.code == TWO_CHOICE:
+        two = draw(key, 1, count - 1)
+        if two >= one:
+            two += 1
+        other = first + np.int64(rt.table_c[ports + two])
+        if load_of(other, now, free_at, waiting) < least:
+            return other
+        return best
+    if least == 0:
+        return best
+    alike = np.int64(0)
+    for i in range(count):
+        load = load_of(first + np.int64(rt.table_c[ports + i]), now, free_at, waiting)
         if load < least:
-            best, least = first + port, load
+            least, alike = load, np.int64(1)
+        elif load == least:
+            alike += 1
+    left = draw(key, 1, alike)
+    for i in range(count):
+        best = first + np.int64(rt.table_c[ports + i])
+        if load_of(best, now, free_at, waiting) == least:
+            if left == 0:
+                break
+            left -= 1
     return best
 
 
 @njit(**HOT_KERNEL)
-def route_fattree(rt, router, dst_router, dst_node, now, free_at, waiting):  # type: ignore[no-untyped-def]
+def route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """Next link of a packet that is not yet at its destination's leaf."""
     p = rt.params
     place = np.int64(rt.table_c[router])
     dst_pod = np.int64(rt.table_c[dst_router])
     if router < p[N_LEAVES]:
-        first, count = p[UP1] + router * p[W2], p[W2]
-        start = np.int64(rt.table_a[router * p[ROW] + dst_node])
+        first = p[UP1] + router * p[W2]
+        port = np.int64(rt.table_a[router * p[ROW] + dst_node])
     elif router < p[FIRST_SPINE]:
         index = router - p[N_LEAVES]
         if place == dst_pod:
             return p[DOWN1] + dst_router * p[W2] + index - place * p[W2]
-        first, count = p[UP2] + index * p[W3], p[W3]
-        start = np.int64(rt.table_b[index * p[ROW] + dst_node])
+        first = p[UP2] + index * p[W3]
+        port = np.int64(rt.table_b[index * p[ROW] + dst_node])
     else:
         spine = router - p[FIRST_SPINE] - place * p[W3]
         return p[DOWN2] + (dst_pod * p[W2] + place) * p[W3] + spine
-    if rt.code != ADAPTIVE:
-        return first + start
-    return _least_loaded(first, count, start, now, free_at, waiting)
+    if rt.code <= LAST_STATIC:
+        return first + port
+    return _choose_up(rt, first, port, key, now, free_at, waiting)

@@ -112,7 +112,7 @@ def table_routing(
         topology=topology,
         n_vcs=longest_links,
         adaptive=False,
-        uses_chance=False,
+        chance_visits=0,
         tables=make_tables(topology, SHORTEST_PATH, longest_links, params, next_link),
         choices=choices,
         choose=choose,

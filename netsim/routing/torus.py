@@ -101,7 +101,7 @@ def torus_routing(topology: Topology, name: str) -> Routing:
         topology=topology,
         n_vcs=n_vcs,
         adaptive=adaptive,
-        uses_chance=False,
+        chance_visits=0,
         room_vc=n_vcs - 1 if adaptive else -1,
         tables=make_tables(
             topology,

@@ -46,7 +46,7 @@ LINKS_OF = {
     "torus": ("link",),
 }
 _DRAGONFLY = ("minimal", "valiant", "ugal-l", "ugal-g")
-_FATTREE = ("d-mod-k", "adaptive")
+_FATTREE = ("d-mod-k", "adaptive", "two-choice", "random-up")
 _TORUS = ("dimension-order", "minimal-adaptive")
 
 NETWORKS: dict[str, Network] = {
@@ -67,6 +67,7 @@ NETWORKS: dict[str, Network] = {
 
 TRAFFICS: dict[str, str] = {
     "uniform-random": "each message to any other node",
+    "uniform": "each message to any node, the sender among them (BookSim's)",
     "adversarial": "each message to a random node of the next group",
     "tornado": "3 of 8 hops around each ring",
 }
@@ -149,15 +150,15 @@ def limit_of(network: str, routing: str, traffic: str) -> Limit:
     if traffic == "tornado":
         hops = (length + 1) // 2 - 1
         return Limit(1 / hops, 0.95 / hops, f"1/{hops}: {hops} hops one way in each ring")
-    ceiling = min(
-        1.0, 8 * (n - 1) / (length * n)
-    )  # a link carries k/8 of what a node sends to others
+    to_others = (n - 1) / n if traffic == "uniform-random" else 1.0
+    ceiling = min(1.0, 8 * to_others / length)  # a link carries k/8 of what a node sends to others
     return Limit(ceiling, 0.9, "above 0.9 with enough buffers", at_least=True)
 
 
 LOADS: dict[str, tuple[float, ...]] = {
     "uniform-random": (0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0),
     "adversarial": (0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.6, 1.0),
+    "uniform": (0.1, 0.3, 0.5, 0.7, 0.9, 1.0),
     "tornado": (0.02, 0.1, 0.2, 0.25, 0.3, 0.32, 0.33, 0.36, 0.5, 1.0),
 }
 VALIANT_UNIFORM_LOADS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.7, 1.0)
@@ -184,6 +185,7 @@ QUICK_SHARE = 0.2
 
 def _panels(dragonfly: str, *fattrees: str) -> tuple[tuple[str, str], ...]:
     uniform = [(network, "uniform-random") for network in (*fattrees, "torus-8x8")]
+    uniform += [(network, "uniform") for network in ("fattree-64", "torus-8x8")]
     ends = [(dragonfly, traffic) for traffic in ("uniform-random", "adversarial")]
     return (*ends, *uniform, ("torus-8x8", "tornado"))
 

@@ -78,14 +78,15 @@ PATTERNS: dict[str, dict[str, dict[str, object]]] = {
     },
 }
 _ANYWHERE, _GROUPS = ("baseline", "random"), ("rdn", "simple")
+_UP_DOWN = ("d-mod-k", "adaptive", "two-choice", "random-up")
 _FLY = ("minimal", "valiant", "ugal-l", "ugal-g")
 _TORUS = ("dimension-order", "minimal-adaptive")
 MACHINES: dict[str, Machine] = {
-    "fat-tree 8": Machine(lambda: fat_tree(8), ("d-mod-k", "adaptive"), _ANYWHERE),
+    "fat-tree 8": Machine(lambda: fat_tree(8), _UP_DOWN, _ANYWHERE),
     "dragonfly 2-4-9": Machine(lambda: dragonfly(2, 4, 9), _FLY, _GROUPS),
     "torus 4x4x4": Machine(lambda: torus((4, 4, 4)), _TORUS, _ANYWHERE),
     "torus 8x8": Machine(lambda: torus((8, 8)), _TORUS, _ANYWHERE),
-    "fat-tree 6": Machine(lambda: fat_tree(6), ("d-mod-k", "adaptive", "shortest-path"), _ANYWHERE),
+    "fat-tree 6": Machine(lambda: fat_tree(6), (*_UP_DOWN, "shortest-path"), _ANYWHERE),
     "dragonfly 3-4-5": Machine(lambda: dragonfly(3, 4, 5), (*_FLY, "shortest-path"), _GROUPS),
     "torus 5x4x3": Machine(lambda: torus((5, 4, 3)), (*_TORUS, "shortest-path"), _ANYWHERE),
     "torus 12x6": Machine(lambda: torus((12, 6)), (*_TORUS, "shortest-path"), _ANYWHERE),

@@ -24,7 +24,7 @@ BOOKSIM_TOLERANCE = 0.25
 CURVE = ("network", "traffic", "routing")
 LATENCY, ACCEPTED = "latency (cycles), dotted: 99th percentile", "accepted load"
 MOST_CYCLES = 3000
-SHORT = {"uniform-random": "uniform"}
+SHORT = {"uniform-random": "uniform", "uniform": "uniform with the sender"}
 OFFERED = "offered load (of injection bandwidth)"
 
 Frames = Mapping[str, "pd.DataFrame"]
@@ -71,7 +71,7 @@ def booksim_table(load: pd.DataFrame) -> pd.DataFrame:
     """Mean latency beside BookSim2's where both have the load."""
     import pandas as pd
 
-    uniform = load[load["traffic"] == "uniform-random"]
+    uniform = load[load["traffic"] == "uniform"]
     ours = lookup(uniform, ["network", "routing", "load"], "latency_mean_cycles")
     rows = [
         {
@@ -116,7 +116,7 @@ def analyse_curves(frames: Frames, options: Options) -> Analysis:
     ]
     claims += [
         Says("BookSim2", row["routing"]).holds(
-            f"{row['network']} uniform-random at {row['load']:g}: cycles of a packet",
+            f"{row['network']} uniform at {row['load']:g}: cycles of a packet",
             abs(row["ratio"] - 1) <= BOOKSIM_TOLERANCE,
             f"within {BOOKSIM_TOLERANCE:.0%}: the same shape",
             row["ours_cycles"],
@@ -192,7 +192,7 @@ def _curves(axis: Axes, part: pd.DataFrame) -> None:
         steady = curve[stable(curve)]
         axis.plot(steady["offered"], steady["latency_mean_cycles"], label=routing, **look)
         axis.plot(steady["offered"], steady["latency_p99_cycles"], ":", color=colour(i), lw=0.9)
-        told = BOOKSIM.get((network, routing)) if traffic == "uniform-random" else None
+        told = BOOKSIM.get((network, routing)) if traffic == "uniform" else None
         if told:
             axis.plot(list(told), list(told.values()), "k+", ms=9, label="BookSim2", zorder=5)
     for at, colours in limits.items():  # a limit of several routings is grey

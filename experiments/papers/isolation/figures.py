@@ -63,7 +63,7 @@ def analyse_fattree(frames: Mapping[str, pd.DataFrame], options: Options) -> Ana
     claims = [*_scenarios(tables), *_cab(pairs, options.seed)]
     if "proof" in frames:
         proof = tables["proof"] = frames["proof"]
-        says = Says("Pollard III, Jigsaw 3", "d-mod-k; in their partitions under laas and jigsaw")
+        says = Says("Pollard III, Jigsaw 3", "the case's; on own links under laas and jigsaw")
         what = "isolated jobs take the same time alone and with all others"
         rule = "every job, to the picosecond"
         ours, jobs = (float(proof[column].sum()) for column in ("untouched", "jobs"))

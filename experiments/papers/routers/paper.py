@@ -6,6 +6,7 @@ The points are those of the Level-Spread, side-by-side and isolation figures wit
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -26,11 +27,16 @@ from experiments.points import replaced
 
 DRAGONFLY = ("minimal", "ugal-l", "valiant")
 FAT_TREE = ("d-mod-k", "adaptive")
-N_RANDOM, N_LOOPS, N_SNAPSHOTS = (100, 3), (3, 2), (8, 2)
+N_RANDOM, N_LOOPS, N_SNAPSHOTS = (100, 3), (3, 2), (6, 2)
 """Random workloads, workloads side by side, snapshots of the verdict: in full, and quick."""
 POLICIES = {"dragonfly": ("rdn", "rdg", "level-spread"), "fattree": ()}
 CAB = replace(CAB_SMALL, rounds=3.0)
 DAYS = 20.0
+
+
+def in_turn(each: Iterable[list[Point]]) -> list[Point]:
+    """The first point of each list, the second of each, ...: what is cut short is cut alike."""
+    return list(chain.from_iterable(zip(*each, strict=True)))
 
 
 def level_spread_points(options: Options) -> list[Point]:
@@ -40,7 +46,7 @@ def level_spread_points(options: Options) -> list[Point]:
         for router in ROUTERS:
             mine = replace(options, routings=(routing,), settings={"router": router})
             each.append(fig2_points(mine) + mixed_points(mine, n=N_RANDOM[options.quick]))
-    return list(chain.from_iterable(zip(*each, strict=True)))
+    return in_turn(each)
 
 
 def interference_points(options: Options) -> list[Point]:
@@ -68,8 +74,10 @@ def isolation_points(options: Options) -> list[Point]:
                 machine = replace(machine, sections=first)
             elif machine.log != SMALL_LOG:
                 continue
-            for case in asked_for(known, options):
-                points += measure_points(machine, case, options.seed, n, POLICIES[network])
+            points += in_turn(
+                measure_points(machine, case, options.seed, n, POLICIES[network])
+                for case in asked_for(known, options)
+            )
     return points
 
 

@@ -53,6 +53,11 @@ class PacketSection(Section):
     send_overhead_s: TimeS = 0.0
     recv_overhead_s: TimeS = 0.0
     copy_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
+    router: Text = "output-queued"
+    crossbar_speedup: Number | Text | None = None
+    output_buffer_bytes: SizeBytes | None = None
+    arbitration: Text | None = None
+    delivery: Text = "tail"
 
 
 class MachineSection(Section):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from experiments.mpi import launched_rank
-from netcosim.kernel_parts import FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_of
+from netcosim.kernel_parts import CROSSBARS, FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_of
 from netsim.kernel_cache import use_kernel_cache
 
 if TYPE_CHECKING:
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 def parts_of(config: Config) -> tuple[str, ...]:
     """The parts that a run of this config uses."""
     from alloc.registry import POLICIES
+    from netsim.packet.model import INPUT_QUEUED
     from queuesim.registry import RUNTIME_MODELS
 
     parts = [PACKETS]
+    if config.machine.packet.router == INPUT_QUEUED:
+        parts.append(CROSSBARS)
     if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
         parts.append(FLOWS)
     if any(POLICIES[name].compiled for name in config.queue.policies):

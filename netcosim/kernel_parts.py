@@ -6,8 +6,8 @@ from pathlib import Path
 
 from netsim.kernel_cache import use_kernel_cache
 
-PACKETS, FLOWS, POLICY_SEARCH = "packets", "flows", "policies"
-PARTS = (PACKETS, FLOWS, POLICY_SEARCH)
+PACKETS, CROSSBARS, FLOWS, POLICY_SEARCH = "packets", "crossbars", "flows", "policies"
+PARTS = (PACKETS, CROSSBARS, FLOWS, POLICY_SEARCH)
 """The kernels that take long to compile."""
 
 

@@ -9,7 +9,14 @@ import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy, policies_for
-from netcosim.kernel_parts import FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_compiled
+from netcosim.kernel_parts import (
+    CROSSBARS,
+    FLOWS,
+    PACKETS,
+    PARTS,
+    POLICY_SEARCH,
+    mark_compiled,
+)
 from netsim.flow.job_load import job_link_load
 from netsim.flow.job_messages import job_messages
 from netsim.flow.job_routes import JobRoutes
@@ -18,7 +25,7 @@ from netsim.flow.message_load import message_load
 from netsim.flow.message_network import MessageNetwork
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PacketConfig
+from netsim.packet.model import INPUT_QUEUED, PacketConfig
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
@@ -39,6 +46,7 @@ def warm_up(parts: Sequence[str] = PARTS) -> Iterator[tuple[str, float]]:
     machines = _machines()
     for part, what, step in (
         (PACKETS, "packet engine and routings", _packets),
+        (CROSSBARS, "packet engine with input-queued routers", _crossbars),
         (FLOWS, "flow engine", _flows),
         (POLICY_SEARCH, "policies", _policies),
     ):
@@ -51,12 +59,20 @@ def warm_up(parts: Sequence[str] = PARTS) -> Iterator[tuple[str, float]]:
         yield what, time.perf_counter() - started
 
 
+def _crossbars(topology: Topology) -> None:
+    _send_packets(topology, PacketConfig(router=INPUT_QUEUED))
+
+
 def _packets(topology: Topology) -> None:
+    _send_packets(topology, PacketConfig())
+
+
+def _send_packets(topology: Topology, config: PacketConfig) -> None:
     rng = np.random.default_rng(1)
     program = make_pattern("all-to-all", 4, 1000, 1, rng)
     traffic = combine([program], [np.arange(4)])
     for name in routings_for(topology.family):
-        simulate_packets(make_routing(topology, name), traffic, PacketConfig(), rng)
+        simulate_packets(make_routing(topology, name), traffic, config, rng)
 
 
 def _flows(topology: Topology) -> None:

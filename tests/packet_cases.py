@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PacketConfig, PacketResult
+from netsim.packet.model import (
+    ARBITRATIONS,
+    DELIVERIES,
+    INPUT_QUEUED,
+    UNLIMITED,
+    PacketConfig,
+    PacketResult,
+)
 from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Hop, Routing, View
 from netsim.routing.make_tables import ejection, make_tables
@@ -223,7 +230,7 @@ def random_traffic(rng: np.random.Generator, n_nodes: int) -> Traffic:
 def random_config(rng: np.random.Generator) -> PacketConfig:
     """Small packets, tight and wide buffers, end-point costs now and then."""
     packet, header = int(rng.choice([500, 1000])), int(rng.choice([0, 24]))
-    return config(
+    plain = config(
         packet=packet,
         header=header,
         buffer=int((packet + header) * rng.choice([1, 1.5, 2, 10])),
@@ -231,4 +238,24 @@ def random_config(rng: np.random.Generator) -> PacketConfig:
         send_ps=int(rng.choice([0, 0, 500, 70_000])),
         recv_ps=int(rng.choice([0, 0, 500, 70_000])),
         copy_ps=float(rng.choice([0, 0, 0.4, 3])),
+    )
+    return with_router(plain, rng)
+
+
+SPEEDUPS = (None, 0.5, 1, 1.5, 2, 4, UNLIMITED)
+
+
+def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
+    """The configuration with a router and a delivery of any kind."""
+    mixed = replace(plain, delivery=str(rng.choice(DELIVERIES)))
+    if rng.random() < 0.4:
+        return mixed
+    wire = plain.packet_bytes + plain.header_bytes
+    space = rng.choice([0, wire, int(1.5 * wire), 2 * wire, 10 * wire])
+    return replace(
+        mixed,
+        router=INPUT_QUEUED,
+        crossbar_speedup=SPEEDUPS[rng.integers(len(SPEEDUPS))],
+        output_buffer_bytes=int(space) or None,
+        arbitration=[None, *ARBITRATIONS][rng.integers(1 + len(ARBITRATIONS))],
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from packet_cases import ENGINES, GBPS, L, R, config, flows, line
@@ -77,14 +79,30 @@ def test_the_warning_is_of_the_kind_that_is_limited_most() -> None:
 @pytest.mark.parametrize("engine", list(ENGINES))
 @pytest.mark.parametrize("header", [0, 24])
 @pytest.mark.parametrize("whole", [1, 2, 3, 4, 5, 6])
-def test_engines_reach_that_rate_and_no_more(engine: str, header: int, whole: int) -> None:
-    """With n packets of buffer, starts come n a round trip, or back to back if that is slower."""
+@pytest.mark.parametrize("speedup", [None, 1, 2, "unlimited"])
+@pytest.mark.parametrize("delivery", ["tail", "head"])
+def test_engines_reach_that_rate_and_no_more(
+    engine: str, header: int, whole: int, speedup: float | str | None, delivery: str
+) -> None:
+    """With n packets of buffer, starts come n a round trip, or back to back if that is slower.
+
+    A packet stays in the buffer for its own time; where its tail does not count, for the time in
+    the crossbar alone.
+    """
     latency_ps = 2_000_000
     routing = line([0, 1], [1000], [latency_ps], node_latency_ps=L, node_Bps=GBPS)
     wire = 1000 + header
-    settings = config(packet=1000, header=header, buffer=wire * whole)
+    settings = replace(
+        config(packet=1000, header=header, buffer=wire * whole),
+        router="output-queued" if speedup is None else "input-queued",
+        crossbar_speedup=speedup,
+        delivery=delivery,
+    )
     cable = {loop.kind: loop for loop in credit_loops(routing.topology, settings)}["cable"]
-    ser, trip = wire * 1000, 2 * latency_ps + R + wire * 1000
+    ser = held = wire * 1000
+    if speedup is not None and delivery == "head":
+        held = {1: ser, 2: ser // 2, "unlimited": 0}[speedup]
+    trip = 2 * latency_ps + R + held
     assert cable.round_trip_ps == trip
     assert cable.needed_bytes == -(-trip // ser) * wire
     packets = 60
@@ -94,5 +112,6 @@ def test_engines_reach_that_rate_and_no_more(engine: str, header: int, whole: in
     # The last of 60 packets starts (59 div n) round trips and (59 mod n) packets after the first.
     last = packets - 1
     wait = last * ser if whole * ser >= trip else last // whole * trip + last % whole * ser
-    assert result.message_finish_ps[0] == L + R + latency_ps + R + L + ser + wait
+    tail = ser if delivery == "tail" else 0
+    assert result.message_finish_ps[0] == L + R + latency_ps + R + L + tail + wait
     assert cable.rate_Bps == pytest.approx(min(GBPS, whole * wire * 1e12 / trip))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_cases import Send, Step, config, line, traffic
+from packet_cases import Send, Step, config, line, traffic, with_router
 from routing_machines import all_routings
 
 from netsim.packet.build import MAX_WHEEL
@@ -127,7 +127,7 @@ def random_traffic(
     return combine(programs, nodes, list(starts), keys if rng.random() < 0.5 else None)
 
 
-configs = st.builds(
+plain_configs = st.builds(
     PacketConfig,
     packet_bytes=st.sampled_from([1000, 256, 2048]),
     header_bytes=st.sampled_from([0, 45]),
@@ -137,6 +137,25 @@ configs = st.builds(
     recv_overhead_s=st.sampled_from([0.0, 0.0, 100e-9]),
     copy_s_per_byte=st.sampled_from([0.0, 0.0, 344e-12]),
 )
+configs = st.builds(
+    lambda plain, seed: with_router(plain, np.random.default_rng(seed)),
+    plain_configs,
+    st.integers(0, 2**16),
+)
+HEAVY = {
+    "output-queued": PacketConfig(packet_bytes=1000, buffer_bytes=2500),
+    "heads": PacketConfig(packet_bytes=1000, buffer_bytes=2500, delivery="head"),
+    "input-queued": PacketConfig(packet_bytes=1000, buffer_bytes=2500, router="input-queued"),
+    "unlimited": PacketConfig(
+        packet_bytes=1000,
+        buffer_bytes=2500,
+        router="input-queued",
+        crossbar_speedup="unlimited",
+        output_buffer_bytes=1000,
+        arbitration="round-robin",
+    ),
+}
+"""Configurations in which packets wait."""
 
 
 def assert_same(fast: PacketResult, plain: PacketResult) -> None:
@@ -197,10 +216,10 @@ BUSY = [
 ]
 
 
+@pytest.mark.parametrize("config", HEAVY.values(), ids=HEAVY)
 @pytest.mark.parametrize(("topology", "name"), BUSY, ids=lambda v: getattr(v, "name", v))
-def test_agree_under_heavy_load(topology, name):
+def test_agree_under_heavy_load(topology, name, config):
     routing = make_routing(topology, name)
-    config = PacketConfig(packet_bytes=1000, buffer_bytes=2500)
     program = _burst(topology.n_nodes, 3500, 3)
     traffic = combine([program], [np.arange(topology.n_nodes)])
     plain = simulate_reference(routing, traffic, config, np.random.default_rng(5))
@@ -209,11 +228,11 @@ def test_agree_under_heavy_load(topology, name):
     assert_same(fast, plain)
 
 
+@pytest.mark.parametrize("config", HEAVY.values(), ids=HEAVY)
 @pytest.mark.parametrize("routing", all_routings(), ids=lambda r: f"{r.topology.name}-{r.name}")
-def test_agree_on_every_family_with_every_routing(routing):
+def test_agree_on_every_family_with_every_routing(routing, config):
     nodes = routing.topology.n_nodes
     traffic = combine([_burst(nodes, 2500, 2)], [np.arange(nodes)])
-    config = PacketConfig(packet_bytes=1000, buffer_bytes=2500)
     plain = simulate_reference(routing, traffic, config, np.random.default_rng(5))
     fast = simulate_packets(routing, traffic, config, np.random.default_rng(5))
     assert_same(fast, plain)

@@ -84,6 +84,9 @@ def test_parts_that_a_config_uses() -> None:
         "queue": {"policies": ["baseline"], "run_time_model": "coupled-flow"},
     }
     assert announce.parts_of(config_from(coupled)) == ("packets", "flows")
+    machine = {"family": "fattree", "radix": 4, "packet": {"router": "input-queued"}}
+    switched = CONTENT | {"machine": machine}
+    assert announce.parts_of(config_from(switched)) == ("packets", "crossbars")
 
 
 def test_compilation_is_told_before_it_begins_and_once(

@@ -163,13 +163,20 @@ def links_on_path(routing: Routing, src: int, dst: int) -> int | None:
 def lone_time_ps(routing: Routing, config: PacketConfig, links: int) -> int:
     """Of a full packet over so many links, injection and ejection among them, alone.
 
-    links x wire + (links - 1) x router + serialisation; all links are like the first one.
+    links x wire + (links - 1) x router + serialisation; all links are like the first one. A
+    crossbar slower than the links adds the rest of its time at each router; by its head a
+    message arrives without serialisation.
     """
     topology = routing.topology
-    hop_ps = to_ps(float(topology.link_latency_s[0])) + to_ps(config.router_latency_s)
+    router_ps = to_ps(config.router_latency_s)
     size = config.packet_bytes + config.header_bytes
     sent_ps = serialisation_ps(size, int(topology.link_bandwidth_Bps[0]))
-    return links * hop_ps + sent_ps - to_ps(config.router_latency_s)
+    if config.head_counts:
+        sent_ps = 0
+    elif config.input_queued:
+        router_ps += max(0, config.crossing_ps(sent_ps) - sent_ps)
+    hop_ps = to_ps(float(topology.link_latency_s[0])) + router_ps
+    return links * hop_ps + sent_ps - router_ps
 
 
 def measure_lone(

@@ -111,8 +111,11 @@ def choose_clock(
     recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * program.send_bytes)
     starts = ps_array(traffic.start_s)
     router = to_ps(config.router_latency_s)
+    crossing = np.array([], dtype=np.int64)
+    if config.input_queued:
+        crossing = np.array([config.crossing_ps(int(s)) for s in used.ravel()], dtype=np.int64)
     durations = np.concatenate([
-        used.ravel(), *(distinct(x) for x in (latency, compute, recv)), starts,
+        used.ravel(), crossing, *(distinct(x) for x in (latency, compute, recv)), starts,
         [router, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
@@ -127,7 +130,9 @@ def choose_clock(
         recv_ps=recv,
         has_compute=bool(np.any(compute)),
         has_recv_cost=bool(np.any(recv)),
-        longest_ps=int(used.max(initial=1)) + int(latency.max()) + router,
+        longest_ps=max(
+            int(used.max(initial=1)) + int(latency.max()) + router, int(crossing.max(initial=0))
+        ),
     )
 
 
@@ -230,6 +235,7 @@ def _scalars(
     sc[t.HAS_COMPUTE] = clock.has_compute
     sc[t.HAS_RECV_COST] = clock.has_recv_cost
     sc[t.RECORD] = record_messages
+    sc[t.HEAD_COUNTS] = config.head_counts
     return sc
 
 

@@ -42,6 +42,8 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
     (docs/packet-model.md). Only ``n = buffer div w`` packets can start in ``T``, so one channel
     carries at most ``n ser / T`` of the link's bandwidth. Several channels of a link have a
     buffer each; a slower next link lengthens ``T``, but limits the rate by itself.
+    With input-queued routers the space is free when the tail has crossed: in ``T`` the time in the
+    crossbar stands for ``ser``; or the longer of both, unless delivery is by the head.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
         loops = []
         for bandwidth, latency_ps in pairs:
             ser = serialisation_ps(wire, bandwidth)
-            trip = 2 * latency_ps + router_ps + ser
+            trip = 2 * latency_ps + router_ps + _held_ps(config, ser)
             share = min(1.0, whole * ser / trip)
             loops.append(
                 CreditLoop(kind, trip, -(-trip // ser) * wire, bandwidth, share * bandwidth)
@@ -80,6 +82,14 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
         if loops:
             worst.append(max(loops, key=lambda loop: (loop.needed_bytes, -loop.rate_Bps)))
     return tuple(worst)
+
+
+def _held_ps(config: PacketConfig, ser_ps: int) -> int:
+    """From a packet's routing to its tail's leaving the input buffer, if nothing is in its way."""
+    if not config.input_queued:
+        return ser_ps
+    crossing_ps = config.crossing_ps(ser_ps)
+    return crossing_ps if config.head_counts else max(ser_ps, crossing_ps)
 
 
 def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:

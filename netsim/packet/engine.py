@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.packet import tables as t
 from netsim.packet.build import build_arrays, choose_clock, grown, kernel_tables
+from netsim.packet.build_crossbar import with_crossbars
 from netsim.packet.checks import check_run, check_size
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.stuck import raise_stuck
@@ -75,6 +77,7 @@ def simulate_packets(
     """
     from netsim.packet import kernels_engine
 
+    loop = kernels_engine.run
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
     program = traffic.program
@@ -83,9 +86,15 @@ def simulate_packets(
     arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)
     tables = kernel_tables(routing.tables, clock.tick_ps)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
-    links = arrays.links
+    crossbar = None
+    if config.input_queued:
+        from netsim.packet import kernels_crossbar_run
+
+        arrays, crossbar = with_crossbars(arrays, routing, config, clock)
+        loop = partial(kernels_crossbar_run.run, crossbar)
+    links = arrays.links[: routing.topology.n_links]
     while True:
-        why = kernels_engine.run(t.flat(arrays), tables, until, BUDGET)
+        why = loop(t.flat(arrays), tables, until, BUDGET)
         if why == kernels_engine.GROW:
             arrays = grown(arrays)
         elif why == kernels_engine.PAUSE:
@@ -94,7 +103,7 @@ def simulate_packets(
         else:
             break
     if until_s is None:
-        raise_stuck(routing, traffic, arrays)
+        raise_stuck(routing, traffic, arrays, crossbar)
         end_ps = int(arrays.sc[t.END]) * clock.tick_ps
     else:
         end_ps = to_ps(until_s)

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import PLAIN_KERNEL
-from netsim.packet.kernels_links import enqueue, take_credits, try_link, try_node
+from netsim.packet.kernels_links import chance_key, enqueue, take_credits, try_link, try_node
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, run_ready
 from netsim.packet.kernels_wheel import (
     NONE,
@@ -18,7 +18,6 @@ from netsim.packet.kernels_wheel import (
     unmark,
 )
 from netsim.packet.tables import (
-    CHANCE_SHIFT,
     CHANCE_VISITS,
     CR_WIDTH,
     DST,
@@ -29,7 +28,6 @@ from netsim.packet.tables import (
     L_WIDTH,
     M_BITS,
     M_LEFT,
-    M_RANK,
     MESSAGE,
     N_CR,
     N_FAR,
@@ -43,11 +41,9 @@ from netsim.packet.tables import (
     PK_FREE,
     PK_WIDTH,
     Q_WIDTH,
-    R_BITS,
     READY_HEAD,
     ROOM,
     ROOM_VC,
-    SEED,
     SIZE,
     STATE,
     TO_NODE,
@@ -59,7 +55,6 @@ from netsim.packet.tables import (
     WAITING,
 )
 from netsim.routing.kernels import route
-from netsim.routing.kernels_chance import packet_key
 
 # why `run` came back
 DONE, UNTIL, GROW, PAUSE = range(4)
@@ -155,9 +150,7 @@ def arrival_phase(a, pr, rt, bucket):
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
                 if visit & 0xFFFF < chance_visits:
-                    rank = np.uint64(messages[(np.uint64(m) << M_BITS) + M_RANK]) << R_BITS
-                    known = m + ranks[rank + CHANCE_SHIFT]
-                    key = packet_key(sc[SEED], known, visit >> 16, visit & 0xFFFF)
+                    key = chance_key(sc, messages, ranks, m, visit)
                 if room_vc >= 0:
                     for k in range(out_ptr[router], out_ptr[router + 1]):
                         q = (np.int64(out_link[k]) << vshift) | room_vc

@@ -13,6 +13,7 @@ from netsim.packet.tables import (
     BLOCKED,
     BUSY,
     BYTES,
+    CHANCE_SHIFT,
     CR_BITS,
     CR_BYTES,
     CR_FREE,
@@ -23,6 +24,7 @@ from netsim.packet.tables import (
     FIFO_HEAD,
     FIFO_TAIL,
     FREE_AT,
+    HEAD_COUNTS,
     HOLDS,
     L_BITS,
     LATENCY,
@@ -51,6 +53,7 @@ from netsim.packet.tables import (
     READY,
     ROOM,
     ROUTER_LATENCY,
+    SEED,
     SIZE,
     SPACE,
     STALL_START,
@@ -64,6 +67,15 @@ from netsim.packet.tables import (
     WAITING,
     WAITING_VCS,
 )
+from netsim.routing.kernels_chance import packet_key
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def chance_key(sc, messages, ranks, m, visit):
+    """The key of a packet of message ``m``, by its number and visits (docs, "Chance")."""
+    rank = np.uint64(messages[(np.uint64(m) << M_BITS) + M_RANK]) << R_BITS
+    known = m + ranks[rank + CHANCE_SHIFT]
+    return packet_key(sc[SEED], known, visit >> 16, visit & 0xFFFF)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -265,7 +277,8 @@ def try_link(sc, links, channels, packets, credits, ser_of, wire, wheel, occupie
         ser = ser_of[links[row + BANDWIDTH], size_class]
         tick = now + links[row + LATENCY]
         if link < 2 * sc[N_NODES]:
-            tick += ser
+            if not sc[HEAD_COUNTS]:
+                tick += ser
         else:
             take_credits(sc, channels, credits, q)
             if channels[channel + SPACE] < size:
@@ -313,6 +326,8 @@ def enqueue(
     ser_out = ser_of[links[row + BANDWIDTH], size_class]
     ser_in = ser_of[links[(np.uint64(came_over) << L_BITS) + BANDWIDTH], size_class]
     ready = now + max(0, ser_in - ser_out)
+    if sc[HEAD_COUNTS]:
+        ready = now
     packets[packet + READY] = ready
     packets[packet + NEXT] = -1
     links[row + WAITING] += ser_out

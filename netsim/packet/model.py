@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import shown
 
 PS_PER_S = 10**12
@@ -16,6 +17,14 @@ MAX_BUFFER_BYTES = 1 << 30
 """Credits are counted with 32 bits."""
 MAX_DURATION_PS = 1 << 60
 """What the clock can count: 13 days."""
+
+INPUT_QUEUED = "input-queued"
+ROUTERS = ("output-queued", INPUT_QUEUED)
+ARBITRATIONS = ("least-recently-served", "round-robin")
+DELIVERIES = ("tail", "head")
+UNLIMITED = "unlimited"
+MIN_SPEEDUP = 0.001
+"""A slower crossbar is a slip of the pen."""
 
 
 class NetworkDeadlockError(RuntimeError):
@@ -40,6 +49,18 @@ class PacketConfig:
         Input buffer per (link, channel); at least one whole packet.
     router_latency_s : float
         From the head's arrival to the moment the packet is routed.
+    router : str
+        "output-queued" (an ideal switch) or "input-queued" (FIFOs at the inputs, a crossbar).
+    crossbar_speedup : float or "unlimited", optional
+        Crossbar against link speed, > 0; infinity is "unlimited". This and the next two are
+        those of an input-queued router and refused with any other. By default 1.
+    output_buffer_bytes : int, optional
+        Output buffer per (link, channel); at least one whole packet. By default ``buffer_bytes``.
+    arbitration : str, optional
+        Who crosses first: "least-recently-served" (default) or "round-robin".
+    delivery : str
+        What of a packet must have come for it to count: its "tail", or, as in SST's merlin, its
+        "head", which errs by one serialisation.
     send_overhead_s, recv_overhead_s, copy_s_per_byte : float
         Cost at the end points, paid on the rank's processor.
 
@@ -57,6 +78,11 @@ class PacketConfig:
     send_overhead_s: float = 0.0
     recv_overhead_s: float = 0.0
     copy_s_per_byte: float = 0.0
+    router: str = ROUTERS[0]
+    crossbar_speedup: float | str | None = None
+    output_buffer_bytes: int | None = None
+    arbitration: str | None = None
+    delivery: str = DELIVERIES[0]
 
     def __post_init__(self) -> None:
         if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
@@ -82,6 +108,79 @@ class PacketConfig:
                 raise NetcosimError(f"{key} = {value}; it must be >= 0")
             if value > MAX_DURATION_PS / PS_PER_S:
                 raise NetcosimError(f"{key} = {value:g} s is beyond the clock (13 days)")
+        self._check_router()
+
+    def _check_router(self) -> None:
+        for key, words in (("router", ROUTERS), ("delivery", DELIVERIES)):
+            if getattr(self, key) not in words:
+                raise unknown_name(key, str(getattr(self, key)), words)
+        if not self.input_queued:
+            for key in ("crossbar_speedup", "output_buffer_bytes", "arbitration"):
+                if getattr(self, key) is not None:
+                    raise NetcosimError(
+                        f'{key} = {getattr(self, key)} needs router = "{INPUT_QUEUED}"; '
+                        f'the router is "{self.router}", which has no crossbar'
+                    )
+            return
+        if self.arbitration is not None and self.arbitration not in ARBITRATIONS:
+            raise unknown_name("arbitration", str(self.arbitration), ARBITRATIONS)
+        speedup = self.crossbar_speedup
+        numeric = isinstance(speedup, int | float) and not isinstance(speedup, bool)
+        if not (speedup is None or speedup == UNLIMITED or numeric):
+            raise NetcosimError(
+                f'crossbar_speedup = {speedup!r}; it must be a number or "{UNLIMITED}"'
+            )
+        if not self.speedup >= MIN_SPEEDUP:
+            raise NetcosimError(
+                f"crossbar_speedup = {speedup}; it must be at least {MIN_SPEEDUP:g}"
+            )
+        if self.output_space > MAX_BUFFER_BYTES:
+            raise NetcosimError(
+                f"output_buffer_bytes = {shown(self.output_space)}; at most "
+                f"{MAX_BUFFER_BYTES:,} (1 GiB)"
+            )
+        if self.output_space < self.packet_bytes + self.header_bytes:
+            raise NetcosimError(
+                f"output_buffer_bytes = {self.output_space} cannot hold one packet of "
+                f"{self.packet_bytes} + {self.header_bytes} bytes"
+            )
+
+    @property
+    def input_queued(self) -> bool:
+        """Whether packets cross a crossbar."""
+        return self.router == INPUT_QUEUED
+
+    @property
+    def speedup(self) -> float:
+        """Of the crossbar; infinity for an unlimited one."""
+        if self.crossbar_speedup is None:
+            return 1.0
+        return math.inf if self.crossbar_speedup == UNLIMITED else float(self.crossbar_speedup)
+
+    @property
+    def output_space(self) -> int:
+        """Bytes of an output buffer."""
+        given = self.output_buffer_bytes
+        return self.buffer_bytes if given is None else given
+
+    @property
+    def head_counts(self) -> bool:
+        """Whether a packet never waits for its tail."""
+        return self.delivery == DELIVERIES[1]
+
+    def crossing_ps(self, ser_ps: int) -> int:
+        """Time that a packet holds the crossbar, by its serialisation on the slower link.
+
+        Rounded to the largest power of ten that divides the serialisation and is at most a
+        hundredth of the time: a clock of single picoseconds, which 1365333 would need, is slow.
+        """
+        if math.isinf(self.speedup):
+            return 0
+        exact = ser_ps / self.speedup
+        unit = 1
+        while ser_ps % (10 * unit) == 0 and 1000 * unit <= exact:
+            unit *= 10
+        return max(1, round(exact / unit) * unit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ import simpy
 from netsim.packet.checks import check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
 from netsim.packet.model import PacketConfig, PacketResult, to_ps
+from netsim.packet.reference_crossbar import InputQueuedNetwork
 from netsim.packet.reference_network import Clock, Network, Order
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
@@ -211,7 +212,8 @@ def simulate_reference(
     clock = Clock(initial_time=0)
     order = Order(traffic.program.n_ranks, topology.n_links)
     ranks = _Ranks(clock, order, traffic, config)
-    network = Network(clock, order, routing, config, seed, deliver=ranks.arrive)
+    kind = InputQueuedNetwork if config.input_queued else Network
+    network = kind(clock, order, routing, config, seed, deliver=ranks.arrive)
     ranks.network = network
     if until_s is None:
         clock.run()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import simpy
@@ -53,11 +54,12 @@ class Order:
     def __init__(self, n_ranks: int, n_links: int) -> None:
         self.first_rank = 2
         self.first_arrival = self.first_rank + n_ranks
-        self.links = self.first_arrival + n_links
+        self.crossbars = self.first_arrival + n_links
+        self.links = self.crossbars + 1
 
 
 @dataclass(slots=True, eq=False)
-class _Packet:
+class Packet:
     message: int
     chance_number: int
     """The message's number where chance is drawn."""
@@ -67,26 +69,28 @@ class _Packet:
     state: int = 0
     visits: int = 0
     ready_ps: int = 0
-    held: _Channel | None = None
+    reached_ps: int = 0
+    """When its head could be routed at the router that it reached last."""
+    held: FifoChannel | None = None
     """The channel in whose buffer it takes up space; None before its first link."""
 
 
 @dataclass(slots=True, eq=False)
-class _Channel:
-    link: _Link
+class FifoChannel:
+    link: Link
     vc: int
     free_bytes: int
-    fifo: deque[_Packet] = field(default_factory=deque)
+    fifo: deque[Packet] = field(default_factory=deque)
 
 
 @dataclass(slots=True, eq=False)
-class _Link:
+class Link:
     number: int
     bandwidth_Bps: int
     latency_ps: int
     end_router: int | None
     """None at a node."""
-    channels: list[_Channel] = field(default_factory=list)
+    channels: list[FifoChannel] = field(default_factory=list)
     last_vc: int = -1
     free_at_ps: int = 0
     stalled_since_ps: int | None = None
@@ -96,7 +100,7 @@ class _Link:
     stalls: int = 0
     stall_ps: int = 0
 
-    def ser_ps(self, packet: _Packet) -> int:
+    def ser_ps(self, packet: Packet) -> int:
         return serialisation_ps(packet.wire_bytes, self.bandwidth_Bps)
 
     def end_stall(self, now_ps: int) -> None:
@@ -128,10 +132,10 @@ class Network:
         """Tick -> links that may be able to start a packet then."""
         self.links = [self._make_link(i) for i in range(routing.topology.n_links)]
 
-    def _make_link(self, number: int) -> _Link:
+    def _make_link(self, number: int) -> Link:
         t = self.routing.topology
         to_node = t.n_ports <= number < t.first_router_link
-        link = _Link(
+        link = Link(
             number=number,
             bandwidth_Bps=int(t.link_bandwidth_Bps[number]),
             latency_ps=to_ps(float(t.link_latency_s[number])),
@@ -139,7 +143,7 @@ class Network:
         )
         free_bytes = _NO_BOUND if to_node else self.config.buffer_bytes
         n_vcs = 1 if number < t.first_router_link else self.routing.n_vcs
-        link.channels = [_Channel(link, vc, free_bytes) for vc in range(n_vcs)]
+        link.channels = [FifoChannel(link, vc, free_bytes) for vc in range(n_vcs)]
         link.last_vc = n_vcs - 1  # so that the first turn is channel 0's
         return link
 
@@ -168,16 +172,16 @@ class Network:
         for number in range(count):
             payload = min(full, size - number * full)
             wire_bytes = payload + self.config.header_bytes
-            packet = _Packet(message, chance_number, number, wire_bytes, dst_node)
+            packet = Packet(message, chance_number, number, wire_bytes, dst_node)
             self._join(self.links[src_node].channels[0], packet, self.clock.now)
 
-    def _join(self, channel: _Channel, packet: _Packet, ready_ps: int) -> None:
+    def _join(self, channel: FifoChannel, packet: Packet, ready_ps: int) -> None:
         packet.ready_ps = ready_ps
         channel.fifo.append(packet)
         self._try_at(channel.link, ready_ps)
 
-    def _reach_router(self, link: _Link, packet: _Packet) -> None:
-        assert link.end_router is not None
+    def _choose(self, router: int, packet: Packet) -> FifoChannel:
+        """Let the routing decide where a packet goes from here."""
         key = packet_key(
             np.uint64(self.seed),
             np.uint64(packet.chance_number),
@@ -185,27 +189,33 @@ class Network:
             np.uint64(packet.visits),
         )
         hop = self.routing.choose(
-            self, link.end_router, packet.dst_node, packet.state, int(key), packet.wire_bytes
+            self, router, packet.dst_node, packet.state, int(key), packet.wire_bytes
         )
         packet.visits += 1
         packet.state = hop.state
-        out = self.links[hop.link]
-        # A faster link must not send the tail before it has come in.
-        wait_for_tail = max(0, link.ser_ps(packet) - out.ser_ps(packet))
-        self._join(out.channels[hop.vc], packet, self.clock.now + wait_for_tail)
+        return self.links[hop.link].channels[hop.vc]
 
-    def _reach_node(self, packet: _Packet) -> None:
+    def _reach_router(self, link: Link, packet: Packet) -> None:
+        assert link.end_router is not None
+        out = self._choose(link.end_router, packet)
+        # A faster link must not send the tail before it has come in.
+        wait_for_tail = max(0, link.ser_ps(packet) - out.link.ser_ps(packet))
+        if self.config.head_counts:
+            wait_for_tail = 0
+        self._join(out, packet, self.clock.now + wait_for_tail)
+
+    def _reach_node(self, packet: Packet) -> None:
         self.packets_left[packet.message] -= 1
         if self.packets_left[packet.message] == 0:
             self.deliver(packet.message)
 
-    def _free_space(self, channel: _Channel, wire_bytes: int) -> None:
+    def _free_space(self, channel: FifoChannel, wire_bytes: int) -> None:
         channel.free_bytes += wire_bytes
         self._try_at(channel.link, self.clock.now)
 
     # Links
 
-    def _try_at(self, link: _Link, time_ps: int) -> None:
+    def _try_at(self, link: Link, time_ps: int) -> None:
         if time_ps not in self.tries:
             self.tries[time_ps] = set()
             self.clock.at(time_ps, self.order.links, self._start_links)
@@ -216,7 +226,7 @@ class Network:
         for number in sorted(self.tries.pop(self.clock.now)):
             self._start_or_stall(self.links[number])
 
-    def _start_or_stall(self, link: _Link) -> None:
+    def _start_or_stall(self, link: Link) -> None:
         now = self.clock.now
         if link.free_at_ps > now:
             return
@@ -232,7 +242,7 @@ class Network:
         elif ready and link.stalled_since_ps is None:
             link.stalled_since_ps = now
 
-    def _start(self, link: _Link, channel: _Channel) -> None:
+    def _start(self, link: Link, channel: FifoChannel) -> None:
         now = self.clock.now
         packet = channel.fifo.popleft()
         size, ser = packet.wire_bytes, link.ser_ps(packet)
@@ -243,20 +253,35 @@ class Network:
         link.busy_ps += ser
         self._try_at(link, link.free_at_ps)
 
-        behind = packet.held
-        if behind is not None:
-            seen_ps = now + ser + behind.link.latency_ps
-            self.clock.at(seen_ps, self.order.SPACE, lambda: self._free_space(behind, size))
+        self._leave(channel, packet, now + ser)
         channel.free_bytes -= size
         packet.held = channel
 
         place = self.order.first_arrival + link.number
         if link.end_router is None:
-            time_ps = now + ser + link.latency_ps
+            time_ps = now + link.latency_ps
+            if not self.config.head_counts:
+                time_ps += ser
             self.clock.at(time_ps, place, lambda: self._reach_node(packet))
         else:
             time_ps = now + link.latency_ps + self.router_latency_ps
             self.clock.at(time_ps, place, lambda: self._reach_router(link, packet))
+
+    def _leave(self, channel: FifoChannel, packet: Packet, tail_ps: int) -> None:
+        """A packet's tail leaves its router over a channel's link at a time."""
+        self._give_back(packet, tail_ps)
+
+    def _give_back(self, packet: Packet, left_ps: int) -> None:
+        """A packet's tail leaves the input buffer that it holds at a time."""
+        behind = packet.held
+        if behind is None:
+            return
+        seen_ps = left_ps + behind.link.latency_ps
+        if seen_ps == self.clock.now:
+            self._free_space(behind, packet.wire_bytes)
+        else:
+            free = partial(self._free_space, behind, packet.wire_bytes)
+            self.clock.at(seen_ps, self.order.SPACE, free)
 
     # The end
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.packet import kernels_crossbar_tables as x
 from netsim.packet import tables as t
 from netsim.packet.deadlock import Channel, deadlock_error, stuck_error
 from netsim.packet.tables import Arrays
@@ -12,12 +13,15 @@ from netsim.routing.base import Routing
 from netsim.traffic import Traffic
 
 
-def raise_stuck(routing: Routing, traffic: Traffic, arrays: Arrays) -> None:
+def raise_stuck(
+    routing: Routing, traffic: Traffic, arrays: Arrays, crossbar: x.Crossbar | None
+) -> None:
     """Raise NetworkDeadlockError or ProgramStuckError; return if every rank is done."""
     fifos = np.flatnonzero(arrays.channels[:, t.FIFO_HEAD] >= 0)
     senders = np.flatnonzero(arrays.nodes[:, t.NIC_HEAD] >= 0)
     if len(fifos) or len(senders):
-        raise deadlock_error(routing.topology, _waits(arrays, fifos, senders))
+        holders = _holders(arrays, fifos) if crossbar is None else _bidders(arrays, crossbar)
+        raise deadlock_error(routing.topology, _waits(arrays, holders, fifos, senders))
     waiting = np.flatnonzero(arrays.ranks[:, t.FINISH] < 0)
     if len(waiting):
         rank = int(waiting[0])
@@ -25,20 +29,35 @@ def raise_stuck(routing: Routing, traffic: Traffic, arrays: Arrays) -> None:
         raise stuck_error(traffic, rank, step, int(arrays.steps[step, t.ARRIVED]))
 
 
-def _waits(
-    arrays: Arrays, fifos: NDArray[np.int64], senders: NDArray[np.int64]
-) -> dict[Channel, set[Channel]]:
-    """Each channel that packets wait for -> those of the packets that hold the buffer behind it."""
-    vshift = int(arrays.sc[t.VSHIFT])
-
-    def channel(q: int) -> Channel:
-        return q >> vshift, q & ((1 << vshift) - 1)
-
+def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:
+    """Channel -> those that the packets in the buffer behind it wait for."""
     holders: dict[int, set[int]] = {}
     for q in fifos.tolist():
         p = int(arrays.channels[q, t.FIFO_HEAD])
         while p >= 0:
             holders.setdefault(int(arrays.packets[p, t.HOLDS]), set()).add(q)
             p = int(arrays.packets[p, t.NEXT])
+    return holders
+
+
+def _bidders(arrays: Arrays, crossbar: x.Crossbar) -> dict[int, set[int]]:
+    """Channel -> the one that the head of the input FIFO behind it bids for."""
+    slots = crossbar.slots.reshape(-1, x.S_WIDTH)
+    bidding = slots[slots[:, x.S_HEAD] >= 0]
+    return {int(row[x.S_Q]): {int(row[x.S_WANT])} for row in bidding}
+
+
+def _waits(
+    arrays: Arrays,
+    holders: dict[int, set[int]],
+    fifos: NDArray[np.int64],
+    senders: NDArray[np.int64],
+) -> dict[Channel, set[Channel]]:
+    """Each channel that packets wait for -> those that what is behind it waits for."""
+    vshift = int(arrays.sc[t.VSHIFT])
+
+    def channel(q: int) -> Channel:
+        return q >> vshift, q & ((1 << vshift) - 1)
+
     waiting = [*(senders << vshift).tolist(), *fifos.tolist()]
     return {channel(q): {channel(h) for h in holders.get(q, ())} for q in waiting}

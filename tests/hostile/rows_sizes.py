@@ -110,6 +110,27 @@ ROWS = [
     config_row(
         "send overhead of a year", {"machine.packet.send_overhead": '"365 d"'}, "send_overhead"
     ),
+    *(
+        config_row(
+            f"crossbar speed-up {value}",
+            {"machine.packet.router": '"input-queued"', "machine.packet.crossbar_speedup": value},
+            "crossbar_speedup",
+        )
+        for value in ("0", "-1", "1e-9", '"fast"', "nan", "true", "[1, 2]")
+    ),
+    *(
+        config_row(f"{key} without a crossbar", {f"machine.packet.{key}": value}, key)
+        for key, value in (
+            ("crossbar_speedup", "1"),
+            ("output_buffer_bytes", "16384"),
+            ("arbitration", '"round-robin"'),
+        )
+    ),
+    config_row(
+        "output buffer below a packet",
+        {"machine.packet.router": '"input-queued"', "machine.packet.output_buffer_bytes": "1"},
+        "output_buffer_bytes",
+    ),
     config_row("copy of 1e300 s a byte", {"machine.packet.copy_s_per_byte": "1e300"}, "copy_s"),
     config_row(
         "bias 1e300", {"machine.routing": '"ugal-l"', "machine.ugal_bias": '"1e300 s"'}, "ugal_bias"

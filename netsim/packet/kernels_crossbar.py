@@ -1,0 +1,359 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Crossbars: who crosses next (docs/packet-model.md, "Input-queued routers").
+
+An output is *looked at* when a head that bids for it may be able to cross: a head came, one of its
+ports came free, or its buffer did. ``a`` is the run's `Arrays`, ``x`` its `Crossbar`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_crossbar_tables import (
+    BIDS_AT,
+    CROSSES_TO,
+    FIRST_SLOT,
+    LEAVES_BYTES,
+    LEAVES_Q,
+    LOOK_NEXT,
+    N_BIDS,
+    N_SLOTS,
+    NOT_LISTED,
+    OUT_SPACE,
+    OUT_UNTIL,
+    S_BITS,
+    S_BYTES,
+    S_HEAD,
+    S_Q,
+    S_SERVED,
+    S_WANT,
+    SERVED_LAST,
+    SRC_ROUTER,
+    X_BITS,
+    X_FREE_AT,
+    X_LOOK_HEAD,
+    X_SERVES,
+    X_SLOTS,
+    X_WORDS,
+)
+from netsim.packet.kernels_links import chance_key, give_credit, take_credits
+from netsim.packet.kernels_wheel import NONE, add_try, low_bit
+from netsim.packet.tables import (
+    BANDWIDTH,
+    BLOCKED,
+    CHANCE_VISITS,
+    DST,
+    FIFO_HEAD,
+    FIFO_TAIL,
+    FREE_AT,
+    HEAD_COUNTS,
+    L_BITS,
+    L_WIDTH,
+    LATENCY,
+    MESSAGE,
+    N_LINKS,
+    N_NODES,
+    NEXT,
+    NOW,
+    PK_BITS,
+    Q_BITS,
+    Q_WIDTH,
+    READY,
+    ROOM,
+    ROOM_VC,
+    SIZE,
+    STATE,
+    TO_NODE,
+    VISIT,
+    VSHIFT,
+    WAITING,
+    WAITING_VCS,
+)
+from netsim.routing.kernels import route
+
+ONE = np.uint64(1)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def look_at(links, routers, look, n_links, out):
+    """Put an output on its router's list, and the router among those to be visited."""
+    port = np.uint64(n_links + out) << L_BITS
+    if links[port + LOOK_NEXT] == NOT_LISTED:
+        r = links[port + SRC_ROUTER]
+        router = np.uint64(r) << X_BITS
+        links[port + LOOK_NEXT] = routers[router + X_LOOK_HEAD]
+        routers[router + X_LOOK_HEAD] = out
+        w = r >> 6
+        look[w] |= ONE << np.uint64(r & 63)
+        upper = (((len(routers) >> 3) >> 6) + 1) + (w >> 6)
+        look[upper] |= ONE << np.uint64(w & 63)
+
+
+@njit(**PLAIN_KERNEL)
+def route_head(
+    sc, links, channels, packets, credits, messages, ranks, wire, out_ptr, out_link, slots,
+    routers, bits, rt, slot
+):  # fmt: skip
+    """Let the routing choose for the new head of an input FIFO, which bids from now on."""
+    row = np.uint64(slot) << S_BITS
+    p = slots[row + S_HEAD]
+    packet = np.uint64(p) << PK_BITS
+    vshift = sc[VSHIFT]
+    n_nodes = sc[N_NODES]
+    came_over = slots[row + S_Q] >> vshift
+    router = links[(np.uint64(came_over) << L_BITS) + DST] - n_nodes
+    visit = packets[packet + VISIT]
+    packets[packet + VISIT] = visit + 1
+    key = np.uint64(0)
+    if visit & 0xFFFF < sc[CHANCE_VISITS]:
+        key = chance_key(sc, messages, ranks, packets[packet + MESSAGE], visit)
+    if sc[ROOM_VC] >= 0:
+        for k in range(out_ptr[router], out_ptr[router + 1]):
+            q = (np.int64(out_link[k]) << vshift) | sc[ROOM_VC]
+            take_credits(sc, channels, credits, q)
+    size = wire[packets[packet + SIZE]]
+    out, vc, state = route(
+        rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, sc[NOW],
+        links[np.int64(FREE_AT) :: L_WIDTH], links[np.int64(WAITING) :: L_WIDTH],
+        channels[np.int64(ROOM) :: Q_WIDTH], 1 << vshift,
+    )  # fmt: skip
+    packets[packet + STATE] = state
+    want = (out << vshift) | vc
+    slots[row + S_WANT] = want
+    slots[row + S_BYTES] = size
+    if out >= 2 * n_nodes:
+        channels[(np.uint64(want) << Q_BITS) + ROOM] -= size
+    port = np.uint64(sc[N_LINKS] + out) << L_BITS
+    place = slot - routers[(np.uint64(router) << X_BITS) + X_SLOTS]
+    bits[links[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
+    links[port + N_BIDS] += 1
+
+
+@njit(**HOT_KERNEL)
+def release(sc, links, slots, routers, bits, look, came_over):
+    """A crossing is over: its input port and its output port are free."""
+    n_links = sc[N_LINKS]
+    vshift = sc[VSHIFT]
+    port = np.uint64(n_links + came_over) << L_BITS
+    router = np.uint64(links[(np.uint64(came_over) << L_BITS) + DST] - sc[N_NODES]) << X_BITS
+    first = links[port + FIRST_SLOT]
+    place = first - routers[router + X_SLOTS]
+    free_at = routers[router + X_FREE_AT]
+    look_at(links, routers, look, n_links, links[port + CROSSES_TO])
+    for k in range(links[port + N_SLOTS]):
+        bit = place + k
+        bits[free_at + (bit >> 6)] |= ONE << np.uint64(bit & 63)
+        row = np.uint64(first + k) << S_BITS
+        if slots[row + S_HEAD] >= 0:
+            look_at(links, routers, look, n_links, slots[row + S_WANT] >> vshift)
+
+
+@njit(**HOT_KERNEL)
+def first_to_cross(
+    sc, links, channels, wheel, occupied, far, slots, routers, bits, round_robin, r, out
+):
+    """The slot whose head an output takes next; -1 if no head can cross to it now."""
+    port = np.uint64(sc[N_LINKS] + out) << L_BITS
+    row = np.uint64(out) << L_BITS
+    now = sc[NOW]
+    if links[port + OUT_UNTIL] > now or links[port + N_BIDS] == 0:
+        return np.int64(-1)
+    if links[port + LEAVES_BYTES] > 0 and links[row + FREE_AT] <= now:
+        channel = np.uint64(links[port + LEAVES_Q]) << Q_BITS
+        channels[channel + OUT_SPACE] += links[port + LEAVES_BYTES]
+        links[port + LEAVES_BYTES] = 0
+    router = np.uint64(r) << X_BITS
+    slot_0 = routers[router + X_SLOTS]
+    words = routers[router + X_WORDS]
+    free_at = routers[router + X_FREE_AT]
+    bids_at = links[port + BIDS_AT]
+    last = links[port + SERVED_LAST] if round_robin else np.int64(-1)
+    best = np.int64(-1)
+    longest_ago = NONE
+    short = False
+    for turn in range(1 + round_robin):
+        for w in range(words):
+            left = bits[bids_at + w] & bits[free_at + w]
+            # the places up to the one served last come in the second turn
+            passed = min(max(last + 1 - (w << 6), 0), 64)
+            up_to_last = ~np.uint64(0) if passed == 64 else (ONE << np.uint64(passed)) - ONE
+            left &= ~up_to_last if turn == 0 else up_to_last
+            while left != 0:
+                slot = slot_0 + (w << 6) + low_bit(left)
+                left &= left - ONE
+                at = np.uint64(slot) << S_BITS
+                if slots[at + S_SERVED] < longest_ago:
+                    want = np.uint64(slots[at + S_WANT]) << Q_BITS
+                    if channels[want + OUT_SPACE] >= slots[at + S_BYTES]:
+                        if round_robin:
+                            return slot
+                        best = slot
+                        longest_ago = slots[at + S_SERVED]
+                    else:
+                        short = True
+    if short and links[row + FREE_AT] > now:
+        add_try(sc, links, wheel, occupied, far, out, links[row + FREE_AT])
+    return best
+
+
+@njit(**HOT_KERNEL)
+def cross(a, x, rt, r, slot, out):
+    """Let the head of a slot begin to cross to an output."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    slots = x.slots
+    routers = x.routers
+    bits = x.bits
+    now = sc[NOW]
+    n_links = sc[N_LINKS]
+    vshift = sc[VSHIFT]
+    row = np.uint64(slot) << S_BITS
+    router = np.uint64(r) << X_BITS
+    from_q = slots[row + S_Q]
+    came_over = from_q >> vshift
+    want = slots[row + S_WANT]
+    size = slots[row + S_BYTES]
+    p = slots[row + S_HEAD]
+    packet = np.uint64(p) << PK_BITS
+    in_row = np.uint64(came_over) << L_BITS
+    in_port = np.uint64(n_links + came_over) << L_BITS
+    out_row = np.uint64(out) << L_BITS
+    out_port = np.uint64(n_links + out) << L_BITS
+    slot_0 = routers[router + X_SLOTS]
+    free_at = routers[router + X_FREE_AT]
+    place = slot - slot_0
+
+    bits[links[out_port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))
+    links[out_port + N_BIDS] -= 1
+    links[out_port + SERVED_LAST] = place
+    slots[row + S_SERVED] = routers[router + X_SERVES]
+    routers[router + X_SERVES] += 1
+    first = links[in_port + FIRST_SLOT] - slot_0
+    for bit in range(first, first + links[in_port + N_SLOTS]):
+        bits[free_at + (bit >> 6)] &= ~(ONE << np.uint64(bit & 63))
+    after = packets[packet + NEXT]
+    slots[row + S_HEAD] = after
+    # before the packet joins: the next one does not see its predecessor at the output
+    if after >= 0:
+        route_head(
+            sc, links, channels, packets, a.credits, a.messages, a.ranks, a.wire, a.out_ptr,
+            a.out_link, slots, routers, bits, rt, slot,
+        )  # fmt: skip
+
+    size_class = packets[packet + SIZE]
+    in_class = links[in_row + BANDWIDTH]
+    out_class = links[out_row + BANDWIDTH]
+    ser_out = a.ser[out_class, size_class]
+    crossed = now + max(x.cross[in_class, size_class], x.cross[out_class, size_class])
+    links[in_port + CROSSES_TO] = out
+    if x.unlimited:
+        links[out_port + OUT_UNTIL] = NONE
+    else:
+        links[out_port + OUT_UNTIL] = crossed
+        add_try(sc, links, a.wheel, a.occupied, a.far, n_links + came_over, crossed)
+    ready = now
+    left = crossed
+    if not sc[HEAD_COUNTS]:
+        tail_in = packets[packet + READY] + a.ser[in_class, size_class]
+        ready = max(now, max(tail_in, crossed) - ser_out)
+        left = max(crossed, tail_in)
+    back = left + links[in_row + LATENCY]
+    give_credit(sc, channels, a.credits, from_q, back, size)
+    if channels[(np.uint64(from_q) << Q_BITS) + BLOCKED]:
+        tick = max(back, links[in_row + FREE_AT])
+        add_try(sc, links, a.wheel, a.occupied, a.far, came_over, tick)
+
+    channel = np.uint64(want) << Q_BITS
+    channels[channel + OUT_SPACE] -= size
+    packets[packet + READY] = ready
+    packets[packet + NEXT] = -1
+    links[out_row + WAITING] += ser_out
+    if channels[channel + FIFO_HEAD] < 0:
+        channels[channel + FIFO_HEAD] = p
+        links[out_row + WAITING_VCS] |= np.int64(1) << (want & ((1 << vshift) - 1))
+        tick = max(ready, links[out_row + FREE_AT])
+        add_try(sc, links, a.wheel, a.occupied, a.far, out, tick)
+    else:
+        tail = np.uint64(channels[channel + FIFO_TAIL]) << PK_BITS
+        packets[tail + NEXT] = p
+    channels[channel + FIFO_TAIL] = p
+
+
+@njit(**HOT_KERNEL)
+def arbitrate(a, x, rt, r):
+    """Let heads cross at a router until no more can in this tick."""
+    sc = a.sc
+    links = a.links
+    slots = x.slots
+    routers = x.routers
+    bits = x.bits
+    n_links = sc[N_LINKS]
+    vshift = sc[VSHIFT]
+    router = np.uint64(r) << X_BITS
+    outs = x.scratch[0]
+    firsts = x.scratch[1]
+    used = x.scratch[2]
+    while True:
+        n = 0
+        out = routers[router + X_LOOK_HEAD]
+        routers[router + X_LOOK_HEAD] = -1
+        while out >= 0:
+            port = np.uint64(n_links + out) << L_BITS
+            after = links[port + LOOK_NEXT]
+            links[port + LOOK_NEXT] = NOT_LISTED
+            outs[n] = out
+            firsts[n] = -1
+            n += 1
+            out = after
+        crossings = 0
+        last_input = np.int64(-1)
+        begun = False
+        while True:
+            # an output whose candidate's input port has just been taken chooses again
+            chosen = -1
+            least = NONE
+            k = 0
+            while k < n:
+                slot = firsts[k]
+                taken = begun and slots[(np.uint64(slot) << S_BITS) + S_Q] >> vshift == last_input
+                if not begun or taken:
+                    slot = first_to_cross(
+                        sc, links, a.channels, a.wheel, a.occupied, a.far, slots, routers, bits,
+                        x.round_robin, r, outs[k],
+                    )  # fmt: skip
+                    if slot < 0:
+                        n -= 1
+                        outs[k] = outs[n]
+                        firsts[k] = firsts[n]
+                        continue
+                    firsts[k] = slot
+                place = outs[k]
+                if not x.round_robin:
+                    place = slots[(np.uint64(slot) << S_BITS) + S_SERVED]
+                if place < least:
+                    least = place
+                    chosen = k
+                k += 1
+            if chosen < 0:
+                break
+            begun = True
+            slot = firsts[chosen]
+            out = outs[chosen]
+            last_input = slots[(np.uint64(slot) << S_BITS) + S_Q] >> vshift
+            used[crossings] = last_input
+            crossings += 1
+            n -= 1
+            outs[chosen] = outs[n]
+            firsts[chosen] = firsts[n]
+            cross(a, x, rt, r, slot, out)
+        if not x.unlimited or crossings == 0:
+            return
+        for k in range(crossings):
+            port = np.uint64(n_links + used[k]) << L_BITS
+            out = links[port + CROSSES_TO]
+            links[(np.uint64(n_links + out) << L_BITS) + OUT_UNTIL] = sc[NOW]
+            release(sc, links, slots, routers, bits, x.look, used[k])

@@ -1,0 +1,310 @@
+"""Input-queued routers and delivery by the head, against closed forms, to the picosecond.
+
+S is the time of a packet of 1000 bytes on a link of 1 GB/s, L the latency of a wire, R that of a
+router; A = L + R is when a packet's head, sent at 0, can be routed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from packet_cases import (
+    BIG,
+    ENGINES,
+    L,
+    R,
+    Send,
+    Step,
+    all_to_all,
+    config,
+    flows,
+    line,
+    one_way_ring,
+    traffic,
+)
+
+from netsim.analysis.load_latency import lone_time_ps
+from netsim.errors import NetcosimError
+from netsim.packet.model import INPUT_QUEUED, NetworkDeadlockError, PacketConfig, PacketResult
+from netsim.traffic import Traffic
+
+Simulate = Callable[..., PacketResult]
+
+S = 1_000_000
+A = L + R
+
+
+@pytest.fixture(params=list(ENGINES))
+def simulate(request: pytest.FixtureRequest) -> Simulate:
+    """An engine with its generator."""
+    return partial(_with_rng, ENGINES[request.param])
+
+
+def _with_rng(engine: Simulate, *args: object, until_s: float | None = None) -> PacketResult:
+    return engine(*args, np.random.default_rng(7), until_s=until_s)
+
+
+def switch(speedup: float | str = 1, *, buffer: int = BIG, **more: object) -> PacketConfig:
+    """Input-queued routers."""
+    values = {"router": INPUT_QUEUED, "crossbar_speedup": speedup, **more}
+    return replace(config(buffer=buffer), **values)  # type: ignore[arg-type]
+
+
+def saturated(n: int, count: int, rng: np.random.Generator) -> Traffic:
+    """On one router, ``n`` nodes send ``count`` packets each to ``n`` others, drawn uniformly."""
+    dst = n + rng.integers(0, n, (n, count))
+    senders = [[Step([Send(int(d), 1000) for d in row])] for row in dst]
+    return traffic(*senders, *([Step()] for _ in range(n)))
+
+
+def throughput(
+    engine: str, n: int, count: int, settings: PacketConfig, *, warm: float = 0.1
+) -> float:
+    """Packets a port and packet time, while all inputs have something to send."""
+    sent = saturated(n, count, np.random.default_rng(n))
+    until_ps = count * S // 2
+    result = ENGINES[engine](
+        line([0] * (2 * n)), sent, settings, np.random.default_rng(1), until_s=until_ps * 1e-12
+    )
+    counted = np.count_nonzero(result.message_finish_ps >= warm * until_ps)
+    return counted / n / ((1 - warm) * until_ps / S)
+
+
+@pytest.mark.parametrize("arbitration", ["least-recently-served", "round-robin"])
+@pytest.mark.parametrize(("n", "expected"), [(2, 0.75), (4, 0.6553), (8, 0.6184)])
+def test_uniform_traffic_saturates_input_fifos(n: int, expected: float, arbitration: str) -> None:
+    """Karol, Hluchyj, Morgan 1987, table I: 0.75, 0.6553, 0.6184, ... towards 2 - sqrt 2."""
+    settings = switch(buffer=10_000, arbitration=arbitration)
+    assert throughput("engine", n, 12_000 // n, settings) == pytest.approx(expected, abs=0.012)
+
+
+def test_many_input_fifos_saturate_at_two_less_the_root_of_two() -> None:
+    """2 - sqrt 2 = 0.586 for ever more ports; 64 are within a hundredth of it."""
+    got = throughput("engine", 64, 1000, switch(buffer=10_000), warm=0.3)
+    assert got == pytest.approx(2 - 2**0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("engine", list(ENGINES))
+def test_output_queues_of_the_same_traffic_never_idle(engine: str) -> None:
+    """An output with one packet or more in the switch works; with 4 ports few are without."""
+    wide = config(buffer=10_000)
+    narrow = replace(wide, router=INPUT_QUEUED)
+    assert throughput(engine, 4, 300, wide) > 0.93
+    assert throughput(engine, 4, 300, narrow) < 0.72
+
+
+@pytest.mark.parametrize("cables", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("speedup", "extra"), [(0.5, S), (0.8, S // 4), (1, 0), (1.5, 0), (4, 0), ("unlimited", 0)]
+)
+def test_a_lone_packet_waits_only_for_a_slower_crossbar(
+    simulate: Simulate, cables: int, speedup: float | str, extra: int
+) -> None:
+    """h L + (h - 1) (R + max(0, S / speedup - S)) + S."""
+    routing, settings = line([0, cables], [1000] * cables), switch(speedup)
+    h = cables + 2
+    got = simulate(routing, flows([(0, 1)], 1000, 2), settings)
+    assert got.message_finish_ps[0] == h * L + (h - 1) * (R + extra) + S
+    assert got.message_finish_ps[0] == lone_time_ps(routing, settings, h)
+
+
+@pytest.mark.parametrize("byte_ps", [[4000], [250], [4000, 2000], [4000, 1000, 4000]])
+@pytest.mark.parametrize("speedup", [1, 2, "unlimited"])
+def test_a_fast_crossbar_changes_nothing_for_a_lone_packet(
+    simulate: Simulate, byte_ps: list[int], speedup: float | str
+) -> None:
+    """Not even on links of different speed: at speed 1 it crosses in the time of the slower."""
+    case = (line([0, len(byte_ps)], byte_ps), flows([(0, 1)], 1000, 2))
+    ideal = simulate(*case, config())
+    assert simulate(*case, switch(speedup)).message_finish_ps == ideal.message_finish_ps
+
+
+@pytest.mark.parametrize(
+    ("settings", "second"),
+    [
+        (config(), A + S),  # comes at A + S and goes on
+        (switch(1), A + 2 * S),  # the first of its FIFO crosses from A + S to A + 2 S
+        (switch(2), A + S),  # from A + S / 2 to A + S
+        (switch("unlimited"), A + S),  # at A
+        # at A + S the output buffer is free again, and the first crosses, the second after it
+        (switch(2, output_buffer_bytes=1000), A + S + S // 2),
+        (switch(1, arbitration="round-robin"), A + 2 * S),
+    ],
+)
+def test_a_packet_waits_behind_the_head_for_a_free_output(
+    simulate: Simulate, settings: PacketConfig, second: int
+) -> None:
+    """0 sends to 2; 1 sends to 2, then to 3: the output to 3 is free when its packet comes."""
+    sent = flows([(0, 2), (1, 2), (1, 3)], 1000, 4)
+    got = simulate(line([0] * 4), sent, settings)
+    assert got.message_finish_ps.tolist() == [A + S + L, A + 2 * S + L, second + S + L]
+
+
+@pytest.mark.parametrize(
+    ("arbitration", "first"), [("least-recently-served", 1), ("round-robin", 0)]
+)
+def test_who_waited_longest_goes_first_or_whose_turn_it_is(
+    simulate: Simulate, arbitration: str, first: int
+) -> None:
+    """0 has just sent to 2 when 0 and 1 both want 3: 1 was never served; output 3's turn is 0's."""
+    sent = traffic(
+        [Step([Send(2, 1000), Send(3, 1000)])],
+        [Step([Send(3, 1000)], compute_ps=S)],
+        [Step()],
+        [Step()],
+    )
+    got = simulate(line([0] * 4), sent, switch(arbitration=arbitration))
+    times = [A + 2 * S + L, A + 3 * S + L]
+    assert got.message_finish_ps[[1, 2]].tolist() == (times if first == 0 else times[::-1])
+
+
+def test_round_robin_goes_on_after_the_one_served_last(simulate: Simulate) -> None:
+    """Three inputs, two packets each, one output: 0 1 2 0 1 2."""
+    sent = flows([(i, 3) for i in (0, 1, 2) for _ in range(2)], 1000, 4)
+    got = simulate(line([0] * 4), sent, switch(arbitration="round-robin"))
+    turns = (got.message_finish_ps - (A + L)) // S
+    assert turns.tolist() == [1, 4, 2, 5, 3, 6]
+
+
+def test_without_ties_an_unlimited_crossbar_is_an_output_queue(simulate: Simulate) -> None:
+    """Heads cross at once into wide buffers; nobody sees that they came through a crossbar."""
+    n = 6
+    programs: list[Sequence[Step]] = [
+        [
+            Step(
+                [Send((r + i) % n, 900 + 7 * r + i) for i in range(1, n)],
+                need=n - 1,
+                compute_ps=137_123 * r + 11 * r * r,
+            )
+        ]
+        for r in range(n)
+    ]
+    case = (line([0, 0, 1, 1, 2, 2], [1000, 700]), traffic(*programs))
+    ideal = simulate(*case, config())
+    got = simulate(*case, switch("unlimited"))
+    assert got.message_finish_ps.tolist() == ideal.message_finish_ps.tolist()
+    assert got.link_busy_ps.tolist() == ideal.link_busy_ps.tolist()
+
+
+@pytest.mark.parametrize("speedup", [1, "unlimited"])
+def test_a_ring_with_one_channel_deadlocks_and_the_cycle_is_named(
+    simulate: Simulate, speedup: float | str
+) -> None:
+    """Each buffer, at inputs and outputs, holds one packet; each packet has three links to go."""
+    sent = flows([(i, (i + 3) % 4) for i in range(4) for _ in range(3)], 1000, 4)
+    settings = switch(speedup, buffer=1000)
+    named = (
+        "link 8 (router 0 -> router 1) vc 0 -> link 9 (router 1 -> router 2) vc 0 -> "
+        "link 10 (router 2 -> router 3) vc 0 -> link 11 (router 3 -> router 0) vc 0 -> "
+        "link 8 (router 0 -> router 1) vc 0"
+    )
+    with pytest.raises(NetworkDeadlockError) as error:
+        simulate(one_way_ring(4), sent, settings)
+    assert named in str(error.value)
+    got = simulate(one_way_ring(4), sent, settings, until_s=20e-6)
+    assert (got.link_stall_ps[8:12] > 10 * S).all()
+    wide = replace(settings, buffer_bytes=4000)
+    assert (simulate(one_way_ring(4), sent, wide).message_finish_ps > 0).all()
+
+
+MERLIN = {"node_latency_ps": 46_750}
+"""205.5 = 2 x 46.75 + 112 ns at one router; a router and a wire more take 152 ns."""
+
+
+def merlin(router: str) -> PacketConfig:
+    return replace(
+        config(packet=2048, buffer=14_000, router_ps=112_000), delivery="head", router=router
+    )
+
+
+@pytest.mark.parametrize("router", ["output-queued", INPUT_QUEUED])
+@pytest.mark.parametrize(
+    ("cables", "one_ps"), [(0, 205_500), (1, 357_500), (2, 509_500), (3, 661_500)]
+)
+def test_times_measured_with_merlin(
+    simulate: Simulate, cables: int, one_ps: int, router: str
+) -> None:
+    """A packet whatever its size; 49 of 100,000 bytes come 48 x 2.048 us later."""
+    routing = line([0, cables], [1000] * cables, **MERLIN)
+    for size, later in ((1, 0), (1000, 0), (2048, 0), (100_000, 48 * 2_048_000)):
+        got = simulate(routing, flows([(0, 1)], size, 2), merlin(router))
+        assert got.message_finish_ps[0] == one_ps + later
+
+
+@pytest.mark.parametrize("router", ["output-queued", INPUT_QUEUED])
+def test_two_flows_on_one_link_get_half_each(simulate: Simulate, router: str) -> None:
+    """49 packets each, in turn: one flow ends with its last packet of 1696 bytes after 96 full ones
+    and that of the other, which is two packets ahead at most."""
+    routing = line([0, 0, 1, 1], [1000], **MERLIN)
+    got = simulate(routing, flows([(0, 2), (1, 3)], 100_000, 4), merlin(router))
+    first, last = sorted(got.message_finish_ps)
+    assert last == 357_500 + 96 * 2_048_000 + 1_696_000
+    assert last - first <= 2 * 2_048_000
+
+
+def test_by_its_head_a_packet_does_not_wait_where_links_get_faster(simulate: Simulate) -> None:
+    """Links of 4 and 1 ns a byte: nothing but latencies; by its tail 3 S + S more."""
+    case = (line([0, 1], [4000]), flows([(0, 1)], 1000, 2))
+    for settings in (config(), switch(2)):
+        tail = simulate(*case, settings).message_finish_ps[0]
+        head = simulate(*case, replace(settings, delivery="head")).message_finish_ps[0]
+        assert (head, tail) == (3 * L + 2 * R, 3 * L + 2 * R + 4 * S)
+
+
+def test_all_to_all_through_small_buffers_ends(simulate: Simulate) -> None:
+    """Every byte arrives, however little fits into the buffers."""
+    for settings in (switch(1, buffer=1000), switch("unlimited", output_buffer_bytes=1000)):
+        got = simulate(line([0, 0, 1, 1, 2], [1000, 250]), all_to_all(5, 3500), settings)
+        assert got.link_bytes[:10].tolist() == [4 * 3500] * 10
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"router": "ideal"}, "unknown router 'ideal'; valid: input-queued, output-queued"),
+        ({"delivery": "early"}, "unknown delivery 'early'; valid: head, tail"),
+        ({"crossbar_speedup": 1.0}, 'crossbar_speedup = 1.0 needs router = "input-queued"'),
+        ({"output_buffer_bytes": 9000}, 'output_buffer_bytes = 9000 needs router = "input-'),
+        ({"arbitration": "round-robin"}, 'arbitration = round-robin needs router = "input-'),
+        ({"router": INPUT_QUEUED, "crossbar_speedup": 0}, "crossbar_speedup = 0; it must be"),
+        ({"router": INPUT_QUEUED, "crossbar_speedup": float("nan")}, "crossbar_speedup = nan"),
+        ({"router": INPUT_QUEUED, "crossbar_speedup": "fast"}, 'a number or "unlimited"'),
+        ({"router": INPUT_QUEUED, "arbitration": "none"}, "unknown arbitration 'none'"),
+        ({"router": INPUT_QUEUED, "output_buffer_bytes": 2047}, "cannot hold one packet of 2048"),
+        ({"router": INPUT_QUEUED, "output_buffer_bytes": 1 << 31}, "at most 1,073,741,824"),
+    ],
+)
+def test_what_a_router_cannot_be_is_said_in_one_line(values: dict[str, object], told: str) -> None:
+    with pytest.raises(NetcosimError) as error:
+        PacketConfig(**values)  # type: ignore[arg-type]
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_infinity_is_unlimited() -> None:
+    infinite, named = (
+        PacketConfig(router=INPUT_QUEUED, crossbar_speedup=s) for s in (float("inf"), "unlimited")
+    )
+    assert infinite.crossing_ps(S) == named.crossing_ps(S) == 0
+
+
+@pytest.mark.parametrize(
+    ("ser_ps", "speedup", "expected"),
+    [
+        (2_048_000, 1, 2_048_000),
+        (2_048_000, 1.5, 1_365_000),  # 1,365,333 in units of 1000
+        (1_000_000, 1.5, 667_000),  # units of 1000, as a 10,000th would be less than a hundred
+        (303_030, 2, 151_520),  # 10 divides it; 151,515 is half way, and 15,152 even
+        (301, 2, 150),
+        (1, 4, 1),
+    ],
+)
+def test_crossings_are_rounded_to_what_a_clock_can_bear(
+    ser_ps: int, speedup: float, expected: int
+) -> None:
+    settings = PacketConfig(router=INPUT_QUEUED, crossbar_speedup=speedup)
+    assert settings.crossing_ps(ser_ps) == expected

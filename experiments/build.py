@@ -38,9 +38,8 @@ class BuiltMachine:
     @cached_property
     def routing(self) -> Routing:
         """Made when it is asked for: a queue alone needs none."""
-        return make_routing(
-            self.topology, self.section.routing, ugal_bias_s=self.section.ugal_bias_s
-        )
+        section = self.section
+        return make_routing(self.topology, section.routing, section.routing_parameters)
 
 
 def build_machine(section: MachineSection) -> BuiltMachine:

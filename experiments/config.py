@@ -65,12 +65,13 @@ class MachineSection(Section):
 
     ``parameters`` are those of the family's builder in SI units; in a file they stand in
     ``[machine]`` itself. With a preset they replace the preset's.
+    ``routing_parameters`` are those of the routing, and stand in ``[machine]`` too.
     """
 
     family: Text
     parameters: dict[str, Any]
     routing: Text | None = None
-    ugal_bias_s: TimeS = 0.0
+    routing_parameters: dict[str, Any] = Field(default_factory=dict)
     packet: PacketSection = PacketSection()
 
     @field_validator("parameters")

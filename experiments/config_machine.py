@@ -11,6 +11,7 @@ from experiments.inputs import is_input
 from experiments.units import quantity_of, short_name
 from netsim.errors import NetcosimError
 from netsim.parameters import mistake_in, parameters_of
+from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.family import Family, needed
 from netsim.topologies.registry import FAMILIES, PRESETS
 
@@ -58,6 +59,7 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
     by_key = {short_name(name): name for name in known} | {name: name for name in known}
     own = {key: raw[key] for key in raw if key in own_keys}
     given = {key: raw[key] for key in raw if key not in own_keys | {"preset", "family"}}
+    routed = _of_routing(given, own, family)
     inner = given.pop("parameters", {})
     if not isinstance(inner, Mapping):
         raise ConfigError("machine.parameters", inner, "must be a table")
@@ -65,7 +67,14 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
     for key, value in {**inner, **given}.items():
         if key not in by_key:
             shown = sorted(
-                {short_name(n) for n in known} | {short_name(n) for n in own_keys} | {"preset"}
+                {short_name(n) for n in known}
+                | {short_name(n) for n in own_keys}
+                | {
+                    short_name(n)
+                    for name in routings_for(family)
+                    for n in ROUTINGS[name].parameters
+                }
+                | {"preset"}
             )
             raise ConfigError(f"machine.{key}", None, f"unknown key;{near(key, shown)}")
         name = by_key[key]
@@ -75,7 +84,42 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         parameters[name] = _in_si(key, name, value)
     _check(FAMILIES[family], parameters, written)
     plain = {k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()}
-    return {**own, "family": family, "parameters": dict(sorted(plain.items()))}
+    return {
+        **own,
+        "family": family,
+        "parameters": dict(sorted(plain.items())),
+        "routing_parameters": dict(sorted(routed.items())),
+    }
+
+
+def _of_routing(given: dict[str, object], own: dict[str, Any], family: str) -> dict[str, object]:
+    """Take the routing's parameters out of ``given``, in SI, and see that it takes them."""
+    taken = {name: ROUTINGS[name].parameters for name in routings_for(family)}
+    known = {name for parameters in taken.values() for name in parameters}
+    by_key = {short_name(name): name for name in known} | {name: name for name in known}
+    found: dict[str, object] = {}
+    written: dict[str, str] = {}
+    inner = own.pop("routing_parameters", {})
+    if not isinstance(inner, Mapping):
+        raise ConfigError("machine.routing_parameters", inner, "must be a table")
+    for key, value in [*inner.items(), *((k, given.pop(k)) for k in list(given) if k in by_key)]:
+        name = by_key.get(str(key), str(key))
+        if name in written:
+            raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
+        written[name] = str(key)
+        found[name] = _in_si(str(key), name, value)
+    routing = own.get("routing") or FAMILIES[family].default_routing
+    if not isinstance(routing, str) or routing not in taken:
+        return found  # refused by its own name
+    for name, key in written.items():
+        if name not in taken[routing]:
+            fits = [other for other in taken if name in taken[other]]
+            told = f"routing {routing} does not take it; {', '.join(fits) or 'none'} would"
+            raise ConfigError(f"machine.{key}", None, told)
+    wrong = mistake_in(ROUTINGS[routing].build, found)
+    if wrong is not None:
+        raise ConfigError(f"machine.{written[wrong[0]]}", found[wrong[0]], wrong[1])
+    return found
 
 
 def _in_si(key: str, name: str, value: object) -> object:

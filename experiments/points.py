@@ -14,7 +14,7 @@ import numpy as np
 from experiments.inputs import identity, is_input, label
 from netsim.errors import NetcosimError
 
-MODEL_VERSION = "5"
+MODEL_VERSION = "6"
 """Raise it with any change that changes results; points of another version are not reused."""
 
 _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim")

@@ -31,8 +31,8 @@ def _key(parameter: Parameter) -> str:
     told = parameter.told
     unit = quantity_of(parameter.name)
     if unit is not None:
-        told = told.replace("a whole number", f"a {unit.dimension}")
-        told = told.replace("a number", f"a {unit.dimension}")
+        what = "a size" if unit.dimension == "bytes" else f"a {unit.dimension}"
+        told = told.replace("a whole number", what).replace("a number", what)
         if isinstance(parameter.default, (int, float)):
             told = told.replace(
                 f"default {parameter.default}", f'default "{_shown(parameter, parameter.default)}"'

@@ -14,7 +14,8 @@ TURNS = 0.3
 SPARE = 0.2
 SCATTERED = 0.5
 DETOUR = 2.0
-SCATTERING = ("valiant", "ugal-l", "ugal-g", "minimal-adaptive", "random-up")
+UGAL = ("ugal-l", "ugal-g", "par", "adaptive-local")
+SCATTERING = ("valiant", "valiant-local", *UGAL, "minimal-adaptive", "random-up")
 
 
 class PlainJob:
@@ -80,7 +81,7 @@ class PlainJob:
             self.busy[link] = amount / bandwidth[link]
             self.inputs[link] = sum(len(feeds[s, link]) * b for s, b in at) / amount
             self.packet[link] = 0.0 if link in up else mean_packet / bandwidth[link]
-        self.most_slow = DETOUR if routing.name.startswith("ugal") else math.inf
+        self.most_slow = DETOUR if routing.name in UGAL else math.inf
         self.ranks: dict[int, dict[int, list]] = {}
         for rank, step, ends, _, packets, compute in sent:
             alone, wait, late = {}, {}, compute

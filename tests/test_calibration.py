@@ -24,7 +24,7 @@ from experiments.papers.calibration.point import (
     run_point,
 )
 from experiments.papers.paper import Options
-from netsim.analysis.load_latency import LoadPoint, Window
+from netsim.analysis.load_latency import LoadPoint, Window, measure_load
 from netsim.analysis.saturation import dragonfly_limit
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
@@ -123,18 +123,61 @@ def test_adversarial_traffic_has_one_global_link_a_group() -> None:
     assert valiant <= (G - 2) / (2 * A * P) * 1.01
 
 
-@pytest.mark.parametrize("routing", ["ugal-l", "ugal-g"])
+@pytest.mark.parametrize("routing", ["ugal-l", "ugal-g", "par", "adaptive-local"])
 def test_ugal_frees_adversarial_traffic(routing: str) -> None:
     made = make_routing(balanced(), routing)
     assert measure(made, "adversarial", 0.4, 4000).accepted >= 5 / (A * P)
 
 
+QUEUE = {"ugal_compares": "output-queue"}
+
+
 def test_ugal_keeps_uniform_traffic_minimal_once_short_queues_do_not_count() -> None:
-    """UGAL-L leaves the minimal way for a queue of a moment; a bias of 16 packets stops it."""
+    """By its own queues UGAL-L leaves the minimal way for one of a moment; a bias of 16 packets, or
+    used credits, stop it."""
     topology = balanced()
-    biased = make_routing(topology, "ugal-l", ugal_bias_s=128 * CYCLE_S)
-    for made in (make_routing(topology, "ugal-g"), biased):
+    biased = make_routing(topology, "ugal-l", {"ugal_bias_s": 128 * CYCLE_S, **QUEUE})
+    credits = make_routing(topology, "ugal-l")
+    for made in (make_routing(topology, "ugal-g"), biased, credits):
         assert measure(made, "uniform-random", 0.9, 2500).accepted == pytest.approx(0.9, rel=0.02)
+
+
+def test_used_credits_tell_of_a_full_link_before_queues_do() -> None:
+    """Adversarial traffic at a tenth of the load: near Valiant; by queues, far slower."""
+    topology = balanced()
+
+    def cycles(name: str, **parameters: object) -> float:
+        made = make_routing(topology, name, parameters)
+        return measure(made, "adversarial", 0.1, 4000).latency_mean_s / CYCLE_S
+
+    valiant, queues = cycles("valiant"), cycles("ugal-l", **QUEUE)
+    assert cycles("ugal-g") < cycles("par") < 1.1 * valiant
+    assert cycles("ugal-l") < 2 * valiant < queues / 3
+
+
+def test_a_detour_inside_the_group_frees_neighbours_traffic() -> None:
+    """All nodes of a router send to the next router of the group: p nodes on one link of it.
+
+    Minimal: 1/p. By way of the a - 2 others each link but those carries a first and a second leg of
+    p/(a-2): (a-2)/(2p).
+    """
+    p, a = 4, 8
+    topology = dragonfly(p, a, 1, node_bandwidth_Bps=LINK_BPS, local_bandwidth_Bps=LINK_BPS)
+    n, window = topology.n_nodes, Window(4e-6, 4e-6, 2e-6)
+
+    def accepted(name: str) -> float:
+        rng = np.random.default_rng(5)
+        program = open_loop(
+            n, "adversarial", 64, LINK_BPS, window.end_s, rng, params={"group_size": p}
+        )
+        traffic = combine([program], [np.arange(n)])
+        made = make_routing(topology, name)
+        return measure_load(made, traffic, window, packet_config(64), rng).accepted
+
+    assert accepted("minimal") == accepted("valiant") == pytest.approx(1 / p, rel=0.01)
+    limit = (a - 2) / (2 * p)
+    assert 0.93 * limit < accepted("valiant-local") <= 1.01 * limit
+    assert limit < accepted("adaptive-local") <= (limit + 1 / p) * 1.01
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             '"ugal-l"',
             '"ugal"',
-            "machine.routing: unknown routing for dragonfly 'ugal'; valid: minimal, shortest-path",
+            "machine.routing: unknown routing for dragonfly 'ugal'; valid: adaptive-local",
         ),
         (
             '"100 ns"',

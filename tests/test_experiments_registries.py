@@ -273,7 +273,7 @@ def test_a_routing_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch) -> 
     result = run(MACHINES["dragonfly"] | {"routing": "mine"})
     assert built == ["dragonfly"]
     assert result.machine.routing.name == "valiant"
-    with pytest.raises(NetcosimError, match="'mine' has no bias"):
+    with pytest.raises(NetcosimError, match="ugal_bias: routing mine does not take it"):
         run(MACHINES["dragonfly"] | {"routing": "mine", "ugal_bias": "1 us"})
 
 

@@ -34,7 +34,9 @@ MACHINES = [
     (lambda: fat_tree(4), "adaptive"),
     (lambda: dragonfly(2, 2, 5), "minimal"),
     (lambda: dragonfly(2, 2, 5), "ugal-l"),
+    (lambda: dragonfly(2, 2, 5), "par"),
     (lambda: dragonfly(2, 2, 5), "valiant"),
+    (lambda: dragonfly(2, 3, 4), "valiant-local"),
     (lambda: torus((3, 3), concentration=2), "minimal-adaptive"),
 ]
 PATTERNS = ("all-to-all", "halo2d", "pairs", "allreduce-ring", "sub-a2a")

@@ -13,7 +13,8 @@ from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree, xgft
 from netsim.topologies.torus import torus
 
-SEVERAL = ("valiant", "ugal-l", "ugal-g", "adaptive", "minimal-adaptive")
+UGAL = ("ugal-l", "ugal-g", "par", "adaptive-local")
+SEVERAL = ("valiant", "valiant-local", *UGAL, "adaptive", "minimal-adaptive")
 TWO_LINKS_A_PAIR = dragonfly(2, 4, 5, 4)  # the routing draws one
 CASES = [
     (fat_tree(4), "d-mod-k"),
@@ -22,7 +23,8 @@ CASES = [
     (fat_tree(6, levels=2), "adaptive"),
     (dragonfly(2, 4, 9), "minimal"),
     (dragonfly(2, 4, 9), "valiant"),
-    (dragonfly(2, 4, 9), "ugal-l"),
+    (dragonfly(2, 4, 9), "valiant-local"),
+    *((dragonfly(2, 4, 9), name) for name in UGAL),
     (TWO_LINKS_A_PAIR, "minimal"),
     (TWO_LINKS_A_PAIR, "ugal-g"),
     (torus((4, 3, 2)), "dimension-order"),
@@ -112,7 +114,7 @@ def test_group_adversarial_traffic_is_limited_by_one_global_link():
     np.testing.assert_allclose(rates, topology.link_bandwidth_Bps[0] / 8)
 
 
-@pytest.mark.parametrize("name", ["ugal-l", "ugal-g"])
+@pytest.mark.parametrize("name", UGAL)
 def test_ugal_leaves_the_full_link_and_keeps_the_empty_one(name):
     """Adversarial traffic: far faster than minimal. One flow alone: its minimal path."""
     topology = dragonfly(2, 4, 9)

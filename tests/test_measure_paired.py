@@ -198,6 +198,18 @@ def run(**sections):
     return run_cosim(config_from({**CONFIG, **sections}))
 
 
+@pytest.mark.parametrize("routing", ["adaptive", "two-choice"])
+def test_isolated_jobs_are_untouched_where_their_routes_are_chosen_too(routing):
+    """A config that asks for it: a job's own links and its own chance, alone and in company."""
+    machine = {**CONFIG["machine"], "routing": routing}
+    queue = {"policies": ["baseline", "laas", "jigsaw"], "run_time_model": "as-logged"}
+    tables = result_tables(run(machine=machine, queue=queue, run={**CONFIG["run"], "snapshots": 1}))
+    assert [row["policy"] for row in tables["proof"]] == ["laas", "jigsaw"]
+    for proof in tables["proof"]:
+        assert proof["jobs"] == proof["untouched"] > 3
+        assert proof["largest_difference_ps"] == 0
+
+
 def test_a_config_measures_the_same_jobs_under_every_policy():
     """Pattern, repeats, duty and the reference's times are the job's; isolated ones take the same
     time alone and with others, to the picosecond."""

@@ -22,7 +22,7 @@ from netsim.packet.model import (
 )
 from netsim.packet.reference import simulate_reference
 from netsim.routing.base import Routing
-from netsim.routing.dragonfly import dragonfly_routing
+from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree, xgft
@@ -204,6 +204,9 @@ BUSY = [
     (dragonfly(2, 4, 5), "ugal-l"),
     (dragonfly(2, 4, 5, global_bandwidth_Bps=250_000_000), "ugal-g"),
     (dragonfly(2, 4, 3), "ugal-l"),
+    (dragonfly(2, 4, 5), "par"),
+    (dragonfly(2, 4, 5, h=2), "valiant-local"),
+    (dragonfly(2, 4, 5, h=2), "adaptive-local"),
     (fat_tree(4), "d-mod-k"),
     (fat_tree(4), "adaptive"),
     (fat_tree(4), "two-choice"),
@@ -238,7 +241,22 @@ def test_agree_on_every_family_with_every_routing(routing, config):
     assert_same(fast, plain)
 
 
-@pytest.mark.parametrize("name", ["ugal-l", "ugal-g"])
+@pytest.mark.parametrize("name", ["ugal-l", "par"])
+@pytest.mark.parametrize("compares", COMPARES)
+@pytest.mark.parametrize("weight", [None, 2])
+def test_agree_on_whatever_ugal_compares(name, compares, weight):
+    """Links of three speeds, and credits that take long to come back."""
+    speeds = {"local_bandwidth_Bps": 3_300_000_000, "global_bandwidth_Bps": 250_000_000}
+    topology = dragonfly(2, 3, 4, 2, global_latency_s=2e-6, **speeds)
+    routing = make_routing(topology, name, {"ugal_compares": compares, "ugal_weight": weight})
+    traffic = combine([_burst(topology.n_nodes, 3500, 3)], [np.arange(topology.n_nodes)])
+    config = PacketConfig(packet_bytes=1000, buffer_bytes=3500)
+    plain = simulate_reference(routing, traffic, config, np.random.default_rng(5))
+    fast = simulate_packets(routing, traffic, config, np.random.default_rng(5))
+    assert_same(fast, plain)
+
+
+@pytest.mark.parametrize("name", ["ugal-l", "ugal-g", "par"])
 def test_agree_with_a_bias_in_picoseconds(name):
     """UGAL's bias of four packets changes the run, and one of a thousand changes it again: it is
     in picoseconds for both engines, though the fast one counts in ticks of 500,000."""
@@ -248,7 +266,7 @@ def test_agree_with_a_bias_in_picoseconds(name):
     traffic = combine([program], [np.arange(topology.n_nodes)])
     ends = set()
     for bias_ps in (0, 4_000_000, 1_000_000_000):
-        routing = dragonfly_routing(topology, name, bias_ps=bias_ps)
+        routing = make_routing(topology, name, {"ugal_bias_s": bias_ps * 1e-12})
         plain = simulate_reference(routing, traffic, config, np.random.default_rng(5))
         fast = simulate_packets(routing, traffic, config, np.random.default_rng(5))
         assert_same(fast, plain)

@@ -10,7 +10,7 @@ import pytest
 from routing_machines import all_routings
 
 from netsim.errors import NetcosimError
-from netsim.routing.base import Routing
+from netsim.routing.base import Hop, Routing, View
 from netsim.routing.registry import ROUTINGS, default_routing, make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
@@ -66,6 +66,8 @@ def test_every_path_arrives_and_minimal_ones_are_shortest(routing: Routing) -> N
                 assert lengths == {least}
             elif routing.name == "minimal":
                 assert max(lengths) <= 3
+            elif routing.name == "par":  # two links in the source group
+                assert max(lengths) <= 6
             else:
                 assert max(lengths) <= 5
 
@@ -170,9 +172,9 @@ def test_registry() -> None:
         NetcosimError, match=r"unknown routing for fattree 'ugal'; valid: adaptive, d-mod-k, random"
     ):
         make_routing(t, "ugal")
-    with pytest.raises(NetcosimError, match="has no bias"):
-        make_routing(t, "d-mod-k", ugal_bias_s=1e-6)
-    biased = make_routing(dragonfly(1, 2, 5), "ugal-l", ugal_bias_s=1e-6)
+    with pytest.raises(NetcosimError, match="routing d-mod-k: unknown parameter 'ugal_bias_s'"):
+        make_routing(t, "d-mod-k", {"ugal_bias_s": 1e-6})
+    biased = make_routing(dragonfly(1, 2, 5), "ugal-l", {"ugal_bias_s": 1e-6})
     assert biased.tables.params[0] == 10**6
 
 
@@ -191,14 +193,20 @@ def test_ugal_by_hand() -> None:
         def room(self, link: int, vc: int) -> int:
             return 10**6
 
+        def queued(self, link: int) -> int:
+            return self.ticks if link == self.link else 0
+
+        def used(self, link: int) -> int:
+            return self.ticks if link == self.link else 0
+
     # Source router 0; the link from group 0 to group 4 sits on router 1 of the group.
     assert s.global_router(0, 4) == 1
     local, far = s.local_link(0, 0, 1), s.global_link(0, 4)
     dst = s.global_router(4, 0)
 
-    def first(name: str, link: int, load: int, bias_s: float = 0.0) -> set[bool]:
+    def first(name: str, link: int, load: int, **parameters: object) -> set[bool]:
         """Whether the packet goes minimally, over detours that start on router 0 itself."""
-        routing = make_routing(t, name, ugal_bias_s=bias_s)
+        routing = make_routing(t, name, parameters)
         direct = make_routing(t, "minimal").choices(0, dst, 0)
         out = set()
         for key in np.random.default_rng(1).integers(0, 2**63, 60):
@@ -213,6 +221,124 @@ def test_ugal_by_hand() -> None:
     assert first("ugal-g", far, 100) == {False}
     assert first("ugal-g", local, 100) == {True}
     assert first("ugal-l", -1, 0) == {True}
-    # load 100 * 2 hops <= 0 + bias in ticks (here picoseconds)
-    assert first("ugal-l", local, 100, 200e-12) == {True}
-    assert first("ugal-l", local, 100, 199e-12) == {False}
+    # Times in picoseconds: a load of 100 on a way of 2 links; 100 bytes used of a link of 1 GB/s.
+    queue = {"ugal_compares": "output-queue"}
+    for compares, bias_ps in ((queue, 200), ({}, 200_000)):
+        assert first("ugal-l", local, 100, ugal_bias_s=bias_ps * 1e-12, **compares) == {True}
+        less = (bias_ps - 1) * 1e-12
+        assert first("ugal-l", local, 100, ugal_bias_s=less, **compares) == {False}
+    # Bytes that wait, unweighed as merlin has it: 100 > 2 * 0 + threshold
+    waiting = {"ugal_compares": "output-bytes", "ugal_weight": 2}
+    assert first("ugal-l", local, 100, ugal_threshold_bytes=99, **waiting) == {False}
+    assert first("ugal-l", local, 100, ugal_threshold_bytes=100, **waiting) == {True}
+
+
+@pytest.mark.parametrize("name", ["ugal-l", "par"])
+def test_a_margin_in_what_is_not_compared_is_refused(name: str) -> None:
+    t = dragonfly(1, 2, 5)
+    with pytest.raises(NetcosimError, match="used-credits compares times, with ugal_bias_s"):
+        make_routing(t, name, {"ugal_threshold_bytes": 100})
+    with pytest.raises(NetcosimError, match="compares bytes, with ugal_threshold_bytes"):
+        make_routing(t, name, {"ugal_compares": "output-bytes", "ugal_bias_s": 1e-6})
+
+
+class Busy:
+    """A view in which some links are busy, and the others idle."""
+
+    def __init__(self, *links: int) -> None:
+        self.links = links
+
+    def load(self, link: int) -> int:
+        return 10**6 * (link in self.links)
+
+    def room(self, link: int, vc: int) -> int:
+        return 1000 * (link not in self.links)
+
+    queued = used = load
+
+
+def walks(routing: Routing, view: View, src: int, dst: int, n: int = 60) -> list[list[Hop]]:
+    """Hops between routers of ``n`` packets from router to node, each with chances of its own."""
+    t, found = routing.topology, []
+    for seed in range(n):
+        router, state, hops = src, 0, []
+        keys = np.random.default_rng(seed).integers(0, 2**63, 20)
+        for key in keys:
+            hop = routing.choose(view, router, dst, state, int(key), 1)
+            if hop.link < 2 * t.n_nodes:
+                break
+            hops.append(hop)
+            router, state = int(t.link_dst[hop.link]) - t.n_nodes, hop.state
+        found.append(hops)
+    return found
+
+
+def test_par_turns_at_the_router_of_a_full_global_link() -> None:
+    """What UGAL-L cannot see from its source router; a second local link, on channel 1."""
+    t = dragonfly(1, 4, 9)
+    s, target = t.shape, 5
+    gate = s.global_router(0, target)
+    src, dst = (gate + 1) % s.a, s.global_router(target, 0)
+    full, toward = s.global_link(0, target), s.local_link(0, src, gate)
+    assert all(len(hops) == 2 for hops in walks(make_routing(t, "par"), Busy(), src, dst))
+    assert all(
+        hops[1].link == full for hops in walks(make_routing(t, "ugal-l"), Busy(full), src, dst)
+    )
+    turned = walks(make_routing(t, "par"), Busy(full), src, dst)
+    assert {hops[0][:2] for hops in turned} == {(toward, 0)}
+    assert all(hop.link != full for hops in turned for hop in hops)
+    second = [hops[1] for hops in turned if hops[1].link < s.first_global_link]
+    assert second
+    assert {hop.vc for hop in second} == {1}
+    assert max(len(hops) for hops in turned) == 6
+    # a packet that its source router already sends on a detour is on channel 1 at once
+    detours = walks(make_routing(t, "par"), Busy(toward), src, dst)
+    assert all(
+        hops[0].vc == (hops[0].link < s.first_global_link)
+        for hops in detours
+        if hops[0].link != toward
+    )
+
+
+@pytest.mark.parametrize("group", ["all-to-all", "aries"])
+def test_detours_inside_a_group(group: str) -> None:
+    """By way of each other router, on channel 0 and then 1; directly where that has room."""
+    a = 96 if group == "aries" else 6
+    t = dragonfly(1, a, 1, group=group)
+    s, src, dst = t.shape, 1, 4
+    direct = s.local_link(0, src, s.local_step(src, dst))
+    for name, view in (("valiant-local", Busy()), ("adaptive-local", Busy(direct))):
+        ways = walks(make_routing(t, name), view, src, dst, 300)
+        for hops in ways:
+            assert [hop.vc for hop in hops] == sorted(hop.vc for hop in hops)
+            assert len(hops) <= 4
+        if group == "all-to-all":
+            assert {tuple(hop.vc for hop in hops) for hops in ways} == {(0, 1)}
+            vias = {int(t.link_dst[hops[0].link]) - t.n_nodes for hops in ways}
+            assert vias == set(range(a)) - {src, dst}
+    assert {
+        hops[0].link for hops in walks(make_routing(t, "adaptive-local"), Busy(), src, dst)
+    } == {direct}
+
+
+def test_adaptive_local_takes_the_freer_of_two_links() -> None:
+    """In the source group, and at the first router of the group between."""
+    t = dragonfly(1, 2, 4, 3)  # two links a pair, one on each router of a group
+    s = t.shape
+    here, there = s.global_router(0, 3, 0), s.global_router(0, 3, 1)
+    assert here != there
+    across, straight = s.local_link(0, here, there), s.global_link(0, 3, 0)
+    dst = s.global_router(3, 0)
+    routing = make_routing(t, "adaptive-local")
+    for busy, free in ((across, straight), (straight, across)):
+        assert {hops[0].link for hops in walks(routing, Busy(busy), here, dst)} == {free}
+    assert {h[0].link for h in walks(routing, Busy(), here, dst)} == {across, straight}
+    between = [s.global_link(m, 3, copy) for m in (1, 2) for copy in (0, 1)]
+    after = [
+        hops[i + 1].link
+        for hops in walks(routing, Busy(across, straight, *between), here, dst)
+        for i, hop in enumerate(hops[:-1])
+        if hop.link >= s.first_global_link and hop.state % 4 == 3
+    ]
+    assert len(after) > 10
+    assert all(link < s.first_global_link for link in after)

@@ -11,6 +11,7 @@ from netsim.flow import kernels_job_routes, kernels_paths
 from netsim.flow.paths import (
     PIECES,
     FlowPaths,
+    can_detour,
     flow_paths,
     looks_at_others,
     spreads_up,
@@ -91,7 +92,7 @@ class JobRoutes:
         Where packets wait for those of others; on an adaptive fat-tree not on the way up,
         where each takes the shortest queue.
     most_slow : float
-        The most that a busy link slows a job down: 2 under UGAL, which takes a detour then.
+        The most that a busy link slows a job down: 2 under UGAL and its kin, which detour then.
     felt_waits : float
         Part of the waits on its way that a message feels: a half where each packet draws or
         chooses a way of its own at every router.
@@ -110,7 +111,7 @@ class JobRoutes:
         self.link_src = topology.link_src.astype(np.int64)
         self.link_dst = topology.link_dst.astype(np.int64)
         self.waits = np.ones(topology.n_links, dtype=np.bool_)
-        self.most_slow = _DETOUR if routing.name.startswith("ugal") else np.inf
+        self.most_slow = _DETOUR if can_detour(routing) else np.inf
         self.looks_at_others = looks_at_others(routing)
         self.felt_waits = 1.0
         ways = 1

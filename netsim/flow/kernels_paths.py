@@ -40,8 +40,9 @@ def walk(rt, node, dst_node, seed, flow, piece, busy, now, view, out, at, limit)
     for hop in range(limit):
         key = packet_key(seed, flow, piece, hop)
         link, _, state = route(
-            rt, router, dst_node, state, key, 1, now, busy, view.waiting, view.room, rt.n_vcs
-        )
+            rt, router, dst_node, state, key, 1, now, busy, view.waiting, view.room, view.room,
+            rt.n_vcs, 0,
+        )  # fmt: skip
         out[at] = link
         at += 1
         if link == last:

@@ -12,7 +12,12 @@ from netsim.flow import kernels_paths
 from netsim.packet.model import PS_PER_S
 from netsim.routing.base import Routing
 from netsim.routing.fattree import d_mod_k_ports
-from netsim.routing.kernels_dragonfly import UGAL_G, UGAL_L
+from netsim.routing.kernels_dragonfly import (
+    ADAPTIVE_LOCAL,
+    PAR,
+    UGAL_G,
+    UGAL_L,
+)
 from netsim.routing.kernels_fattree import D_MOD_K, ROW
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topologies.fattree import FatTreeShape
@@ -22,6 +27,7 @@ PIECES = 8
 """Into how many pieces a flow is cut that may go several ways."""
 _SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are kept: 256 MB at most
 _ROOM_BYTES = 1 << 40
+_WALKED_AS = {UGAL_L: UGAL_G, PAR: UGAL_G, ADAPTIVE_LOCAL: UGAL_G}
 
 
 def spreads_up(routing: Routing) -> bool:
@@ -29,21 +35,19 @@ def spreads_up(routing: Routing) -> bool:
     return isinstance(routing.topology.shape, FatTreeShape) and routing.chance_visits > 0
 
 
-def _draws(routing: Routing) -> bool:
-    """Whether the routing takes chances although it looks at no loads."""
-    shape = routing.topology.shape
-    copies = shape.global_links_per_pair if isinstance(shape, DragonflyShape) else 1
-    return routing.name == "valiant" or copies > 1 or spreads_up(routing)
-
-
 def looks_at_others(routing: Routing) -> bool:
     """Whether `flow_paths` chooses paths by what others put on the links."""
     return routing.adaptive and not isinstance(routing.topology.shape, FatTreeShape)
 
 
+def can_detour(routing: Routing) -> bool:
+    """Whether it leaves the minimal path where that is busy: UGAL, PAR, adaptive-local."""
+    return routing.adaptive and isinstance(routing.topology.shape, DragonflyShape)
+
+
 def takes_one_way(routing: Routing) -> bool:
     """Whether a route depends on nothing but its two ends, and is never split."""
-    return not (routing.adaptive or _draws(routing))
+    return not (routing.adaptive or routing.chance_visits)
 
 
 class FlowPaths(NamedTuple):
@@ -114,9 +118,10 @@ def flow_paths(
     against its Valiant path at the queues that the flows themselves make. Between ways of equal
     length ("minimal-adaptive") any load counts: packets take the link that is free just now. Each
     further sweep takes every piece up and puts it down again.
-    "ugal-l" is walked as "ugal-g": the back-pressure that brings the load of a far link to
-    the source router does not exist in flows. On a fat-tree where packets choose among up
-    ports the pieces of a flow are spread over them evenly, whatever the others do.
+    "ugal-l", "par" and "adaptive-local" are walked as "ugal-g": the back-pressure that brings the
+    load of a far link to the source router does not exist in flows, nor do credits.
+    On a fat-tree where packets choose among up ports the pieces of a flow are spread over them
+    evenly, whatever the others do.
 
     Parameters
     ----------
@@ -155,7 +160,7 @@ def flow_paths(
     for nodes in (src, dst):
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
             raise NetcosimError(f"a flow's node is outside 0..{n_nodes - 1} of {topology.name}")
-    several = routing.adaptive or _draws(routing)
+    several = not takes_one_way(routing)
     spread = spreads_up(routing)
     if pieces is None:
         pieces = (topology.shape.w2 if spread else PIECES) if several else 1
@@ -170,8 +175,7 @@ def flow_paths(
     bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
     end = topology.link_dst.astype(np.int64) - topology.n_ports
     tables = routing.tables
-    if tables.code == UGAL_L:
-        tables = tables._replace(code=UGAL_G)
+    tables = tables._replace(code=_WALKED_AS.get(tables.code, tables.code))
     view = kernels_paths.WalkView(
         link_router=np.maximum(end, 0),
         link_ticks=1.0 / bandwidth,

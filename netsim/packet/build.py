@@ -232,6 +232,8 @@ def _scalars(
     sc[t.SEED] = seed
     sc[t.CHANCE_VISITS] = routing.chance_visits
     sc[t.ROOM_VC] = routing.room_vc
+    sc[t.COMPARES_CREDITS] = routing.compares_credits
+    sc[t.BUFFER_BYTES] = config.buffer_bytes
     sc[t.HAS_COMPUTE] = clock.has_compute
     sc[t.HAS_RECV_COST] = clock.has_recv_cost
     sc[t.RECORD] = record_messages

@@ -38,12 +38,14 @@ from netsim.packet.kernels_crossbar_tables import (
     X_SLOTS,
     X_WORDS,
 )
-from netsim.packet.kernels_links import chance_key, give_credit, take_credits
+from netsim.packet.kernels_links import chance_key, give_credit, see_credits, take_credits
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
     BLOCKED,
+    BUFFER_BYTES,
     CHANCE_VISITS,
+    COMPARES_CREDITS,
     DST,
     FIFO_HEAD,
     FIFO_TAIL,
@@ -64,6 +66,7 @@ from netsim.packet.tables import (
     ROOM,
     ROOM_VC,
     SIZE,
+    SPACE,
     STATE,
     TO_NODE,
     VISIT,
@@ -109,6 +112,8 @@ def route_head(
     key = np.uint64(0)
     if visit & 0xFFFF < sc[CHANCE_VISITS]:
         key = chance_key(sc, messages, ranks, packets[packet + MESSAGE], visit)
+        if sc[COMPARES_CREDITS]:
+            see_credits(sc, channels, packets, credits, rt, router, p, key)
     if sc[ROOM_VC] >= 0:
         for k in range(out_ptr[router], out_ptr[router + 1]):
             q = (np.int64(out_link[k]) << vshift) | sc[ROOM_VC]
@@ -117,7 +122,8 @@ def route_head(
     out, vc, state = route(
         rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, sc[NOW],
         links[np.int64(FREE_AT) :: L_WIDTH], links[np.int64(WAITING) :: L_WIDTH],
-        channels[np.int64(ROOM) :: Q_WIDTH], 1 << vshift,
+        channels[np.int64(SPACE) :: Q_WIDTH], channels[np.int64(ROOM) :: Q_WIDTH], 1 << vshift,
+        sc[BUFFER_BYTES],
     )  # fmt: skip
     packets[packet + STATE] = state
     want = (out << vshift) | vc

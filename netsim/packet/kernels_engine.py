@@ -6,8 +6,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import PLAIN_KERNEL
-from netsim.packet.kernels_links import chance_key, enqueue, take_credits, try_link, try_node
+from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_links import (
+    chance_key,
+    enqueue,
+    see_credits,
+    take_credits,
+    try_link,
+    try_node,
+)
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, run_ready
 from netsim.packet.kernels_wheel import (
     NONE,
@@ -18,7 +25,9 @@ from netsim.packet.kernels_wheel import (
     unmark,
 )
 from netsim.packet.tables import (
+    BUFFER_BYTES,
     CHANCE_VISITS,
+    COMPARES_CREDITS,
     CR_WIDTH,
     DST,
     END,
@@ -45,6 +54,7 @@ from netsim.packet.tables import (
     ROOM,
     ROOM_VC,
     SIZE,
+    SPACE,
     STATE,
     TO_NODE,
     TRY_NEXT,
@@ -60,7 +70,7 @@ from netsim.routing.kernels import route
 DONE, UNTIL, GROW, PAUSE = range(4)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def rank_phase(pr, now):
     """Phase 2: ranks whose time has come, by number."""
     sc = pr.sc
@@ -73,7 +83,7 @@ def rank_phase(pr, now):
         run_ready(pr)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def collect(sc, wheel, packets, arriving, marked, bucket):
     """Mark the links over which a bucket's packets arrive."""
     vshift = sc[VSHIFT]
@@ -90,7 +100,7 @@ def collect(sc, wheel, packets, arriving, marked, bucket):
         p = packets[packet + NEXT]
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def arrival_phase(a, pr, rt, bucket):
     """Phase 3: packets that arrive, by the number of the link they came over."""
     sc = a.sc
@@ -111,12 +121,14 @@ def arrival_phase(a, pr, rt, bucket):
     out_link = a.out_link
     free_at = links[np.int64(FREE_AT) :: L_WIDTH]
     waiting = links[np.int64(WAITING) :: L_WIDTH]
+    space = channels[np.int64(SPACE) :: Q_WIDTH]
     room = channels[np.int64(ROOM) :: Q_WIDTH]
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
     room_vc = sc[ROOM_VC]
     chance_visits = sc[CHANCE_VISITS]
+    compares_credits = sc[COMPARES_CREDITS]
     collect(sc, wheel, packets, arriving, marked, bucket)
     upper = (sc[N_LINKS] >> 6) + 1
     done = 0
@@ -151,6 +163,8 @@ def arrival_phase(a, pr, rt, bucket):
                 key = np.uint64(0)
                 if visit & 0xFFFF < chance_visits:
                     key = chance_key(sc, messages, ranks, m, visit)
+                    if compares_credits:
+                        see_credits(sc, channels, packets, credits, rt, router, p, key)
                 if room_vc >= 0:
                     for k in range(out_ptr[router], out_ptr[router + 1]):
                         q = (np.int64(out_link[k]) << vshift) | room_vc
@@ -158,7 +172,7 @@ def arrival_phase(a, pr, rt, bucket):
                 size = wire[packets[packet + SIZE]]
                 out, vc, state = route(
                     rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size,
-                    now, free_at, waiting, room, 1 << vshift,
+                    now, free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
                 )  # fmt: skip
                 packets[packet + STATE] = state
                 enqueue(
@@ -168,7 +182,7 @@ def arrival_phase(a, pr, rt, bucket):
     return done
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def start_phase(a, bucket):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc

@@ -38,6 +38,7 @@ from netsim.packet.tables import (
     N_CR,
     N_NODES,
     N_PK,
+    N_VCS,
     NEXT,
     NIC_COUNT,
     NIC_HEAD,
@@ -67,6 +68,7 @@ from netsim.packet.tables import (
     WAITING,
     WAITING_VCS,
 )
+from netsim.routing.kernels import links_compared
 from netsim.routing.kernels_chance import packet_key
 
 
@@ -102,6 +104,16 @@ def take_credits(sc, channels, credits, q):
     channels[channel + SPACE] += back
     channels[channel + ROOM] += back
     channels[channel + CREDIT_HEAD] = c
+
+
+@njit(**HOT_KERNEL)
+def see_credits(sc, channels, packets, credits, rt, router, p, key):
+    """Make the space visible that links have got back which the routing will compare for ``p``."""
+    packet = np.uint64(p) << PK_BITS
+    for link in links_compared(rt, router, packets[packet + TO_NODE], packets[packet + STATE], key):
+        if link >= 0:
+            for vc in range(sc[N_VCS]):
+                take_credits(sc, channels, credits, (link << sc[VSHIFT]) | vc)
 
 
 @njit(**PLAIN_KERNEL, inline="always")

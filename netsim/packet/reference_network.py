@@ -160,6 +160,16 @@ class Network:
         channel = self.links[link].channels[vc]
         return channel.free_bytes - sum(p.wire_bytes for p in channel.fifo)
 
+    def queued(self, link: int) -> int:
+        """Wire bytes of all packets that wait for the link."""
+        channels = self.links[link].channels
+        return sum(c.free_bytes - self.room(link, c.vc) for c in channels)
+
+    def used(self, link: int) -> int:
+        """Bytes that wait for the link, or whose space behind it its sender does not see free."""
+        channels = self.links[link].channels
+        return sum(self.config.buffer_bytes - self.room(link, c.vc) for c in channels)
+
     # Packets
 
     def post(

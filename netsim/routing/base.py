@@ -36,6 +36,13 @@ class View(Protocol):
     def room(self, link: int, vc: int) -> int:
         """Bytes free in the buffer behind (link, vc), less those of packets that wait for it."""
 
+    def queued(self, link: int) -> int:
+        """Wire bytes of all packets that wait for the link."""
+
+    def used(self, link: int) -> int:
+        """Used credits of a link between routers: bytes that wait for it, or whose space in the
+        buffers behind it the sender does not see free."""
+
 
 @dataclass(frozen=True, eq=False)
 class Routing:
@@ -64,6 +71,9 @@ class Routing:
         no more keys than that. 0 for none.
     room_vc : int
         The channel whose ``room`` it looks at on links that leave the router; -1 for none.
+    compares_credits : bool
+        Whether it looks at ``used`` or ``room`` of the links that its kernels name beforehand
+        (`netsim.routing.kernels.links_compared`), at routers where it takes chances.
     """
 
     name: str
@@ -75,6 +85,7 @@ class Routing:
     choose: Callable[[View, int, int, int, int, int], Hop]
     chance_visits: int = 1
     room_vc: int = -1
+    compares_credits: bool = False
 
 
 @dataclass(frozen=True)

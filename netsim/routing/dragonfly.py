@@ -1,46 +1,68 @@
-"""Minimal, Valiant and UGAL routing on dragonflies (Kim et al., ISCA 2008).
+"""Minimal, Valiant, UGAL and progressive adaptive routing on dragonflies.
 
 Between two groups a packet takes one global link (minimal) or two, by way of an
 intermediate group drawn uniformly from all but the source's and the destination's
-(Valiant). Where several links join two groups, one is drawn; the whole path is fixed at
-the source router. Packets within a group, and all packets of a machine of two groups, go
-minimally. UGAL decides once, at the source router, between the drawn minimal path and
-one drawn Valiant path: minimal if ``load_min * H_min <= load_val * H_val + bias``, where
-``H`` is the number of router-to-router links, and the load is that of the path's first
-link ("ugal-l") or of the global link with which the path leaves the source group, wherever
-it sits ("ugal-g").
+(Valiant; Kim et al., ISCA 2008). Where several links join two groups, one is drawn; the whole
+path is fixed at the source router. Packets within a group, and all packets of a machine of two
+groups, go minimally.
+
+- **UGAL** decides once, at the source router, between the drawn minimal path and one drawn
+  Valiant path; `netsim.routing.dragonfly_reference.Ugal` says how. It looks at each path's first
+  link ("ugal-l"), or at the global link with which the path leaves the source group, wherever it
+  sits ("ugal-g").
+- **PAR** (Jiang, Kim and Dally, ISCA 2009) decides as UGAL-L, and a packet that goes minimally
+  decides again at every router of the source group, against another drawn Valiant path.
+- **valiant-local** and **adaptive-local** also detour inside a group: by way of a router of the
+  group drawn from all but the packet's own and the destination's.
+- **adaptive-local** is that of SST's merlin. The source router looks at the space of channel 0 of
+  the next links (`View.room`, at least 0) and takes the detour if it has more than twice that of
+  the direct way. Where several links join two groups it looks at two, the drawn copy and the one
+  after it, and takes that with more room; so does the first router of the intermediate group.
 
 Virtual channel = number of global links taken so far; channels of one number within a
 group are acyclic (an aries group goes along the chassis, then along the slot), so the
-order local 0, global 0, local 1, global 1, local 2 admits no cycle.
+order local 0, global 0, local 1, global 1, local 2 admits no cycle. A detour inside a group takes
+local 0, then local 1. PAR: local 0 while the packet may still turn, local 1 on the way to a
+Valiant path's global link; local 0, local 1, global 0, local 2, global 1, local 3: four channels.
 
 State: ``plan * 4 + taken``: global links taken, and ``1 + (group * B + first) * B + second``:
 the group to go to first (the intermediate or the destination's), which of the K links
 leads there, and which of the K links leads from there to the destination's group; B is the
-least power of two that is at least K. Plan 0 is "not decided yet".
+least power of two that is at least K. Plan 0 is "not decided yet"; taken 3 is 1 with ``second``
+not yet chosen (adaptive-local). In the group of its destination a packet that has taken no global
+link has plan ``1 + r``: local router r is next (valiant-local, adaptive-local).
 
 Kernel tables: params = bias (in time units of the caller; 0th, as for all routings), a, g, K,
-local links a group, first local link, first global link, routers, global links, log2 B.
+local links a group, first local link, first global link, routers, global links, log2 B, what is
+compared, weight (0: numbers of links), margin, then femtoseconds a byte of each speed.
 table_a: (a, a) place of the next local link within the group's, then (a, a) hops within a
 group. table_b: (routers, g, K) next link toward the global link to a group, then (g, g, K)
 global links. table_c: group of each router, then the sending and then the receiving
-router of each global link.
+router of each global link, then which speed each link between routers has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Annotated
 
 import numpy as np
-from annotated_types import Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory
+from netsim.parameters import OneOf
 from netsim.routing import kernels_dragonfly as kernels
-from netsim.routing.base import Hop, Routing, RoutingEntry, View
-from netsim.routing.kernels_common import draw
-from netsim.routing.make_tables import ejection, make_tables
+from netsim.routing.base import Routing, RoutingEntry
+from netsim.routing.dragonfly_reference import (
+    COMPARES,
+    Reference,
+    Ugal,
+    copy_bits,
+    fs_per_byte,
+)
+from netsim.routing.make_tables import make_tables
 from netsim.routing.tables import RouteTables
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topology import Topology
@@ -50,21 +72,27 @@ CODES = {
     "valiant": kernels.VALIANT,
     "ugal-l": kernels.UGAL_L,
     "ugal-g": kernels.UGAL_G,
+    "par": kernels.PAR,
+    "valiant-local": kernels.VALIANT_LOCAL,
+    "adaptive-local": kernels.ADAPTIVE_LOCAL,
 }
-
 
 _TABLE_BYTES = 40
 """Peak while the tables are built, for each way from a router to a group."""
 
 
-def _bits(copies: int) -> int:
-    """Bits that a number in 0..copies-1 takes."""
-    return max(copies - 1, 0).bit_length()
+def _channels(name: str, g: int) -> int:
+    """Virtual channels that a routing needs among ``g`` groups."""
+    if g == 1:
+        return 2 if name.endswith("-local") else 1
+    if name == "par":
+        return 4 if g > 2 else 3
+    return 2 if name == "minimal" or g == 2 else 3
 
 
-def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: int) -> RouteTables:
+def _tables(topology: Topology, s: DragonflyShape, name: str, ugal: Ugal) -> RouteTables:
     a, g, k = s.a, s.g, s.global_links_per_pair
-    bits = _bits(k)
+    bits = copy_bits(k)
     if g << (2 * bits + 2) >= 2**31:
         raise NetcosimError(f"{topology.name}: {k} links a pair of groups are too many to route")
     need_memory(
@@ -90,8 +118,11 @@ def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: 
     local = s.first_local_link + group[:, None, None] * a * s.local_degree + link[own, owner]
     toward = np.where(owner == own, pairs[group], local)
     ends = slice(s.first_global_link, None)
+    speeds, speed = np.unique(
+        topology.link_bandwidth_Bps[s.first_local_link :], return_inverse=True
+    )
     params = (
-        bias,
+        ugal.bias_ps,
         a,
         g,
         k,
@@ -101,128 +132,46 @@ def _tables(topology: Topology, s: DragonflyShape, code: int, n_vcs: int, bias: 
         s.n_routers,
         g * s.global_links_per_group,
         bits,
+        COMPARES.index(ugal.compares),
+        ugal.weight or 0,
+        ugal.margin,
+        *(fs_per_byte(int(bandwidth)) for bandwidth in speeds),
     )
     table_c = np.concatenate(
         [
             group,
             topology.link_src[ends] - topology.n_ports,
             topology.link_dst[ends] - topology.n_ports,
+            speed.ravel(),
         ]
     )
     table_a = np.concatenate([link.ravel(), hops.ravel()])
     table_b = np.concatenate([toward.ravel(), pairs.ravel()])
-    return make_tables(topology, code, n_vcs, params, table_a, table_b, table_c)
+    n_vcs = _channels(name, g)
+    return make_tables(topology, CODES[name], n_vcs, params, table_a, table_b, table_c)
 
 
-class _Reference:
-    """The routing in plain Python, from the shape's arithmetic alone."""
-
-    def __init__(self, topology: Topology, shape: DragonflyShape, name: str, bias: int) -> None:
-        self.topology, self.s, self.name, self.bias = topology, shape, name, bias
-
-    def ends(self, link: int) -> tuple[int, int]:
-        n = self.topology.n_ports
-        return int(self.topology.link_src[link]) - n, int(self.topology.link_dst[link]) - n
-
-    def hop_toward(self, router: int, target: int) -> int:
-        group, r = divmod(router, self.s.a)
-        return self.s.local_link(group, r, self.s.local_step(r, target % self.s.a))
-
-    def local_hops(self, r: int, t: int) -> int:
-        return self.s.local_hops(r % self.s.a, t % self.s.a)
-
-    def plan(self, group: int, first: int, second: int) -> int:
-        size = 1 << _bits(self.s.global_links_per_pair)
-        return 1 + (group * size + first) * size + second
-
-    def middles(self, here: int, target: int) -> list[int]:
-        return [m for m in range(self.s.g) if m not in (here, target)]
-
-    def hop(self, router: int, target: int, taken: int, plan: int) -> Hop:
-        s = self.s
-        here = router // s.a
-        size = 1 << _bits(s.global_links_per_pair)
-        rest, second = divmod(plan - 1, size)
-        group, first = divmod(rest, size)
-        link = s.global_link(here, *((group, first) if taken == 0 else (target, second)))
-        owner, _ = self.ends(link)
-        if owner == router:
-            return Hop(link, taken, plan * 4 + taken + 1)
-        return Hop(self.hop_toward(router, owner), taken, plan * 4 + taken)
-
-    def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
-        """The hop, where nothing is left to decide."""
-        dst_router = int(self.topology.port_router[dst_node])
-        if router == dst_router:
-            return ejection(self.topology, dst_node, state)
-        if router // self.s.a == dst_router // self.s.a:
-            return Hop(self.hop_toward(router, dst_router), state % 4, state)
-        if state // 4:
-            return self.hop(router, dst_router // self.s.a, state % 4, state // 4)
-        return None
-
-    def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
-        settled = self.settled(router, dst_node, state)
-        if settled is not None:
-            return [settled]
-        s = self.s
-        here, target = router // s.a, int(self.topology.port_router[dst_node]) // s.a
-        copies, middles = range(s.global_links_per_pair), self.middles(here, target)
-        plans = []
-        if self.name != "valiant" or not middles:
-            plans += [self.plan(target, c, 0) for c in copies]
-        if self.name != "minimal":
-            plans += [self.plan(m, c1, c2) for m, c1, c2 in product(middles, copies, copies)]
-        return [self.hop(router, target, 0, plan) for plan in plans]
-
-    def choose(
-        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        settled = self.settled(router, dst_node, state)
-        if settled is not None:
-            return settled
-        s, k = self.s, self.s.global_links_per_pair
-        dst_router = int(self.topology.port_router[dst_node])
-        here, target = router // s.a, dst_router // s.a
-        middles = self.middles(here, target)
-
-        def number(i: int, n: int) -> int:
-            return int(draw(np.uint64(key), i, n))
-
-        first = number(1, k)
-        direct = self.hop(router, target, 0, self.plan(target, first, 0))
-        if self.name == "minimal" or not middles:
-            return direct
-        middle, out, copy = middles[number(0, len(middles))], number(2, k), number(3, k)
-        indirect = self.hop(router, target, 0, self.plan(middle, out, copy))
-        if self.name == "valiant":
-            return indirect
-        minimal, detour = s.global_link(here, target, first), s.global_link(here, middle, out)
-        second = s.global_link(middle, target, copy)
-        (m_out, m_in), (d_out, d_in) = self.ends(minimal), self.ends(detour)
-        s_out, s_in = self.ends(second)
-        hops_min = self.local_hops(router, m_out) + 1 + self.local_hops(m_in, dst_router)
-        hops_val = self.local_hops(router, d_out) + 1 + self.local_hops(d_in, s_out)
-        hops_val += 1 + self.local_hops(s_in, dst_router)
-        if self.name == "ugal-l":
-            load_min, load_val = view.load(direct.link), view.load(indirect.link)
-        else:
-            load_min, load_val = view.load(minimal), view.load(detour)
-        return direct if load_min * hops_min <= load_val * hops_val + self.bias else indirect
+def _chance_visits(name: str, s: DragonflyShape) -> int:
+    """Routers, from the first, at which a packet may draw or compare."""
+    inside = 1 + (2 if s.group == "aries" else 1)
+    if name == "par":
+        return inside
+    if name == "adaptive-local":
+        return inside + 1  # the source group, and the first router of the next
+    return int(name != "minimal" or s.global_links_per_pair > 1)
 
 
-def dragonfly_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Routing:
-    """Build "minimal", "valiant", "ugal-l" or "ugal-g" on a dragonfly.
+def dragonfly_routing(topology: Topology, name: str, ugal: Ugal | None = None) -> Routing:
+    """Build one of `CODES` on a dragonfly.
 
     Parameters
     ----------
     topology : Topology
         Of family "dragonfly".
     name : str
-    bias_ps : int
-        UGAL's bias in picoseconds, towards the minimal path. It stands in ``params[0]``
-        of the tables; an engine that counts in other ticks divides it there, and the
-        plain reference takes loads in picoseconds.
+    ugal : Ugal, optional
+        Of "ugal-l", "ugal-g" and "par". Its bias stands in ``params[0]`` of the tables in
+        picoseconds; an engine that counts in other ticks divides it there.
 
     Raises
     ------
@@ -231,16 +180,19 @@ def dragonfly_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Rou
     """
     shape = topology.shape
     assert isinstance(shape, DragonflyShape)
-    n_vcs = 2 if name == "minimal" or shape.g <= 2 else 3
-    reference = _Reference(topology, shape, name, bias_ps)
+    ugal = Ugal("output-queue") if ugal is None else ugal
+    reference = Reference(topology, shape, name, ugal)
+    judges = name in ("ugal-l", "par") and ugal.compares == "used-credits"
     return Routing(
         name=name,
         topology=topology,
-        n_vcs=n_vcs if shape.g > 1 else 1,
-        adaptive=name.startswith("ugal"),
-        tables=_tables(topology, shape, CODES[name], n_vcs if shape.g > 1 else 1, bias_ps),
+        n_vcs=_channels(name, shape.g),
+        adaptive=name in ("ugal-l", "ugal-g", "par", "adaptive-local"),
+        tables=_tables(topology, shape, name, ugal),
         choices=reference.choices,
         choose=reference.choose,
+        chance_visits=_chance_visits(name, shape),
+        compares_credits=judges or name == "adaptive-local",
     )
 
 
@@ -249,41 +201,91 @@ MAX_BIAS_S = 3_000_000
 BiasS = Annotated[
     float, "added to the Valiant side of the comparison", Gt(-MAX_BIAS_S), Lt(MAX_BIAS_S)
 ]
+Compared = Annotated[
+    str,
+    "what is compared: time until the router's own output is free, bytes that wait there, or "
+    "used credits",
+    OneOf(COMPARES),
+]
+Weight = Annotated[
+    int | None,
+    "how many times the Valiant path's side counts; the paths' numbers of links if left out",
+    Ge(1),
+    Le(16),
+]
+ThresholdBytes = Annotated[
+    int, "added to the Valiant side where bytes are compared", Ge(0), Le(2**40)
+]
 
 
-def ugal_l(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
+def _ugal(compares: str, weight: int | None, threshold_bytes: int, bias_s: float) -> Ugal:
+    in_bytes = compares == "output-bytes"
+    if threshold_bytes and not in_bytes:
+        raise NetcosimError(
+            f"ugal_threshold_bytes = {threshold_bytes}: {compares} compares times, with ugal_bias_s"
+        )
+    if bias_s and in_bytes:
+        raise NetcosimError(
+            f"ugal_bias_s = {bias_s}: {compares} compares bytes, with ugal_threshold_bytes"
+        )
+    return Ugal(compares, weight, round(bias_s * 1e12), threshold_bytes)
+
+
+def ugal_l(
+    topology: Topology,
+    ugal_compares: Compared = "used-credits",
+    ugal_weight: Weight = None,
+    ugal_threshold_bytes: ThresholdBytes = 0,
+    ugal_bias_s: BiasS = 0.0,
+) -> Routing:
     """Build "ugal-l"; see `dragonfly_routing`."""
-    return dragonfly_routing(topology, "ugal-l", bias_ps=round(ugal_bias_s * 1e12))
+    ugal = _ugal(ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
+    return dragonfly_routing(topology, "ugal-l", ugal)
+
+
+def par(
+    topology: Topology,
+    ugal_compares: Compared = "used-credits",
+    ugal_weight: Weight = None,
+    ugal_threshold_bytes: ThresholdBytes = 0,
+    ugal_bias_s: BiasS = 0.0,
+) -> Routing:
+    """Build "par"; see `dragonfly_routing`."""
+    ugal = _ugal(ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
+    return dragonfly_routing(topology, "par", ugal)
 
 
 def ugal_g(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
     """Build "ugal-g"; see `dragonfly_routing`."""
-    return dragonfly_routing(topology, "ugal-g", bias_ps=round(ugal_bias_s * 1e12))
+    return dragonfly_routing(topology, "ugal-g", _ugal("output-queue", None, 0, ugal_bias_s))
 
 
-ROUTINGS = (
-    RoutingEntry(
-        "minimal",
-        "at most one global link",
-        ("dragonfly",),
-        lambda topology: dragonfly_routing(topology, "minimal"),
-    ),
-    RoutingEntry(
-        "valiant",
-        "by way of a random intermediate group",
-        ("dragonfly",),
-        lambda topology: dragonfly_routing(topology, "valiant"),
-    ),
-    RoutingEntry(
-        "ugal-l",
-        "minimal or Valiant, by the loads of the source router's links",
-        ("dragonfly",),
-        ugal_l,
-    ),
-    RoutingEntry(
-        "ugal-g",
-        "minimal or Valiant, by the loads of the source group's global links",
-        ("dragonfly",),
-        ugal_g,
-    ),
+def _plain(name: str) -> Callable[[Topology], Routing]:
+    """Builder of a routing without parameters."""
+
+    def build(topology: Topology) -> Routing:
+        return dragonfly_routing(topology, name)
+
+    return build
+
+
+ROUTINGS = tuple(
+    RoutingEntry(name, description, ("dragonfly",), build)
+    for name, description, build in (
+        ("minimal", "at most one global link", _plain("minimal")),
+        ("valiant", "by way of a random intermediate group", _plain("valiant")),
+        (
+            "valiant-local",
+            "as valiant, and within a group by way of a random other router",
+            _plain("valiant-local"),
+        ),
+        ("ugal-l", "minimal or Valiant, as the source router's links look to it", ugal_l),
+        ("ugal-g", "minimal or Valiant, by the loads of the source group's global links", ugal_g),
+        ("par", "as ugal-l, and again at each router until it leaves the group", par),
+        (
+            "adaptive-local",
+            "minimal or a detour, inside a group too, by free credits (merlin's)",
+            _plain("adaptive-local"),
+        ),
+    )
 )

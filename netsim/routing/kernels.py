@@ -5,16 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL
-from netsim.routing.kernels_dragonfly import MINIMAL, UGAL_G, route_dragonfly
+from netsim.kernels_options import PLAIN_KERNEL
+from netsim.routing.kernels_dragonfly import (
+    ADAPTIVE_LOCAL,
+    MINIMAL,
+    dragonfly_compares,
+    route_dragonfly,
+)
 from netsim.routing.kernels_fattree import D_MOD_K, TWO_CHOICE, route_fattree
 from netsim.routing.kernels_torus import route_torus
 
 SHORTEST_PATH = 1
 
 
-@njit(**HOT_KERNEL)
-def route(rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, room, nv):  # type: ignore[no-untyped-def]
+@njit(**PLAIN_KERNEL, forceinline=True)
+def route(  # type: ignore[no-untyped-def]
+    rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, space, room, nv,
+    buffer_bytes,
+):  # fmt: skip
     """Where a packet goes next.
 
     Parameters
@@ -31,11 +39,15 @@ def route(rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, r
         Tick from which the link is free.
     waiting : (n_links,) int64
         Ticks of serialisation of all packets in the link's FIFOs.
+    space : (n_links * nv,) int64
+        Free bytes behind (link, channel) at ``link*nv + vc``.
     room : (n_links * nv,) int64
-        Free bytes behind (link, channel) at ``link*nv + vc``, less those of the packets
-        that wait; looked at for the adaptive channel of links that leave ``router``.
+        The same, less the bytes of the packets that wait; looked at for the adaptive channel of
+        links that leave ``router``, and for all channels of `links_compared`.
     nv : int64
-        Channels a link in ``room``.
+        Channels a link in ``space`` and ``room``.
+    buffer_bytes : int64
+        Free bytes behind an idle channel.
 
     Returns
     -------
@@ -46,8 +58,11 @@ def route(rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, r
     if router == dst_router:
         return np.int64(rt.eject_link[dst_node]), np.int64(0), state
     code = rt.code
-    if MINIMAL <= code <= UGAL_G:
-        return route_dragonfly(rt, router, dst_router, state, key, now, free_at, waiting)
+    if MINIMAL <= code <= ADAPTIVE_LOCAL:
+        return route_dragonfly(
+            rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv,
+            buffer_bytes,
+        )  # fmt: skip
     if D_MOD_K <= code <= TWO_CHOICE:
         up_or_down = route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting)
         return up_or_down, np.int64(0), state
@@ -55,3 +70,17 @@ def route(rt, router, dst_node, state, key, wire_bytes, now, free_at, waiting, r
         link = np.int64(rt.table_a[router * rt.params[1] + dst_router])
         return link, state, state + 1
     return route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv)
+
+
+@njit(**PLAIN_KERNEL)
+def links_compared(rt, router, dst_node, state, key):  # type: ignore[no-untyped-def]
+    """Links whose ``room`` `route` will look at for a packet, -1 for none; see `route`.
+
+    For routings with ``compares_credits``. An engine whose credits become visible when
+    somebody looks makes those of these links visible first.
+    """
+    dst_router = np.int64(rt.port_router[dst_node])
+    if MINIMAL <= rt.code <= ADAPTIVE_LOCAL and router != dst_router:
+        return dragonfly_compares(rt, router, dst_router, np.int64(state), key)
+    none = np.int64(-1)
+    return none, none, none, none

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL
+from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 from netsim.routing.kernels_chance import below, mix64
 
 
-@njit(**HOT_KERNEL)
+@njit(**PLAIN_KERNEL, forceinline=True)
 def draw(key, i, n):  # type: ignore[no-untyped-def]
     """The ``i``-th number in 0..n-1 that a key gives; 0 without drawing if n is 1."""
     if n <= 1:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 from netsim.routing.kernels_common import draw, load_of
 
-MINIMAL, VALIANT, UGAL_L, UGAL_G = 10, 11, 12, 13
+MINIMAL, VALIANT, UGAL_L, UGAL_G, PAR, VALIANT_LOCAL, ADAPTIVE_LOCAL = range(10, 17)
 
-BIAS, A, G, K, LOCAL_PER_GROUP, FIRST_LOCAL, FIRST_GLOBAL, N_ROUTERS, N_GLOBAL, BITS = range(10)
+(BIAS, A, G, K, LOCAL_PER_GROUP, FIRST_LOCAL, FIRST_GLOBAL, N_ROUTERS, N_GLOBAL, BITS, COMPARES,
+ WEIGHT, MARGIN, FIRST_COST) = range(14)  # fmt: skip
+
+OUTPUT_QUEUE, OUTPUT_BYTES, USED_CREDITS = range(3)
+
+FREE_FACTOR = 2
+"""A detour must have more than this many times the direct way's free space (adaptive-local)."""
+
+NOT_CHOSEN = 3
+"""Global links taken, in a state: one, and which of the K links comes next is not yet chosen."""
 
 
 @njit(**HOT_KERNEL)
@@ -52,60 +61,221 @@ def _toward(rt, router, group, copy):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
-def _decide(rt, router, here, target, dst_router, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """The plan: the group to go to first, and which copies of the links to take."""
+def _draw_other(key, n, one, other):  # type: ignore[no-untyped-def]
+    """A number in 0..n-1 that is neither of two different ones."""
+    drawn = draw(key, 0, n - 2)
+    if drawn >= min(one, other):
+        drawn += 1
+    if drawn >= max(one, other):
+        drawn += 1
+    return drawn
+
+
+@njit(**HOT_KERNEL)
+def _plan(rt, group, first, second):  # type: ignore[no-untyped-def]
+    bits = rt.params[BITS]
+    return 1 + ((((group << bits) | first) << bits) | second)
+
+
+@njit(**HOT_KERNEL)
+def _parts(rt, plan):  # type: ignore[no-untyped-def]
+    """Group, first and second copy of a plan."""
+    bits = rt.params[BITS]
+    code = plan - 1
+    mask = (1 << bits) - 1
+    return code >> (2 * bits), (code >> bits) & mask, code & mask
+
+
+@njit(**HOT_KERNEL)
+def _bytes(rt, link, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
+    """Used credits of a link as time, or the bytes that wait for it."""
     p = rt.params
-    g, k = p[G], p[K]
-    direct, bits = draw(key, 1, k), p[BITS]
-    plan_min = 1 + (((target << bits) | direct) << bits)
-    if rt.code == MINIMAL or g == 2:
-        return plan_min
-    middle = draw(key, 0, g - 2)
-    if middle >= min(here, target):
-        middle += 1
-    if middle >= max(here, target):
-        middle += 1
-    out, copy = draw(key, 2, k), draw(key, 3, k)
-    plan_val = 1 + ((((middle << bits) | out) << bits) | copy)
-    if rt.code == VALIANT:
-        return plan_val
+    used = p[COMPARES] == USED_CREDITS
+    total = np.int64(0)
+    for vc in range(link * nv, link * nv + rt.n_vcs):
+        total += (buffer_bytes if used else np.int64(space[vc])) - np.int64(room[vc])
+    if used:
+        at = p[N_ROUTERS] + 2 * p[N_GLOBAL] + link - p[FIRST_LOCAL]
+        total *= p[FIRST_COST + np.int64(rt.table_c[at])]
+    return total
+
+
+@njit(**HOT_KERNEL)
+def _minimal_wins(  # type: ignore[no-untyped-def]
+    rt, router, here, target, dst_router, direct, middle, out, copy, now, free_at, waiting,
+    space, room, nv, buffer_bytes,
+):  # fmt: skip
+    """UGAL's comparison of the drawn minimal and the drawn Valiant path."""
+    p = rt.params
     minimal = _pair_link(rt, here, target, direct)
     detour = _pair_link(rt, here, middle, out)
-    second = _pair_link(rt, middle, target, copy)
-    hops_min = (
-        _local_hops(rt, here, router, _sender(rt, minimal))
-        + 1
-        + _local_hops(rt, target, _receiver(rt, minimal), dst_router)
-    )
-    hops_val = (
-        _local_hops(rt, here, router, _sender(rt, detour))
-        + 1
-        + _local_hops(rt, middle, _receiver(rt, detour), _sender(rt, second))
-        + 1
-        + _local_hops(rt, target, _receiver(rt, second), dst_router)
-    )
+    if p[WEIGHT] == 0:
+        second = _pair_link(rt, middle, target, copy)
+        hops_min = (
+            _local_hops(rt, here, router, _sender(rt, minimal))
+            + 1
+            + _local_hops(rt, target, _receiver(rt, minimal), dst_router)
+        )
+        hops_val = (
+            _local_hops(rt, here, router, _sender(rt, detour))
+            + 1
+            + _local_hops(rt, middle, _receiver(rt, detour), _sender(rt, second))
+            + 1
+            + _local_hops(rt, target, _receiver(rt, second), dst_router)
+        )
+    else:
+        hops_min, hops_val = np.int64(1), p[WEIGHT]
     look_min, look_val = minimal, detour
-    if rt.code == UGAL_L:
+    if rt.code != UGAL_G:
         look_min = _toward(rt, router, target, direct)
         look_val = _toward(rt, router, middle, out)
-    load_min = load_of(look_min, now, free_at, waiting)
-    load_val = load_of(look_val, now, free_at, waiting)
-    if load_min * hops_min <= load_val * hops_val + p[BIAS]:
+    if rt.code == UGAL_G or p[COMPARES] == OUTPUT_QUEUE:
+        load_min = load_of(look_min, now, free_at, waiting)
+        load_val = load_of(look_val, now, free_at, waiting)
+        return load_min * hops_min <= load_val * hops_val + p[BIAS]
+    bytes_min = _bytes(rt, look_min, space, room, nv, buffer_bytes)
+    bytes_val = _bytes(rt, look_val, space, room, nv, buffer_bytes)
+    return bytes_min * hops_min <= bytes_val * hops_val + p[MARGIN]
+
+
+@njit(**HOT_KERNEL)
+def _decide(  # type: ignore[no-untyped-def]
+    rt, router, here, target, dst_router, direct, key, now, free_at, waiting, space, room, nv,
+    buffer_bytes,
+):  # fmt: skip
+    """The plan: the group to go to first, and which copies of the links to take.
+
+    ``direct`` is the copy that the minimal path takes.
+    """
+    g, k = rt.params[G], rt.params[K]
+    plan_min = _plan(rt, target, direct, 0)
+    if rt.code == MINIMAL or g == 2:
+        return plan_min
+    middle = _draw_other(key, g, here, target)
+    out, copy = draw(key, 2, k), draw(key, 3, k)
+    plan_val = _plan(rt, middle, out, copy)
+    if rt.code == VALIANT or rt.code == VALIANT_LOCAL:
+        return plan_val
+    if _minimal_wins(
+        rt, router, here, target, dst_router, direct, middle, out, copy, now, free_at, waiting,
+        space, room, nv, buffer_bytes,
+    ):  # fmt: skip
         return plan_min
     return plan_val
 
 
+@njit(**INNER_KERNEL)
+def _freest(rt, router, group, copy, taken, room, nv):  # type: ignore[no-untyped-def]
+    """Of a drawn copy of the links to a group and the next one, the one with more room; room."""
+    other = (copy + 1) % rt.params[K]
+    room_one = np.int64(room[_toward(rt, router, group, copy) * nv + taken])
+    room_other = np.int64(room[_toward(rt, router, group, other) * nv + taken])
+    if room_other > room_one:
+        return other, max(room_other, 0)
+    return copy, max(room_one, 0)
+
+
+@njit(**INNER_KERNEL)
+def _adapt(rt, router, here, target, key, room, nv):  # type: ignore[no-untyped-def]
+    """The plan under "adaptive-local"."""
+    g, k = rt.params[G], rt.params[K]
+    direct, free_min = _freest(rt, router, target, draw(key, 1, k), 0, room, nv)
+    if g > 2:
+        middle = _draw_other(key, g, here, target)
+        out, free_val = _freest(rt, router, middle, draw(key, 2, k), 0, room, nv)
+        if free_val > FREE_FACTOR * free_min:
+            return _plan(rt, middle, out, draw(key, 3, k))
+    return _plan(rt, target, direct, 0)
+
+
+@njit(**INNER_KERNEL)
+def _via(rt, here, router, dst_router, key, room, nv):  # type: ignore[no-untyped-def]
+    """The router of the group by which a packet within the group goes; its own if directly."""
+    a = rt.params[A]
+    base = here * a
+    if a == 2:
+        return dst_router
+    via = base + _draw_other(key, a, router - base, dst_router - base)
+    if rt.code == ADAPTIVE_LOCAL:
+        free_min = np.int64(room[_local_link(rt, here, router, dst_router) * nv])
+        free_via = np.int64(room[_local_link(rt, here, router, via) * nv])
+        if free_via <= 0 or free_via <= FREE_FACTOR * free_min:
+            return dst_router
+    return via
+
+
+@njit(**INNER_KERNEL)
+def _route_on(  # type: ignore[no-untyped-def]
+    rt, router, here, target, dst_router, state, key, now, free_at, waiting, space, room, nv,
+    buffer_bytes,
+):  # fmt: skip
+    """`route_dragonfly` for the routings that detour inside a group or decide more than once."""
+    p = rt.params
+    code, taken, plan = rt.code, state & 3, state >> 2
+    if here == target:
+        if code == PAR:
+            return _local_link(rt, here, router, dst_router), taken + (taken > 0), state
+        if taken == 0:
+            via = here * p[A] + plan - 1
+            if plan == 0:
+                via = _via(rt, here, router, dst_router, key, room, nv)
+                state = (1 + via - here * p[A]) << 2
+            if via != router:
+                return _local_link(rt, here, router, via), np.int64(0), state
+            taken = state = np.int64(1)
+        return _local_link(rt, here, router, dst_router), taken, state
+    group, first, second = _parts(rt, plan)
+    if code == ADAPTIVE_LOCAL:
+        if plan == 0:
+            plan = _adapt(rt, router, here, target, key, room, nv)
+        elif taken == NOT_CHOSEN:
+            taken = np.int64(1)
+            second, _ = _freest(rt, router, target, second, taken, room, nv)
+            plan = _plan(rt, group, first, second)
+    elif plan == 0 or (code == PAR and taken == 0 and group == target):
+        direct = draw(key, 1, p[K]) if plan == 0 else first
+        plan = _decide(
+            rt, router, here, target, dst_router, direct, key, now, free_at, waiting, space, room,
+            nv, buffer_bytes,
+        )  # fmt: skip
+    group, first, second = _parts(rt, plan)
+    if taken > 0:
+        link = _toward(rt, router, target, second)
+    else:
+        link = _toward(rt, router, group, first)
+    if link >= p[FIRST_GLOBAL]:
+        after = taken + 1
+        if code == ADAPTIVE_LOCAL and taken == 0 and group != target:
+            after = np.int64(NOT_CHOSEN)
+        return link, taken, (plan << 2) | after
+    vc = taken
+    if code == PAR and (taken > 0 or group != target):
+        vc += 1
+    return link, vc, (plan << 2) | taken
+
+
 @njit(**HOT_KERNEL)
-def route_dragonfly(rt, router, dst_router, state, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
+def route_dragonfly(  # type: ignore[no-untyped-def]
+    rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv, buffer_bytes
+):
     """Next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
     here, target = np.int64(rt.table_c[router]), np.int64(rt.table_c[dst_router])
+    if rt.code > UGAL_G:
+        return _route_on(
+            rt, router, here, target, dst_router, state, key, now, free_at, waiting, space, room,
+            nv, buffer_bytes,
+        )  # fmt: skip
     taken = state & 3
     if here == target:
         return _local_link(rt, here, router, dst_router), taken, state
     plan = state >> 2
     if plan == 0:
-        plan = _decide(rt, router, here, target, dst_router, key, now, free_at, waiting)
+        direct = draw(key, 1, p[K])
+        plan = _decide(
+            rt, router, here, target, dst_router, direct, key, now, free_at, waiting, space, room,
+            nv, buffer_bytes,
+        )  # fmt: skip
     bits, group, copy = p[BITS], target, np.int64(0)
     code = plan - 1
     if taken == 0:
@@ -118,3 +288,39 @@ def route_dragonfly(rt, router, dst_router, state, key, now, free_at, waiting): 
     if link >= p[FIRST_GLOBAL]:
         return link, taken, (plan << 2) | (taken + 1)
     return link, taken, (plan << 2) | taken
+
+
+@njit(**INNER_KERNEL)
+def dragonfly_compares(rt, router, dst_router, state, key):  # type: ignore[no-untyped-def]
+    """See `netsim.routing.kernels.links_compared`."""
+    p = rt.params
+    none = np.int64(-1)
+    here, target = np.int64(rt.table_c[router]), np.int64(rt.table_c[dst_router])
+    g, k, plan, taken = p[G], p[K], state >> 2, state & 3
+    group, first, second = _parts(rt, plan)
+    if rt.code == ADAPTIVE_LOCAL:
+        if here == target:
+            a = p[A]
+            if state != 0 or a == 2:
+                return none, none, none, none
+            via = here * a + _draw_other(key, a, router - here * a, dst_router - here * a)
+            direct = _local_link(rt, here, router, dst_router)
+            return direct, _local_link(rt, here, router, via), none, none
+        if taken == NOT_CHOSEN:
+            one = _toward(rt, router, target, second)
+            return one, _toward(rt, router, target, (second + 1) % k), none, none
+        if state != 0:
+            return none, none, none, none
+        c = draw(key, 1, k)
+        one, two = _toward(rt, router, target, c), _toward(rt, router, target, (c + 1) % k)
+        if g == 2:
+            return one, two, none, none
+        middle, out = _draw_other(key, g, here, target), draw(key, 2, k)
+        three = _toward(rt, router, middle, out)
+        return one, two, three, _toward(rt, router, middle, (out + 1) % k)
+    undecided = plan == 0 or (rt.code == PAR and group == target)
+    if here == target or taken > 0 or g == 2 or not undecided:
+        return none, none, none, none
+    direct = draw(key, 1, k) if plan == 0 else first
+    middle, out = _draw_other(key, g, here, target), draw(key, 2, k)
+    return _toward(rt, router, target, direct), _toward(rt, router, middle, out), none, none

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from netsim.errors import NetcosimError, unknown_name
+from collections.abc import Mapping
+
+from netsim.errors import unknown_name
 from netsim.parameters import checked
 from netsim.routing import dragonfly, fattree, shortest_path, torus
 from netsim.routing.base import Routing, RoutingEntry
@@ -32,7 +34,7 @@ def default_routing(topology: Topology) -> str:
 
 
 def make_routing(
-    topology: Topology, name: str | None = None, *, ugal_bias_s: float = 0.0
+    topology: Topology, name: str | None = None, parameters: Mapping[str, object] | None = None
 ) -> Routing:
     """Build a routing by name.
 
@@ -41,13 +43,13 @@ def make_routing(
     topology : Topology
     name : str, optional
         One of `ROUTINGS` that serves the family; by default `default_routing`.
-    ugal_bias_s : float
-        Only for "ugal-l" and "ugal-g": added to the Valiant side of the comparison.
+    parameters : mapping, optional
+        Those of the routing, in SI units: ``{"ugal_bias_s": 1e-6}``.
 
     Raises
     ------
     NetcosimError
-        A name that is unknown or does not serve the family; a bias where none applies.
+        A name that is unknown or does not serve the family; a parameter that it does not take.
 
     Examples
     --------
@@ -60,11 +62,5 @@ def make_routing(
     valid = routings_for(topology.family)
     if name not in valid:
         raise unknown_name(f"routing for {topology.family}", name, valid)
-    entry = ROUTINGS[name]
-    if not ugal_bias_s:
-        return entry.build(topology)
-    if "ugal_bias_s" not in entry.parameters:
-        raise NetcosimError(f"ugal_bias_s = {ugal_bias_s}: routing {name!r} has no bias")
-    return entry.build(
-        topology, **checked(f"routing {name}", entry.build, {"ugal_bias_s": ugal_bias_s})
-    )
+    build = ROUTINGS[name].build
+    return build(topology, **checked(f"routing {name}", build, parameters or {}))

@@ -135,6 +135,17 @@ ROWS = [
     config_row(
         "bias 1e300", {"machine.routing": '"ugal-l"', "machine.ugal_bias": '"1e300 s"'}, "ugal_bias"
     ),
+    config_row(
+        "a margin of bytes beside times",
+        {"machine.routing": '"ugal-l"', "machine.ugal_threshold_bytes": '"1 KiB"'},
+        "ugal_threshold_bytes",
+    ),
+    config_row(
+        "a weight of 10^6", {"machine.routing": '"par"', "machine.ugal_weight": "1000000"}, "weight"
+    ),
+    config_row(
+        "routing parameters that are no table", {"machine.routing_parameters": "3"}, "parameters"
+    ),
     config_row("bias of a static routing", {"machine.ugal_bias": '"1 us"'}, "bias"),
     config_row("jobs 10^12", {"workload.synthetic.n_jobs": "1" + "0" * 12}, "n_jobs"),
     config_row("jobs 10^30", {"workload.synthetic.n_jobs": HUGE}, "n_jobs"),

@@ -1,0 +1,268 @@
+"""Dragonfly routings in plain Python, from the shape's arithmetic alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from netsim.routing.base import Hop, View
+from netsim.routing.kernels_common import draw
+from netsim.routing.make_tables import ejection
+from netsim.topologies.dragonfly import DragonflyShape
+from netsim.topology import Topology
+
+FREE_FACTOR = 2
+NOT_CHOSEN = 3
+
+COMPARES = ("output-queue", "output-bytes", "used-credits")
+"""What UGAL can compare, in the order of the kernels' numbers."""
+
+_FS_PER_S = 10**15
+_ENDLESS_FS = 4 * 10**18
+"""More than any bias that matters; twice this fits into 64 bits."""
+
+
+@dataclass(frozen=True)
+class Ugal:
+    """How UGAL and PAR choose between a minimal and a Valiant path.
+
+    Minimal if ``seen_min * H_min <= seen_val * H_val + margin``.
+
+    Attributes
+    ----------
+    compares : str
+        One of `COMPARES`: what is seen of each path's link. "output-queue": `View.load`;
+        "output-bytes": `View.queued`; "used-credits": `View.used`, as time.
+    weight : int, optional
+        ``H_val`` if ``H_min`` is 1; the numbers of links of the paths if None.
+    bias_ps : int
+        The margin, where times are compared.
+    threshold_bytes : int
+        The margin, where bytes are compared.
+    """
+
+    compares: str = "used-credits"
+    weight: int | None = None
+    bias_ps: int = 0
+    threshold_bytes: int = 0
+
+    @property
+    def margin(self) -> int:
+        """In what is compared, but for "output-queue": bytes, or femtoseconds."""
+        if self.compares == "output-bytes":
+            return self.threshold_bytes
+        return max(-_ENDLESS_FS, min(1000 * self.bias_ps, _ENDLESS_FS))
+
+
+def fs_per_byte(bandwidth_Bps: int) -> int:
+    """Femtoseconds that a link takes for a byte (docs/packet-model.md)."""
+    return (_FS_PER_S + bandwidth_Bps // 2) // bandwidth_Bps
+
+
+def copy_bits(copies: int) -> int:
+    """Bits that a number in 0..copies-1 takes."""
+    return max(copies - 1, 0).bit_length()
+
+
+class Reference:
+    """`choices` and `choose` of one dragonfly routing."""
+
+    def __init__(self, topology: Topology, shape: DragonflyShape, name: str, ugal: Ugal) -> None:
+        self.topology, self.s, self.name, self.ugal = topology, shape, name, ugal
+        self.detours_inside = name in ("valiant-local", "adaptive-local")
+
+    # Where things are
+
+    def ends(self, link: int) -> tuple[int, int]:
+        n = self.topology.n_ports
+        return int(self.topology.link_src[link]) - n, int(self.topology.link_dst[link]) - n
+
+    def link_toward(self, router: int, target: int) -> int:
+        """The next link to another router of the group."""
+        group, r = divmod(router, self.s.a)
+        return self.s.local_link(group, r, self.s.local_step(r, target % self.s.a))
+
+    def local_hops(self, r: int, t: int) -> int:
+        return self.s.local_hops(r % self.s.a, t % self.s.a)
+
+    def plan(self, group: int, first: int, second: int) -> int:
+        size = 1 << copy_bits(self.s.global_links_per_pair)
+        return 1 + (group * size + first) * size + second
+
+    def parts(self, plan: int) -> tuple[int, int, int]:
+        """Group, first and second copy of a plan."""
+        size = 1 << copy_bits(self.s.global_links_per_pair)
+        rest, second = divmod(plan - 1, size)
+        return *divmod(rest, size), second
+
+    def middles(self, here: int, target: int) -> list[int]:
+        return [m for m in range(self.s.g) if m not in (here, target)]
+
+    def vias(self, router: int, dst_router: int) -> list[int]:
+        """Routers of the group by which a packet within the group may detour."""
+        base = router - router % self.s.a
+        return [r for r in range(base, base + self.s.a) if r not in (router, dst_router)]
+
+    # Hops
+
+    def hop(self, router: int, target: int, taken: int, plan: int) -> Hop:
+        """Out of a group that is not the destination's, along a plan."""
+        here = router // self.s.a
+        group, first, second = self.parts(plan)
+        link = self.s.global_link(here, *((group, first) if taken == 0 else (target, second)))
+        owner, _ = self.ends(link)
+        if owner == router:
+            unsure = self.name == "adaptive-local" and taken == 0 and group != target
+            return Hop(link, taken, plan * 4 + (NOT_CHOSEN if unsure else taken + 1))
+        # PAR leaves channel 0 to packets that may still be sent on a detour on channel 1
+        later = self.name == "par" and (taken > 0 or group != target)
+        return Hop(self.link_toward(router, owner), taken + later, plan * 4 + taken)
+
+    def inside(self, router: int, via: int) -> Hop:
+        """Toward the router by which a packet within the group goes."""
+        return Hop(self.link_toward(router, via), 0, (1 + via % self.s.a) * 4)
+
+    def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
+        """The hop, where nothing is left to decide."""
+        dst_router = int(self.topology.port_router[dst_node])
+        if router == dst_router:
+            return ejection(self.topology, dst_node, state)
+        here, target = router // self.s.a, dst_router // self.s.a
+        plan, taken = divmod(state, 4)
+        if here == target:
+            if self.detours_inside and taken == 0:
+                if plan == 0:
+                    return None
+                via = here * self.s.a + plan - 1
+                if via != router:
+                    return self.inside(router, via)
+                taken = state = 1
+            vc = taken + 1 if self.name == "par" and taken else taken
+            return Hop(self.link_toward(router, dst_router), vc, state)
+        may_turn = self.name == "par" and taken == 0 and self.parts(plan)[0] == target
+        if plan == 0 or taken == NOT_CHOSEN or may_turn:
+            return None
+        return self.hop(router, target, taken, plan)
+
+    def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
+        settled = self.settled(router, dst_node, state)
+        if settled is not None:
+            return [settled]
+        dst_router, s = int(self.topology.port_router[dst_node]), self.s
+        here, target = router // s.a, dst_router // s.a
+        if here == target:
+            vias = self.vias(router, dst_router)
+            if self.name == "adaptive-local" or not vias:
+                vias = [dst_router, *vias]
+            return [self.inside(router, via) for via in vias]
+        k, plan = s.global_links_per_pair, state // 4
+        if state % 4 == NOT_CHOSEN:
+            group, first, second = self.parts(plan)
+            seconds = {second, (second + 1) % k}
+            return [self.hop(router, target, 1, self.plan(group, first, c)) for c in seconds]
+        copies, middles, plans = range(k), self.middles(here, target), []
+        if plan:
+            plans.append(plan)
+        elif not self.name.startswith("valiant") or not middles:
+            plans += [self.plan(target, c, 0) for c in copies]
+        if self.name != "minimal":
+            plans += [self.plan(m, c1, c2) for m, c1, c2 in product(middles, copies, copies)]
+        return [self.hop(router, target, 0, plan) for plan in plans]
+
+    # Decisions
+
+    def choose(
+        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        settled = self.settled(router, dst_node, state)
+        if settled is not None:
+            return settled
+
+        def number(i: int, n: int) -> int:
+            return int(draw(np.uint64(key), i, n))
+
+        s, k = self.s, self.s.global_links_per_pair
+        dst_router = int(self.topology.port_router[dst_node])
+        here, target = router // s.a, dst_router // s.a
+        if here == target:
+            return self._choose_inside(view, router, dst_router, number)
+        group, first, second = self.parts(state // 4)
+        if state % 4 == NOT_CHOSEN:
+            second = self._freest(view, router, target, second, 1)
+            return self.hop(router, target, 1, self.plan(group, first, second))
+        direct = first if state // 4 else number(1, k)
+        if self.name == "adaptive-local":
+            direct = self._freest(view, router, target, direct, 0)
+        minimal = self.plan(target, direct, 0)
+        middles = self.middles(here, target)
+        if self.name == "minimal" or not middles:
+            return self.hop(router, target, 0, minimal)
+        middle, out, copy = middles[number(0, len(middles))], number(2, k), number(3, k)
+        if self.name == "adaptive-local":
+            out = self._freest(view, router, middle, out, 0)
+        detour = self.plan(middle, out, copy)
+        if self.name.startswith("valiant"):
+            stays = False
+        elif self.name == "adaptive-local":
+            ways = [self.hop(router, target, 0, plan).link for plan in (minimal, detour)]
+            stays = self._has_room(view, *ways)
+        else:
+            stays = self._minimal_wins(view, router, dst_router, minimal, detour)
+        return self.hop(router, target, 0, minimal if stays else detour)
+
+    def _minimal_wins(
+        self, view: View, router: int, dst_router: int, minimal: int, detour: int
+    ) -> bool:
+        """UGAL's comparison of two plans."""
+        s, ugal = self.s, self.ugal
+        here, target = router // s.a, dst_router // s.a
+        (_, direct, _), (middle, out, copy) = self.parts(minimal), self.parts(detour)
+        links = s.global_link(here, target, direct), s.global_link(here, middle, out)
+        hops_min, hops_val = 1, ugal.weight
+        if hops_val is None:
+            (m_out, m_in), (d_out, d_in) = self.ends(links[0]), self.ends(links[1])
+            s_out, s_in = self.ends(s.global_link(middle, target, copy))
+            hops_min = self.local_hops(router, m_out) + 1 + self.local_hops(m_in, dst_router)
+            hops_val = self.local_hops(router, d_out) + 1 + self.local_hops(d_in, s_out)
+            hops_val += 1 + self.local_hops(s_in, dst_router)
+        if self.name != "ugal-g":
+            plans = minimal, detour
+            direct_way, detour_way = (self.hop(router, target, 0, plan).link for plan in plans)
+            links = direct_way, detour_way
+        margin = ugal.margin
+        if ugal.compares == "output-queue":
+            seen, margin = [view.load(link) for link in links], ugal.bias_ps
+        elif ugal.compares == "output-bytes":
+            seen = [view.queued(link) for link in links]
+        else:
+            speed = self.topology.link_bandwidth_Bps
+            seen = [view.used(link) * fs_per_byte(int(speed[link])) for link in links]
+        return seen[0] * hops_min <= seen[1] * hops_val + margin
+
+    def _choose_inside(
+        self, view: View, router: int, dst_router: int, number: Callable[[int, int], int]
+    ) -> Hop:
+        """Directly or by way of another router of the group."""
+        vias = self.vias(router, dst_router)
+        if not vias:
+            return self.inside(router, dst_router)
+        ways = dst_router, vias[number(0, len(vias))]
+        if self.name == "valiant-local":
+            return self.inside(router, ways[1])
+        links = (self.link_toward(router, way) for way in ways)
+        return self.inside(router, ways[0 if self._has_room(view, *links) else 1])
+
+    def _freest(self, view: View, router: int, group: int, copy: int, taken: int) -> int:
+        """Of a drawn copy of the links to a group and the next one, the one with more room."""
+        other = (copy + 1) % self.s.global_links_per_pair
+        plans = [self.plan(group, c, c) for c in (copy, other)]
+        links = [self.hop(router, group, taken, plan).link for plan in plans]
+        return other if view.room(links[1], taken) > view.room(links[0], taken) else copy
+
+    def _has_room(self, view: View, direct: int, detour: int) -> bool:
+        """Whether adaptive-local goes by the direct way's first link."""
+        free = [max(0, view.room(link, 0)) for link in (direct, detour)]
+        return free[1] <= FREE_FACTOR * free[0]

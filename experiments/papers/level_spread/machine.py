@@ -12,6 +12,7 @@ from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Options
 from experiments.points import canonical_json
 from netsim.errors import NetcosimError, unknown_name
+from netsim.routing.dragonfly import COMPARES
 from netsim.routing.registry import routings_for
 from patterns.broadcast import ALGORITHMS
 
@@ -40,6 +41,7 @@ SETTINGS: dict[str, str | int] = {
     "endpoint": "free",
     "broadcast": "binary",
     "router": OUTPUT_QUEUED,
+    "ugal_compares": COMPARES[-1],
 }
 """What one may vary from the command line. SST put 45 bytes of header on a message; here they
 are on every packet. ``broadcast`` is an algorithm of `patterns.broadcast`; SST's MPI uses a
@@ -48,6 +50,7 @@ CHOICES = {
     "endpoint": tuple(ENDPOINTS),
     "broadcast": tuple(ALGORITHMS),
     "router": tuple(ROUTERS),
+    "ugal_compares": COMPARES,
 }
 
 
@@ -120,7 +123,14 @@ def machine_section(
     own = {**ENDPOINTS[settings["endpoint"]], **ROUTERS[settings["router"]]}
     packet = {**sizes, "router_latency_s": ROUTER_LATENCY_S, **own}
     global_Bps = round(alpha * LOCAL_BPS)
-    return dragonfly(shape, routing, packet, LINK_LATENCY_S, LOCAL_BPS, global_Bps)
+    section = dragonfly(shape, routing, packet, LINK_LATENCY_S, LOCAL_BPS, global_Bps)
+    return {**section, "routing_parameters": compared(routing, settings)}
+
+
+def compared(routing: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters of a routing that are not its own: what UGAL-L compares."""
+    told = {"ugal_compares": settings["ugal_compares"]}
+    return told if routing == "ugal-l" and told["ugal_compares"] != COMPARES[-1] else {}
 
 
 def built(section: Mapping[str, object]) -> BuiltMachine:

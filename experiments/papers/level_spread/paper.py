@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from experiments.papers.level_spread import fixed_workloads as fixed
 from experiments.papers.level_spread import random_workloads, slingshot, sst
-from experiments.papers.level_spread.machine import machine_section, settings_of
+from experiments.papers.level_spread.machine import compared, machine_section, settings_of
 from experiments.papers.level_spread.point import FUNCTION
 from experiments.papers.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLICIES, check
 from experiments.papers.level_spread.workloads import PATTERNS, JobType, filling, random_workload
@@ -92,7 +92,8 @@ def workload_points(
             **how._asdict(),
         }
         for routing in options.routings or routings
-        for network in ({"routing": routing, "router": settings["router"]},)
+        for name in (", ".join([routing, *compared(routing, settings).values()]),)
+        for network in ({"routing": name, "router": settings["router"]},)
         for case in cases
         for repetition in range(repetitions)
     ]

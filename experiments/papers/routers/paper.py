@@ -25,7 +25,13 @@ from experiments.papers.routers import figures
 from experiments.papers.routers.figures import VERDICT
 from experiments.points import replaced
 
-DRAGONFLY = ("minimal", "ugal-l", "valiant")
+DRAGONFLY = (
+    ("minimal", {}),
+    ("ugal-l", {}),
+    ("ugal-l", {"ugal_compares": "output-queue"}),
+    ("valiant", {}),
+)
+"""Routings, and settings of the Level-Spread room."""
 FAT_TREE = ("d-mod-k", "adaptive")
 N_RANDOM, N_LOOPS, N_SNAPSHOTS = (40, 3), (4, 2), (4, 2)
 """Random workloads, workloads side by side, snapshots of the verdict: in full, and quick."""
@@ -43,9 +49,9 @@ def in_turn(each: Iterable[list[Point]]) -> list[Point]:
 def level_spread_points(options: Options) -> list[Point]:
     """Fig. 2 and the first of Fig. 10's workloads, each under every routing and router in turn."""
     each = []
-    for routing in (name for name in DRAGONFLY if name in (options.routings or DRAGONFLY)):
-        for router in ROUTERS:
-            mine = replace(options, routings=(routing,), settings={"router": router})
+    for routing, own in DRAGONFLY:
+        for router in ROUTERS if routing in (options.routings or dict(DRAGONFLY)) else ():
+            mine = replace(options, routings=(routing,), settings={"router": router, **own})
             each.append(fig2_points(mine) + mixed_points(mine, n=N_RANDOM[options.quick]))
     return in_turn(each)
 
@@ -84,7 +90,7 @@ def isolation_points(options: Options) -> list[Point]:
 
 def check(options: Options) -> None:
     """Raise NetcosimError for a routing or setting that is not varied here."""
-    check_known(options, "routers", (*DRAGONFLY, *FAT_TREE), ("logs",))
+    check_known(options, "routers", (*dict(DRAGONFLY), *FAT_TREE), ("logs",))
     logs_folder(options)
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from experiments.figures.panels import grouped_bars, panels
-from experiments.figures.style import INK
-from experiments.frames import cells
+from experiments.figures.style import INK, colour
+from experiments.frames import cells, first_seen
 from experiments.papers.interference.speedups import against_ta
 from experiments.papers.isolation.cases import CASES, LIVE, REFERENCES
 from experiments.papers.isolation.point import measured_pairs
@@ -113,11 +113,13 @@ def analyse(
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """A panel a conclusion, the routers from left to right, a bar a routing."""
+    table, ends = analysis.tables["routers"], ("low", "high")
+    paint = {name: colour(i) for i, name in enumerate(first_seen(table, "routing"))}
 
     def bars(axis: Axes, part: pd.DataFrame) -> None:
-        ends = ("low", "high")
-        grouped_bars(axis, part, "router", "routing", "ours", ends=ends, order=tuple(ROUTERS))
+        by = ("router", "routing", "ours")
+        grouped_bars(axis, part, *by, ends=ends, order=tuple(ROUTERS), colours=paint)
         axis.axhline(part["neutral"].iloc[0], color=INK, lw=1.0, ls="--")
         axis.tick_params(axis="x", labelsize=7)
 
-    return panels(analysis.tables["routers"], "conclusion", bars, columns=2, size_in=(4.7, 2.2))
+    return panels(table, "conclusion", bars, columns=2, size_in=(4.7, 2.2))

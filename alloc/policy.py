@@ -75,8 +75,8 @@ class Policy(ABC):
 
     name: str
     description: str
-    family: str = "any"
-    """The topology family that it is for."""
+    families: tuple[str, ...] = ()
+    """The topology families that it is for; empty: all."""
     isolates: bool = False
     """Whether no two placements can ever share a router-to-router link."""
     compiled: bool = False
@@ -100,11 +100,16 @@ class Policy(ABC):
         self.rng = rng
 
     @classmethod
+    def serves(cls, family: str) -> bool:
+        """Whether it works on a topology family."""
+        return not cls.families or family in cls.families
+
+    @classmethod
     def check_family(cls, topology: Topology) -> None:
         """`NetcosimError` for a topology of a family that the policy is not for."""
-        if cls.family not in ("any", topology.family):
+        if not cls.serves(topology.family):
             raise NetcosimError(
-                f"policy {cls.name!r} is for the {cls.family}; "
+                f"policy {cls.name!r} is for the {' and the '.join(cls.families)}; "
                 f"{topology.name} is a {topology.family}"
             )
 

@@ -78,7 +78,7 @@ POLICIES: dict[str, type[Policy]] = {
 
 def policies_for(family: str) -> list[str]:
     """Names of the policies that work on a topology family, sorted."""
-    return sorted(name for name, kind in POLICIES.items() if kind.family in ("any", family))
+    return sorted(name for name, kind in POLICIES.items() if kind.serves(family))
 
 
 def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Policy:

@@ -10,7 +10,14 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import Field, create_model, field_validator, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    create_model,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from alloc.registry import POLICIES, policies_for
 from experiments.config_run import CommunicationSection, RunSection
@@ -31,7 +38,9 @@ from experiments.fields import (
     known,
 )
 from experiments.inputs import input_file
+from experiments.units import short_name
 from netsim.errors import NetcosimError, unknown_name
+from netsim.packet.model import CONGESTION_CONTROLS, RAIL_POLICIES
 from netsim.parameters import Parameter, model_from, parameters_of
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
@@ -41,6 +50,12 @@ from workloads.source import JobSource
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+
+_PACKET_KEYS = (
+    "packet_bytes", "header_bytes", "buffer_bytes", "router_latency_s", "send_overhead_s",
+    "recv_overhead_s", "copy_s_per_byte",
+)  # fmt: skip
 
 
 class PacketSection(Section):
@@ -53,11 +68,34 @@ class PacketSection(Section):
     send_overhead_s: TimeS = 0.0
     recv_overhead_s: TimeS = 0.0
     copy_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
+    eager_limit_bytes: SizeOrZeroBytes | None = None
+    control_bytes: SizeBytes = 64
+    rail_policy: Annotated[Text, known("rail policy", RAIL_POLICIES)] = RAIL_POLICIES[0]
     router: Text = "output-queued"
     crossbar_speedup: Number | Text | None = None
     output_buffer_bytes: SizeBytes | None = None
     arbitration: Text | None = None
     delivery: Text = "tail"
+    congestion_control: Annotated[Text, known("congestion control", CONGESTION_CONTROLS)] = "none"
+    congestion_threshold_bytes: SizeBytes = 32768
+    congestion_delay_s: TimeS = 1e-6
+    congestion_recovery_s: TimeS = 5e-6
+
+    @model_validator(mode="after")
+    def _congestion_keys_are_used(self) -> PacketSection:
+        if self.congestion_control == "none":
+            for key in self.model_fields_set - {"congestion_control"}:
+                if key.startswith("congestion_"):
+                    raise NetcosimError(f"{short_name(key)} needs congestion_control")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_idle_options(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Options that came later count in a point's content, and so in its draws, once used."""
+        fields, given = type(self).model_fields, dump(self)
+        later = [key for key in given if key not in _PACKET_KEYS]
+        idle = {key for key in later if given[key] == fields[key].default}
+        return {key: value for key, value in given.items() if key not in idle}
 
 
 class MachineSection(Section):

@@ -13,7 +13,8 @@ from netsim.errors import NetcosimError
 from netsim.parameters import mistake_in, parameters_of
 from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.family import Family, needed
-from netsim.topologies.registry import FAMILIES, PRESETS
+from netsim.topologies.presets import PRESETS
+from netsim.topologies.registry import FAMILIES
 
 
 def list_parameters() -> set[str]:

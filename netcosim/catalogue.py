@@ -86,7 +86,8 @@ def _routing(name: str, entry: Any) -> Lines:
 
 def _policy(name: str, entry: Any) -> Lines:
     isolates = "yes, no two jobs share a router-to-router link" if entry.isolates else "no"
-    return [f"  topologies: {entry.family}", f"  isolates: {isolates}", *_doc(entry)]
+    families = ", ".join(entry.families) or "any"
+    return [f"  topologies: {families}", f"  isolates: {isolates}", *_doc(entry)]
 
 
 def _pattern(name: str, entry: Any) -> Lines:
@@ -135,7 +136,7 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "topologies": Kind("topology", "netsim.topologies.registry:FAMILIES", _topology),
-    "machines": Kind("machine", "netsim.topologies.registry:PRESETS", _machine),
+    "machines": Kind("machine", "netsim.topologies.presets:PRESETS", _machine),
     "routings": Kind("routing", "netsim.routing.registry:ROUTINGS", _routing),
     "policies": Kind("policy", "alloc.registry:POLICIES", _policy),
     "patterns": Kind("pattern", "patterns.registry:PATTERNS", _pattern),

@@ -81,10 +81,10 @@ def mean_hops(routing: Routing) -> float:
     Of adaptive routings the first choice is taken, which is a minimal way.
     """
     topology = routing.topology
-    pairs = np.random.default_rng(0).integers(0, topology.n_nodes, (_SAMPLED_PAIRS, 2))
+    nodes = np.random.default_rng(0).integers(0, topology.n_nodes, (_SAMPLED_PAIRS, 2))
     total = 0
-    for source, target in pairs:
-        router, state, ejected = int(topology.node_router[source]), 0, False
+    for source, target in nodes * topology.rails:
+        router, state, ejected = int(topology.port_router[source]), 0, False
         total += 1
         while not ejected:
             hop = routing.choices(router, int(target), state)[0]

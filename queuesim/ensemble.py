@@ -25,6 +25,7 @@ from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
+from netsim.packet.rails import first_rail
 from netsim.routing.base import Routing
 from netsim.routing.partition import partition_routing
 from netsim.topologies.registry import family_of
@@ -375,12 +376,18 @@ class Ensemble:
         for (program, nodes), unit in zip(self._once(), units, strict=True):
             src, dst = nodes[program.send_src()].astype(np.int64), nodes[program.send_dst]
             away = src != dst
-            pair, index = np.unique(src[away] * topology.n_nodes + dst[away], return_inverse=True)
+            pair = src * topology.n_nodes + dst
+            if (rail := self._rail(program, nodes)) is not None:
+                pair = pair * topology.rails + rail
+            pair, index = np.unique(pair[away], return_inverse=True)
             pairs.append(pair)
             amounts.append(np.bincount(index.ravel(), program.send_bytes[away]) / unit)
-        pair = np.concatenate(pairs)
+        pair, taken = np.concatenate(pairs), None
+        if self._on_one_rail:
+            pair, taken = np.divmod(pair, topology.rails)
+        src, dst = np.divmod(pair, topology.n_nodes)
         finish_s = flow_finish_times(
-            flow_paths(self.routing, pair // topology.n_nodes, pair % topology.n_nodes),
+            flow_paths(self.routing, src, dst, rail=taken),
             np.concatenate(amounts),
             topology.link_bandwidth_Bps,
         )
@@ -393,10 +400,28 @@ class Ensemble:
         """Bytes of an iteration of each job on the links."""
         return [
             job_link_load(
-                self.routing, program.send_src(), program.send_dst, program.send_bytes, nodes
+                self.routing,
+                program.send_src(),
+                program.send_dst,
+                program.send_bytes,
+                nodes,
+                rail=self._rail(program, nodes),
             )
             for program, nodes in self._once()
         ]
+
+    @property
+    def _on_one_rail(self) -> bool:
+        """Whether a message keeps to one of several ports of its node."""
+        policy = self.network.packet.rail_policy
+        return self.routing.topology.rails > 1 and policy != "striped"
+
+    def _rail(self, program: Program, nodes: NDArray[np.int32]) -> NDArray[np.int64] | None:
+        """The rail of each message; None where each takes all."""
+        if not self._on_one_rail:
+            return None
+        rails, policy = self.routing.topology.rails, self.network.packet.rail_policy
+        return first_rail(combine([program], [nodes]), rails, policy)
 
     def _programs(self, iterations: Sequence[int]) -> list[Program]:
         """One a job; like jobs whose pattern takes no chance have one together."""

@@ -32,12 +32,13 @@ class LoopTimes:
 
 
 def least_iteration_s(topology: Topology, once: Program, rank_node: NDArray[np.int32]) -> float:
-    """No iteration is faster than the bytes over the busiest node's link; 0: it sends nothing."""
+    """No iteration is faster than the busiest node's bytes over its links; 0: it sends nothing."""
     src, dst = rank_node[once.send_src()], rank_node[once.send_dst]
     n_bytes = np.where(src == dst, 0, once.send_bytes)
-    n = topology.n_nodes
+    n, rails = topology.n_nodes, topology.rails
     ends = np.concatenate([np.bincount(src, n_bytes, n), np.bincount(dst, n_bytes, n)])
-    return float((ends / topology.link_bandwidth_Bps[: 2 * n]).max())
+    of_node = topology.link_bandwidth_Bps[: topology.first_router_link].reshape(2 * n, rails)
+    return float((ends / of_node.sum(axis=1)).max())
 
 
 def complete_iterations(

@@ -10,12 +10,14 @@ from alloc.isolation import shared_links
 from alloc.policy import Placement, Policy, Request
 from alloc.registry import make_policy, policies_for
 from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly_plus import dragonfly_plus
 from netsim.topologies.fattree import fat_tree, xgft
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
 MACHINES: dict[str, Topology] = {
     "dragonfly": dragonfly(p=2, a=3, g=5),
+    "dragonfly-plus": dragonfly_plus(p=2, leaves=3, spines=2, g=5),
     "fattree-6": fat_tree(6),
     "fattree-partial": fat_tree(8, pods=3),
     "fattree-uneven": xgft(3, 4, 3),

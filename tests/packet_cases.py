@@ -248,7 +248,8 @@ SPEEDUPS = (None, 0.5, 1, 1.5, 2, 4, UNLIMITED)
 def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
     """The configuration with a router and a delivery of any kind."""
     mixed = replace(plain, delivery=str(rng.choice(DELIVERIES)))
-    if rng.random() < 0.4:
+    # input-queued routers know no congestion control
+    if rng.random() < 0.4 or plain.congestion_control != "none":
         return mixed
     wire = plain.packet_bytes + plain.header_bytes
     space = rng.choice([0, wire, int(1.5 * wire), 2 * wire, 10 * wire])

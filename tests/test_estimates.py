@@ -17,7 +17,16 @@ from netsim import limits
 from netsim.errors import NetcosimError
 from netsim.packet.checks import MAX_PACKET_HOPS
 from netsim.routing.registry import make_routing
-from netsim.topologies import dragonfly, fattree, graph, hyperx, registry, slimfly, torus
+from netsim.topologies import (
+    dragonfly,
+    dragonfly_plus,
+    fattree,
+    graph,
+    hyperx,
+    registry,
+    slimfly,
+    torus,
+)
 from netsim.topologies.registry import make_topology
 from patterns.registry import make_pattern
 from queuesim.communication import Communication
@@ -25,6 +34,7 @@ from queuesim.cost import PacketCounts, flow_level_s, mean_hops, node_pairs
 
 MODULES = {
     "dragonfly": dragonfly,
+    "dragonfly-plus": dragonfly_plus,
     "fattree": fattree,
     "torus": torus,
     "hyperx": hyperx,
@@ -35,6 +45,8 @@ EXACT = [
     ("dragonfly", {"p": 2, "a": 4, "g": 9}),
     ("dragonfly", {"p": 1, "a": 3, "g": 2, "h": 4}),
     ("dragonfly", {"p": 4, "a": 96, "g": 3, "h": 2, "group": "aries"}),
+    ("dragonfly-plus", {"p": 2, "leaves": 4, "spines": 3, "g": 9}),
+    ("dragonfly-plus", {"p": 1, "leaves": 2, "spines": 4, "g": 3, "h": 3}),
     ("fattree", {"radix": 8}),
     ("fattree", {"radix": 8, "pods": 3, "taper": 0.5}),
     ("fattree", {"radix": 6, "levels": 2}),

@@ -14,7 +14,8 @@ from experiments.config_run import PatternSection, RunSection
 from experiments.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
-from netsim.topologies.registry import FAMILIES, PRESETS, make_topology
+from netsim.topologies.presets import PRESETS
+from netsim.topologies.registry import FAMILIES, make_topology
 
 GOOD = """
 [machine]

@@ -25,6 +25,7 @@ from netsim.routing.base import Routing
 from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly_plus import dragonfly_plus
 from netsim.topologies.fattree import fat_tree, xgft
 from netsim.topologies.graph import graph
 from netsim.topologies.torus import torus
@@ -42,7 +43,7 @@ def _speeds(draw: st.DrawFn) -> tuple[int, int, int, float]:
 
 @st.composite
 def topologies(draw: st.DrawFn) -> Topology:
-    family = draw(st.sampled_from(["dragonfly", "fattree", "torus", "graph"]))
+    family = draw(st.sampled_from(["dragonfly", "dragonfly-plus", "fattree", "torus", "graph"]))
     node, one, two, latency_s = _speeds(draw)
     if family == "dragonfly":
         p, a, g = draw(st.sampled_from([(1, 2, 3), (2, 2, 3), (2, 3, 4), (1, 4, 5), (2, 4, 3)]))
@@ -51,6 +52,21 @@ def topologies(draw: st.DrawFn) -> Topology:
             a,
             g,
             arrangement=draw(st.sampled_from(["absolute", "relative", "circulant"])),
+            node_bandwidth_Bps=node,
+            local_bandwidth_Bps=one,
+            global_bandwidth_Bps=two,
+            local_latency_s=latency_s,
+        )
+    if family == "dragonfly-plus":
+        p, leaves, spines, g, h = draw(
+            st.sampled_from([(1, 2, 2, 3, 1), (2, 2, 3, 4, 1), (1, 2, 2, 3, 3), (2, 3, 2, 1, 0)])
+        )
+        return dragonfly_plus(
+            p,
+            leaves,
+            spines,
+            g,
+            h,
             node_bandwidth_Bps=node,
             local_bandwidth_Bps=one,
             global_bandwidth_Bps=two,
@@ -136,6 +152,10 @@ plain_configs = st.builds(
     send_overhead_s=st.sampled_from([0.0, 0.0, 150e-9]),
     recv_overhead_s=st.sampled_from([0.0, 0.0, 100e-9]),
     copy_s_per_byte=st.sampled_from([0.0, 0.0, 344e-12]),
+    congestion_control=st.sampled_from(["none", "per-flow-throttle"]),
+    congestion_threshold_bytes=st.sampled_from([1, 1000, 4096]),
+    congestion_delay_s=st.sampled_from([0.0, 1e-6, 7e-9]),
+    congestion_recovery_s=st.sampled_from([1e-6, 5e-6, 3e-9]),
 )
 configs = st.builds(
     lambda plain, seed: with_router(plain, np.random.default_rng(seed)),

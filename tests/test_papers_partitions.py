@@ -15,7 +15,7 @@ from experiments.papers.partitions.printed import PRINTED, TABLE_3, TABLE_4
 from netsim.analysis.bisection import partition_bisection, partition_dims
 from netsim.analysis.pairing import furthest_nodes, partition
 from netsim.errors import NetcosimError
-from netsim.topologies.registry import PRESETS
+from netsim.topologies.presets import PRESETS
 from patterns.mapping import spread_ranks
 
 TABLES = sorted(PRINTED)

@@ -24,7 +24,7 @@ TORUS = torus((4, 2, 2))
 
 
 def registered(name: str) -> Callable[[], Policy]:
-    topology = FAT_TREE if POLICIES[name].family == "fattree" else TORUS
+    topology = FAT_TREE if "fattree" in POLICIES[name].families else TORUS
     return lambda: make_policy(topology, name, np.random.default_rng(0))
 
 

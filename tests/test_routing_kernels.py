@@ -68,8 +68,8 @@ def walk_and_compare(
     """Send packets through random loads; the most router-to-router links that one took."""
     t, longest = routing.topology, 0
     for _ in range(packets):
-        src, dst = (int(x) for x in rng.integers(0, t.n_nodes, 2))
-        router, state = int(t.node_router[src]), 0
+        src, dst = (int(x) for x in rng.integers(0, t.n_ports, 2))
+        router, state = int(t.port_router[src]), 0
         for visit in range(50):
             # Few distinct values, so that ties come up often.
             free_at = rng.integers(0, 4, t.n_links) * 50
@@ -94,11 +94,11 @@ def walk_and_compare(
             if listed:
                 assert hop in routing.choices(router, dst, state)
             longest = max(longest, visit)
-            if hop.link == t.n_nodes + dst:
+            if hop.link == t.n_ports + dst:
                 break
-            assert int(t.link_src[hop.link]) == t.n_nodes + router
+            assert int(t.link_src[hop.link]) == t.n_ports + router
             assert 0 <= hop.vc < routing.n_vcs
-            router, state = int(t.link_dst[hop.link]) - t.n_nodes, hop.state
+            router, state = int(t.link_dst[hop.link]) - t.n_ports, hop.state
         else:
             pytest.fail(f"{routing.name} on {t.name}: {src} never reached {dst}")
     return longest

@@ -21,16 +21,17 @@ from netsim.topologies.dragonfly import ARRANGEMENTS, DragonflyShape, dragonfly
 from netsim.topologies.fattree import FatTreeShape, fat_tree, xgft
 from netsim.topologies.graph import graph, graph_file
 from netsim.topologies.hyperx import hypercube, hyperx
-from netsim.topologies.registry import FAMILIES, PRESETS, make_topology, preset
+from netsim.topologies.presets import PRESETS
+from netsim.topologies.registry import FAMILIES, make_topology, preset
 from netsim.topologies.slimfly import slimfly
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
 
 def router_links(t: Topology) -> list[tuple[int, int]]:
-    s = slice(2 * t.n_nodes, None)
+    s = slice(t.first_router_link, None)
     return [
-        (int(a) - t.n_nodes, int(b) - t.n_nodes)
+        (int(a) - t.n_ports, int(b) - t.n_ports)
         for a, b in zip(t.link_src[s], t.link_dst[s], strict=True)
     ]
 
@@ -46,7 +47,7 @@ SMALL_PRESETS = [n for n in PRESETS if n not in ("intrepid", "mira", "juqueen", 
 
 def check_symmetric(t: Topology) -> None:
     count = Counter(
-        zip(router_links(t), t.link_bandwidth_Bps[2 * t.n_nodes :].tolist(), strict=True)
+        zip(router_links(t), t.link_bandwidth_Bps[t.first_router_link :].tolist(), strict=True)
     )
     assert all(count[((b, a), bw)] == n for ((a, b), bw), n in count.items())
     assert all(a != b for a, b in router_links(t))
@@ -404,6 +405,6 @@ def test_every_parameter_of_a_machine_is_declared() -> None:
 
 
 def test_unknown_machine_lists_the_known() -> None:
-    with pytest.raises(NetcosimError, match=r"unknown machine 'cap'; valid: cab"):
+    with pytest.raises(NetcosimError, match=r"unknown machine 'cap'; valid: archer2, aurora, cab"):
         preset("cap")
     assert all(entry.description for entry in FAMILIES.values())

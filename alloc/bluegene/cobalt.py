@@ -98,7 +98,7 @@ class Cobalt(Policy):
     """
 
     name = "cobalt"
-    family = "torus"
+    families = ("torus",)
     description = "Blue Gene: least-blocking partition of the smallest size on the menu"
 
     def __init__(

@@ -7,13 +7,18 @@ from netsim.topology import Topology
 
 
 class DragonflyPolicy(NodePolicy):
-    """A node policy on a dragonfly: node (group*a + router)*p + host."""
+    """A node policy on a dragonfly or dragonfly+.
 
-    family = "dragonfly"
+    Routers are those with nodes: the leaves of a dragonfly+. Node (group*a + router)*p + host
+    of a such routers a group. Where the ports of a node are spread over several routers, they
+    count as one.
+    """
+
+    families = ("dragonfly", "dragonfly-plus")
     counts_only = True
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
-        """Nodes a router, nodes a group."""
+        """Nodes a router (a block of routers that share nodes), nodes a group."""
         return topology.shape.p, topology.shape.nodes_per_group
 
     @property

@@ -51,13 +51,18 @@ class LinkPolicy(Policy):
         Searches ended by the step bound, if the subclass has one; their job was not placed.
     """
 
-    family = "fattree"
+    families = ("fattree",)
     isolates = True
     compiled = True
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
         s = topology.shape
+        if topology.rails > 1:
+            raise NetcosimError(
+                f"policy {self.name!r} needs rails = 1; nodes of {topology.name} have "
+                f"{topology.rails} ports"
+            )
         if s.w2 != s.m1 or (s.levels == 3 and s.w3 < s.m2):
             raise NetcosimError(
                 f"policy {self.name!r} needs full bandwidth (w2 = m1, w3 >= m2); {topology.name} "

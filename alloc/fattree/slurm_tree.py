@@ -18,12 +18,12 @@ class SlurmTree(NodePolicy):
 
     name = "slurm-tree"
     description = "Slurm's topology/tree: best fit on the lowest switch that holds the job"
-    family = "fattree"
+    families = ("fattree",)
     counts_only = True
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
         """Nodes a leaf, nodes a pod."""
-        return topology.shape.m1, topology.shape.m1 * topology.shape.m2
+        return topology.shape.m1, topology.shape.nodes_per_pod
 
     def _select(self, n_nodes: int) -> Nodes:
         width, leaf_free = self._blocks[0], self._counts[0]

@@ -34,7 +34,7 @@ class TopologyAware(NodePolicy):
 
     name = "ta"
     description = "topology-aware: isolation by rules on leaves and pods, no links reserved"
-    family = "fattree"
+    families = ("fattree",)
     isolates = True
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
@@ -48,7 +48,7 @@ class TopologyAware(NodePolicy):
 
     def block_sizes(self, topology: Topology) -> tuple[int, ...]:
         """Nodes a leaf, nodes a pod."""
-        return topology.shape.m1, topology.shape.m1 * topology.shape.m2
+        return topology.shape.m1, topology.shape.nodes_per_pod
 
     def _mark(
         self,

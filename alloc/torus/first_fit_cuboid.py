@@ -66,7 +66,7 @@ class FirstFitCuboid(NodePolicy):
 
     name = "first-fit-cuboid"
     description = "the first free cuboid of the smallest volume that holds the job"
-    family = "torus"
+    families = ("torus",)
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)

@@ -100,7 +100,7 @@ def measure_load(
     size, program = traffic.program.send_bytes, traffic.program
     away = traffic.rank_node[program.send_src()] != traffic.rank_node[program.send_dst]
     latency = (finish - post)[posted & away & (finish >= 0)] / PS_PER_S
-    capacity = topology.n_nodes * int(topology.link_bandwidth_Bps[0]) * window.window_s
+    capacity = topology.n_ports * int(topology.link_bandwidth_Bps[0]) * window.window_s
     count = int(np.count_nonzero(posted))
     return LoadPoint(
         offered=int(size[posted].sum()) / capacity,
@@ -146,7 +146,7 @@ class LoneMessages:
 
 
 def links_on_path(routing: Routing, src: int, dst: int) -> int | None:
-    """Links from node to node if the routing has one path, else None."""
+    """Links from port to port if the routing has one path, else None."""
     topology = routing.topology
     router, state, links = int(topology.port_router[src]), 0, 1
     while True:
@@ -195,7 +195,8 @@ def measure_lone(
     worst = abs(int(latency.sum()) - expected)
     ends = zip(node[program.send_src()], node[program.send_dst], latency, strict=True)
     for src, dst, took in ends:
-        path = links_on_path(routing, int(src), int(dst))
+        rails = routing.topology.rails
+        path = links_on_path(routing, int(src) * rails, int(dst) * rails)
         if path is not None:
             worst = max(worst, abs(int(took) - lone_time_ps(routing, config, path)))
     return LoneMessages(

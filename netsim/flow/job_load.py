@@ -39,6 +39,7 @@ def job_link_load(
     *,
     pieces: int | None = None,
     seed: int = 0,
+    rail: ArrayLike | None = None,
 ) -> JobLoad:
     """Bytes on every link of a pattern's messages.
 
@@ -51,6 +52,8 @@ def job_link_load(
         Node of each rank. Messages between ranks of one node use no link.
     pieces, seed
         See `flow_paths`.
+    rail : (m,) int, optional
+        The rail of each message; by default each is spread over all.
 
     Raises
     ------
@@ -69,11 +72,16 @@ def job_link_load(
         raise NetcosimError(f"message_bytes = {amount.min()}; it must be >= 0")
     topology = routing.topology
     pair = nodes[src].astype(np.int64) * topology.n_nodes + nodes[dst]
+    if rail is not None:
+        pair = pair * topology.rails + np.asarray(rail, dtype=np.int64)
     pairs, index = np.unique(pair, return_inverse=True)
     pair_bytes = np.zeros(len(pairs), dtype=np.float64)
     np.add.at(pair_bytes, index.ravel(), amount)
     moving = pair_bytes > 0
     pairs, pair_bytes = pairs[moving], pair_bytes[moving]
+    taken = None
+    if rail is not None:
+        pairs, taken = np.divmod(pairs, topology.rails)
     paths = flow_paths(
         routing,
         pairs // topology.n_nodes,
@@ -81,6 +89,7 @@ def job_link_load(
         pair_bytes,
         pieces=pieces,
         seed=seed,
+        rail=taken,
     )
     load = path_link_bytes(paths, pair_bytes, topology.n_links)
     links = np.flatnonzero(load).astype(np.int32)

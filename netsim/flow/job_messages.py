@@ -44,6 +44,8 @@ class JobMessages:
         messages ``step_ptr[s] .. step_ptr[s+1]-1``.
     n_packets, compute_s : (t,) float64
         Packets of each traced message, and the computing before its step.
+    trips : (t,) float64
+        How often it waits for the way: 3 by rendezvous, else 1.
     scale : float
         Steps of the iteration over steps followed.
     packet_bytes : float
@@ -62,6 +64,7 @@ class JobMessages:
     step_ptr: LongArray
     n_packets: FloatArray
     compute_s: FloatArray
+    trips: FloatArray
     scale: float
     packet_bytes: float
 
@@ -91,6 +94,8 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
     compute_s = program.compute_s[step]
     local = step - program.step_ptr[rank]
     n_packets = np.ceil(program.send_bytes[away] / config.packet_bytes)
+    limit = np.inf if config.eager_limit_bytes is None else config.eager_limit_bytes
+    trips = np.where(program.send_bytes[away] > limit, 3.0, 1.0)
     n_bytes = program.send_bytes[away] + n_packets * config.header_bytes
     n_nodes = max(1, program.n_ranks // ranks_per_node)
     pairs, pair = np.unique(src * n_nodes + dst, return_inverse=True)
@@ -121,6 +126,7 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
         step_ptr=np.append(np.flatnonzero(new_step), len(of)),
         n_packets=n_packets[of],
         compute_s=compute_s[of],
+        trips=trips[of],
         scale=len(steps) / max(1, min(MAX_STEPS, len(steps))),
         packet_bytes=float(n_bytes.sum() / max(1.0, n_packets.sum())),
     )

@@ -103,8 +103,10 @@ class JobRoutes:
     def __init__(self, routing: Routing, *, max_entries: int = _MAX_ENTRIES) -> None:
         self.routing = routing
         topology, shape = routing.topology, routing.topology.shape
+        # nodes whose ports hang on the same routers
+        routers = topology.port_router.reshape(topology.n_nodes, topology.rails)
         leaves, first, node_leaf = np.unique(
-            topology.node_router, return_index=True, return_inverse=True
+            routers, axis=0, return_index=True, return_inverse=True
         )
         self._node_leaf = np.array(node_leaf.ravel(), dtype=np.int64)
         self.bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
@@ -125,7 +127,7 @@ class JobRoutes:
         elif not takes_one_way(routing):
             self.felt_waits = _SCATTERED_WAITS
         # six links a route: more than any but a long torus has
-        wanted = len(leaves) * topology.n_nodes * 6 * ways
+        wanted = len(leaves) * topology.n_nodes * 6 * ways * topology.rails
         self._table: tuple[LongArray, NDArray[np.int32], FloatArray] | None = None
         if (ways > 1 or takes_one_way(routing)) and wanted <= max_entries:
             src = np.repeat(first, topology.n_nodes)

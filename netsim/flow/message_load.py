@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.errors import NetcosimError
 from netsim.flow import kernels_messages as kernels
 from netsim.flow.job_messages import JobMessages
 from netsim.flow.job_routes import JobRoutes
@@ -63,9 +64,19 @@ def message_load(
         Of routings that draw.
     background_s : (n_links,) float64, optional
         How long others keep each link busy in an iteration, for routings that look at it.
+
+    Raises
+    ------
+    NetcosimError
+        Several ports a node and messages that are not striped over them.
     """
     topology = routes.routing.topology
-    n_links, n_nodes = topology.n_links, topology.n_nodes
+    n_links, n_ports, rails = topology.n_links, topology.n_ports, topology.rails
+    if rails > 1 and config.rail_policy != "striped":
+        raise NetcosimError(
+            f"rail_policy = {config.rail_policy!r} on {rails} ports a node is told by packets "
+            "alone; at flow level messages are 'striped'"
+        )
     bandwidth = routes.bandwidth_Bps
     where = nodes.astype(np.int64)
     src, dst = where[job.pair_src], where[job.pair_dst]
@@ -78,17 +89,20 @@ def message_load(
     n_steps = int(job.step.max(initial=-1)) + 1
     loads = np.zeros((n_steps, n_links))
     kernels.step_loads(paths.ptr, paths.links, parts, job.pair, job.step, job.n_bytes, loads)
-    np.add.at(loads, (job.step, src), job.n_bytes)
-    np.add.at(loads, (job.step, n_nodes + dst), job.n_bytes)
+    src, dst = src * rails, n_ports + dst * rails
+    for rail in range(rails):
+        np.add.at(loads, (job.step, src + rail), job.n_bytes / rails)
+        np.add.at(loads, (job.step, dst + rail), job.n_bytes / rails)
     pair, step = job.pair[job.traced], job.step[job.traced]
-    src, dst = src[job.traced], n_nodes + dst[job.traced]
+    src, dst = src[job.traced], dst[job.traced]
     begin, count = paths.ptr[pair], np.diff(paths.ptr)[pair]
     message_ptr = np.concatenate([[0], np.cumsum(count)])
     entry = np.repeat(begin - message_ptr[:-1], count) + np.arange(message_ptr[-1])
     owner = np.repeat(np.arange(len(pair)), count)
     entry_link = paths.links[entry]
     hop_s = topology.link_latency_s[entry_link] + config.router_latency_s
-    latency = job.compute_s + np.bincount(owner, weights=hop_s * parts[entry], minlength=len(pair))
+    one_way_s = np.bincount(owner, weights=hop_s * parts[entry], minlength=len(pair))
+    latency = job.compute_s + job.trips * one_way_s
     # packets on ways of their own: the last comes after the longest of as many waits
     last = np.where(parts[entry] < 1, 1 + np.log(job.n_packets[owner]), 1.0)
     ints = [

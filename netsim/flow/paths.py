@@ -18,16 +18,17 @@ from netsim.routing.kernels_dragonfly import (
     UGAL_G,
     UGAL_L,
 )
+from netsim.routing.kernels_dragonfly_plus import PLUS_UGAL_G, PLUS_UGAL_L
 from netsim.routing.kernels_fattree import D_MOD_K, ROW
-from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topologies.fattree import FatTreeShape
 from netsim.topologies.torus import TorusShape
+from netsim.topology import Topology
 
 PIECES = 8
 """Into how many pieces a flow is cut that may go several ways."""
 _SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are kept: 256 MB at most
 _ROOM_BYTES = 1 << 40
-_WALKED_AS = {UGAL_L: UGAL_G, PAR: UGAL_G, ADAPTIVE_LOCAL: UGAL_G}
+_WALKED_AS = {UGAL_L: UGAL_G, PAR: UGAL_G, ADAPTIVE_LOCAL: UGAL_G, PLUS_UGAL_L: PLUS_UGAL_G}
 
 
 def spreads_up(routing: Routing) -> bool:
@@ -42,7 +43,7 @@ def looks_at_others(routing: Routing) -> bool:
 
 def can_detour(routing: Routing) -> bool:
     """Whether it leaves the minimal path where that is busy: UGAL, PAR, adaptive-local."""
-    return routing.adaptive and isinstance(routing.topology.shape, DragonflyShape)
+    return routing.tables.code in {*_WALKED_AS, *_WALKED_AS.values()}
 
 
 def takes_one_way(routing: Routing) -> bool:
@@ -108,6 +109,7 @@ def flow_paths(
     sweeps: int = 2,
     seed: int = 0,
     background_s: ArrayLike | None = None,
+    rail: ArrayLike | None = None,
 ) -> FlowPaths:
     """Paths of flows under a routing, by walking its own kernel.
 
@@ -139,16 +141,19 @@ def flow_paths(
     background_s : (n_links,) float, optional
         How long others keep each link busy while the flows send: loads that the pieces see
         beside their own. Of no matter to routings that look at no loads, and on fat-trees.
+    rail : (n_flows,) or scalar int, optional
+        The rail of each flow where nodes have several ports; by default a flow is spread evenly
+        over all.
 
     Returns
     -------
     FlowPaths
-        ``weights`` is None for a static routing or one piece.
+        ``weights`` is None for a static routing or one piece, on one rail.
 
     Raises
     ------
     NetcosimError
-        A node out of range, lengths that do not agree, ``pieces`` or ``sweeps`` below 1,
+        A node or rail out of range, lengths that do not agree, ``pieces`` or ``sweeps`` below 1,
         ``background_s`` of another length or below 0, a routing that does not arrive.
     """
     topology = routing.topology
@@ -160,6 +165,8 @@ def flow_paths(
     for nodes in (src, dst):
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
             raise NetcosimError(f"a flow's node is outside 0..{n_nodes - 1} of {topology.name}")
+    amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
+    parts, src, dst, amount = _port_flows(topology, src, dst, amount, rail)
     several = not takes_one_way(routing)
     spread = spreads_up(routing)
     if pieces is None:
@@ -171,7 +178,6 @@ def flow_paths(
         raise NetcosimError(
             f"background_s: one time >= 0 for each of the {n_links} links is needed"
         )
-    amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
     bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
     end = topology.link_dst.astype(np.int64) - topology.n_ports
     tables = routing.tables
@@ -184,12 +190,14 @@ def flow_paths(
     )
     limit = 4 * topology.n_routers + 8
     if not several:
-        walk_once = topology.n_routers * n_nodes <= min(_SHARED_WALKS, 4 * len(src) + 4096)
+        walk_once = topology.n_routers * topology.n_ports <= min(_SHARED_WALKS, 4 * len(src) + 4096)
         ptr, links, lost = kernels_paths.fixed_paths(tables, src, dst, view, limit, walk_once)
         _arrived(routing, src, dst, lost)
-        return FlowPaths(ptr, links)
+        if parts == 1:
+            return FlowPaths(ptr, links)
+        return FlowPaths(*kernels_paths.merge_pieces(ptr[:-1], ptr[1:], links, parts, n_links))
     if spread:
-        return _spread_up(routing, src, dst, pieces, view, limit)
+        return _spread_up(routing, src, dst, pieces, parts, view, limit)
     ticks, calm = np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int64)
     busy = np.zeros(n_links, dtype=np.int64)
     if routing.adaptive:
@@ -199,7 +207,7 @@ def flow_paths(
         busy = (others_s * scale).astype(np.int64)
         calm = np.zeros(len(src), dtype=np.int64)
         if not isinstance(topology.shape, TorusShape):
-            calm = _node_ticks(src, dst, amount * scale, bandwidth[: 2 * n_nodes])
+            calm = _node_ticks(src, dst, amount * scale, bandwidth[: topology.first_router_link])
     begin, stop, out, lost = kernels_paths.place(
         tables,
         src,
@@ -214,8 +222,29 @@ def flow_paths(
         view,
     )
     _arrived(routing, src, dst, lost)
-    ptr, links, weights = kernels_paths.merge_pieces(begin, stop, out, pieces, n_links)
-    return FlowPaths(ptr, links, weights if pieces > 1 else None)
+    ptr, links, weights = kernels_paths.merge_pieces(begin, stop, out, pieces * parts, n_links)
+    return FlowPaths(ptr, links, weights if pieces * parts > 1 else None)
+
+
+def _port_flows(
+    topology: Topology,
+    src: NDArray[np.int64],
+    dst: NDArray[np.int64],
+    amount: NDArray[np.float64],
+    rail: ArrayLike | None,
+) -> tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Flows between ports: in how many parts each is cut, then its parts side by side."""
+    rails = topology.rails
+    if rails == 1 and rail is None:
+        return 1, src, dst, amount
+    if rail is None:
+        each = np.tile(np.arange(rails), len(src))
+        src, dst = (np.repeat(nodes, rails) * rails + each for nodes in (src, dst))
+        return rails, src, dst, np.repeat(amount / rails, rails)
+    taken = np.broadcast_to(np.asarray(rail, dtype=np.int64), src.shape)
+    if len(taken) and (taken.min() < 0 or taken.max() >= rails):
+        raise NetcosimError(f"a flow's rail is outside 0..{rails - 1} of {topology.name}")
+    return 1, src * rails + taken, dst * rails + taken, amount
 
 
 def _seconds(
@@ -232,13 +261,13 @@ def _node_ticks(
     bandwidth: NDArray[np.float64],
 ) -> NDArray[np.int64]:
     """(n_flows,) int64: how long the flow's own injection or ejection link is busy anyhow."""
-    n_nodes = len(bandwidth) // 2
-    load = np.zeros(2 * n_nodes, dtype=np.float64)
+    n_ports = len(bandwidth) // 2
+    load = np.zeros(2 * n_ports, dtype=np.float64)
     away = src != dst
     np.add.at(load, src[away], amount[away])
-    np.add.at(load, n_nodes + dst[away], amount[away])
+    np.add.at(load, n_ports + dst[away], amount[away])
     load /= bandwidth
-    return np.maximum(load[src], load[n_nodes + dst]).astype(np.int64)
+    return np.maximum(load[src], load[n_ports + dst]).astype(np.int64)
 
 
 def _spread_up(
@@ -246,6 +275,7 @@ def _spread_up(
     src: NDArray[np.int64],
     dst: NDArray[np.int64],
     pieces: int,
+    parts: int,
     view: kernels_paths.WalkView,
     limit: int,
 ) -> FlowPaths:
@@ -275,11 +305,11 @@ def _spread_up(
         outs.append(links)
         at += len(links)
     ptr, links, weights = kernels_paths.merge_pieces(
-        begin.ravel(), end.ravel(), np.concatenate(outs), pieces, n_links
+        begin.ravel(), end.ravel(), np.concatenate(outs), pieces * parts, n_links
     )
     if pieces > 1:
-        weights *= np.repeat(pieces / sent, np.diff(ptr))
-    return FlowPaths(ptr, links, weights if pieces > 1 else None)
+        weights *= np.repeat(pieces / sent[::parts], np.diff(ptr))
+    return FlowPaths(ptr, links, weights if pieces * parts > 1 else None)
 
 
 def _port_of(
@@ -292,6 +322,7 @@ def _port_of(
 
 def _arrived(routing: Routing, src: NDArray[np.int64], dst: NDArray[np.int64], lost: int) -> None:
     if lost >= 0:
+        ends = src[lost] // routing.topology.rails, dst[lost] // routing.topology.rails
         raise NetcosimError(
-            f"routing {routing.name!r} does not get from node {src[lost]} to {dst[lost]}"
+            f"routing {routing.name!r} does not get from node {ends[0]} to {ends[1]}"
         )

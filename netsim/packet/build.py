@@ -12,14 +12,16 @@ from netsim.errors import NetcosimError
 from netsim.packet import tables as t
 from netsim.packet.kernels_ranks import START
 from netsim.packet.kernels_wheel import NONE
+from netsim.packet.message_rows import message_rows
 from netsim.packet.model import (
     MAX_DURATION_PS,
+    MAX_SLOWDOWN,
     PS_PER_S,
     PacketConfig,
     serialisation_ps,
     to_ps,
 )
-from netsim.packet.tables import CR_WIDTH, Arrays
+from netsim.packet.tables import CR_WIDTH, Arrays, aligned_zeros
 from netsim.routing.base import Routing
 from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
@@ -40,6 +42,9 @@ class Clock:
         Wire bytes by size class; class 0 is the full packet.
     message_packets, message_tail : (n_messages,) int32
         Packets of each message, and the size class of its last.
+    by_rendezvous : (n_messages,) bool or None
+        Messages above the eager limit; None if there are none. The last size class is that of
+        requests then.
     bandwidths : (n,) int64
     ser_ps : (n, n_classes) int64
     compute_ps, recv_ps : (n_steps,), (n_messages,) int64
@@ -53,6 +58,7 @@ class Clock:
     wire: NDArray[np.int64]
     message_packets: NDArray[np.int32]
     message_tail: NDArray[np.int32]
+    by_rendezvous: NDArray[np.bool_] | None
     bandwidths: NDArray[np.int64]
     ser_ps: NDArray[np.int64]
     compute_ps: NDArray[np.int64]
@@ -90,6 +96,11 @@ def choose_clock(
         tails, tail_class = last[:1], np.zeros(len(last), dtype=np.int64)
     else:
         tails, tail_class = np.unique(last, return_inverse=True)
+    limit = config.eager_limit_bytes
+    above = program.send_bytes > (program.send_bytes.max(initial=0) if limit is None else limit)
+    by_rendezvous = above if above.any() else None
+    if by_rendezvous is not None:
+        tails = np.append(tails, config.control_bytes)
     wire = np.concatenate([[size], tails]) + config.header_bytes
     tail_class = np.where(last == size, 0, tail_class + 1)
     if len(packets) and packets.max() > np.iinfo(np.int32).max:
@@ -116,6 +127,7 @@ def choose_clock(
         crossing = np.array([config.crossing_ps(int(s)) for s in used.ravel()], dtype=np.int64)
     durations = np.concatenate([
         used.ravel(), crossing, *(distinct(x) for x in (latency, compute, recv)), starts,
+        [to_ps(x) for x in config.congestion_times_s],
         [router, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
@@ -124,6 +136,7 @@ def choose_clock(
         wire=wire.astype(np.int64),
         message_packets=packets.astype(np.int32),
         message_tail=tail_class.astype(np.int32),
+        by_rendezvous=by_rendezvous,
         bandwidths=bandwidths,
         ser_ps=ser.astype(np.int64),
         compute_ps=compute,
@@ -156,16 +169,28 @@ def build_arrays(
     out_ptr, out_link = topology.router_out_links()
     starts = ps_array(traffic.start_s)[traffic.rank_group] // tick
     order = np.lexsort((np.arange(n_ranks), starts))  # a sorted list is a heap
+    messages, n_parts, request = message_rows(
+        traffic,
+        topology.rails,
+        config.rail_policy,
+        clock.message_packets,
+        clock.message_tail,
+        clock.by_rendezvous,
+        len(clock.wire) - 1,
+    )
+    sc = _scalars(routing, config, clock, seed, n_ranks, wheel - 1, record_messages, vshift)
+    sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
+    sc[t.REQUEST] = request
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
-        sc=_scalars(routing, config, clock, seed, n_ranks, wheel - 1, record_messages, vshift),
+        sc=sc,
         links=_links(topology, clock),
         channels=_channels(n_links, vshift, config.buffer_bytes),
         packets=aligned_zeros((pool, 8), np.int64),
         credits=aligned_zeros((pool, CR_WIDTH), np.int64),
         nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_ports, 1)),
         ranks=_ranks(traffic),
-        messages=_messages(program, clock),
+        messages=messages,
         steps=_steps(program),
         compute=clock.compute_ps // tick if clock.has_compute else np.zeros(1, dtype=np.int64),
         recv_cost=clock.recv_ps // tick if clock.has_recv_cost else np.zeros(1, dtype=np.int64),
@@ -181,30 +206,43 @@ def build_arrays(
         far=np.zeros((2 * (n_ports + 2 * n_links), 2), dtype=np.int64),
         out_ptr=out_ptr.astype(np.int32),
         out_link=out_link.astype(np.int32),
+        **throttle_arrays(traffic, config, clock, messages, n_parts > 1 or topology.rails > 1),
     )
 
 
-def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
-    """Zeros whose first byte begins a cache line, so that rows of 32 or 64 bytes never span two."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    raw = np.zeros(size + 64, dtype=np.uint8)
-    begin = -raw.ctypes.data % 64
-    return raw[begin : begin + size].view(dtype).reshape(shape)
-
-
-def _messages(program: Program, clock: Clock) -> NDArray[np.int32]:
-    rows: NDArray[np.int32] = aligned_zeros((program.n_messages, t.M_WIDTH), np.int32)
-    rows[:, t.M_NEXT] = -1
-    rows[:, t.M_LEFT] = clock.message_packets
-    rows[:, t.M_TAIL] = clock.message_tail
-    rows[:, t.M_RANK] = program.send_dst
-    rows[:, t.M_STEP] = program.send_step
-    return rows
+def throttle_arrays(
+    traffic: Traffic, config: PacketConfig, clock: Clock, rows: NDArray[np.int32], parts: bool
+) -> dict[str, NDArray[Any]]:
+    """Flows and thresholds of congestion control; no message has a flow if there is none."""
+    if config.congestion_control == "none":
+        none = np.zeros(0, dtype=np.int64)
+        return {
+            "flow_of": none.astype(np.int32),
+            "flows": none.reshape(0, t.F_WIDTH),
+            "throttle": none,
+        }
+    source = rows[:, t.M_FROM] if parts else traffic.rank_node[traffic.program.send_src()]
+    ends = np.stack([source, rows[:, t.M_TO]], axis=1).astype(np.int64)
+    pairs, flow_of = np.unique(ends, axis=0, return_inverse=True)
+    flows = aligned_zeros((len(pairs), t.F_WIDTH), np.int64)
+    flows[:, [t.SLOWDOWN, t.SIGNAL]] = 1, -1
+    limits = [
+        serialisation_ps(config.congestion_threshold_bytes, int(b)) // clock.tick_ps
+        for b in clock.bandwidths
+    ]
+    delay, recovery = (to_ps(x) // clock.tick_ps for x in config.congestion_times_s)
+    return {
+        # one flow more than there are messages is never looked at, and no array is empty
+        "flow_of": np.append(flow_of.ravel(), 0).astype(np.int32),
+        "flows": flows,
+        "throttle": np.array([delay, recovery, MAX_SLOWDOWN, *limits], dtype=np.int64),
+    }
 
 
 def _steps(program: Program) -> NDArray[np.int32]:
     rows: NDArray[np.int32] = aligned_zeros((program.n_steps + 1, t.S_WIDTH), np.int32)
     rows[:-1, t.NEED] = program.recv_need
+    rows[:, t.PARKED] = -1
     rows[:, t.FIRST_SEND] = program.send_ptr
     return rows
 

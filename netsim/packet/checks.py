@@ -47,7 +47,10 @@ def check_size(
         return
     source = np.asarray(traffic.rank_node)[program.send_src()]
     sent = np.bincount(source, weights=program.send_bytes.astype(np.float64))
-    needed_s = float(np.max(sent / topology.link_bandwidth_Bps[: len(sent)]))
+    # what keeps to one port of several may take that many times longer
+    rails = topology.rails if config.rail_policy == "striped" else 1
+    port_Bps = topology.link_bandwidth_Bps[: topology.n_ports : topology.rails]
+    needed_s = float(np.max(sent / port_Bps[: len(sent)])) / rails
     # an eighth leaves room for waiting before the clock's whole numbers overflow
     if needed_s * PS_PER_S > MAX_DURATION_PS / 8:
         raise NetcosimError(

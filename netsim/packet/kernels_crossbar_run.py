@@ -27,7 +27,7 @@ from netsim.packet.kernels_crossbar_tables import (
 )
 from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, collect, rank_phase
 from netsim.packet.kernels_links import occupy, stall, take_credits, try_node, when_room
-from netsim.packet.kernels_ranks import RankArrays, deliver, run_ready
+from netsim.packet.kernels_ranks import RankArrays, deliver, part_arrived, run_ready
 from netsim.packet.kernels_wheel import (
     NONE,
     add_arrival,
@@ -54,6 +54,7 @@ from netsim.packet.tables import (
     N_CR,
     N_FAR,
     N_LINKS,
+    N_MESSAGES,
     N_NODES,
     N_PK,
     N_TIMERS,
@@ -147,7 +148,10 @@ def arrival_phase(a, x, pr, rt, bucket):
                 message = np.uint64(m) << M_BITS
                 messages[message + M_LEFT] -= 1
                 if messages[message + M_LEFT] == 0:
-                    deliver(pr, m)
+                    if sc[N_MESSAGES] > 0:
+                        part_arrived(pr, m)
+                    else:
+                        deliver(pr, m)
                     if sc[READY_HEAD] >= 0:
                         run_ready(pr)
     return done
@@ -277,7 +281,7 @@ def start_phase(a, bucket):
         links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
         if link < a.sc[N_NODES]:
             try_node(
-                a.sc, links, a.channels, a.packets, a.credits, a.nodes, a.ranks, a.messages,
+                a.sc, links, a.channels, a.packets, a.credits, a.nodes, a.messages,
                 a.ser, a.wire, wheel, a.occupied, a.far, link,
             )  # fmt: skip
         else:

@@ -15,7 +15,8 @@ from netsim.packet.kernels_links import (
     try_link,
     try_node,
 )
-from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, run_ready
+from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
+from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_wheel import (
     NONE,
     bring_near,
@@ -41,6 +42,7 @@ from netsim.packet.tables import (
     N_CR,
     N_FAR,
     N_LINKS,
+    N_MESSAGES,
     N_NODES,
     N_PK,
     N_TIMERS,
@@ -125,10 +127,12 @@ def arrival_phase(a, pr, rt, bucket):
     room = channels[np.int64(ROOM) :: Q_WIDTH]
     now = sc[NOW]
     n_nodes = sc[N_NODES]
+    n_messages = sc[N_MESSAGES]
     vshift = sc[VSHIFT]
     room_vc = sc[ROOM_VC]
     chance_visits = sc[CHANCE_VISITS]
     compares_credits = sc[COMPARES_CREDITS]
+    throttled = len(a.flow_of) > 0
     collect(sc, wheel, packets, arriving, marked, bucket)
     upper = (sc[N_LINKS] >> 6) + 1
     done = 0
@@ -153,7 +157,10 @@ def arrival_phase(a, pr, rt, bucket):
                     message = np.uint64(m) << M_BITS
                     messages[message + M_LEFT] -= 1
                     if messages[message + M_LEFT] == 0:
-                        deliver(pr, m)
+                        if n_messages > 0:
+                            part_arrived(pr, m)
+                        else:
+                            deliver(pr, m)
                         if sc[READY_HEAD] >= 0:
                             run_ready(pr)
                     continue
@@ -179,6 +186,8 @@ def arrival_phase(a, pr, rt, bucket):
                     sc, links, channels, packets, ser_of, wheel, occupied, far, p, link, out, vc,
                     size,
                 )  # fmt: skip
+                if throttled and out < 2 * n_nodes:
+                    joined(a, out, packets[packet + MESSAGE])
     return done
 
 
@@ -191,7 +200,6 @@ def start_phase(a, bucket):
     packets = a.packets
     credits = a.credits
     nodes = a.nodes
-    ranks = a.ranks
     messages = a.messages
     ser_of = a.ser
     wire = a.wire
@@ -199,6 +207,7 @@ def start_phase(a, bucket):
     occupied = a.occupied
     far = a.far
     n_nodes = sc[N_NODES]
+    throttled = len(a.flow_of) > 0
     link = np.int64(wheel[2 * bucket + 1])
     while link >= 0:
         after = links[(np.uint64(link) << L_BITS) + TRY_NEXT]
@@ -207,10 +216,13 @@ def start_phase(a, bucket):
             links[(np.uint64(after) << L_BITS) + TRY_PREV] = -1
         links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
         if link < n_nodes:
-            try_node(
-                sc, links, channels, packets, credits, nodes, ranks, messages, ser_of, wire,
-                wheel, occupied, far, link,
-            )  # fmt: skip
+            if throttled:
+                try_paced(a, link)
+            else:
+                try_node(
+                    sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
+                    occupied, far, link,
+                )  # fmt: skip
         else:
             try_link(
                 sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link

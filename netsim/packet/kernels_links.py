@@ -33,9 +33,11 @@ from netsim.packet.tables import (
     M_NEXT,
     M_RANK,
     M_TAIL,
+    M_TO,
     MESSAGE,
     N_BITS,
     N_CR,
+    N_MESSAGES,
     N_NODES,
     N_PK,
     N_VCS,
@@ -43,7 +45,6 @@ from netsim.packet.tables import (
     NIC_COUNT,
     NIC_HEAD,
     NIC_SENT,
-    NODE,
     NOW,
     PACKETS,
     PK_BITS,
@@ -74,10 +75,14 @@ from netsim.routing.kernels_chance import packet_key
 
 @njit(**PLAIN_KERNEL, inline="always")
 def chance_key(sc, messages, ranks, m, visit):
-    """The key of a packet of message ``m``, by its number and visits (docs, "Chance")."""
+    """The key of a packet of part ``m``, by its number and visits (docs, "Chance")."""
     rank = np.uint64(messages[(np.uint64(m) << M_BITS) + M_RANK]) << R_BITS
+    number = visit >> 16
+    if sc[N_MESSAGES] > 0:
+        number += m // sc[N_MESSAGES] << 32
+        m %= sc[N_MESSAGES]
     known = m + ranks[rank + CHANCE_SHIFT]
-    return packet_key(sc[SEED], known, visit >> 16, visit & 0xFFFF)
+    return packet_key(sc[SEED], known, number, visit & 0xFFFF)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -195,10 +200,10 @@ def occupy(sc, links, row, ser, size):
 
 @njit(**HOT_KERNEL)
 def try_node(
-    sc, links, channels, packets, credits, nodes, ranks, messages, ser_of, wire, wheel, occupied,
-    far, node,
+    sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel, occupied, far,
+    node,
 ):  # fmt: skip
-    """Let a node's injection link start a packet if it can."""
+    """Let a port's injection link start a packet if it can."""
     now = sc[NOW]
     row = np.uint64(node) << L_BITS
     nic = np.uint64(node) << N_BITS
@@ -237,8 +242,7 @@ def try_node(
     packets[packet + STATE] = 0
     packets[packet + SIZE] = size_class
     packets[packet + HOLDS] = q
-    receiver = np.int64(messages[message + M_RANK])
-    packets[packet + TO_NODE] = ranks[(np.uint64(receiver) << R_BITS) + NODE]
+    packets[packet + TO_NODE] = messages[message + M_TO]
     ser = ser_of[links[row + BANDWIDTH], size_class]
     occupy(sc, links, row, ser, size)
     tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]

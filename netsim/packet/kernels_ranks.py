@@ -27,11 +27,14 @@ from netsim.packet.tables import (
     HAS_RECV_COST,
     L_BITS,
     M_BITS,
+    M_FROM,
     M_LEFT,
     M_NEXT,
+    M_PARTS,
     M_RANK,
     M_STEP,
     N_BITS,
+    N_MESSAGES,
     N_TIMERS,
     NEED,
     NIC_COUNT,
@@ -40,6 +43,7 @@ from netsim.packet.tables import (
     NIC_TAIL,
     NODE,
     NOW,
+    PARKED,
     R_BITS,
     READY_HEAD,
     READY_NEXT,
@@ -47,6 +51,7 @@ from netsim.packet.tables import (
     RECORD,
     RECV_HEAD,
     RECV_TAIL,
+    REQUEST,
     S_BITS,
     SEND_OVERHEAD,
     SENDING,
@@ -149,28 +154,118 @@ def deliver(pr, m):
 
 @njit(**PLAIN_KERNEL, inline="always")
 def post(pr, m, node):
-    """Put message ``m`` into the node's queue, or hand it over if the receiver is local."""
-    nic = np.uint64(node) << N_BITS
-    message = np.uint64(m) << M_BITS
+    """Put message ``m`` into a queue of its node, or hand it over if the receiver is local."""
+    sc = pr.sc
+    if sc[RECORD]:
+        pr.message_post[m] = sc[NOW]
+    receiver = np.uint64(pr.messages[(np.uint64(m) << M_BITS) + M_RANK])
+    if pr.ranks[(receiver << R_BITS) + NODE] == node:
+        deliver(pr, m)
+    elif sc[N_MESSAGES] > 0:
+        post_in_parts(pr, m)
+    else:
+        post_part(pr, m, node)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def post_part(pr, part, port):
+    """Put a part into a port's queue."""
     sc = pr.sc
     nodes = pr.nodes
     messages = pr.messages
-    now = sc[NOW]
-    if sc[RECORD]:
-        pr.message_post[m] = now
-    if pr.ranks[(np.uint64(messages[message + M_RANK]) << R_BITS) + NODE] == node:
-        deliver(pr, m)
+    row = np.uint64(part) << M_BITS
+    nic = np.uint64(port) << N_BITS
+    messages[row + M_NEXT] = -1
+    if nodes[nic + NIC_HEAD] < 0:
+        nodes[nic + NIC_HEAD] = part
+        nodes[nic + NIC_SENT] = 0
+        nodes[nic + NIC_COUNT] = messages[row + M_LEFT]
+        tick = max(sc[NOW], pr.links[(np.uint64(port) << L_BITS) + FREE_AT])
+        add_try(sc, pr.links, pr.wheel, pr.occupied, pr.far, port, tick)
     else:
-        messages[message + M_NEXT] = -1
-        if nodes[nic + NIC_HEAD] < 0:
-            nodes[nic + NIC_HEAD] = m
-            nodes[nic + NIC_SENT] = 0
-            nodes[nic + NIC_COUNT] = messages[message + M_LEFT]
-            tick = max(now, pr.links[(np.uint64(node) << L_BITS) + FREE_AT])
-            add_try(sc, pr.links, pr.wheel, pr.occupied, pr.far, node, tick)
+        messages[(np.uint64(nodes[nic + NIC_TAIL]) << M_BITS) + M_NEXT] = part
+    nodes[nic + NIC_TAIL] = part
+
+
+@njit(**PLAIN_KERNEL)
+def post_part_of_several(pr, part):
+    """Put a part into its own port's queue; compiled once, apart from the way most messages go."""
+    post_part(pr, part, np.int64(pr.messages[(np.uint64(part) << M_BITS) + M_FROM]))
+
+
+@njit(**PLAIN_KERNEL)
+def post_in_parts(pr, m):
+    """Post all parts of a message, or its request if it goes by rendezvous."""
+    n = pr.sc[N_MESSAGES]
+    request = pr.sc[REQUEST]
+    if request >= 0 and pr.messages[(np.uint64(m + request * n) << M_BITS) + M_LEFT] > 0:
+        post_part_of_several(pr, m + request * n)
+    else:
+        post_data(pr, m)
+
+
+@njit(**PLAIN_KERNEL)
+def post_data(pr, m):
+    """Post all parts of a message."""
+    n = pr.sc[N_MESSAGES]
+    for part in range(np.int64(pr.messages[(np.uint64(m) << M_BITS) + M_PARTS])):
+        post_part_of_several(pr, m + part * n)
+
+
+@njit(**PLAIN_KERNEL)
+def part_arrived(pr, part):
+    """A part has arrived whole: count it, or go on with the rendezvous."""
+    n = pr.sc[N_MESSAGES]
+    request = pr.sc[REQUEST]
+    number = part // n
+    m = part - number * n
+    message = np.uint64(m) << M_BITS
+    messages = pr.messages
+    if request < 0 or number < request:
+        messages[message + M_PARTS] -= 1
+        if messages[message + M_PARTS] == 0:
+            deliver(pr, m)
+    elif number > request:
+        post_data(pr, m)
+    elif step_has_begun(pr.ranks, messages[message + M_RANK], messages[message + M_STEP]):
+        post_part_of_several(pr, part + n)
+    else:
+        row = np.uint64(part) << M_BITS
+        step = (np.uint64(messages[message + M_STEP]) << S_BITS) + PARKED
+        last = np.int64(pr.steps[step])
+        if last < 0:
+            messages[row + M_NEXT] = part
         else:
-            messages[(np.uint64(nodes[nic + NIC_TAIL]) << M_BITS) + M_NEXT] = m
-        nodes[nic + NIC_TAIL] = m
+            end = (np.uint64(last) << M_BITS) + M_NEXT
+            messages[row + M_NEXT] = messages[end]
+            messages[end] = part
+        pr.steps[step] = part
+
+
+@njit(**PLAIN_KERNEL)
+def step_has_begun(ranks, r, s):
+    """Whether a rank has begun a step: its receives are posted."""
+    rank = np.uint64(r) << R_BITS
+    if ranks[rank + STEP] != s:
+        return ranks[rank + STEP] > s
+    return ranks[rank + CPU] != START and not ranks[rank + BEGIN]
+
+
+@njit(**PLAIN_KERNEL)
+def clear_parked(pr, s):
+    """A step begins: send a clear-to-send for every request that has waited for it."""
+    n = pr.sc[N_MESSAGES]
+    step = (np.uint64(s) << S_BITS) + PARKED
+    last = np.int64(pr.steps[step])
+    if last < 0:
+        return
+    pr.steps[step] = -1
+    part = last
+    while True:
+        part = np.int64(pr.messages[(np.uint64(part) << M_BITS) + M_NEXT])
+        post_part_of_several(pr, part + n)
+        if part == last:
+            return
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -213,6 +308,8 @@ def run_rank(pr, r):
             return
         ranks[rank + BEGIN] = 0
         s = ranks[rank + STEP]
+        if sc[REQUEST] >= 0:
+            clear_parked(pr, s)
         if sc[HAS_COMPUTE] and pr.compute[s] > 0:
             ranks[rank + CPU] = COMPUTE
             add_timer(pr, r, sc[NOW] + pr.compute[s])

@@ -15,6 +15,10 @@ PS_PER_S = 10**12
 MAX_PACKET_BYTES = 1 << 20
 MAX_BUFFER_BYTES = 1 << 30
 """Credits are counted with 32 bits."""
+RAIL_POLICIES = ("striped", "round-robin", "pinned")
+CONGESTION_CONTROLS = ("none", "per-flow-throttle")
+MAX_SLOWDOWN = 64
+"""Of a flow under congestion control, a power of two."""
 MAX_DURATION_PS = 1 << 60
 """What the clock can count: 13 days."""
 
@@ -63,6 +67,23 @@ class PacketConfig:
         "head", which errs by one serialisation.
     send_overhead_s, recv_overhead_s, copy_s_per_byte : float
         Cost at the end points, paid on the rank's processor.
+    eager_limit_bytes : int, optional
+        A message of more bytes between two nodes goes by rendezvous: request, clear-to-send,
+        data. By default none does.
+    control_bytes : int
+        Payload of a request and of a clear-to-send, 1 .. ``packet_bytes``.
+    rail_policy : str
+        How messages use the ports of a node that has several: "striped" (packets of each dealt
+        over all), "round-robin" (each message on the next) or "pinned" (each rank on its own).
+    congestion_control : str
+        "none", or "per-flow-throttle": a source slows down towards a destination whose queue is
+        long. An approximation of what Slingshot does, whose rules are not public.
+    congestion_threshold_bytes : int
+        What waits for an ejection link and is no sign of congestion yet.
+    congestion_delay_s : float
+        From the sign to the source's knowledge of it.
+    congestion_recovery_s : float
+        After which a flow is twice as fast again; above 0.
 
     Examples
     --------
@@ -78,11 +99,18 @@ class PacketConfig:
     send_overhead_s: float = 0.0
     recv_overhead_s: float = 0.0
     copy_s_per_byte: float = 0.0
+    eager_limit_bytes: int | None = None
+    control_bytes: int = 64
+    rail_policy: str = RAIL_POLICIES[0]
     router: str = ROUTERS[0]
     crossbar_speedup: float | str | None = None
     output_buffer_bytes: int | None = None
     arbitration: str | None = None
     delivery: str = DELIVERIES[0]
+    congestion_control: str = CONGESTION_CONTROLS[0]
+    congestion_threshold_bytes: int = 32768
+    congestion_delay_s: float = 1e-6
+    congestion_recovery_s: float = 5e-6
 
     def __post_init__(self) -> None:
         if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
@@ -102,13 +130,58 @@ class PacketConfig:
                 f"buffer_bytes = {self.buffer_bytes} cannot hold one packet of "
                 f"{self.packet_bytes} + {self.header_bytes} bytes"
             )
-        for key in ("router_latency_s", "send_overhead_s", "recv_overhead_s", "copy_s_per_byte"):
+        for key in (
+            "router_latency_s",
+            "send_overhead_s",
+            "recv_overhead_s",
+            "copy_s_per_byte",
+            "congestion_delay_s",
+            "congestion_recovery_s",
+        ):
             value = getattr(self, key)
             if not (np.isfinite(value) and value >= 0):
                 raise NetcosimError(f"{key} = {value}; it must be >= 0")
             if value > MAX_DURATION_PS / PS_PER_S:
                 raise NetcosimError(f"{key} = {value:g} s is beyond the clock (13 days)")
+        self._check_messages()
         self._check_router()
+        self._check_congestion()
+
+    def _check_congestion(self) -> None:
+        if self.congestion_control not in CONGESTION_CONTROLS:
+            raise unknown_name("congestion_control", self.congestion_control, CONGESTION_CONTROLS)
+        if self.input_queued and self.congestion_control != "none":
+            raise NetcosimError(
+                f"congestion_control = {self.congestion_control}; router = input-queued knows none"
+            )
+        if not 1 <= self.congestion_threshold_bytes <= MAX_BUFFER_BYTES:
+            raise NetcosimError(
+                f"congestion_threshold_bytes = {shown(self.congestion_threshold_bytes)}; allowed: "
+                f"1 to {MAX_BUFFER_BYTES:,} (1 GiB)"
+            )
+        if to_ps(self.congestion_recovery_s) < 1:
+            raise NetcosimError(
+                f"congestion_recovery_s = {self.congestion_recovery_s}; it must be at least 1e-12"
+            )
+
+    @property
+    def congestion_times_s(self) -> tuple[float, ...]:
+        """Delay and recovery; empty without congestion control."""
+        if self.congestion_control == "none":
+            return ()
+        return self.congestion_delay_s, self.congestion_recovery_s
+
+    def _check_messages(self) -> None:
+        limit = self.eager_limit_bytes
+        if limit is not None and limit < 0:
+            raise NetcosimError(f"eager_limit_bytes = {shown(limit)}; it must be >= 0")
+        if limit is not None and not 1 <= self.control_bytes <= self.packet_bytes:
+            raise NetcosimError(
+                f"control_bytes = {shown(self.control_bytes)}; allowed: 1 to packet_bytes = "
+                f"{self.packet_bytes}, a request is one packet"
+            )
+        if self.rail_policy not in RAIL_POLICIES:
+            raise unknown_name("rail_policy", self.rail_policy, RAIL_POLICIES)
 
     def _check_router(self) -> None:
         for key, words in (("router", ROUTERS), ("delivery", DELIVERIES)):

@@ -19,6 +19,7 @@ from netsim.packet.checks import check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
 from netsim.packet.model import PacketConfig, PacketResult, to_ps
 from netsim.packet.reference_crossbar import InputQueuedNetwork
+from netsim.packet.reference_messages import Messages, Part
 from netsim.packet.reference_network import Clock, Network, Order
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
@@ -54,8 +55,7 @@ class _Ranks:
     ) -> None:
         self.clock, self.order, self.config = clock, order, config
         self.traffic, self.program = traffic, traffic.program
-        self.chance_shift = traffic.chance_shift()
-        self.network: Network | None = None
+        self.messages: Messages | None = None
         self.send_overhead_ps = to_ps(config.send_overhead_s)
         self.counted = [0] * self.program.n_steps
         self.post_ps = [-1] * self.program.n_messages
@@ -77,6 +77,8 @@ class _Ranks:
         for step in rank.steps:
             yield from self._idle(rank)
             rank.state, rank.step = "working", step
+            assert self.messages is not None
+            self.messages.step_begins(step)
             yield from self._work(rank, to_ps(float(program.compute_s[step])))
             for message in range(int(program.send_ptr[step]), int(program.send_ptr[step + 1])):
                 yield from self._work(rank, self.send_overhead_ps)
@@ -132,11 +134,14 @@ class _Ranks:
         if dst_node == rank.node:
             self.arrive(message)
         else:
-            assert self.network is not None
-            size = int(self.program.send_bytes[message])
-            shift = int(self.chance_shift[self.traffic.rank_group[rank.number]])
-            known = (message + shift) % 2**64
-            self.network.post(message, size, rank.node, dst_node, known)
+            assert self.messages is not None
+            self.messages.post(message)
+
+    def part_arrived(self, part: Part) -> None:
+        """The last packet of a part is at its node."""
+        self.last_event_ps = self.clock.now
+        assert self.messages is not None
+        self.messages.part_arrived(part)
 
     def arrive(self, message: int) -> None:
         """A whole message is at its receiver's node."""
@@ -213,8 +218,8 @@ def simulate_reference(
     order = Order(traffic.program.n_ranks, topology.n_links)
     ranks = _Ranks(clock, order, traffic, config)
     kind = InputQueuedNetwork if config.input_queued else Network
-    network = kind(clock, order, routing, config, seed, deliver=ranks.arrive)
-    ranks.network = network
+    network = kind(clock, order, routing, config, seed, deliver=ranks.part_arrived)
+    ranks.messages = Messages(traffic, config, topology.rails, network.send, ranks.arrive)
     if until_s is None:
         clock.run()
         end_ps = ranks.last_event_ps

@@ -13,6 +13,7 @@ from math import isinf
 
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import ARBITRATIONS, PacketConfig
+from netsim.packet.reference_messages import Part
 from netsim.packet.reference_network import Clock, FifoChannel, Link, Network, Order, Packet
 from netsim.routing.base import Routing
 
@@ -47,7 +48,7 @@ class InputQueuedNetwork(Network):
         routing: Routing,
         config: PacketConfig,
         seed: int,
-        deliver: Callable[[int], None],
+        deliver: Callable[[Part], None],
     ) -> None:
         super().__init__(clock, order, routing, config, seed, deliver)
         t = routing.topology

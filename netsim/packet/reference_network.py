@@ -17,6 +17,8 @@ from simpy.events import EventPriority
 
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
+from netsim.packet.reference_messages import Part
+from netsim.packet.throttle import Throttle
 from netsim.routing.base import Routing
 from netsim.routing.kernels_chance import packet_key
 
@@ -60,12 +62,10 @@ class Order:
 
 @dataclass(slots=True, eq=False)
 class Packet:
-    message: int
-    chance_number: int
-    """The message's number where chance is drawn."""
+    part: Part
     number: int
+    """Among those of its part."""
     wire_bytes: int
-    dst_node: int
     state: int = 0
     visits: int = 0
     ready_ps: int = 0
@@ -120,14 +120,15 @@ class Network:
         routing: Routing,
         config: PacketConfig,
         seed: int,
-        deliver: Callable[[int], None],
+        deliver: Callable[[Part], None],
     ) -> None:
         self.clock, self.order = clock, order
         self.routing, self.config, self.seed = routing, config, seed
         self.deliver = deliver
-        """Called with the message whose last packet has arrived."""
+        """Called with the part whose last packet has arrived."""
         self.router_latency_ps = to_ps(config.router_latency_s)
-        self.packets_left: dict[int, int] = {}
+        self.throttle = None if config.congestion_control == "none" else Throttle(config)
+        self.packets_left: dict[Part, int] = {}
         self.tries: dict[int, set[int]] = {}
         """Tick -> links that may be able to start a packet then."""
         self.links = [self._make_link(i) for i in range(routing.topology.n_links)]
@@ -172,18 +173,12 @@ class Network:
 
     # Packets
 
-    def post(
-        self, message: int, size: int, src_node: int, dst_node: int, chance_number: int
-    ) -> None:
-        """Put a message's packets at the end of its node's queue."""
-        full = self.config.packet_bytes
-        count = -(-size // full)
-        self.packets_left[message] = count
-        for number in range(count):
-            payload = min(full, size - number * full)
-            wire_bytes = payload + self.config.header_bytes
-            packet = Packet(message, chance_number, number, wire_bytes, dst_node)
-            self._join(self.links[src_node].channels[0], packet, self.clock.now)
+    def send(self, part: Part) -> None:
+        """Put a part's packets at the end of its port's queue."""
+        self.packets_left[part] = len(part.payloads)
+        for number, payload in enumerate(part.payloads):
+            packet = Packet(part, number, payload + self.config.header_bytes)
+            self._join(self.links[part.src_port].channels[0], packet, self.clock.now)
 
     def _join(self, channel: FifoChannel, packet: Packet, ready_ps: int) -> None:
         packet.ready_ps = ready_ps
@@ -194,12 +189,12 @@ class Network:
         """Let the routing decide where a packet goes from here."""
         key = packet_key(
             np.uint64(self.seed),
-            np.uint64(packet.chance_number),
-            np.uint64(packet.number),
+            np.uint64(packet.part.chance_number),
+            np.uint64(packet.number + (packet.part.number << 32)),
             np.uint64(packet.visits),
         )
         hop = self.routing.choose(
-            self, router, packet.dst_node, packet.state, int(key), packet.wire_bytes
+            self, router, packet.part.dst_port, packet.state, int(key), packet.wire_bytes
         )
         packet.visits += 1
         packet.state = hop.state
@@ -213,11 +208,15 @@ class Network:
         if self.config.head_counts:
             wait_for_tail = 0
         self._join(out, packet, self.clock.now + wait_for_tail)
+        if self.throttle is not None and out.link.end_router is None:
+            waiting = sum(out.link.ser_ps(p) for p in out.fifo)
+            key = packet.part.flow
+            self.throttle.joined(key, self.clock.now, waiting, out.link.bandwidth_Bps)
 
     def _reach_node(self, packet: Packet) -> None:
-        self.packets_left[packet.message] -= 1
-        if self.packets_left[packet.message] == 0:
-            self.deliver(packet.message)
+        self.packets_left[packet.part] -= 1
+        if self.packets_left[packet.part] == 0:
+            self.deliver(packet.part)
 
     def _free_space(self, channel: FifoChannel, wire_bytes: int) -> None:
         channel.free_bytes += wire_bytes
@@ -240,6 +239,11 @@ class Network:
         now = self.clock.now
         if link.free_at_ps > now:
             return
+        if self.throttle is not None and self._is_injection(link) and link.channels[0].fifo:
+            next_ps = self.throttle.next_ps(link.channels[0].fifo[0].part.flow)
+            if next_ps > now:
+                self._try_at(link, next_ps)
+                return
         n = len(link.channels)
         turns = [link.channels[(link.last_vc + 1 + i) % n] for i in range(n)]
         ready = [c for c in turns if c.fifo and c.fifo[0].ready_ps <= now]
@@ -252,6 +256,9 @@ class Network:
         elif ready and link.stalled_since_ps is None:
             link.stalled_since_ps = now
 
+    def _is_injection(self, link: Link) -> bool:
+        return link.number < self.routing.topology.n_ports
+
     def _start(self, link: Link, channel: FifoChannel) -> None:
         now = self.clock.now
         packet = channel.fifo.popleft()
@@ -262,6 +269,8 @@ class Network:
         link.bytes += size
         link.busy_ps += ser
         self._try_at(link, link.free_at_ps)
+        if self.throttle is not None and self._is_injection(link):
+            self.throttle.started(packet.part.flow, now, ser)
 
         self._leave(channel, packet, now + ser)
         channel.free_bytes -= size

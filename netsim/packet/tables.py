@@ -7,7 +7,7 @@ All lists are linked by index; -1 ends them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
-# scalars: SC[...]; N_NODES counts the ports of all nodes
+# scalars: SC[...]; N_NODES counts the ports of all nodes; N_MESSAGES is 0 where every message is
+# one part on the only rail; REQUEST is the number of a request among the parts, -1 for none
 (NOW, MASK, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  CHANCE_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
- RECORD, HEAD_COUNTS) = range(28)  # fmt: skip
+ RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST) = range(30)  # fmt: skip
 N_SCALARS = 32
 
 
@@ -57,13 +58,22 @@ N_BITS, N_WIDTH = np.uint64(2), 4
  NODE, CHANCE_SHIFT) = _fields(12)  # fmt: skip
 R_BITS, R_WIDTH = np.uint64(4), 16
 
-# messages: M[message, ...] (int32)
-M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP = _fields(5)
+# messages: M[message, ...] (int32); where they have several parts, part j of message m stands in
+# row m + j * N_MESSAGES, and M_STEP and M_PARTS (parts left) are looked at in the first row alone;
+# where each is one part, M_FROM and M_PARTS are not filled in
+M_NEXT, M_LEFT, M_TAIL, M_RANK, M_STEP, M_FROM, M_TO, M_PARTS = _fields(8)
 M_BITS, M_WIDTH = np.uint64(3), 8
 
 # steps: S[step, ...] (int32); one row more than there are steps, for the last FIRST_SEND
-ARRIVED, NEED, FIRST_SEND = _fields(3)
+# PARKED: the last of the requests that wait for the step, in a ring by M_NEXT
+ARRIVED, NEED, FIRST_SEND, PARKED = _fields(4)
 S_BITS, S_WIDTH = np.uint64(2), 4
+
+# congestion control: F[flow, ...]; then the scalars of ``throttle``, from THRESHOLD on ticks of
+# queue that are a sign of congestion, by the ejection link's bandwidth
+SLOWDOWN, SINCE, SIGNAL, NEXT_START = _fields(4)
+F_BITS, F_WIDTH = np.uint64(2), 4
+DELAY, RECOVERY, MOST, THRESHOLD = range(4)
 
 
 class Arrays(NamedTuple):
@@ -86,6 +96,9 @@ class Arrays(NamedTuple):
     marked : words of bits over the links with such a packet, then words over those words
     timers, far : heaps of (tick, item)
     out_ptr, out_link : router-to-router links that leave each router
+    flow_of : (message rows,) int32: the flow of each; empty without congestion control
+    flows : rows as told above
+    throttle : scalars and thresholds as told above
     """
 
     sc: I64
@@ -111,6 +124,17 @@ class Arrays(NamedTuple):
     far: I64
     out_ptr: I32
     out_link: I32
+    flow_of: I32
+    flows: I64
+    throttle: I64
+
+
+def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
+    """Zeros whose first byte begins a cache line, so that rows of 32 or 64 bytes never span two."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + 64, dtype=np.uint8)
+    begin = -raw.ctypes.data % 64
+    return raw[begin : begin + size].view(dtype).reshape(shape)
 
 
 ROWS: dict[str, int] = {
@@ -122,6 +146,7 @@ ROWS: dict[str, int] = {
     "ranks": R_WIDTH,
     "messages": M_WIDTH,
     "steps": S_WIDTH,
+    "flows": F_WIDTH,
     "wheel": 2,
 }
 """Arrays of rows and their widths. Kernels get them flat: ``links[(link << L_BITS) + FREE_AT]``

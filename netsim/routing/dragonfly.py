@@ -55,6 +55,7 @@ from netsim.limits import need_memory
 from netsim.parameters import OneOf
 from netsim.routing import kernels_dragonfly as kernels
 from netsim.routing.base import Routing, RoutingEntry
+from netsim.routing.dragonfly_plus import dragonfly_plus_routing
 from netsim.routing.dragonfly_reference import (
     COMPARES,
     Reference,
@@ -65,6 +66,7 @@ from netsim.routing.dragonfly_reference import (
 from netsim.routing.make_tables import make_tables
 from netsim.routing.tables import RouteTables
 from netsim.topologies.dragonfly import DragonflyShape
+from netsim.topologies.dragonfly_plus import DragonflyPlusShape
 from netsim.topology import Topology
 
 CODES = {
@@ -162,12 +164,12 @@ def _chance_visits(name: str, s: DragonflyShape) -> int:
 
 
 def dragonfly_routing(topology: Topology, name: str, ugal: Ugal | None = None) -> Routing:
-    """Build one of `CODES` on a dragonfly.
+    """Build one of `CODES` on a dragonfly, or those that it has on a dragonfly+.
 
     Parameters
     ----------
     topology : Topology
-        Of family "dragonfly".
+        Of family "dragonfly", or "dragonfly-plus" (`netsim.routing.dragonfly_plus`).
     name : str
     ugal : Ugal, optional
         Of "ugal-l", "ugal-g" and "par". Its bias stands in ``params[0]`` of the tables in
@@ -179,8 +181,10 @@ def dragonfly_routing(topology: Topology, name: str, ugal: Ugal | None = None) -
         Too many links a pair of groups for the state.
     """
     shape = topology.shape
-    assert isinstance(shape, DragonflyShape)
     ugal = Ugal("output-queue") if ugal is None else ugal
+    if isinstance(shape, DragonflyPlusShape):
+        return dragonfly_plus_routing(topology, name, bias_ps=ugal.bias_ps)
+    assert isinstance(shape, DragonflyShape)
     reference = Reference(topology, shape, name, ugal)
     judges = name in ("ugal-l", "par") and ugal.compares == "used-credits"
     return Routing(
@@ -202,9 +206,9 @@ BiasS = Annotated[
     float, "added to the Valiant side of the comparison", Gt(-MAX_BIAS_S), Lt(MAX_BIAS_S)
 ]
 Compared = Annotated[
-    str,
+    str | None,
     "what is compared: time until the router's own output is free, bytes that wait there, or "
-    "used credits",
+    "used credits; used credits if left out, on a dragonfly+ the output queue, all it has",
     OneOf(COMPARES),
 ]
 Weight = Annotated[
@@ -218,7 +222,20 @@ ThresholdBytes = Annotated[
 ]
 
 
-def _ugal(compares: str, weight: int | None, threshold_bytes: int, bias_s: float) -> Ugal:
+def _ugal(
+    topology: Topology,
+    compares: str | None,
+    weight: int | None,
+    threshold_bytes: int,
+    bias_s: float,
+) -> Ugal:
+    if isinstance(topology.shape, DragonflyPlusShape):
+        if compares not in (None, "output-queue"):
+            raise NetcosimError(f"ugal_compares = {compares}: a dragonfly+ has output-queue alone")
+        if weight is not None:
+            raise NetcosimError(f"ugal_weight = {weight}: a dragonfly+ weighs by links alone")
+        compares = "output-queue"
+    compares = "used-credits" if compares is None else compares
     in_bytes = compares == "output-bytes"
     if threshold_bytes and not in_bytes:
         raise NetcosimError(
@@ -233,31 +250,32 @@ def _ugal(compares: str, weight: int | None, threshold_bytes: int, bias_s: float
 
 def ugal_l(
     topology: Topology,
-    ugal_compares: Compared = "used-credits",
+    ugal_compares: Compared = None,
     ugal_weight: Weight = None,
     ugal_threshold_bytes: ThresholdBytes = 0,
     ugal_bias_s: BiasS = 0.0,
 ) -> Routing:
     """Build "ugal-l"; see `dragonfly_routing`."""
-    ugal = _ugal(ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
+    ugal = _ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
     return dragonfly_routing(topology, "ugal-l", ugal)
 
 
 def par(
     topology: Topology,
-    ugal_compares: Compared = "used-credits",
+    ugal_compares: Compared = None,
     ugal_weight: Weight = None,
     ugal_threshold_bytes: ThresholdBytes = 0,
     ugal_bias_s: BiasS = 0.0,
 ) -> Routing:
     """Build "par"; see `dragonfly_routing`."""
-    ugal = _ugal(ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
+    ugal = _ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
     return dragonfly_routing(topology, "par", ugal)
 
 
 def ugal_g(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
     """Build "ugal-g"; see `dragonfly_routing`."""
-    return dragonfly_routing(topology, "ugal-g", _ugal("output-queue", None, 0, ugal_bias_s))
+    ugal = _ugal(topology, "output-queue", None, 0, ugal_bias_s)
+    return dragonfly_routing(topology, "ugal-g", ugal)
 
 
 def _plain(name: str) -> Callable[[Topology], Routing]:
@@ -269,22 +287,30 @@ def _plain(name: str) -> Callable[[Topology], Routing]:
     return build
 
 
+_DRAGONFLY, _BOTH = ("dragonfly",), ("dragonfly", "dragonfly-plus")
 ROUTINGS = tuple(
-    RoutingEntry(name, description, ("dragonfly",), build)
-    for name, description, build in (
-        ("minimal", "at most one global link", _plain("minimal")),
-        ("valiant", "by way of a random intermediate group", _plain("valiant")),
+    RoutingEntry(name, description, families, build)
+    for name, description, families, build in (
+        ("minimal", "at most one global link", _BOTH, _plain("minimal")),
+        ("valiant", "by way of a random intermediate group", _BOTH, _plain("valiant")),
         (
             "valiant-local",
             "as valiant, and within a group by way of a random other router",
+            _DRAGONFLY,
             _plain("valiant-local"),
         ),
-        ("ugal-l", "minimal or Valiant, as the source router's links look to it", ugal_l),
-        ("ugal-g", "minimal or Valiant, by the loads of the source group's global links", ugal_g),
-        ("par", "as ugal-l, and again at each router until it leaves the group", par),
+        ("ugal-l", "minimal or Valiant, as the source router's links look to it", _BOTH, ugal_l),
+        (
+            "ugal-g",
+            "minimal or Valiant, by the loads of the source group's global links",
+            _BOTH,
+            ugal_g,
+        ),
+        ("par", "as ugal-l, and again at each router until it leaves the group", _DRAGONFLY, par),
         (
             "adaptive-local",
             "minimal or a detour, inside a group too, by free credits (merlin's)",
+            _DRAGONFLY,
             _plain("adaptive-local"),
         ),
     )

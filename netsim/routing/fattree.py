@@ -3,8 +3,9 @@
 A packet climbs until it stands above its destination's leaf; the way down is determined. Up
 before down: one channel is free of deadlock.
 
-- D-mod-k (Zahavi, 2010): up port ``dst mod w2`` at a leaf and ``(dst div m1) mod w3`` at an L2
-  switch. With w2 = m1 and w3 = m2 every shift permutation uses each link at most once.
+- D-mod-k (Zahavi, 2010): up port ``dst mod w2`` at a leaf and ``leaf(dst) mod w3`` at an L2
+  switch, destinations (ports, where nodes have several) counted leaf by leaf. With w2 = m1 and
+  w3 = m2 every shift permutation uses each link at most once.
 - "random-up": any up port, blindly (BookSim's ``nca``: nearest common ancestor).
 - "two-choice": the less loaded of two different random up ports, the first of them where they
   are alike (the power of two choices; BookSim's ``anca``, which may draw one port twice).
@@ -13,7 +14,7 @@ before down: one channel is free of deadlock.
 
 State: always 0. Kernel tables: params = 0, m2, w2, w3, leaves, first L2 switch, first spine,
 first links of the blocks up1, down1, up2, down2, then 0: one row of ports serves all switches
-of a level. table_a, table_b: for each destination node what stands at a leaf and at an L2
+of a level. table_a, table_b: for each destination what stands at a leaf and at an L2
 switch: the up port of D-mod-k, or where in table_c the list of ports begins: their number, then
 the ports. table_c: pod of each leaf and L2 switch, position of each spine, then those lists.
 """
@@ -61,16 +62,17 @@ class UpDown:
 
     def positions(self, leaf: int, dst_node: int) -> tuple[Sequence[int], int]:
         """L2 positions that a leaf may send to, and which of them the static routing takes."""
-        return range(self.s.w2), dst_node % self.s.w2
+        return range(self.s.w2), self.s.place_of_port(dst_node) % self.s.w2
 
     def spines(self, pod: int, position: int, dst_node: int) -> tuple[Sequence[int], int]:
         """Spines that an L2 switch may send to, and which of them the static routing takes."""
-        return range(self.s.w3), (dst_node // self.s.m1) % self.s.w3
+        return range(self.s.w3), self.s.leaf_of_port(dst_node) % self.s.w3
 
     def links(self, router: int, dst_node: int) -> list[int]:
         """Every link that the routing could take toward a destination elsewhere."""
         s = self.s
-        leaf, pod = s.leaf_of(dst_node), s.pod_of(dst_node)
+        leaf = s.leaf_of_port(dst_node)
+        pod = leaf // s.m2
         if router < s.n_leaves:
             ports, static = self.positions(router, dst_node)
             up = [s.leaf_up(router, port) for port in ports]
@@ -87,7 +89,7 @@ class UpDown:
 
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
         """See `netsim.routing.base.Routing`."""
-        if router == self.s.leaf_of(dst_node):
+        if router == self.s.leaf_of_port(dst_node):
             return [ejection(self.topology, dst_node, state)]
         return [Hop(link, 0, state) for link in self.links(router, dst_node)]
 
@@ -155,9 +157,9 @@ def switch_places(s: FatTreeShape) -> NDArray[np.int64]:
 
 
 def d_mod_k_ports(s: FatTreeShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n_nodes,) int64 twice: D-mod-k's up port toward each node at a leaf, at an L2 switch."""
-    nodes = np.arange(s.n_nodes)
-    return nodes % s.w2, (nodes // s.m1) % max(s.w3, 1)
+    """(n_ports,) int64 twice: D-mod-k's up port toward each port at a leaf, at an L2 switch."""
+    ports = np.arange(s.n_ports)
+    return s.place_of_port(ports) % s.w2, s.leaf_of_port(ports) % max(s.w3, 1)
 
 
 def fattree_routing(topology: Topology, name: str) -> Routing:
@@ -167,8 +169,8 @@ def fattree_routing(topology: Topology, name: str) -> Routing:
     at_leaf, at_l2 = d_mod_k_ports(s)
     lists = PortLists(switch_places(s))
     if name != STATIC:
-        at_leaf = np.full(s.n_nodes, lists.at(range(s.w2)))
-        at_l2 = np.full(s.n_nodes, lists.at(range(max(s.w3, 1))))
+        at_leaf = np.full(s.n_ports, lists.at(range(s.w2)))
+        at_l2 = np.full(s.n_ports, lists.at(range(max(s.w3, 1))))
     return up_down_routing(
         name,
         UpDown(topology, name),

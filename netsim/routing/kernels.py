@@ -12,6 +12,7 @@ from netsim.routing.kernels_dragonfly import (
     dragonfly_compares,
     route_dragonfly,
 )
+from netsim.routing.kernels_dragonfly_plus import PLUS_MINIMAL, route_dragonfly_plus
 from netsim.routing.kernels_fattree import D_MOD_K, TWO_CHOICE, route_fattree
 from netsim.routing.kernels_torus import route_torus
 
@@ -69,6 +70,8 @@ def route(  # type: ignore[no-untyped-def]
     if code == SHORTEST_PATH:
         link = np.int64(rt.table_a[router * rt.params[1] + dst_router])
         return link, state, state + 1
+    if code >= PLUS_MINIMAL:
+        return route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting)
     return route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv)
 
 

@@ -83,6 +83,11 @@ def partition_shape(topology: Topology, nodes: ArrayLike, links: ArrayLike) -> P
     s = topology.shape
     if not isinstance(s, FatTreeShape):
         raise NetcosimError(f"partition: {topology.name} is no fattree")
+    if topology.rails > 1:
+        raise NetcosimError(
+            f"partition: nodes of {topology.name} have {topology.rails} ports; links of its own "
+            "can be given to a job where they have one"
+        )
     members = sorted({int(v) for v in np.asarray(nodes).ravel()})
     if not members:
         raise NetcosimError("partition: it has no nodes")

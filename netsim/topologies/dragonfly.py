@@ -26,6 +26,14 @@ from netsim.topologies.family import (
     NodeLatencyS,
     Nodes,
 )
+from netsim.topologies.rails import (
+    DIFFERENT,
+    RailRouters,
+    Rails,
+    need_rails,
+    port_routers,
+    routers_a_block,
+)
 from netsim.topology import Topology, build_topology
 
 ARRANGEMENTS = ("absolute", "relative", "circulant")
@@ -34,18 +42,30 @@ ARIES_SLOTS, ARIES_CHASSIS = 16, 6
 ARIES_COLUMN_CABLES = 3
 
 
+def place_in_turn(arrangement: str, src: int, dst: int, g: int) -> int:
+    """Which of the g - 1 links of group ``src`` leads to group ``dst``: see `DragonflyShape`."""
+    if arrangement == "absolute":
+        return dst if dst < src else dst - 1
+    if arrangement == "relative":
+        return (dst - src - 1) % g
+    ahead = (dst - src) % g
+    return 2 * (ahead - 1) if 2 * ahead <= g else 2 * (g - ahead - 1) + 1
+
+
 @dataclass(frozen=True)
 class DragonflyShape:
     """Parameters of a dragonfly, and where everything stands.
 
-    Node ``(group*a + router)*p + host``; router ``group*a + router``. Router-to-router
+    Node ``(group*a + router)*p + host``; router ``group*a + router``. With several ports a node
+    (``rails``) on different routers, ``rails`` neighbouring routers are the block of ``p`` nodes,
+    and port r of each hangs on the r-th of them: node ``block*p + host``. Router-to-router
     links: first the local ones, by group, sending router, then receiving router; then the
     global ones, by group and link number (`global_link`).
 
     Attributes
     ----------
     p, a, h, g : int
-        Nodes a router, routers a group, global ports a router, groups.
+        Nodes on a router, routers a group, global ports a router, groups.
     arrangement : str
         Which link number leads from group s to group d. "absolute": d if d < s else
         d - 1; "relative": (d - s - 1) mod g; "circulant": link k leads to
@@ -55,6 +75,10 @@ class DragonflyShape:
     group : str
         "all-to-all", or "aries": 6 chassis of 16 routers, all-to-all in a chassis and
         among the routers of the same slot (local router = 16*chassis + slot).
+    rails : int
+        Ports of a node.
+    rail_routers : str
+        "different" or "same".
     """
 
     p: int
@@ -63,6 +87,8 @@ class DragonflyShape:
     g: int
     arrangement: str = "absolute"
     group: str = "all-to-all"
+    rails: int = 1
+    rail_routers: str = DIFFERENT
 
     def __post_init__(self) -> None:
         for what, low in (("p", 1), ("a", 1), ("h", 0 if self.g == 1 else 1), ("g", 1)):
@@ -79,13 +105,19 @@ class DragonflyShape:
                 f"dragonfly: a = {shown(self.a)}; an aries group has "
                 f"{ARIES_SLOTS * ARIES_CHASSIS} routers"
             )
+        need_rails("dragonfly", self.rails, self.rail_routers, "a", self.a)
         given = ", ".join(f"{k} = {shown(getattr(self, k))}" for k in ("p", "a", "h", "g"))
         need_size("dragonfly", given, self.n_nodes, self.n_links)
 
     @property
     def n_nodes(self) -> int:
         """Nodes in all."""
-        return self.p * self.a * self.g
+        return self.nodes_per_group * self.g
+
+    @property
+    def n_ports(self) -> int:
+        """Ports of all nodes."""
+        return self.n_nodes * self.rails
 
     @property
     def n_routers(self) -> int:
@@ -95,7 +127,7 @@ class DragonflyShape:
     @property
     def nodes_per_group(self) -> int:
         """Nodes of one group."""
-        return self.p * self.a
+        return self.p * self.a // routers_a_block(self.rails, self.rail_routers)
 
     @property
     def global_links_per_pair(self) -> int:
@@ -117,7 +149,7 @@ class DragonflyShape:
     @property
     def first_local_link(self) -> int:
         """Number of the first local link."""
-        return 2 * self.n_nodes
+        return 2 * self.n_ports
 
     @property
     def first_global_link(self) -> int:
@@ -165,14 +197,7 @@ class DragonflyShape:
 
     def link_number(self, src: int, dst: int, copy: int = 0) -> int:
         """Number k in group ``src`` of its ``copy``-th link to group ``dst``."""
-        if self.arrangement == "absolute":
-            k = dst if dst < src else dst - 1
-        elif self.arrangement == "relative":
-            k = (dst - src - 1) % self.g
-        else:
-            ahead = (dst - src) % self.g
-            k = 2 * (ahead - 1) if 2 * ahead <= self.g else 2 * (self.g - ahead - 1) + 1
-        return copy * (self.g - 1) + k
+        return copy * (self.g - 1) + place_in_turn(self.arrangement, src, dst, self.g)
 
     def global_router(self, src: int, dst: int, copy: int = 0) -> int:
         """Router (numbered over all groups) of group ``src`` that holds this global link."""
@@ -185,7 +210,7 @@ class DragonflyShape:
 
 
 def dragonfly(
-    p: Annotated[int, "nodes a router", Ge(1)],
+    p: Annotated[int, "nodes on a router", Ge(1)],
     a: Annotated[int, "routers a group", Ge(1)],
     g: Annotated[int, "groups", Ge(1)],
     h: Annotated[int | None, "global ports a router; one link a pair if left out", Ge(0)] = None,
@@ -194,6 +219,8 @@ def dragonfly(
         str, "which router holds the link to which group", OneOf(ARRANGEMENTS)
     ] = "absolute",
     group: Annotated[str, "how the routers of a group are joined", OneOf(GROUPS)] = "all-to-all",
+    rails: Rails = 1,
+    rail_routers: RailRouters = DIFFERENT,
     node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
     local_bandwidth_Bps: Annotated[int, "of a link in a group", Gt(0)] = LINK_BANDWIDTH_BPS,
     global_bandwidth_Bps: Annotated[int, "of a link between groups", Gt(0)] = LINK_BANDWIDTH_BPS,
@@ -207,10 +234,10 @@ def dragonfly(
     Parameters
     ----------
     p, a, g : int
-        Nodes a router, routers a group, groups.
+        Nodes on a router, routers a group, groups.
     h : int, optional
         Global ports a router; by default ceil((g-1)/a), one link a pair of groups.
-    arrangement, group : str
+    arrangement, group, rails, rail_routers
         See `DragonflyShape`.
     node_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps : int
         In an aries group, the three parallel cables of a column are one link of three
@@ -231,7 +258,16 @@ def dragonfly(
     need_int("dragonfly", "a", a, 1)
     need_int("dragonfly", "g", g, 1)
     ports = -(-(g - 1) // a) if h is None else h
-    s = DragonflyShape(p=p, a=a, h=ports, g=g, arrangement=arrangement, group=group)
+    s = DragonflyShape(
+        p=p,
+        a=a,
+        h=ports,
+        g=g,
+        arrangement=arrangement,
+        group=group,
+        rails=rails,
+        rail_routers=rail_routers,
+    )
     neighbours = [s.local_neighbours(r) for r in range(a)]
     one_src = np.repeat(np.arange(a), s.local_degree)
     one_dst = np.array([t for row in neighbours for t in row], dtype=np.int64)
@@ -255,7 +291,7 @@ def dragonfly(
         family="dragonfly",
         name=name or f"dragonfly(p={p}, a={a}, h={ports}, g={g})",
         shape=s,
-        port_router=np.repeat(np.arange(s.n_routers), p),
+        port_router=port_routers(s.n_routers, p, rails, rail_routers),
         n_routers=s.n_routers,
         router_src=np.concatenate([local_src, global_src]),
         router_dst=np.concatenate([local_dst, global_dst]),
@@ -267,6 +303,7 @@ def dragonfly(
         router_latency_s=np.repeat([local_latency_s, global_latency_s], [n_local, n_global]),
         node_bandwidth_Bps=node_bandwidth_Bps,
         node_latency_s=node_latency_s,
+        rails=rails,
     )
 
 
@@ -312,5 +349,7 @@ FAMILY = Family(
         {"p": 1, "a": 2, "g": 4, "h": 3, "arrangement": "circulant", "name": "two links a pair"},
         {"p": 1, "a": 3, "g": 2, "h": 1},
         {"p": 2, "a": 3, "g": 1},
+        {"p": 1, "a": 4, "g": 3, "rails": 2, "name": "two rails"},
+        {"p": 1, "a": 2, "g": 3, "rails": 3, "rail_routers": "same", "name": "three rails"},
     ),
 )

@@ -19,6 +19,14 @@ from netsim.topologies.family import (
     NodeLatencyS,
     Nodes,
 )
+from netsim.topologies.rails import (
+    DIFFERENT,
+    RailRouters,
+    Rails,
+    need_rails,
+    port_routers,
+    routers_a_block,
+)
 from netsim.topology import Topology, build_topology
 
 
@@ -26,9 +34,12 @@ from netsim.topology import Topology, build_topology
 class FatTreeShape:
     """Parameters of a fat-tree, and where everything stands.
 
-    Node ``(pod*m2 + leaf)*m1 + i``. Routers: all leaves (``pod*m2 + leaf``), then the L2
-    switches (``pod*w2 + position``), then the spines (``position*w3 + spine``). The spines
-    of group ``position`` are joined to the L2 switch of that position in every pod.
+    Node ``(pod*m2 + leaf)*m1 + i``. With several ports a node (``rails``) on different leaves,
+    ``rails`` neighbouring leaves are the block of ``m1`` nodes, and port r of each hangs on the
+    r-th of them (*rail-optimised*): node ``block*m1 + i``. Routers: all leaves
+    (``pod*m2 + leaf``), then the L2 switches (``pod*w2 + position``), then the spines
+    (``position*w3 + spine``). The spines of group ``position`` are joined to the L2 switch of
+    that position in every pod.
 
     Links after injection and ejection come in four blocks: up1 (leaf to L2) at
     ``leaf*w2 + position``, down1 with the same order, up2 (L2 to spine) at
@@ -40,9 +51,13 @@ class FatTreeShape:
     levels : int
         2 or 3; with 2 there is one pod (m3 = 1) and no spine (w3 = 0).
     m1, m2, m3 : int
-        Nodes a leaf, leaves a pod, pods.
+        Nodes on a leaf, leaves a pod, pods.
     w2, w3 : int
         L2 switches a pod (= up-links a leaf); spines a position (= up-links an L2 switch).
+    rails : int
+        Ports of a node.
+    rail_routers : str
+        "different" or "same".
     """
 
     levels: int
@@ -51,6 +66,8 @@ class FatTreeShape:
     m3: int
     w2: int
     w3: int
+    rails: int = 1
+    rail_routers: str = DIFFERENT
 
     def __post_init__(self) -> None:
         if self.levels not in (2, 3):
@@ -62,6 +79,7 @@ class FatTreeShape:
             raise NetcosimError(
                 f"fattree: m3 = {self.m3}, w3 = {self.w3}; two levels need m3 = 1 and w3 = 0"
             )
+        need_rails("fattree", self.rails, self.rail_routers, "m2", self.m2)
         given = ", ".join(
             f"{k} = {shown(getattr(self, k))}" for k in ("m1", "m2", "m3", "w2", "w3")
         )
@@ -70,7 +88,27 @@ class FatTreeShape:
     @property
     def n_nodes(self) -> int:
         """Nodes in all."""
-        return self.m1 * self.m2 * self.m3
+        return self.nodes_per_pod * self.m3
+
+    @property
+    def nodes_per_pod(self) -> int:
+        """Nodes of one pod."""
+        return self.m1 * self.m2 // self._block
+
+    @property
+    def n_ports(self) -> int:
+        """Ports of all nodes."""
+        return self.n_nodes * self.rails
+
+    @property
+    def ports_per_leaf(self) -> int:
+        """Ports of nodes on a leaf."""
+        return self.m1 * self.rails // self._block
+
+    @property
+    def _block(self) -> int:
+        """Leaves that the ports of one node hang on."""
+        return routers_a_block(self.rails, self.rail_routers)
 
     @property
     def n_leaves(self) -> int:
@@ -95,12 +133,12 @@ class FatTreeShape:
     @property
     def n_links(self) -> int:
         """Directed links in all."""
-        return 2 * (self.n_nodes + self.n_leaves * self.w2 + self.n_l2 * self.w3)
+        return 2 * (self.n_ports + self.n_leaves * self.w2 + self.n_l2 * self.w3)
 
     @property
     def first_up1(self) -> int:
         """Number of the first leaf-to-L2 link."""
-        return 2 * self.n_nodes
+        return 2 * self.n_ports
 
     @property
     def first_down1(self) -> int:
@@ -118,12 +156,23 @@ class FatTreeShape:
         return self.first_up2 + self.n_l2 * self.w3
 
     def leaf_of(self, node: Any) -> Any:
-        """Leaf (0 .. n_leaves-1) of a node."""
-        return node // self.m1
+        """Leaf (0 .. n_leaves-1) of a node's first port."""
+        return node // self.m1 * self._block
 
     def pod_of(self, node: Any) -> Any:
         """Pod of a node."""
-        return node // (self.m1 * self.m2)
+        return node // self.nodes_per_pod
+
+    def leaf_of_port(self, port: Any) -> Any:
+        """Leaf of a port."""
+        first = port // (self.m1 * self.rails) * self._block
+        return first if self._block == 1 else first + port % self.rails
+
+    def place_of_port(self, port: Any) -> Any:
+        """A port's number if they were counted leaf by leaf: its own unless on different leaves."""
+        if self._block == 1:
+            return port
+        return self.leaf_of_port(port) * self.m1 + port // self.rails % self.m1
 
     def leaf_up(self, leaf: Any, l2_position: Any) -> Any:
         """Number of the link from a leaf up to the L2 switch at a position of its pod."""
@@ -146,13 +195,15 @@ Levels = Annotated[int, "levels of switches", Ge(2), Le(3)]
 
 
 def xgft(
-    m1: Annotated[int, "nodes a leaf", Ge(1)],
+    m1: Annotated[int, "nodes on a leaf", Ge(1)],
     m2: Annotated[int, "leaves a pod", Ge(1)],
     m3: Annotated[int, "pods", Ge(1)] = 1,
-    w2: Annotated[int | None, "up-links a leaf; m1 if left out", Ge(1)] = None,
+    w2: Annotated[int | None, "up-links a leaf; its ports to nodes if left out", Ge(1)] = None,
     w3: Annotated[int | None, "up-links an L2 switch; m2 if left out", Ge(0)] = None,
     *,
     levels: Levels = 3,
+    rails: Rails = 1,
+    rail_routers: RailRouters = DIFFERENT,
     node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
     level1_bandwidth_Bps: Annotated[int, "of a link leaf to L2", Gt(0)] = LINK_BANDWIDTH_BPS,
     level2_bandwidth_Bps: Annotated[int, "of a link L2 to spine", Gt(0)] = LINK_BANDWIDTH_BPS,
@@ -165,8 +216,9 @@ def xgft(
 
     Parameters
     ----------
-    m1, m2, m3, w2, w3, levels : int
-        See `FatTreeShape`. By default w2 = m1 and w3 = m2 (full bandwidth).
+    m1, m2, m3, w2, w3, levels, rails, rail_routers
+        See `FatTreeShape`. By default w2 = ports to nodes of a leaf (m1 with one port a node) and
+        w3 = m2 (full bandwidth).
     node_bandwidth_Bps, level1_bandwidth_Bps, level2_bandwidth_Bps : int
         Node to leaf, leaf to L2, L2 to spine.
     node_latency_s, level1_latency_s, level2_latency_s : float
@@ -183,7 +235,9 @@ def xgft(
         A parameter out of range.
     """
     spines = (m2 if levels == 3 else 0) if w3 is None else w3
-    s = FatTreeShape(levels=levels, m1=m1, m2=m2, m3=m3, w2=m1 if w2 is None else w2, w3=spines)
+    need_rails("fattree", rails, rail_routers, "m2", m2)
+    ups = m1 * rails // routers_a_block(rails, rail_routers) if w2 is None else w2
+    s = FatTreeShape(levels, m1, m2, m3, ups, spines, rails, rail_routers)
     leaf = np.repeat(np.arange(s.n_leaves), s.w2)
     l2_of_leaf = s.n_leaves + (leaf // s.m2) * s.w2 + np.tile(np.arange(s.w2), s.n_leaves)
     l2 = np.repeat(np.arange(s.n_l2), s.w3)
@@ -195,7 +249,7 @@ def xgft(
         family="fattree",
         name=name or f"fattree(m1={s.m1}, m2={s.m2}, m3={s.m3}, w2={s.w2}, w3={s.w3})",
         shape=s,
-        port_router=np.repeat(np.arange(s.n_leaves), s.m1),
+        port_router=port_routers(s.n_leaves, m1, rails, rail_routers),
         n_routers=s.n_routers,
         router_src=np.concatenate([leaf, l2_of_leaf, l2, spine]),
         router_dst=np.concatenate([l2_of_leaf, leaf, spine, l2]),
@@ -205,6 +259,7 @@ def xgft(
         router_latency_s=np.repeat([t1, t1, t2, t2], sizes),
         node_bandwidth_Bps=node_bandwidth_Bps,
         node_latency_s=node_latency_s,
+        rails=rails,
     )
 
 
@@ -213,6 +268,8 @@ def fat_tree(
     pods: Annotated[int | None, "pods; as many as ports if left out", Ge(1)] = None,
     *,
     levels: Levels = 3,
+    rails: Rails = 1,
+    rail_routers: RailRouters = DIFFERENT,
     taper: Annotated[float, "up-links for each down-link of a switch", Gt(0), Le(1)] = 1.0,
     bandwidth_Bps: Annotated[int, "of every link", Gt(0)] = LINK_BANDWIDTH_BPS,
     latency_s: Annotated[float, "of every wire", Ge(0)] = LINK_LATENCY_S,
@@ -232,6 +289,8 @@ def fat_tree(
         1 .. radix.
     levels : int
         2 or 3.
+    rails, rail_routers
+        See `FatTreeShape`; half the ports of a leaf go to nodes.
     taper : float
         Up-links for each down-link of a leaf and of an L2 switch, in (0, 1]; w2 and w3
         are rounded to whole links, at least 1.
@@ -251,6 +310,12 @@ def fat_tree(
         raise NetcosimError(f"fattree: taper = {taper}; it must be above 0 and at most 1")
     half = radix // 2
     up = max(1, round(half * taper))
+    need_rails("fattree", rails, rail_routers, "leaves a pod", half if levels == 3 else radix)
+    here = rails // routers_a_block(rails, rail_routers)
+    if half % here:
+        raise NetcosimError(
+            f"fattree: rails = {rails} on the same leaf do not divide its {half} ports to nodes"
+        )
     if levels == 3:
         m3 = radix if pods is None else need_int("fattree", "pods", pods, 1)
         if m3 > radix:
@@ -261,12 +326,14 @@ def fat_tree(
             raise NetcosimError(f"fattree: pods = {pods}; two levels have no pods")
         m2, m3, w3 = radix, 1, 0
     return xgft(
-        half,
+        half // here,
         m2,
         m3,
         up,
         w3,
         levels=levels,
+        rails=rails,
+        rail_routers=rail_routers,
         node_bandwidth_Bps=bandwidth_Bps,
         level1_bandwidth_Bps=bandwidth_Bps,
         level2_bandwidth_Bps=bandwidth_Bps,
@@ -283,7 +350,7 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
     None above a leaf if there is one leaf, none above the L2 switches if there is one pod.
     """
     s = topology.shape
-    leaves = np.unique(s.leaf_of(nodes)).astype(np.int64)
+    leaves = topology.routers_of(nodes)
     pods = np.unique(leaves // s.m2)
     positions = np.arange(s.w2)
     links = [s.leaf_up(leaves[:, None], positions), s.leaf_down(leaves[:, None], positions)]
@@ -306,5 +373,7 @@ FAMILY = Family(
         {"radix": 4, "pods": 3, "taper": 0.5},
         {"radix": 4, "levels": 2},
         {"m1": 2, "m2": 3, "m3": 2, "w2": 3, "w3": 2},
+        {"radix": 4, "pods": 3, "rails": 2, "name": "rail-optimised"},
+        {"radix": 4, "levels": 2, "rails": 2, "rail_routers": "same", "name": "two ports a leaf"},
     ),
 )

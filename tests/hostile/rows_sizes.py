@@ -20,6 +20,12 @@ def torus(title: str, dims: str, told: str, **keys: str) -> Row:
     return machine(f"torus {title}", told, family='"torus"', dims=dims, **keys)
 
 
+def plus(title: str, told: str, **keys: str) -> Row:
+    """A run on a dragonfly+."""
+    small = {"p": "1", "leaves": "2", "spines": "2", "g": "3"}
+    return machine(f"dragonfly+ {title}", told, family='"dragonfly-plus"', **(small | keys))
+
+
 ROWS = [
     config_row("p = 10^30", {"machine.p": HUGE}, "nodes"),
     config_row("a = 10^30", {"machine.a": HUGE}, "nodes"),
@@ -30,6 +36,19 @@ ROWS = [
     config_row("h = 10^9", {"machine.h": "1000000000"}, "links"),
     config_row("p = 10^5000", {"machine.p": "1" + "0" * 5000}, "c.toml"),
     config_row("p of 4000 digits", {"machine.p": "9" * 4000}, "nodes"),
+    config_row("rails = 10^30", {"machine.rails": HUGE}, "rails"),
+    config_row(
+        "10^9 rails on one router",
+        {"machine.rails": "1000000000", "machine.rail_routers": '"same"'},
+        "links",
+    ),
+    config_row("rails that do not divide a group", {"machine.rails": "3"}, "rails"),
+    torus("with rails", "[4, 4]", "rails", rails="2"),
+    config_row(
+        "a request larger than a packet",
+        {"machine.packet.eager_limit_bytes": "0", "machine.packet.control_bytes": '"1 MB"'},
+        "control_bytes",
+    ),
     torus("40000 x 40000", "[40000, 40000]", "nodes"),
     torus("of a huge side", f"[{HUGE}, 2]", "nodes"),
     torus("of 40 sides of two", "[" + "2, " * 40 + "]", "dimensions"),
@@ -55,6 +74,14 @@ ROWS = [
     torus("latency 1e300 s", "[4, 4]", "latency", link_latency='"1e300 s"'),
     torus("latency of 20 days", "[4, 4]", "latency", link_latency='"20 d"'),
     torus("name of another type", "[4, 4]", "name", name="4"),
+    torus("of two rails", "[4, 4]", "rails", rails="2"),
+    plus("of 10^30 leaves", "nodes", leaves=HUGE),
+    plus("of 10^30 spines", "links", spines=HUGE),
+    plus("of 10^9 global ports", "links", h="1000000000"),
+    plus("without spines", "spines", spines="0"),
+    plus("of more groups than ports allow", "spines*h+1 = 5", g="6", h="2"),
+    plus("of 10^30 rails", "links", rails=HUGE, rail_routers='"same"'),
+    plus("of three rails on two leaves", "rails", rails="3"),
     machine("fat-tree of radix 10^9", "nodes", family='"fattree"', radix="1000000000"),
     machine("fat-tree of radix 10^30", "nodes", family='"fattree"', radix=HUGE),
     machine("fat-tree of radix 5000", "nodes", family='"fattree"', radix="5000"),

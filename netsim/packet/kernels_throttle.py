@@ -1,0 +1,86 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Congestion control at the source (docs/packet-model.md, "Congestion control")."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from netsim.kernels_options import HOT_KERNEL
+from netsim.packet.kernels_links import try_node
+from netsim.packet.kernels_wheel import add_try
+from netsim.packet.tables import (
+    BANDWIDTH,
+    DELAY,
+    F_BITS,
+    FREE_AT,
+    L_BITS,
+    MOST,
+    N_BITS,
+    NEXT_START,
+    NIC_HEAD,
+    NOW,
+    PACKETS,
+    RECOVERY,
+    SIGNAL,
+    SINCE,
+    SLOWDOWN,
+    THRESHOLD,
+    WAITING,
+)
+
+
+@njit(**HOT_KERNEL)
+def _recover(throttle, flows, flow, now):
+    """Halve the slowdown for each whole recovery time that has passed."""
+    times = (now - flows[flow + SINCE]) // throttle[RECOVERY]
+    if flows[flow + SLOWDOWN] > 1 and times > 0:
+        flows[flow + SLOWDOWN] = max(np.int64(1), flows[flow + SLOWDOWN] >> min(times, 62))
+        flows[flow + SINCE] += times * throttle[RECOVERY]
+
+
+@njit(**HOT_KERNEL)
+def _settle(throttle, flows, flow, now):
+    """Bring a flow to what has reached its source by now."""
+    signal = flows[flow + SIGNAL]
+    if 0 <= signal <= now:
+        _recover(throttle, flows, flow, signal)
+        flows[flow + SLOWDOWN] = min(2 * flows[flow + SLOWDOWN], throttle[MOST])
+        flows[flow + SINCE] = signal
+        flows[flow + SIGNAL] = -1
+    _recover(throttle, flows, flow, now)
+
+
+@njit(**HOT_KERNEL)
+def joined(a, link, m):
+    """A packet of message row ``m`` has joined the queue of an ejection link."""
+    row = np.uint64(link) << L_BITS
+    if a.links[row + WAITING] <= a.throttle[THRESHOLD + a.links[row + BANDWIDTH]]:
+        return
+    now = a.sc[NOW]
+    flow = np.uint64(a.flow_of[m]) << F_BITS
+    _settle(a.throttle, a.flows, flow, now)
+    if a.flows[flow + SIGNAL] < 0:
+        a.flows[flow + SIGNAL] = now + a.throttle[DELAY]
+
+
+@njit(**HOT_KERNEL)
+def try_paced(a, port):
+    """`try_node`, but not before the flow of the packet at the head may go on."""
+    sc = a.sc
+    now = sc[NOW]
+    row = np.uint64(port) << L_BITS
+    m = a.nodes[(np.uint64(port) << N_BITS) + NIC_HEAD]
+    flow = np.uint64(a.flow_of[m]) << F_BITS
+    if a.flows[flow + NEXT_START] > now:
+        add_try(sc, a.links, a.wheel, a.occupied, a.far, port, a.flows[flow + NEXT_START])
+        return
+    before = a.links[row + PACKETS]
+    try_node(
+        sc, a.links, a.channels, a.packets, a.credits, a.nodes, a.messages, a.ser, a.wire,
+        a.wheel, a.occupied, a.far, port,
+    )  # fmt: skip
+    if a.links[row + PACKETS] > before:
+        _settle(a.throttle, a.flows, flow, now)
+        ser = a.links[row + FREE_AT] - now
+        a.flows[flow + NEXT_START] = now + ser * a.flows[flow + SLOWDOWN]

@@ -1,0 +1,95 @@
+"""Rows of messages and of their parts, for the kernels (docs/packet-model.md, "Rails")."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.limits import MAX_INDEX
+from netsim.packet import tables as t
+from netsim.packet.rails import first_rail
+from netsim.traffic import Traffic
+
+
+def message_rows(
+    traffic: Traffic,
+    rails: int,
+    rail_policy: str,
+    packets: NDArray[np.int32],
+    tail: NDArray[np.int32],
+    by_rendezvous: NDArray[np.bool_] | None,
+    control_class: int,
+) -> tuple[NDArray[np.int32], int, int]:
+    """The rows of all parts of all messages.
+
+    Parameters
+    ----------
+    traffic : Traffic
+    rails : int
+        Ports of a node.
+    rail_policy : str
+    packets, tail : (n_messages,) int32
+        Packets of each message, and the size class of its last.
+    by_rendezvous : (n_messages,) bool or None
+        None if no message is.
+    control_class : int
+        Size class of requests.
+
+    Returns
+    -------
+    rows : (n_parts * n_messages, M_WIDTH) int32
+        Part ``j`` of message ``m`` in row ``m + j * n_messages``; no packets in parts that are
+        not sent.
+    n_parts : int
+        Most that a message has, requests and clear-to-sends among them.
+    request : int
+        Number of a request among the parts, -1 if there are none.
+
+    Raises
+    ------
+    NetcosimError
+        More parts than can be numbered.
+    """
+    program, n = traffic.program, traffic.program.n_messages
+    dst = np.asarray(traffic.rank_node)[program.send_dst]
+    if rails == 1 and by_rendezvous is None:
+        rows: NDArray[np.int32] = t.aligned_zeros((n, t.M_WIDTH), np.int32)
+        rows[:, t.M_NEXT] = -1
+        rows[:, t.M_LEFT] = packets
+        rows[:, t.M_TAIL] = tail
+        rows[:, t.M_RANK] = program.send_dst
+        rows[:, t.M_STEP] = program.send_step
+        rows[:, t.M_TO] = dst
+        return rows, 1, -1
+    n_data = rails if rail_policy == "striped" else 1
+    request = -1 if by_rendezvous is None else n_data
+    n_parts = n_data if by_rendezvous is None else n_data + 2
+    if n * n_parts > MAX_INDEX:
+        raise NetcosimError(
+            f"{n:,} messages of up to {n_parts} parts (rails, requests) are more than the "
+            f"{MAX_INDEX:,} that can be numbered"
+        )
+    rows = t.aligned_zeros((n * n_parts, t.M_WIDTH), np.int32)
+    first = first_rail(traffic, rails, rail_policy)
+    src = np.asarray(traffic.rank_node)[program.send_src()].astype(np.int64) * rails
+    to = dst.astype(np.int64) * rails
+    parts = np.minimum(packets, n_data)
+    for j in range(n_parts):
+        mine = rows[j * n : (j + 1) * n]
+        mine[:, t.M_NEXT] = -1
+        mine[:, t.M_RANK] = program.send_dst
+        mine[:, t.M_STEP] = program.send_step
+        mine[:, t.M_PARTS] = parts
+        if j < n_data:
+            mine[:, t.M_LEFT] = np.where(j < parts, -((j - packets) // parts), 0)
+            mine[:, t.M_TAIL] = np.where((packets - 1) % parts == j, tail, 0)
+            rail = (first + j) % rails
+        else:
+            mine[:, t.M_LEFT] = np.asarray(by_rendezvous)
+            mine[:, t.M_TAIL] = control_class
+            rail = first
+        back = j == request + 1 and request >= 0
+        mine[:, t.M_FROM] = (to if back else src) + rail
+        mine[:, t.M_TO] = (src if back else to) + rail
+    return rows, n_parts, request

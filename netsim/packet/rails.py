@@ -1,0 +1,42 @@
+"""Which rail a message takes (docs/packet-model.md, "Rails")."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.traffic import Traffic
+
+
+def first_rail(traffic: Traffic, rails: int, policy: str) -> NDArray[np.int64]:
+    """(n_messages,) int64: the rail of each message; of its part 0 if it is striped.
+
+    Parameters
+    ----------
+    traffic : Traffic
+    rails : int
+        Ports of a node.
+    policy : str
+        One of `netsim.packet.model.RAIL_POLICIES`.
+    """
+    program = traffic.program
+    if rails == 1:
+        return np.zeros(program.n_messages, dtype=np.int64)
+    sender = program.send_src().astype(np.int64)
+    if policy == "pinned":
+        return place_on_node(traffic)[sender] % rails
+    first = np.asarray(program.send_ptr)[np.asarray(program.step_ptr)]
+    return (np.arange(program.n_messages) - first[sender]) % rails
+
+
+def place_on_node(traffic: Traffic) -> NDArray[np.int64]:
+    """(n_ranks,) int64: how many ranks of its group with lower numbers are on a rank's node."""
+    n = len(traffic.rank_node)
+    order = np.lexsort((np.arange(n), traffic.rank_node, traffic.rank_group))
+    node, group = traffic.rank_node[order], traffic.rank_group[order]
+    new = np.ones(n, dtype=np.bool_)
+    new[1:] = (node[1:] != node[:-1]) | (group[1:] != group[:-1])
+    begin = np.maximum.accumulate(np.where(new, np.arange(n), 0))
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n) - begin
+    return place

@@ -1,0 +1,145 @@
+"""Messages of the reference packet engine: their parts, the rails they take, and rendezvous."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from netsim.packet.model import PacketConfig
+from netsim.traffic import Traffic
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Packets that stand in one port's queue side by side.
+
+    Attributes
+    ----------
+    message : int
+    number : int
+        Of the message's parts; a request and a clear-to-send come after them.
+    payloads : tuple of int
+        Bytes of each packet.
+    src_port, dst_port : int
+    chance_number : int
+        The message's number where chance is drawn.
+    """
+
+    message: int
+    number: int
+    payloads: tuple[int, ...]
+    src_port: int
+    dst_port: int
+    chance_number: int
+
+    @property
+    def flow(self) -> tuple[int, int]:
+        """From which port to which."""
+        return self.src_port, self.dst_port
+
+
+class Messages:
+    """Sends messages between nodes as parts, and tells when one has arrived.
+
+    Parameters
+    ----------
+    traffic : Traffic
+    config : PacketConfig
+    rails : int
+        Ports of a node.
+    send : callable
+        Puts a part into its port's queue.
+    arrive : callable
+        Called with a message all of whose parts have arrived.
+    """
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        config: PacketConfig,
+        rails: int,
+        send: Callable[[Part], None],
+        arrive: Callable[[int], None],
+    ) -> None:
+        self.traffic, self.program = traffic, traffic.program
+        self.config, self.rails = config, rails
+        self.send, self.arrive = send, arrive
+        self.sender = self.program.send_src()
+        self.chance_shift = traffic.chance_shift()
+        self.request = rails if config.rail_policy == "striped" else 1
+        self.parts_left: dict[int, int] = {}
+        self.begun: set[int] = set()
+        """Steps that have begun: their receives are posted."""
+        self.requests: dict[int, list[int]] = defaultdict(list)
+        """Step -> messages whose requests wait for it to begin, in order of arrival."""
+
+    def post(self, message: int) -> None:
+        """Send a message to another node, or ask for leave to."""
+        limit = self.config.eager_limit_bytes
+        if limit is None or int(self.program.send_bytes[message]) <= limit:
+            self._send_data(message)
+        else:
+            self._send_control(message, self.request)
+
+    def step_begins(self, step: int) -> None:
+        """Post the receives of a step."""
+        self.begun.add(step)
+        for message in self.requests.pop(step, []):
+            self._send_control(message, self.request + 1)
+
+    def part_arrived(self, part: Part) -> None:
+        """The last packet of a part is at its node."""
+        message = part.message
+        if part.number == self.request + 1:
+            self._send_data(message)
+        elif part.number == self.request:
+            step = int(self.program.send_step[message])
+            if step in self.begun:
+                self._send_control(message, self.request + 1)
+            else:
+                self.requests[step].append(message)
+        else:
+            self.parts_left[message] -= 1
+            if self.parts_left[message] == 0:
+                self.arrive(message)
+
+    def _rail(self, message: int) -> int:
+        """The rail of the message's part 0."""
+        rank = int(self.sender[message])
+        if self.config.rail_policy == "pinned":
+            group, node = self.traffic.rank_group, self.traffic.rank_node
+            mates = [r for r in range(rank) if group[r] == group[rank] and node[r] == node[rank]]
+            return len(mates) % self.rails
+        first = int(self.program.send_ptr[self.program.step_ptr[rank]])
+        return (message - first) % self.rails
+
+    def _send_data(self, message: int) -> None:
+        size, full = int(self.program.send_bytes[message]), self.config.packet_bytes
+        payloads = [min(full, size - at) for at in range(0, size, full)]
+        n = min(self.rails, len(payloads)) if self.config.rail_policy == "striped" else 1
+        self.parts_left[message] = n
+        src, dst = int(self.sender[message]), int(self.program.send_dst[message])
+        for number in range(n):
+            rail = (self._rail(message) + number) % self.rails
+            mine = tuple(payloads[number::n])
+            self._send_part(message, number, mine, (src, dst), rail)
+
+    def _send_control(self, message: int, number: int) -> None:
+        ends = int(self.sender[message]), int(self.program.send_dst[message])
+        if number > self.request:
+            ends = ends[::-1]
+        payloads = (self.config.control_bytes,)
+        self._send_part(message, number, payloads, ends, self._rail(message))
+
+    def _send_part(
+        self,
+        message: int,
+        number: int,
+        payloads: tuple[int, ...],
+        ends: tuple[int, int],
+        rail: int,
+    ) -> None:
+        src, dst = (int(self.traffic.rank_node[rank]) * self.rails + rail for rank in ends)
+        shift = int(self.chance_shift[self.traffic.rank_group[ends[0]]])
+        self.send(Part(message, number, payloads, src, dst, (message + shift) % 2**64))

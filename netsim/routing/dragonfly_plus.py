@@ -1,0 +1,238 @@
+"""Minimal, Valiant and UGAL routing on dragonfly+ (Shpiner et al., HiPINEB 2017).
+
+Within a group a packet goes up to a spine and down to its leaf. Between groups it goes up to a
+spine that holds a link to the wanted group, over it, and down ("minimal": up, global, down).
+"valiant" goes by way of an intermediate group drawn uniformly from all but the source's and the
+destination's: if the spine that it comes to there has a link to the destination's group itself, it
+goes on over one of those; else down to a drawn leaf and up to the spine of a drawn link. Spines
+and links are drawn from the packet's key. Machines of two groups, and packets within a group,
+know no detour.
+
+UGAL draws nothing on the way up: it takes the least loaded of all spines (within a group) or of all
+links to a group, of equals the first from a drawn one on, and decides once, at the source's leaf,
+between that minimal path and one by a drawn intermediate group: minimal if
+``load_min * 3 <= load_val * H + bias``, where H is 4 or 6 links, and the load is that of the leaf's
+link up ("ugal-l") or of the global link with which the path leaves the group ("ugal-g").
+
+Virtual channel: up and global links the number of global links taken so far, down links one less
+(at least 0). Minimal needs one channel, a detour two: up 0, global 0, down 0, up 1, global 1,
+down 1 admits no cycle.
+
+State: ``(group * B + copy) * 4 + taken``: the group to go to first, by which of the K links, and
+how many global links are taken; B is the least power of two that is at least K. Between the spine
+and the drawn leaf of an intermediate group ``copy * 4 + 1``: the link to leave it by.
+
+Kernel tables: params = bias (in time units of the caller), leaves, spines, g, K, log2 B, first up
+link, first down link. table_a: (g, g, K) global links. table_b: (g, g, K) the spines that hold
+them. table_c: (g, spines, g, 2) first copy and number of a spine's own links to a group.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.limits import need_memory
+from netsim.routing import kernels_dragonfly_plus as kernels
+from netsim.routing.base import Hop, Routing, View
+from netsim.routing.kernels_common import draw
+from netsim.routing.make_tables import ejection, make_tables
+from netsim.routing.tables import RouteTables
+from netsim.topologies.dragonfly_plus import DragonflyPlusShape
+from netsim.topology import Topology
+
+CODES = {
+    "minimal": kernels.PLUS_MINIMAL,
+    "valiant": kernels.PLUS_VALIANT,
+    "ugal-l": kernels.PLUS_UGAL_L,
+    "ugal-g": kernels.PLUS_UGAL_G,
+}
+_TABLE_BYTES = 60
+"""Peak while the tables are built, for each way from a group or a spine to a group."""
+
+
+def _bits(copies: int) -> int:
+    """Bits that a number in 0..copies-1 takes."""
+    return max(copies - 1, 0).bit_length()
+
+
+def _tables(
+    topology: Topology, s: DragonflyPlusShape, code: int, n_vcs: int, bias: int
+) -> RouteTables:
+    g, k = s.g, s.global_links_per_pair
+    if g << (_bits(k) + 2) >= 2**31:
+        raise NetcosimError(f"{topology.name}: {k} links a pair of groups are too many to route")
+    need_memory(
+        f"{topology.name}: routing tables of {g:,} groups",
+        g * g * (max(k, 1) + s.spines) * _TABLE_BYTES,
+    )
+    links = np.full((g, g, max(k, 1)), -1, dtype=np.int64)
+    spines = np.zeros_like(links)
+    own = np.zeros((g, s.spines, g, 2), dtype=np.int64)
+    for src, dst in product(range(g), range(g)):
+        for copy in range(k if src != dst else 0):
+            spine = s.global_spine(src, dst, copy)
+            links[src, dst, copy], spines[src, dst, copy] = s.global_link(src, dst, copy), spine
+            if own[src, spine, dst, 1] == 0:
+                own[src, spine, dst, 0] = copy
+            own[src, spine, dst, 1] += 1
+    params = (bias, s.leaves, s.spines, g, k, _bits(k), s.first_up_link, s.first_down_link)
+    return make_tables(topology, code, n_vcs, params, links, spines, own)
+
+
+class _Reference:
+    """The routing in plain Python, from the shape's arithmetic alone."""
+
+    def __init__(self, topology: Topology, shape: DragonflyPlusShape, name: str, bias: int) -> None:
+        self.topology, self.s, self.name, self.bias = topology, shape, name, bias
+        self.size = 1 << _bits(shape.global_links_per_pair)
+
+    def middles(self, here: int, target: int) -> list[int]:
+        return [m for m in range(self.s.g) if m not in (here, target)]
+
+    def own_copies(self, group: int, spine: int, target: int) -> list[int]:
+        copies = range(self.s.global_links_per_pair)
+        return [c for c in copies if self.s.global_spine(group, target, c) == spine]
+
+    def leave(self, here: int, leaf: int, group: int, copy: int) -> Hop:
+        """Up to the spine of the ``copy``-th link to a group, from the source's leaf."""
+        up = self.s.up_link(here, leaf, self.s.global_spine(here, group, copy))
+        return Hop(up, 0, (group * self.size + copy) * 4)
+
+    def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
+        """The hop, where nothing is left to draw or decide."""
+        s = self.s
+        dst_router = int(self.topology.port_router[dst_node])
+        if router == dst_router:
+            return ejection(self.topology, dst_node, state)
+        here, place = divmod(router, s.routers_per_group)
+        target, dst_leaf = divmod(dst_router, s.routers_per_group)
+        plan, taken = divmod(state, 4)
+        if place >= s.leaves:
+            if here == target:
+                return Hop(s.down_link(here, dst_leaf, place - s.leaves), max(taken - 1, 0), state)
+            if taken == 0:
+                group, copy = divmod(plan, self.size)
+                return Hop(s.global_link(here, group, copy), 0, 1)
+        elif taken == 1 and here != target:
+            spine = s.global_spine(here, target, plan)
+            return Hop(s.up_link(here, place, spine), 1, state)
+        return None
+
+    def onward(self, here: int, spine: int, target: int) -> tuple[list[Hop], list[list[Hop]]]:
+        """From a spine of the intermediate group: its own links, else by copy and leaf."""
+        s = self.s
+        own = self.own_copies(here, spine, target)
+        if own:
+            return [Hop(s.global_link(here, target, c), 1, 2) for c in own], []
+        copies = range(s.global_links_per_pair)
+        return [], [
+            [Hop(s.down_link(here, leaf, spine), 0, c * 4 + 1) for leaf in range(s.leaves)]
+            for c in copies
+        ]
+
+    def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
+        settled = self.settled(router, dst_node, state)
+        if settled is not None:
+            return [settled]
+        s = self.s
+        here, place = divmod(router, s.routers_per_group)
+        target = int(self.topology.port_router[dst_node]) // s.routers_per_group
+        if place >= s.leaves:
+            own, down = self.onward(here, place - s.leaves, target)
+            return own + [hop for row in down for hop in row]
+        if here == target:
+            return [Hop(s.up_link(here, place, spine), 0, 0) for spine in range(s.spines)]
+        middles = self.middles(here, target)
+        groups = [target] if self.name != "valiant" or not middles else []
+        groups += middles if self.name != "minimal" else []
+        copies = range(s.global_links_per_pair)
+        return [self.leave(here, place, m, copy) for m, copy in product(groups, copies)]
+
+    def choose(
+        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        settled = self.settled(router, dst_node, state)
+        if settled is not None:
+            return settled
+        s = self.s
+        here, place = divmod(router, s.routers_per_group)
+        target = int(self.topology.port_router[dst_node]) // s.routers_per_group
+
+        def number(i: int, n: int) -> int:
+            return int(draw(np.uint64(key), i, n))
+
+        if place >= s.leaves:
+            own, down = self.onward(here, place - s.leaves, target)
+            return (
+                own[number(0, len(own))] if own else down[number(1, len(down))][number(2, s.leaves)]
+            )
+        adapts = self.name.startswith("ugal")
+
+        def pick(i: int, links: list[int]) -> int:
+            """Which of these links: drawn, or the least loaded from the drawn one on."""
+            start = number(i, len(links))
+            order = [(start + j) % len(links) for j in range(len(links))]
+            return min(order, key=lambda j: view.load(links[j])) if adapts else start
+
+        if here == target:
+            ups = [s.up_link(here, place, spine) for spine in range(s.spines)]
+            return Hop(ups[pick(0, ups)], 0, 0)
+
+        def seen(group: int) -> list[int]:
+            copies = range(s.global_links_per_pair)
+            if self.name == "ugal-g":
+                return [s.global_link(here, group, c) for c in copies]
+            return [s.up_link(here, place, s.global_spine(here, group, c)) for c in copies]
+
+        direct = pick(1, seen(target))
+        middles = self.middles(here, target)
+        if self.name == "minimal" or not middles:
+            return self.leave(here, place, target, direct)
+        middle = middles[number(0, len(middles))]
+        out = pick(2, seen(middle))
+        indirect = self.leave(here, place, middle, out)
+        if self.name == "valiant":
+            return indirect
+        landing = s.global_spine(middle, here, out)
+        hops = 4 if self.own_copies(middle, landing, target) else 6
+        load_min, load_val = view.load(seen(target)[direct]), view.load(seen(middle)[out])
+        if load_min * 3 <= load_val * hops + self.bias:
+            return self.leave(here, place, target, direct)
+        return indirect
+
+
+def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Routing:
+    """Build "minimal", "valiant", "ugal-l" or "ugal-g" on a dragonfly+.
+
+    Parameters
+    ----------
+    topology : Topology
+        Of family "dragonfly-plus".
+    name : str
+    bias_ps : int
+        UGAL's bias in picoseconds, towards the minimal path; see
+        `netsim.routing.dragonfly.dragonfly_routing`.
+
+    Raises
+    ------
+    NetcosimError
+        Too many links a pair of groups for the state.
+    """
+    shape = topology.shape
+    assert isinstance(shape, DragonflyPlusShape)
+    n_vcs = 1 if name == "minimal" or shape.g <= 2 else 2
+    reference = _Reference(topology, shape, name, bias_ps)
+    return Routing(
+        name=name,
+        topology=topology,
+        n_vcs=n_vcs,
+        adaptive=name.startswith("ugal"),
+        # at the leaf, its spine, and the spine in the intermediate group
+        chance_visits=1 if name == "minimal" else 3,
+        tables=_tables(topology, shape, CODES[name], n_vcs, bias_ps),
+        choices=reference.choices,
+        choose=reference.choose,
+    )

@@ -1,0 +1,126 @@
+"""Dragonfly+ routing kernels; the tables are told in `netsim.routing.dragonfly_plus`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from netsim.kernels_options import HOT_KERNEL
+from netsim.routing.kernels_common import draw, load_of
+
+PLUS_MINIMAL, PLUS_VALIANT, PLUS_UGAL_L, PLUS_UGAL_G = 40, 41, 42, 43
+
+BIAS, LEAVES, SPINES, G, K, BITS, FIRST_UP, FIRST_DOWN = range(8)
+
+
+@njit(**HOT_KERNEL)
+def _pair(rt, src, dst, copy):  # type: ignore[no-untyped-def]
+    """Where ``table_a`` and ``table_b`` tell of the ``copy``-th link between two groups."""
+    p = rt.params
+    return (src * p[G] + dst) * p[K] + copy
+
+
+@njit(**HOT_KERNEL)
+def _up(rt, here, leaf, spine):  # type: ignore[no-untyped-def]
+    p = rt.params
+    return p[FIRST_UP] + (here * p[LEAVES] + leaf) * p[SPINES] + spine
+
+
+@njit(**HOT_KERNEL)
+def _seen(rt, here, leaf, group, copy):  # type: ignore[no-untyped-def]
+    """The link whose load stands for leaving by the ``copy``-th link to a group."""
+    at = _pair(rt, here, group, copy)
+    if rt.code == PLUS_UGAL_G:
+        return np.int64(rt.table_a[at])
+    return _up(rt, here, leaf, np.int64(rt.table_b[at]))
+
+
+@njit(**HOT_KERNEL)
+def _choose(rt, here, leaf, group, count, key, i, now, free_at, waiting):  # type: ignore[no-untyped-def]
+    """One of ``count`` ways: spines in the leaf's own group, else copies of the link to a group.
+
+    The ``i``-th draw of the key; under UGAL the least loaded, of equals the first from there on.
+    """
+    at = draw(key, i, count)
+    if rt.code < PLUS_UGAL_L:
+        return at
+    best, least = at, np.int64(-1)
+    for _ in range(count):
+        link = _up(rt, here, leaf, at) if group == here else _seen(rt, here, leaf, group, at)
+        load = load_of(link, now, free_at, waiting)
+        if least < 0 or load < least:
+            best, least = at, load
+        if least == 0:
+            break
+        at += 1
+        if at == count:
+            at = np.int64(0)
+    return best
+
+
+@njit(**HOT_KERNEL)
+def _own(rt, here, spine, target):  # type: ignore[no-untyped-def]
+    """The first of a spine's own links to a group, and how many there are."""
+    p = rt.params
+    at = 2 * ((here * p[SPINES] + spine) * p[G] + target)
+    return np.int64(rt.table_c[at]), np.int64(rt.table_c[at + 1])
+
+
+@njit(**HOT_KERNEL)
+def _decide(rt, here, leaf, target, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
+    """The group to go to first, and by which of the links."""
+    p = rt.params
+    g, k = p[G], p[K]
+    direct = _choose(rt, here, leaf, target, k, key, 1, now, free_at, waiting)
+    if rt.code == PLUS_MINIMAL or g == 2:
+        return target, direct
+    middle = draw(key, 0, g - 2)
+    if middle >= min(here, target):
+        middle += 1
+    if middle >= max(here, target):
+        middle += 1
+    out = _choose(rt, here, leaf, middle, k, key, 2, now, free_at, waiting)
+    if rt.code == PLUS_VALIANT:
+        return middle, out
+    landing = np.int64(rt.table_b[_pair(rt, middle, here, out)])
+    hops = 4 if _own(rt, middle, landing, target)[1] > 0 else 6
+    load_min = load_of(_seen(rt, here, leaf, target, direct), now, free_at, waiting)
+    load_val = load_of(_seen(rt, here, leaf, middle, out), now, free_at, waiting)
+    if load_min * 3 <= load_val * hops + p[BIAS]:
+        return target, direct
+    return middle, out
+
+
+@njit(**HOT_KERNEL)
+def route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
+    """Next link, channel and state of a packet that is not yet at its last router."""
+    p = rt.params
+    leaves, spines = p[LEAVES], p[SPINES]
+    here, place = router // (leaves + spines), router % (leaves + spines)
+    target, leaf = dst_router // (leaves + spines), dst_router % (leaves + spines)
+    taken, bits = state & 3, p[BITS]
+    if place >= leaves:
+        spine = place - leaves
+        if here != target:
+            copy, group = (state >> 2) & ((1 << bits) - 1), target
+            if taken == 0:
+                group = state >> (2 + bits)
+            else:
+                first, count = _own(rt, here, spine, target)
+                copy = first + draw(key, 0, count)
+                if count == 0:
+                    copy, leaf = draw(key, 1, p[K]), draw(key, 2, leaves)
+            if taken == 0 or np.int64(rt.table_b[_pair(rt, here, group, copy)]) == spine:
+                return np.int64(rt.table_a[_pair(rt, here, group, copy)]), taken, taken + 1
+            state = (copy << 2) | taken
+        down = p[FIRST_DOWN] + (here * leaves + leaf) * spines + spine
+        return down, max(taken - 1, np.int64(0)), state
+    if here == target:
+        spine = _choose(rt, here, place, here, spines, key, 0, now, free_at, waiting)
+        return _up(rt, here, place, spine), taken, state
+    group, copy = target, state >> 2
+    if taken == 0:
+        group, copy = _decide(rt, here, place, target, key, now, free_at, waiting)
+        state = ((group << bits) | copy) << 2
+    spine = np.int64(rt.table_b[_pair(rt, here, group, copy)])
+    return _up(rt, here, place, spine), taken, state

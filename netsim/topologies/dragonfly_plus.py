@@ -1,0 +1,317 @@
+"""Dragonfly+ or Megafly: groups of leaf and spine routers (Shpiner 2017; Flajslik 2018)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge, Gt
+
+from netsim.errors import NetcosimError
+from netsim.limits import shown
+from netsim.parameters import OneOf
+from netsim.topologies.checks import (
+    LINK_BANDWIDTH_BPS,
+    LINK_LATENCY_S,
+    need_int,
+    need_one_of,
+    need_size,
+)
+from netsim.topologies.dragonfly import ARRANGEMENTS, place_in_turn
+from netsim.topologies.family import (
+    Family,
+    Links,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
+    Nodes,
+)
+from netsim.topologies.rails import (
+    DIFFERENT,
+    RailRouters,
+    Rails,
+    need_rails,
+    port_routers,
+    routers_a_block,
+)
+from netsim.topology import Topology, build_topology
+
+WHERE = "dragonfly-plus"
+
+
+@dataclass(frozen=True)
+class DragonflyPlusShape:
+    """Parameters of a dragonfly+, and where everything stands.
+
+    In a group each leaf router is joined to each spine router: a complete bipartite graph.
+    Nodes hang on the leaves, links between groups on the spines (Shpiner et al., "Dragonfly+:
+    Low Cost Topology for Scaling Datacenters", HiPINEB 2017; Flajslik, Borch, Parker, "Megafly:
+    A Topology for Exascale Systems", ISC 2018).
+
+    Node ``(group*leaves + leaf)*p + host``; with several ports a node (``rails``) on different
+    leaves, ``rails`` neighbouring leaves are the block of ``p`` nodes, and port r of each hangs on
+    the r-th of them: node ``block*p + host``. Routers by group, a group's leaves before its
+    spines. Router-to-router links: up (leaf to spine) at ``(group*leaves + leaf)*spines +
+    spine``, then down in the same order, then the global ones by group and link number.
+
+    Attributes
+    ----------
+    p, leaves, spines, h, g : int
+        Nodes on a leaf, leaves a group, spines a group, global ports a spine, groups.
+    arrangement : str
+        Which link number k of 0..g-2 leads from group s to group d: "absolute", "relative" or
+        "circulant", as in `netsim.topologies.dragonfly.DragonflyShape`. Link number k sits on
+        spine k div h. Where the ports suffice for several links a pair of groups, the
+        arrangement is repeated (k + (g-1), ...), so that from h = g-1 on each spine has a link
+        to every group.
+    rails : int
+        Ports of a node.
+    rail_routers : str
+        "different" or "same".
+    """
+
+    p: int
+    leaves: int
+    spines: int
+    h: int
+    g: int
+    arrangement: str = "absolute"
+    rails: int = 1
+    rail_routers: str = DIFFERENT
+
+    def __post_init__(self) -> None:
+        for what in ("p", "leaves", "spines", "g"):
+            need_int(WHERE, what, getattr(self, what), 1)
+        need_int(WHERE, "h", self.h, 0 if self.g == 1 else 1)
+        need_one_of(WHERE, "arrangement", self.arrangement, ARRANGEMENTS)
+        if self.g > self.spines * self.h + 1:
+            raise NetcosimError(
+                f"{WHERE}: g = {shown(self.g)} groups; spines*h = {shown(self.spines)}*"
+                f"{shown(self.h)} global ports a group allow at most spines*h+1 = "
+                f"{shown(self.spines * self.h + 1)}"
+            )
+        need_rails(WHERE, self.rails, self.rail_routers, "leaves", self.leaves)
+        names = ("p", "leaves", "spines", "h", "g")
+        given = ", ".join(f"{k} = {shown(getattr(self, k))}" for k in names)
+        need_size(WHERE, given, self.n_nodes, self.n_links)
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in all."""
+        return self.nodes_per_group * self.g
+
+    @property
+    def n_ports(self) -> int:
+        """Ports of all nodes."""
+        return self.n_nodes * self.rails
+
+    @property
+    def nodes_per_group(self) -> int:
+        """Nodes of one group."""
+        return self.p * self.leaves // routers_a_block(self.rails, self.rail_routers)
+
+    @property
+    def routers_per_group(self) -> int:
+        """Leaves and spines of one group."""
+        return self.leaves + self.spines
+
+    @property
+    def n_routers(self) -> int:
+        """Routers in all."""
+        return self.routers_per_group * self.g
+
+    @property
+    def global_links_per_pair(self) -> int:
+        """Cables between two groups."""
+        return self.spines * self.h // (self.g - 1) if self.g > 1 else 0
+
+    @property
+    def global_links_per_group(self) -> int:
+        """Global links that leave a group."""
+        return (self.g - 1) * self.global_links_per_pair
+
+    @property
+    def first_up_link(self) -> int:
+        """Number of the first link from a leaf to a spine."""
+        return 2 * self.n_ports
+
+    @property
+    def first_down_link(self) -> int:
+        """Number of the first link from a spine to a leaf."""
+        return self.first_up_link + self.g * self.leaves * self.spines
+
+    @property
+    def first_global_link(self) -> int:
+        """Number of the first link between groups."""
+        return self.first_down_link + self.g * self.leaves * self.spines
+
+    @property
+    def n_links(self) -> int:
+        """Directed links in all."""
+        return self.first_global_link + self.g * self.global_links_per_group
+
+    def up_link(self, group: int, leaf: int, spine: int) -> int:
+        """Number of the link from a leaf up to a spine of its group."""
+        return self.first_up_link + (group * self.leaves + leaf) * self.spines + spine
+
+    def down_link(self, group: int, leaf: int, spine: int) -> int:
+        """Number of the link from that spine down to the leaf."""
+        return self.first_down_link + (group * self.leaves + leaf) * self.spines + spine
+
+    def link_number(self, src: int, dst: int, copy: int = 0) -> int:
+        """Number k in group ``src`` of its ``copy``-th link to group ``dst``."""
+        return copy * (self.g - 1) + place_in_turn(self.arrangement, src, dst, self.g)
+
+    def global_spine(self, src: int, dst: int, copy: int = 0) -> int:
+        """The spine (0..spines-1) of group ``src`` that holds this global link."""
+        return self.link_number(src, dst, copy) // self.h
+
+    def global_link(self, src: int, dst: int, copy: int = 0) -> int:
+        """Number of the ``copy``-th link from group ``src`` to group ``dst``."""
+        first = self.first_global_link + src * self.global_links_per_group
+        return first + self.link_number(src, dst, copy)
+
+    def spine_router(self, group: int, spine: int) -> int:
+        """Router number of a spine."""
+        return group * self.routers_per_group + self.leaves + spine
+
+
+def dragonfly_plus(
+    p: Annotated[int, "nodes on a leaf router", Ge(1)],
+    leaves: Annotated[int, "leaf routers a group", Ge(1)],
+    spines: Annotated[int, "spine routers a group", Ge(1)],
+    g: Annotated[int, "groups", Ge(1)],
+    h: Annotated[int | None, "global ports a spine; one link a pair if left out", Ge(0)] = None,
+    *,
+    arrangement: Annotated[
+        str, "which spine holds the link to which group", OneOf(ARRANGEMENTS)
+    ] = "absolute",
+    rails: Rails = 1,
+    rail_routers: RailRouters = DIFFERENT,
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    local_bandwidth_Bps: Annotated[int, "of a link leaf to spine", Gt(0)] = LINK_BANDWIDTH_BPS,
+    global_bandwidth_Bps: Annotated[int, "of a link between groups", Gt(0)] = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    local_latency_s: Annotated[float, "of a wire leaf to spine", Ge(0)] = LINK_LATENCY_S,
+    global_latency_s: Annotated[float, "of a wire between groups", Ge(0)] = LINK_LATENCY_S,
+    name: Name = None,
+) -> Topology:
+    """Build a dragonfly+ (Megafly).
+
+    Parameters
+    ----------
+    p, leaves, spines, g : int
+        Nodes on a leaf, leaves a group, spines a group, groups.
+    h : int, optional
+        Global ports a spine; by default ceil((g-1)/spines), one link a pair of groups.
+    arrangement : str
+    rails, rail_routers
+        See `DragonflyPlusShape`.
+    node_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps : int
+    node_latency_s, local_latency_s, global_latency_s : float
+    name : str, optional
+
+    Returns
+    -------
+    Topology
+        Link kinds "up", "down" and "global".
+
+    Raises
+    ------
+    NetcosimError
+        More groups than ports allow, an unknown arrangement, a parameter out of range.
+    """
+    need_int(WHERE, "spines", spines, 1)
+    need_int(WHERE, "g", g, 1)
+    ports = -(-(g - 1) // spines) if h is None else h
+    s = DragonflyPlusShape(p, leaves, spines, ports, g, arrangement, rails, rail_routers)
+    group, leaf, spine = (i.ravel() for i in np.indices((g, leaves, spines)))
+    low = group * s.routers_per_group + leaf
+    high = group * s.routers_per_group + leaves + spine
+    between = g * s.global_links_per_group
+    global_src = np.empty(between, dtype=np.int64)
+    global_dst = np.empty(between, dtype=np.int64)
+    for src in range(g):
+        for dst in range(g):
+            for copy in range(s.global_links_per_pair if src != dst else 0):
+                i = s.global_link(src, dst, copy) - s.first_global_link
+                global_src[i] = s.spine_router(src, s.global_spine(src, dst, copy))
+                global_dst[i] = s.spine_router(dst, s.global_spine(dst, src, copy))
+    sizes = [len(low), len(low), between]
+    # the leaf of each port counted over all groups, then as a router
+    on_leaf = port_routers(g * leaves, p, rails, rail_routers)
+    return build_topology(
+        family=WHERE,
+        name=name or f"dragonfly-plus(p={p}, leaves={leaves}, spines={spines}, h={ports}, g={g})",
+        shape=s,
+        port_router=on_leaf + on_leaf // leaves * spines,
+        n_routers=s.n_routers,
+        router_src=np.concatenate([low, high, global_src]),
+        router_dst=np.concatenate([high, low, global_dst]),
+        router_kind=np.repeat([0, 1, 2], sizes),
+        router_kinds=("up", "down", "global"),
+        router_bandwidth_Bps=np.repeat(
+            [local_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps], sizes
+        ),
+        router_latency_s=np.repeat([local_latency_s, local_latency_s, global_latency_s], sizes),
+        node_bandwidth_Bps=node_bandwidth_Bps,
+        node_latency_s=node_latency_s,
+        rails=rails,
+    )
+
+
+def links_between(topology: Topology, nodes: Nodes) -> Links:
+    """Every link of a minimal route: up, at most one global link, down."""
+    s = topology.shape
+    members: dict[int, list[int]] = {}
+    for router in topology.routers_of(nodes).tolist():
+        members.setdefault(router // s.routers_per_group, []).append(router % s.routers_per_group)
+    found: set[int] = set()
+
+    def join(group: int, leaf: int, spine: int) -> None:
+        found.update((s.up_link(group, leaf, spine), s.down_link(group, leaf, spine)))
+
+    for group, mine in members.items():
+        gates = set(range(s.spines)) if len(mine) > 1 else set()
+        for other in members:
+            for copy in range(s.global_links_per_pair if other != group else 0):
+                found.add(s.global_link(group, other, copy))
+                gates.add(s.global_spine(group, other, copy))
+        for leaf in mine:
+            for spine in gates:
+                join(group, leaf, spine)
+    return np.array(sorted(found), dtype=np.int64)
+
+
+FAMILY = Family(
+    name=WHERE,
+    description="dragonfly+ or Megafly: groups of leaf and spine routers (p, leaves, spines, g, h)",
+    builders=(dragonfly_plus,),
+    default_routing="minimal",
+    links_between=links_between,
+    routers_a_group=lambda topology: int(topology.shape.routers_per_group),
+    small=(
+        {"p": 1, "leaves": 2, "spines": 2, "g": 5},
+        {"p": 1, "leaves": 2, "spines": 3, "g": 4, "h": 1, "arrangement": "relative"},
+        {
+            "p": 2,
+            "leaves": 2,
+            "spines": 2,
+            "g": 3,
+            "h": 3,
+            "arrangement": "circulant",
+            "name": "three plus links a pair",
+        },
+        {"p": 1, "leaves": 3, "spines": 2, "g": 2, "h": 1},
+        {"p": 2, "leaves": 2, "spines": 2, "g": 1},
+        {
+            "p": 2,
+            "leaves": 2,
+            "spines": 2,
+            "g": 3,
+            "rails": 2,
+            "name": "dragonfly-plus of two rails",
+        },
+    ),
+)

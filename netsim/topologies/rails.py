@@ -1,0 +1,83 @@
+"""Several network ports a node: the parameters that families share, and where the ports hang."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.limits import shown
+from netsim.parameters import OneOf
+from netsim.topologies.checks import need_int, need_one_of
+
+DIFFERENT, SAME = RAIL_ROUTERS = ("different", "same")
+"""Port r of a node on the r-th router of its block of neighbours, or all ports on one router."""
+
+Rails = Annotated[int, "network ports of every node", Ge(1)]
+RailRouters = Annotated[
+    str, "whether the ports of a node hang on neighbouring routers or on one", OneOf(RAIL_ROUTERS)
+]
+
+
+def need_rails(where: str, rails: int, rail_routers: str, what: str, together: int) -> None:
+    """Refuse rails that do not fit the machine.
+
+    Parameters
+    ----------
+    where : str
+        The family.
+    rails : int
+    rail_routers : str
+    what : str
+        The parameter that says how many routers stand side by side.
+    together : int
+        Its value; with "different", whole blocks of ``rails`` routers must fit in.
+
+    Raises
+    ------
+    NetcosimError
+    """
+    need_int(where, "rails", rails, 1)
+    need_one_of(where, "rail_routers", rail_routers, RAIL_ROUTERS)
+    if rail_routers == DIFFERENT and together % rails:
+        raise NetcosimError(
+            f"{where}: rails = {shown(rails)} on different routers need {what} to be a multiple "
+            f"of it; {what} = {shown(together)}"
+        )
+
+
+def routers_a_block(rails: int, rail_routers: str) -> int:
+    """Routers side by side that the ports of one node hang on."""
+    return rails if rail_routers == DIFFERENT else 1
+
+
+def port_routers(
+    n_routers: int, nodes_per_router: int, rails: int, rail_routers: str
+) -> NDArray[np.int64]:
+    """(n_ports,) int64: router of each port, where each router has as many nodes on it.
+
+    Parameters
+    ----------
+    n_routers : int
+        Those with nodes.
+    nodes_per_router : int
+        Nodes with a port on a router: they have all their ports on its block.
+    rails : int
+    rail_routers : str
+
+    Examples
+    --------
+    Two rails, two nodes on each of four routers:
+
+    >>> port_routers(4, 2, 2, "different").tolist()
+    [0, 1, 0, 1, 2, 3, 2, 3]
+    >>> port_routers(2, 2, 2, "same").tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    """
+    step = routers_a_block(rails, rail_routers)
+    first = np.repeat(np.arange(0, n_routers, step), nodes_per_router)
+    place = np.arange(rails) if step > 1 else np.zeros(rails, dtype=np.int64)
+    return (first[:, None] + place).ravel()

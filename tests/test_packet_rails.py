@@ -1,0 +1,141 @@
+"""Messages over several ports of a node, in both packet engines."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packet_cases import ENGINES, GBPS, L, R, Send, Step, config, random_config, random_traffic
+from packet_cases import traffic as traffic_of
+
+from netsim.errors import NetcosimError
+from netsim.packet.model import RAIL_POLICIES, PacketConfig, PacketResult
+from netsim.packet.rails import first_rail, place_on_node
+from netsim.routing.base import Routing
+from netsim.routing.registry import make_routing
+from netsim.topology import build_topology
+
+SHORT = 2 * L + R
+"""Latency of a way over one router."""
+
+
+def ring(
+    port_router: list[int], rails: int, *, node_Bps: int = GBPS, n_routers: int = 1
+) -> Routing:
+    """Routers in a ring of cables of 1 GB/s, ports where they are said to be."""
+    here = np.arange(n_routers if n_routers > 2 else n_routers - 1)
+    there = (here + 1) % n_routers
+    topology = build_topology(
+        family="graph",
+        name="ring",
+        shape=None,
+        port_router=np.array(port_router),
+        n_routers=n_routers,
+        router_src=np.concatenate([here, there]),
+        router_dst=np.concatenate([there, here]),
+        router_kind=np.zeros(2 * len(here), dtype=int),
+        router_kinds=("cable",),
+        router_bandwidth_Bps=GBPS,
+        router_latency_s=L * 1e-12,
+        node_bandwidth_Bps=node_Bps,
+        node_latency_s=L * 1e-12,
+        rails=rails,
+    )
+    return make_routing(topology, "shortest-path")
+
+
+@pytest.fixture(params=ENGINES)
+def run(request):
+    engine = ENGINES[request.param]
+
+    def simulate(routing: Routing, traffic, packets: PacketConfig) -> PacketResult:
+        return engine(routing, traffic, packets, np.random.default_rng(0))
+
+    return simulate
+
+
+@pytest.mark.parametrize(("rails", "packets_behind"), [(1, 10), (2, 5), (4, 3), (16, 1)])
+def test_a_striped_message_takes_the_time_of_its_longest_part(run, rails, packets_behind):
+    """Ten packets of 1000 ns over R rails: ceil(10 / R) of them, one after the other."""
+    done = run(ring([0] * 2 * rails, rails), traffic_of([Step([Send(1, 10_000)])], [Step(need=1)]),
+               config())  # fmt: skip
+    assert done.message_finish_ps.tolist() == [SHORT + packets_behind * 1_000_000]
+    assert done.link_packets[:rails].sum() == 10
+    assert done.link_packets[:rails].max() == packets_behind
+
+
+@pytest.mark.parametrize("policy", ["round-robin", "pinned"])
+def test_a_message_on_one_rail_takes_as_long_as_with_one_rail(run, policy):
+    packets = replace(config(), rail_policy=policy)
+    done = run(ring([0] * 8, 4), traffic_of([Step([Send(1, 10_000)])], [Step(need=1)]), packets)
+    assert done.message_finish_ps.tolist() == [SHORT + 10_000_000]
+    assert done.link_packets.tolist() == [10, 0, 0, 0] + [0] * 8 + [10, 0, 0, 0]
+
+
+def test_messages_take_the_rails_in_turn_local_ones_counted(run):
+    """Rank 0 sends five messages, the second to a rank of its own node; two rails."""
+    sends = [Send(1, 1000), Send(2, 1000), Send(1, 2000), Send(1, 3000), Send(1, 4000)]
+    traffic = traffic_of([Step(sends)], [Step(need=4)], [Step(need=1)], nodes=[0, 1, 0])
+    done = run(ring([0] * 4, 2), traffic, replace(config(), rail_policy="round-robin"))
+    assert done.link_packets[:2].tolist() == [1 + 2 + 4, 3]
+    assert done.link_packets[6:8].tolist() == [1 + 2 + 4, 3]
+
+
+def test_ranks_of_a_node_have_rails_of_their_own(run):
+    """Three ranks a node on two rails: ranks 0 and 2 share rail 0."""
+    ranks = [[Step([Send(r + 3, 1000 * (r + 1))])] for r in range(3)]
+    traffic = traffic_of(*ranks, *([Step(need=1)] for _ in range(3)), nodes=[0, 0, 0, 1, 1, 1])
+    done = run(ring([0] * 4, 2), traffic, replace(config(), rail_policy="pinned"))
+    assert done.link_packets[:2].tolist() == [1 + 3, 2]
+
+
+def test_a_rail_goes_to_the_same_port_of_the_receiver(run):
+    """Port r of node n hangs on router r: a rail's packets never leave their router."""
+    done = run(ring([0, 1, 2, 0, 1, 2], 3, n_routers=3),
+               traffic_of([Step([Send(1, 7000)])], [Step(need=1)]), config())  # fmt: skip
+    assert done.link_packets[12:].sum() == 0
+    assert done.link_packets[9:12].tolist() == [3, 2, 2]
+
+
+def test_the_order_of_ranks_on_a_node_is_that_of_their_group():
+    traffic = traffic_of(*([Step()] for _ in range(6)), nodes=[5, 2, 5, 2, 2, 5])
+    assert place_on_node(traffic).tolist() == [0, 0, 1, 1, 2, 2]
+    two_groups = replace(traffic, rank_group=np.array([0, 0, 0, 1, 1, 1]), start_s=np.zeros(2))
+    assert place_on_node(two_groups).tolist() == [0, 0, 1, 0, 1, 0]
+
+
+def test_a_job_takes_the_rails_that_it_takes_alone():
+    """The numbers of messages begin anew with each rank."""
+    ranks = [[Step([Send(1, 1), Send(1, 1), Send(1, 1)])], [Step([Send(0, 1)]), Step([Send(0, 1)])]]
+    traffic = traffic_of(*ranks)
+    assert first_rail(traffic, 2, "striped").tolist() == [0, 1, 0, 0, 1]
+
+
+def test_an_unknown_policy_is_refused():
+    with pytest.raises(NetcosimError, match="unknown rail_policy 'stripes'; valid: pinned, round"):
+        PacketConfig(rail_policy="stripes")
+
+
+@given(seed=st.integers(0, 2**32), rails=st.integers(1, 4), policy=st.sampled_from(RAIL_POLICIES),
+       limit=st.sampled_from([None, None, 0, 8, 500, 2000]))  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_the_engines_agree_on_random_cases(seed, rails, policy, limit):
+    rng = np.random.default_rng(seed)
+    ports = rng.integers(0, 5, 4 * rails).tolist()
+    routing = ring(ports, rails, n_routers=5, node_Bps=int(rng.choice([GBPS, GBPS // 4])))
+    traffic = random_traffic(rng, 4)
+    packets = replace(
+        random_config(rng),
+        rail_policy=policy,
+        eager_limit_bytes=limit,
+        control_bytes=int(rng.choice([1, 64, 500])),
+    )
+    plain, fast = (
+        simulate(routing, traffic, packets, np.random.default_rng(1))
+        for simulate in ENGINES.values()
+    )
+    for f in fields(PacketResult):
+        np.testing.assert_array_equal(getattr(fast, f.name), getattr(plain, f.name), f.name)

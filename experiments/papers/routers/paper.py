@@ -33,11 +33,10 @@ DRAGONFLY = (
 )
 """Routings, and settings of the Level-Spread room."""
 FAT_TREE = ("d-mod-k", "adaptive")
-N_RANDOM, N_LOOPS, N_SNAPSHOTS = (100, 3), (4, 2), (4, 2)
+N_RANDOM, N_LOOPS, N_SNAPSHOTS = (100, 3), (3, 2), (8, 2)
 """Random workloads, workloads side by side, snapshots of the verdict: in full, and quick."""
 POLICIES = {"dragonfly": ("rdn", "rdg", "level-spread"), "fattree": ()}
-CAB = replace(CAB_SMALL, radix=18, largest=32, ranks_per_node=8)
-"""Half of Cab's radix: 324 nodes."""
+CAB = replace(CAB_SMALL, rounds=3.0)
 DAYS = 20.0
 
 
@@ -57,7 +56,7 @@ def level_spread_points(options: Options) -> list[Point]:
 
 
 def interference_points(options: Options) -> list[Point]:
-    """Workloads of a small Cab, isolated and in two oblivious placements."""
+    """Cab's workloads of 4-128 nodes, isolated and in two oblivious placements."""
     return [
         make_point(replace(case, routing=routing, router=router), placement, workload, options)
         for workload in range(N_LOOPS[options.quick])

@@ -12,7 +12,7 @@ from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Options
 from experiments.points import canonical_json
 from netsim.errors import NetcosimError, unknown_name
-from netsim.routing.dragonfly import COMPARES
+from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.registry import routings_for
 from patterns.broadcast import ALGORITHMS
 

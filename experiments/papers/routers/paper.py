@@ -25,7 +25,7 @@ from experiments.papers.routers import figures
 from experiments.papers.routers.figures import VERDICT
 from experiments.points import replaced
 
-DRAGONFLY = (
+DRAGONFLY: tuple[tuple[str, dict[str, str]], ...] = (
     ("minimal", {}),
     ("ugal-l", {}),
     ("ugal-l", {"ugal_compares": "output-queue"}),

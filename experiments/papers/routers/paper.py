@@ -33,10 +33,11 @@ DRAGONFLY: tuple[tuple[str, dict[str, str]], ...] = (
 )
 """Routings, and settings of the Level-Spread room."""
 FAT_TREE = ("d-mod-k", "adaptive")
-N_RANDOM, N_LOOPS, N_SNAPSHOTS = (100, 3), (3, 2), (8, 2)
+N_RANDOM, N_LOOPS, N_SNAPSHOTS = (60, 3), (8, 2), (4, 2)
 """Random workloads, workloads side by side, snapshots of the verdict: in full, and quick."""
 POLICIES = {"dragonfly": ("rdn", "rdg", "level-spread"), "fattree": ()}
-CAB = replace(CAB_SMALL, rounds=3.0)
+CAB = replace(CAB_SMALL, radix=18, largest=32, ranks_per_node=8)
+"""Half of Cab's radix: 324 nodes."""
 DAYS = 20.0
 
 
@@ -56,7 +57,7 @@ def level_spread_points(options: Options) -> list[Point]:
 
 
 def interference_points(options: Options) -> list[Point]:
-    """Cab's workloads of 4-128 nodes, isolated and in two oblivious placements."""
+    """Workloads of a small Cab, isolated and in two oblivious placements."""
     return [
         make_point(replace(case, routing=routing, router=router), placement, workload, options)
         for workload in range(N_LOOPS[options.quick])

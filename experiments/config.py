@@ -40,6 +40,7 @@ from experiments.fields import (
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
 from netsim.packet.model import CONGESTION_CONTROLS, RAIL_POLICIES
+from netsim.packet.presets import with_packet_preset
 from netsim.parameters import Parameter, model_from, parameters_of
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
@@ -96,6 +97,11 @@ class PacketSection(Section):
         later = [key for key in given if key not in _PACKET_KEYS]
         idle = {key for key in later if given[key] == fields[key].default}
         return {key: value for key, value in given.items() if key not in idle}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, given: Any) -> Any:
+        return with_packet_preset(given) if isinstance(given, dict) else given
 
 
 class MachineSection(Section):

@@ -30,7 +30,10 @@ _KEEPS_POINTS = ("sweep", "reproduce")
 _COMMANDS = Path(__file__).resolve().parent / "commands"
 
 # Shown first in the help, in this order; others follow by name.
-_FIRST = ("demo", "run", "sweep", "reproduce", "list", "describe", "trace", "report", "warmup")
+_FIRST = (
+    *("demo", "run", "sweep", "reproduce", "list", "describe", "trace", "report"),
+    *("validate", "warmup"),
+)
 
 
 def command_names() -> list[str]:

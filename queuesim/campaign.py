@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from queuesim.communication import Communication
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork, stand_in_id
+from queuesim.draws import stand_in_id
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.snapshots import (
     ALL_SIZES,
@@ -40,7 +41,7 @@ class Yardsticks:
     """Communication times of jobs alone on the machine's first nodes, measured once each.
 
     A yardstick stands for all jobs of its communication and size, so it draws by these
-    (`queuesim.ensemble.stand_in_id`) and is the same number whoever asks first.
+    (`queuesim.draws.stand_in_id`) and is the same number whoever asks first.
     """
 
     network: SharedNetwork

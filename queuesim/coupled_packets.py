@@ -29,7 +29,8 @@ from queuesim.coupled import (
     isolated_work,
     stretch_of_reference,
 )
-from queuesim.ensemble import Ensemble, stand_in_id
+from queuesim.draws import stand_in_id
+from queuesim.ensemble import Ensemble
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.model_context import ModelContext
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes

@@ -7,6 +7,10 @@ when other jobs are dropped from the workload.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,3 +47,37 @@ def uniform_per_job(key: int, stream: int, job_id: NDArray[np.int64]) -> NDArray
         mixed = _splitmix64(_splitmix64(job_id.astype(np.uint64)) ^ seed)
     # The top 53 bits fill a double's mantissa.
     return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+class JobStreams(NamedTuple):
+    """A job's generators, one a purpose."""
+
+    mapping: np.random.Generator
+    partners: np.random.Generator
+    start: np.random.Generator
+
+
+def job_streams(seed: int, job_id: int) -> JobStreams:
+    """The streams of a job: of (seed, job id) and nothing else."""
+    mapping, partners = np.random.default_rng([seed, job_id]).spawn(2)
+    return JobStreams(mapping, partners, np.random.default_rng([seed, job_id, 1]))
+
+
+def stand_in_id(numbers: Iterable[int] | NDArray[np.integer]) -> int:
+    """A number that stands for a job's id where it is not the job that is asked for.
+
+    What is looked up by what is sent and where (`queuesim.coupled_packets`), or is measured once
+    for all jobs of a kind (`queuesim.campaign.Yardsticks`), takes its streams from that.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+        Which communication, which nodes; all that tells one situation from another.
+
+    Returns
+    -------
+    int
+        63 bits of a hash (BLAKE2b).
+    """
+    data = np.fromiter(numbers, dtype="<i8").tobytes()
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1

@@ -8,11 +8,9 @@ draws belong to (seed, stream) and, on machines whose jobs can have links of the
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,43 +30,10 @@ from netsim.topologies.registry import family_of
 from netsim.traffic import Program, Traffic, combine
 from patterns.mapping import map_ranks
 from queuesim.communication import Communication, with_compute
+from queuesim.draws import JobStreams, job_streams, stand_in_id
 from queuesim.loops import LoopTimes, complete_iterations, least_iteration_s
 
 FloatArray = NDArray[np.float64]
-
-
-class JobStreams(NamedTuple):
-    """A job's generators, one a purpose."""
-
-    mapping: np.random.Generator
-    partners: np.random.Generator
-    start: np.random.Generator
-
-
-def job_streams(seed: int, job_id: int) -> JobStreams:
-    """The streams of a job: of (seed, job id) and nothing else."""
-    mapping, partners = np.random.default_rng([seed, job_id]).spawn(2)
-    return JobStreams(mapping, partners, np.random.default_rng([seed, job_id, 1]))
-
-
-def stand_in_id(numbers: Iterable[int] | NDArray[np.integer]) -> int:
-    """A number that stands for a job's id where it is not the job that is asked for.
-
-    What is looked up by what is sent and where (`queuesim.coupled_packets`), or is measured once
-    for all jobs of a kind (`queuesim.campaign.Yardsticks`), takes its streams from that.
-
-    Parameters
-    ----------
-    numbers : iterable of int
-        Which communication, which nodes; all that tells one situation from another.
-
-    Returns
-    -------
-    int
-        63 bits of a hash (BLAKE2b).
-    """
-    data = np.fromiter(numbers, dtype="<i8").tobytes()
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,8 @@ from netsim.flow.job_messages import JobMessages, job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.message_load import MessageLoad, message_load
 from queuesim.communication import Communication
-from queuesim.ensemble import PlacedJob, SharedNetwork, stand_in_id
+from queuesim.draws import stand_in_id
+from queuesim.ensemble import PlacedJob, SharedNetwork
 from queuesim.measured import CommunicationMix
 
 _KEPT_NUMBERS = 1 << 26

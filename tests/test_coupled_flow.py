@@ -23,7 +23,8 @@ from netsim.topologies.graph import graph
 from netsim.topology import Topology
 from queuesim.communication import Communication
 from queuesim.coupled import CoupledFlow, FlowRunTimes, mean_stretches
-from queuesim.ensemble import SharedNetwork, job_streams, stand_in_id
+from queuesim.draws import job_streams, stand_in_id
+from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.measured import CommunicationMix, PatternShare
 from queuesim.queue import simulate_queue

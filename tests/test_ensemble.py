@@ -16,7 +16,8 @@ from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from patterns.build import build_program, make_messages
 from queuesim.communication import Communication, with_compute
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork, job_streams, stand_in_id
+from queuesim.draws import job_streams, stand_in_id
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 from queuesim.loops import least_iteration_s
 
 TREE = fat_tree(8)

@@ -148,7 +148,8 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             'family = "dragonfly"',
             'family = "dragonfli"',
-            "key machine.family: dragonfli; unknown topology; did you mean dragonfly?",
+            "key machine.family: dragonfli; unknown topology; did you mean dragonfly or "
+            "dragonfly-plus?",
         ),
         (
             'family = "dragonfly"',

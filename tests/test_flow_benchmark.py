@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flow_reference import dense, naive_finish
 
 from netsim.flow.job_messages import job_messages
 from netsim.flow.job_routes import JobRoutes
@@ -24,6 +23,7 @@ from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.message_load import message_load
 from netsim.flow.message_network import MessageNetwork
 from netsim.flow.paths import flow_paths
+from netsim.flow.reference import dense, reference_finish
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
@@ -59,7 +59,7 @@ def test_small_case_against_the_plain_solver(benchmark):
     amount = rng.uniform(1e5, 1e6, len(src))
     paths = flow_paths(routing, src, dst)
     begin = time.perf_counter()
-    expected = naive_finish(
+    expected = reference_finish(
         dense(paths.ptr, paths.links, len(capacity)), capacity, amount, np.zeros(len(src))
     )
     plain_s = time.perf_counter() - begin

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flow_reference import naive_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netsim.errors import NetcosimError
 from netsim.flow.bundles import bundle_stretches
 from netsim.flow.job_load import job_link_load
+from netsim.flow.reference import reference_rates
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
@@ -22,7 +22,7 @@ def dense_stretch(jobs, capacity):
     for j, (links, load) in enumerate(jobs):
         A[links, j] = load
         A[len(capacity) + j, j] = 1.0
-    rates = naive_rates(A, np.concatenate([capacity, np.ones(len(jobs))]))
+    rates = reference_rates(A, np.concatenate([capacity, np.ones(len(jobs))]))
     return (1.0 / rates).tolist()
 
 

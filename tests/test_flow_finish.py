@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flow_reference import dense, naive_finish
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_flow_maxmin import cases, csr
 
 from netsim.errors import NetcosimError
 from netsim.flow.maxmin import flow_finish_times, run_flows
-from netsim.flow.paths import FlowPaths
+from netsim.flow.paths import FlowPaths, path_latency_s
+from netsim.flow.reference import dense, reference_finish
 
 
 @given(cases(), st.data())
@@ -24,7 +24,7 @@ def test_equals_the_plain_simulation(case, data):
     start = np.array(data.draw(st.lists(starts, min_size=n, max_size=n)))
     finish = flow_finish_times(FlowPaths(ptr, links, weights), amount, capacity, start)
     A = dense(ptr, links, len(capacity), weights)
-    np.testing.assert_allclose(finish, naive_finish(A, capacity, amount, start), rtol=1e-9)
+    np.testing.assert_allclose(finish, reference_finish(A, capacity, amount, start), rtol=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -37,7 +37,7 @@ def test_equals_the_plain_simulation_where_events_reach_far(seed):
     amount, start = rng.uniform(1, 5, n), rng.uniform(0, 5, n)
     finish = flow_finish_times(FlowPaths(ptr, links), amount, capacity, start)
     A = dense(ptr, links, n_links)
-    np.testing.assert_allclose(finish, naive_finish(A, capacity, amount, start), rtol=1e-9)
+    np.testing.assert_allclose(finish, reference_finish(A, capacity, amount, start), rtol=1e-9)
 
 
 def test_sizes_on_one_link():
@@ -78,6 +78,19 @@ def test_time_is_conserved_on_a_link_that_is_never_idle():
     assert finish.max() == pytest.approx(amount.sum() / 10.0)
 
 
+def test_weights_of_flows_by_their_latency():
+    """1 and 4 bytes with weights 1 : 3 on a link of 4: rates 1 and 3, the first ends at 1, the
+    other has one byte left then and ends at 1.25. Path latencies count by parts."""
+    ptr, links = csr([[0, 1], [0, 2]])
+    paths = FlowPaths(ptr, links)
+    latency = path_latency_s(paths, [1.0, 2.0, 0.0])
+    np.testing.assert_allclose(latency, [3.0, 1.0])
+    finish = flow_finish_times(paths, [1.0, 4.0], [4.0, 9.0, 9.0], flow_weight=1 / latency)
+    np.testing.assert_allclose(finish, [1.0, 1.25])
+    halves = FlowPaths(ptr, links, np.array([1.0, 0.5, 1.0, 1.0]))
+    np.testing.assert_allclose(path_latency_s(halves, [1.0, 2.0, 0.0]), [2.0, 1.0])
+
+
 def test_order_of_flows_and_links_does_not_matter():
     rng = np.random.default_rng(11)
     n_links, n = 30, 200
@@ -109,7 +122,7 @@ def test_like_flows_are_simulated_once_with_the_same_result():
         amount[7] = odd
         run = run_flows(paths, amount, capacity)
         assert run.n_classes < len(pairs) / 2
-        expected = naive_finish(A, capacity, amount, np.zeros(len(pairs)))
+        expected = reference_finish(A, capacity, amount, np.zeros(len(pairs)))
         np.testing.assert_allclose(run.finish_s, expected, rtol=1e-9)
     assert run_flows(paths, 1.0, np.ones(2 * n + 2)).n_classes <= 4
 
@@ -122,7 +135,7 @@ def test_equal_bytes_and_starts_are_never_solved_again():
     run = run_flows(FlowPaths(ptr, links), 1.0, capacity)
     assert run.n_solved == 400
     A = dense(ptr, links, 60)
-    expected = naive_finish(A, capacity, np.ones(400), np.zeros(400))
+    expected = reference_finish(A, capacity, np.ones(400), np.zeros(400))
     np.testing.assert_allclose(run.finish_s, expected, rtol=1e-9)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flow_reference import assert_max_min, dense, lp_rates, naive_rates
+from flow_reference import assert_max_min, lp_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netsim.errors import NetcosimError
 from netsim.flow.maxmin import max_min_rates
+from netsim.flow.reference import dense, reference_rates
 
 
 def csr(paths):
@@ -70,13 +71,56 @@ def test_flow_without_links_is_unbounded():
     np.testing.assert_array_equal(max_min_rates(ptr, links, [3.0]), [np.inf, 3.0])
 
 
+def test_weights_of_flows_divide_a_link():
+    """Weights 1 and 3 on a link of 12: 3 and 9; the second is stopped at 2 elsewhere: 10 and 2."""
+    ptr, links = csr([[0], [0, 1]])
+    rates = max_min_rates(ptr, links, [12.0, 12.0], flow_weight=[1.0, 3.0])
+    np.testing.assert_allclose(rates, [3.0, 9.0])
+    rates = max_min_rates(ptr, links, [12.0, 2.0], flow_weight=[1.0, 3.0])
+    np.testing.assert_allclose(rates, [10.0, 2.0])
+
+
+@given(cases(), st.data())
+@settings(deadline=None, max_examples=60)
+def test_a_flow_of_weight_k_is_k_flows(case, data):
+    ptr, links, capacity, weights = case
+    n = len(ptr) - 1
+    copies = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
+    rates = max_min_rates(ptr, links, capacity, weights, flow_weight=copies)
+    many = np.repeat(np.arange(n), copies)
+    entries = [np.arange(ptr[f], ptr[f + 1]) for f in many]
+    many_ptr = np.concatenate([[0], np.cumsum([len(e) for e in entries])])
+    at = np.concatenate(entries).astype(np.int64)
+    several = max_min_rates(many_ptr, links[at], capacity, None if weights is None else weights[at])
+    together = np.bincount(many, several, n)
+    np.testing.assert_allclose(rates, together, rtol=1e-9)
+
+
+@given(cases(), st.data())
+@settings(deadline=None, max_examples=60)
+def test_equals_naive_filling_with_weights_of_flows(case, data):
+    ptr, links, capacity, weights = case
+    n = len(ptr) - 1
+    share = st.sampled_from([0.1, 0.5, 1.0, 7.0])
+    flow_weight = np.array(data.draw(st.lists(share, min_size=n, max_size=n)))
+    rates = max_min_rates(ptr, links, capacity, weights, flow_weight=flow_weight)
+    A = dense(ptr, links, len(capacity), weights)
+    np.testing.assert_allclose(rates, reference_rates(A, capacity, flow_weight), rtol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.inf, np.nan])
+def test_a_weight_of_a_flow_is_positive_and_finite(weight):
+    with pytest.raises(NetcosimError, match="flow_weight"):
+        max_min_rates(*csr([[0]]), [1.0], flow_weight=weight)
+
+
 @given(cases())
 @settings(deadline=None, max_examples=150)
 def test_equals_naive_filling_and_holds_the_certificate(case):
     ptr, links, capacity, weights = case
     A = dense(ptr, links, len(capacity), weights)
     rates = max_min_rates(ptr, links, capacity, weights)
-    np.testing.assert_allclose(rates, naive_rates(A, capacity), rtol=1e-12)
+    np.testing.assert_allclose(rates, reference_rates(A, capacity), rtol=1e-12)
     assert_max_min(A, capacity, rates)
 
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_cases import Send, Step, config, line, traffic, with_router
+from packet_cases import Send, Step, config, line, traffic
 from routing_machines import all_routings
 
 from netsim.packet.build import MAX_WHEEL
+from netsim.packet.cases import with_router
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (
     NetworkDeadlockError,

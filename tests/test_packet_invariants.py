@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_cases import ENGINES, random_config, random_traffic
+from packet_cases import ENGINES
 from routing_machines import all_routings
 
+from netsim.packet.cases import random_config, random_traffic
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
@@ -33,7 +34,10 @@ def run(engine: str, case: Case, until_s: float | None = None) -> PacketResult:
 
 
 def wire(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """(n_nodes,) wire bytes that leave and that reach each node."""
+    """(n_nodes,) wire bytes that leave and that reach each node.
+
+    A message above the eager limit has a request ahead of it, and a clear-to-send against it.
+    """
     routing, jobs, config = case
     p = jobs.program
     packets = -(-p.send_bytes // config.packet_bytes)
@@ -41,8 +45,16 @@ def wire(case: Case) -> tuple[np.ndarray, np.ndarray]:
     src, dst = jobs.rank_node[p.send_src()], jobs.rank_node[p.send_dst]
     remote = src != dst
     n = routing.topology.n_nodes
-    out = np.bincount(src[remote], size[remote], n).astype(np.int64)
-    return out, np.bincount(dst[remote], size[remote], n).astype(np.int64)
+    ends = [(src, dst, remote, size)]
+    if config.eager_limit_bytes is not None:
+        asks = remote & (p.send_bytes > config.eager_limit_bytes)
+        control = np.full(len(size), config.control_bytes + config.header_bytes)
+        ends += [(src, dst, asks, control), (dst, src, asks, control)]
+    out, into = np.zeros((2, n), dtype=np.int64)
+    for source, sink, which, sent in ends:
+        np.add.at(out, source[which], sent[which])
+        np.add.at(into, sink[which], sent[which])
+    return out, into
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))

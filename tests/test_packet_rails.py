@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_cases import ENGINES, GBPS, L, R, Send, Step, config, random_config, random_traffic
+from packet_cases import ENGINES, GBPS, L, R, Send, Step, config
 from packet_cases import traffic as traffic_of
 
 from netsim.errors import NetcosimError
+from netsim.packet.cases import random_config, random_traffic
 from netsim.packet.model import RAIL_POLICIES, PacketConfig, PacketResult
 from netsim.packet.rails import first_rail, place_on_node
 from netsim.routing.base import Routing

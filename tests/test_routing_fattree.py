@@ -29,7 +29,8 @@ def taken(name: str, loads: list[int], n: int = 6000) -> list[float]:
     routing, shape = make_routing(topology, name), topology.shape
     waiting = np.zeros(topology.n_links, dtype=np.int64)
     waiting[[shape.leaf_up(0, i) for i in range(UP)]] = loads
-    view = ArrayView(0, np.zeros(topology.n_links), waiting, np.zeros((topology.n_links, 1)))
+    empty = np.zeros((topology.n_links, 1))
+    view = ArrayView(0, np.zeros(topology.n_links), waiting, empty, empty)
     keys = (int(packet_key(np.uint64(1), np.int64(i), np.int64(0), np.int64(0))) for i in range(n))
     count = Counter(routing.choose(view, 0, 11, 0, key, 1).link for key in keys)
     return [count[shape.leaf_up(0, i)] / n for i in range(UP)]

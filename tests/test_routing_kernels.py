@@ -88,7 +88,7 @@ def walk_and_compare(
             )  # fmt: skip
             assert Hop(*fast) == hop, (routing.name, t.name, router, dst, state, visit)
             assert all(isinstance(x, int) for x in fast)
-            if routing.compares_credits and router != t.node_router[dst]:
+            if routing.compares_credits and router != t.port_router[dst]:
                 assert view.buffers == set(compared) - {-1}
                 assert visit < routing.chance_visits or not view.buffers
             if listed:

@@ -34,11 +34,31 @@ def _per_flow(what: str, values: ArrayLike, n_flows: int) -> NDArray[np.float64]
     return array
 
 
+def _flow_weights(flow_weight: ArrayLike | None, n_flows: int) -> NDArray[np.float64] | None:
+    if flow_weight is None:
+        return None
+    weight = _per_flow("flow_weight", flow_weight, n_flows)
+    if n_flows and weight.min() <= 0:
+        raise NetcosimError(f"flow_weight = {weight.min()}; it must be positive and finite")
+    return weight
+
+
+def _scaled(paths: FlowPaths, flow_weight: NDArray[np.float64]) -> FlowPaths:
+    """Paths on which a flow of rate ``x`` is one of rate ``x / flow_weight`` without a weight.
+
+    Weighted shares are plain ones of these: all rise together in rate over weight.
+    """
+    scaled = np.repeat(flow_weight, np.diff(paths.ptr))
+    return paths._replace(weights=scaled if paths.weights is None else paths.weights * scaled)
+
+
 def max_min_rates(
     ptr: NDArray[np.int64],
     links: NDArray[np.int32],
     capacity_Bps: ArrayLike,
     weights: NDArray[np.float64] | None = None,
+    *,
+    flow_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Max-min fair rates by progressive filling.
 
@@ -48,6 +68,9 @@ def max_min_rates(
         The fields of a `FlowPaths`. A link carries ``weight`` times the rate of the flow.
     capacity_Bps : (n_links,) float
         Bytes per second of each link.
+    flow_weight : (n_flows,) or scalar, optional
+        Above 0: flows that one link stops get rates in this proportion; by default all alike.
+        1 / path latency is how TCP shares, and SimGrid.
 
     Returns
     -------
@@ -62,12 +85,16 @@ def max_min_rates(
     Notes
     -----
     O(entries + stops log links). Bertsekas and Gallager, Data Networks (1992), section
-    6.5.2. Rates are of a *flow*: no weights between flows.
+    6.5.2.
     """
     capacity = checked_capacity(capacity_Bps)
     paths = FlowPaths(ptr, links, weights).check(len(capacity))
+    shares = _flow_weights(flow_weight, paths.n_flows)
+    if shares is not None:
+        paths = _scaled(paths, shares)
     known = _NO_WEIGHTS if paths.weights is None else paths.weights
-    return np.asarray(kernels_filling.max_min(paths.ptr, paths.links, known, capacity))
+    rates = np.asarray(kernels_filling.max_min(paths.ptr, paths.links, known, capacity))
+    return rates if shares is None else rates * shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +123,16 @@ def run_flows(
     message_bytes: ArrayLike,
     capacity_Bps: ArrayLike,
     start_s: ArrayLike = 0.0,
+    *,
+    flow_weight: ArrayLike | None = None,
 ) -> FlowRun:
     """Simulate flows to their end; like `flow_finish_times`, with counts."""
     capacity = checked_capacity(capacity_Bps)
     paths = paths.check(len(capacity))
     amount = _per_flow("message_bytes", message_bytes, paths.n_flows)
+    shares = _flow_weights(flow_weight, paths.n_flows)
+    if shares is not None:
+        paths, amount = _scaled(paths, shares), amount / shares
     start = _per_flow("start_s", start_s, paths.n_flows)
     ptr, links = paths.ptr, paths.links
     weights = _NO_WEIGHTS if paths.weights is None else paths.weights
@@ -157,6 +189,8 @@ def flow_finish_times(
     message_bytes: ArrayLike,
     capacity_Bps: ArrayLike,
     start_s: ArrayLike = 0.0,
+    *,
+    flow_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """When each flow has sent its bytes, if rates are max-min fair at every moment.
 
@@ -169,6 +203,9 @@ def flow_finish_times(
         Bytes per second of each link.
     start_s : (n_flows,) or scalar
         When each flow begins.
+    flow_weight : (n_flows,) or scalar, optional
+        As `max_min_rates` takes it. 1 / path latency here and the path latency as ``start_s``
+        give the finish times of SimGrid's model CM02.
 
     Returns
     -------
@@ -189,4 +226,5 @@ def flow_finish_times(
     first start are one event. The model is
     the fluid limit of SimGrid's network at zero latency.
     """
-    return run_flows(paths, message_bytes, capacity_Bps, start_s).finish_s
+    run = run_flows(paths, message_bytes, capacity_Bps, start_s, flow_weight=flow_weight)
+    return run.finish_s

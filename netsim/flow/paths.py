@@ -99,6 +99,22 @@ class FlowPaths(NamedTuple):
         return FlowPaths(ptr, links, weights)
 
 
+def path_latency_s(paths: FlowPaths, link_latency_s: ArrayLike) -> NDArray[np.float64]:
+    """(n_flows,) float64: latencies of a flow's links together, in seconds.
+
+    Parameters
+    ----------
+    paths : FlowPaths
+        Of a split flow each link counts by its part.
+    link_latency_s : (n_links,) float
+    """
+    latency = np.asarray(link_latency_s, dtype=np.float64)[paths.links]
+    if paths.weights is not None:
+        latency = latency * paths.weights
+    flow = np.repeat(np.arange(paths.n_flows), np.diff(paths.ptr))
+    return np.bincount(flow, latency, paths.n_flows).astype(np.float64)
+
+
 def flow_paths(
     routing: Routing,
     src_nodes: ArrayLike,

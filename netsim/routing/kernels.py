@@ -69,7 +69,7 @@ def route(  # type: ignore[no-untyped-def]
         return up_or_down, np.int64(0), state
     if code == SHORTEST_PATH:
         link = np.int64(rt.table_a[router * rt.params[1] + dst_router])
-        return link, state, state + 1
+        return link, state, state + rt.params[2]
     if code >= PLUS_MINIMAL:
         return route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting)
     return route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv)

@@ -4,8 +4,8 @@ Among the links on shortest paths the one taken depends on the destination's rou
 number modulo the count, in link order), which splits the ties. Virtual channel = links
 taken so far, as is the state, so ``n_vcs`` is the diameter and no cycle is possible.
 
-Kernel tables: params = 0, routers. table_a: (routers, routers) next link from row toward
-column, -1 on the diagonal.
+Kernel tables: params = 0, routers, channels up a hop (1, or 0 for one channel). table_a: (routers,
+routers) next link from row toward column, -1 on the diagonal.
 """
 
 from __future__ import annotations
@@ -80,10 +80,52 @@ def shortest_path_routing(topology: Topology) -> Routing:
     return table_routing(topology, "shortest-path", next_links(topology, distances), longest)
 
 
+def on_one_channel(routing: Routing) -> Routing:
+    """The same ways with one queue a link, as networks without virtual channels have.
+
+    For buffers that never limit; where they do, the network can deadlock.
+
+    Parameters
+    ----------
+    routing : Routing
+        Of ways that hang on a packet's router and its destination's router alone.
+
+    Raises
+    ------
+    NetcosimError
+        A routing that chooses, or whose way goes on differently by where a packet comes from.
+    """
+    if routing.n_vcs == 1:
+        return routing
+    topology = routing.topology
+    n = topology.n_routers
+    table = np.full((n, n), -1, dtype=np.int32)
+    sources = np.unique(topology.port_router).tolist()
+    for port, target in enumerate(topology.port_router.tolist()):
+        for source in sources:
+            router, state = source, 0
+            while router != target:
+                hops = routing.choices(router, port, state)
+                if len(hops) != 1 or table[router, target] not in (-1, hops[0].link):
+                    raise NetcosimError(
+                        f"routing {routing.name!r} on {topology.name}: ways are not by router and "
+                        "destination's router alone"
+                    )
+                table[router, target] = hops[0].link
+                router = int(topology.link_dst[hops[0].link]) - topology.n_ports
+                state = hops[0].state
+    return table_routing(topology, f"{routing.name} on one channel", table, 1, channel_step=0)
+
+
 def table_routing(
-    topology: Topology, name: str, next_link: np.ndarray, longest_links: int
+    topology: Topology,
+    name: str,
+    next_link: np.ndarray,
+    n_vcs: int,
+    *,
+    channel_step: int = 1,
 ) -> Routing:
-    """Build a static routing from a table, one channel a hop, so that no cycle is possible.
+    """Build a static routing from a table; with one channel a hop no cycle is possible.
 
     Parameters
     ----------
@@ -91,29 +133,31 @@ def table_routing(
     name : str
     next_link : (n_routers, n_routers) int32
         The link from the row's router toward the column's; -1 on the diagonal.
-    longest_links : int
-        Router-to-router links of the longest way.
+    n_vcs : int
+        Router-to-router links of the longest way, or 1 if the channel stays.
+    channel_step : {1, 0}
+        How much the channel rises a hop.
     """
 
     def choices(router: int, dst_node: int, state: int) -> list[Hop]:
         dst_router = int(topology.port_router[dst_node])
         if router == dst_router:
             return [ejection(topology, dst_node, state)]
-        return [Hop(int(next_link[router, dst_router]), state, state + 1)]
+        return [Hop(int(next_link[router, dst_router]), state, state + channel_step)]
 
     def choose(
         view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
         return choices(router, dst_node, state)[0]
 
-    params = (0, topology.n_routers)
+    params = (0, topology.n_routers, channel_step)
     return Routing(
         name=name,
         topology=topology,
-        n_vcs=longest_links,
+        n_vcs=n_vcs,
         adaptive=False,
         chance_visits=0,
-        tables=make_tables(topology, SHORTEST_PATH, longest_links, params, next_link),
+        tables=make_tables(topology, SHORTEST_PATH, n_vcs, params, next_link),
         choices=choices,
         choose=choose,
     )

@@ -36,6 +36,7 @@ KEYS: dict[str, str] = {
     "machine.family": "name",
     "machine.preset": "name",
     "machine.ugal_bias": "time",
+    "machine.packet.preset": "name",
     "machine.ugal_threshold_bytes": "bytes",
     "machine.ugal_compares": "name",
     "machine.ugal_weight": "count",

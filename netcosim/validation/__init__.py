@@ -1,0 +1,1 @@
+"""What `netcosim validate` measures: groups of rows, each a number beside what it should be."""

@@ -1,0 +1,112 @@
+"""The page, the table and the lines on the screen of a validation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.figures.style import INK, colour, grid, marker, new_figure
+from experiments.report.page import Section, render_page, write_page
+from netcosim.validation.row import COLUMNS, Curve, Measured, as_record, as_text, failed
+
+PAGE, TABLE, RECORDS = "validation.html", "validation.csv", "validation.json"
+
+
+def write_validation(
+    folder: Path, found: Mapping[str, Measured], seeds: Mapping[str, object]
+) -> list[Path]:
+    """Write page, CSV and JSON into a folder, each whole or not at all.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is missing.
+    found : mapping
+        What each group has measured.
+    seeds : mapping
+        What the numbers can be got again with, for the page.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    records = [as_record(name, row) for name, m in found.items() for row in m.rows]
+    page = render_page("Validation", lead_of(found), sections_of(found), seeds=seeds)
+    table = pd.DataFrame(records, columns=list(COLUMNS)).to_csv(index=False)
+    return [
+        write_page(folder / PAGE, page),
+        write_page(folder / TABLE, table),
+        write_page(folder / RECORDS, json.dumps(records, indent=1) + "\n"),
+    ]
+
+
+def lead_of(found: Mapping[str, Measured]) -> str:
+    """How many rows hold, in a sentence."""
+    rows = [row for m in found.values() for row in m.rows]
+    judged = [row for row in rows if row.judged]
+    holds = sum(row.verdict == "holds" for row in judged)
+    others = len(rows) - len(judged)
+    told = f"{holds} of {len(judged)} rows hold, all measured here and now."
+    return told + (f" {others} more stand beside models that differ." if others else "")
+
+
+def sections_of(found: Mapping[str, Measured]) -> list[Section]:
+    """The one table, then a figure for all curves."""
+    rows = [as_text(name, row) for name, m in found.items() for row in m.rows]
+    told = (
+        "ours: measured by this run. difference: ours less expected, in the row's unit. allowed: "
+        "where ours may lie; 0 is no difference at all."
+    )
+    sections = [Section("Rows", told, pd.DataFrame(rows))]
+    curves = [curve for m in found.values() for curve in m.curves]
+    if curves:
+        panels = dict.fromkeys(curve.panel for curve in curves)
+        caption = "; ".join(panels) + ". Lines without marks are published, marks are measured."
+        sections.append(Section("Curves", "", figure=draw(curves), caption=caption))
+    return sections
+
+
+def draw(curves: list[Curve]) -> Figure:
+    """A panel for each kind of curve: published ones as plain lines, ours with marks."""
+    panels = list(dict.fromkeys(curve.panel for curve in curves))
+    figure, axes = new_figure(4.4 * max(2, len(panels)), 3.8, 1, len(panels))
+    for axis, panel in zip(axes, panels, strict=True):
+        here = [curve for curve in curves if curve.panel == panel]
+        for number, curve in enumerate(here):
+            look: dict[str, Any] = (
+                {"color": INK, "linewidth": 1.0}
+                if curve.published
+                else {"color": colour(number), "marker": marker(number), "linestyle": "--"}
+            )
+            axis.plot(curve.x, curve.y, label=curve.name, **look)
+        axis.set_title(panel)
+        axis.set_xlabel("offered load")
+        axis.set_xlim(0, 1)
+        axis.set_ylim(0, None)
+        grid(axis, "both")
+        axis.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def lines_of(found: Mapping[str, Measured], seconds: Mapping[str, float]) -> list[str]:
+    """A line a group, then each row that fails."""
+    width = max(map(len, found))
+    lines = []
+    for name, m in found.items():
+        judged = [row for row in m.rows if row.judged]
+        holds = sum(row.verdict == "holds" for row in judged)
+        lines.append(f"{name:<{width}}  {holds} of {len(judged)} rows hold, {seconds[name]:.1f} s")
+    for name, row in failed(found):
+        told = as_text(name, row)
+        lines.append(
+            f"fails: {name}: {row.what}: {told['ours']}, expected {told['expected']} "
+            f"({row.source}), allowed {row.allowed}"
+        )
+    return lines

@@ -1,0 +1,88 @@
+"""Another simulator in a process of its own: found, asked in JSON, its mistakes told in a line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netsim.errors import NetcosimError
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PLACES = (sys.executable, "python3", "/usr/bin/python3")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A simulator with a Python package.
+
+    Attributes
+    ----------
+    title : str
+    package : str
+        What the script imports.
+    script : str
+        Module that is run with ``python -m``; it imports nothing of ours and reads and writes
+        JSON. What it imports never enters our process.
+    how_to_get : str
+    """
+
+    title: str
+    package: str
+    script: str
+    how_to_get: str
+
+    def ask(self, question: Any, python: str = "") -> Any:
+        """What the peer answers.
+
+        Parameters
+        ----------
+        question : object
+            Goes to the script's standard input as JSON; its last line of output is the answer.
+        python : str
+            The interpreter that has the package; looked for if empty.
+
+        Raises
+        ------
+        NetcosimError
+            No interpreter with the package, or a script that ends with an error.
+        """
+        path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+        ran = subprocess.run(
+            [self.interpreter(python), "-m", self.script],
+            input=json.dumps(question),
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        lines = ran.stdout.splitlines()
+        if ran.returncode or not lines:
+            said = ran.stderr.strip().splitlines() or ["it said nothing"]
+            told = next((line for line in said if "CRITICAL" in line), said[-1])
+            raise NetcosimError(f"{self.title} ended with status {ran.returncode}: {told}")
+        try:
+            return json.loads(lines[-1])
+        except ValueError:
+            raise NetcosimError(f"{self.title} answered {lines[-1][:60]!r}; not JSON") from None
+
+    def interpreter(self, python: str) -> str:
+        """The interpreter to use: the one that is given, or the first that has the package."""
+        looks = f"import importlib.util as u, sys; sys.exit(u.find_spec({self.package!r}) is None)"
+        for name in (python,) if python else _PLACES:
+            found = shutil.which(name)
+            if found is None:
+                continue
+            try:
+                asked = subprocess.run([found, "-c", looks], capture_output=True, check=False)
+            except OSError:
+                continue
+            if asked.returncode == 0:
+                return found
+        where = f"{python} has it not" if python else "no Python here has it"
+        raise NetcosimError(f"{self.title}: {where}; {self.how_to_get}")

@@ -1,0 +1,108 @@
+"""The groups of rows by name; a group's module is imported when it is measured."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from netsim.errors import NetcosimError, unknown_name
+
+if TYPE_CHECKING:
+    from netcosim.validation.row import Measured, Setting
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that belong together.
+
+    Attributes
+    ----------
+    name, description : str
+    module : str
+        Has ``measure(setting)``.
+    peer : bool
+        Whether another simulator is run, so that the group is measured only when it is named.
+    """
+
+    name: str
+    description: str
+    module: str
+    peer: bool = False
+
+    def need(self, setting: Setting) -> None:
+        """Raise NetcosimError unless the other simulator is here."""
+        if self.peer:
+            importlib.import_module(self.module).PEER.interpreter(setting.python)
+
+    def measure(self, setting: Setting) -> Measured:
+        """Measure the rows."""
+        found: Measured = importlib.import_module(self.module).measure(setting)
+        return found
+
+
+GROUPS: dict[str, Group] = {
+    group.name: group
+    for group in (
+        Group(
+            "closed-forms",
+            "lone messages to the picosecond on every family, saturation of whole networks",
+            "netcosim.validation.closed_forms",
+        ),
+        Group(
+            "engines",
+            "the compiled packet engine against the plain one on random cases",
+            "netcosim.validation.engines",
+        ),
+        Group(
+            "merlin",
+            "SST's merlin: documented times to the nanosecond, mean job times",
+            "netcosim.validation.merlin",
+        ),
+        Group(
+            "shapes",
+            "a switch under uniform load beside its published curves",
+            "netcosim.validation.shapes",
+        ),
+        Group(
+            "flows",
+            "the flow engine against closed forms, a plain solver and the packet engine",
+            "netcosim.validation.flows",
+        ),
+        Group(
+            "ns3",
+            "ns-3: with unlimited queues all flows end in the same nanosecond",
+            "netcosim.validation.ns3",
+            peer=True,
+        ),
+        Group(
+            "simgrid",
+            "SimGrid: flows end at the same time, with and without latency",
+            "netcosim.validation.simgrid",
+            peer=True,
+        ),
+    )
+}
+
+
+def chosen_groups(peer: str | None, only: Sequence[str]) -> list[Group]:
+    """The groups to measure: the peer's, those that are named, or all without a peer.
+
+    Raises
+    ------
+    NetcosimError
+        An unknown name, or a peer and other groups together.
+    """
+    own = {name: group for name, group in GROUPS.items() if not group.peer}
+    peers = {name: group for name, group in GROUPS.items() if group.peer}
+    if peer is not None:
+        if peer not in peers:
+            raise unknown_name("peer", peer, peers)
+        if only:
+            raise NetcosimError(f"--only picks among our own groups; {peer} is one by itself")
+        return [peers[peer]]
+    for name in only:
+        if name not in own:
+            raise unknown_name("group of rows", name, own)
+    return [group for name, group in own.items() if not only or name in only]

@@ -1,0 +1,211 @@
+"""A row of the validation: a number measured here, what it should be, and how far it may be off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Scale = Literal["quick", "full"]
+Verdict = Literal["holds", "fails", "not judged"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number.
+
+    Attributes
+    ----------
+    what : str
+        What is measured, and on what.
+    expected, ours : float
+    unit : str
+        Of both.
+    source : str
+        Where the expected number is from.
+    low, high : float
+        ``ours`` may be from ``low`` to ``high``; infinite both for a row that is not judged.
+    note : str
+        What else a reader has to know.
+    """
+
+    what: str
+    expected: float
+    ours: float
+    unit: str
+    source: str
+    low: float
+    high: float
+    note: str = ""
+
+    @property
+    def judged(self) -> bool:
+        """Whether the row can fail."""
+        return math.isfinite(self.low) or math.isfinite(self.high)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the number lies where it may."""
+        if not self.judged:
+            return "not judged"
+        return "holds" if self.low <= self.ours <= self.high else "fails"
+
+    @property
+    def difference(self) -> float:
+        """Ours less what is expected, in the unit of the row."""
+        return self.ours - self.expected
+
+    @property
+    def allowed(self) -> str:
+        """The interval in words."""
+        if not self.judged:
+            return "-"
+        if self.low == self.high == self.expected:
+            return "0"
+        if not math.isfinite(self.high):
+            return f"at least {_shown(self.low)}"
+        if not math.isfinite(self.low):
+            return f"at most {_shown(self.high)}"
+        return f"{_shown(self.low)} to {_shown(self.high)}"
+
+
+def exact(what: str, expected: float, ours: float, unit: str, source: str, note: str = "") -> Row:
+    """A row whose number has to be the expected one."""
+    return Row(what, expected, ours, unit, source, expected, expected, note)
+
+
+def within(
+    what: str,
+    expected: float,
+    ours: float,
+    unit: str,
+    source: str,
+    *,
+    share: float,
+    note: str = "",
+) -> Row:
+    """A row whose number may be off by a share of the expected one."""
+    room = abs(expected) * share
+    return Row(what, expected, ours, unit, source, expected - room, expected + room, note)
+
+
+def at_least(
+    what: str, expected: float, ours: float, unit: str, source: str, note: str = ""
+) -> Row:
+    """A row whose number may not be below the expected one."""
+    return Row(what, expected, ours, unit, source, expected, math.inf, note)
+
+
+def at_most(what: str, expected: float, ours: float, unit: str, source: str, note: str = "") -> Row:
+    """A row whose number may not be above the expected one."""
+    return Row(what, expected, ours, unit, source, -math.inf, expected, note)
+
+
+def not_judged(
+    what: str, expected: float, ours: float, unit: str, source: str, note: str = ""
+) -> Row:
+    """A row that stands beside a number of a model that differs; the note says in what."""
+    return Row(what, expected, ours, unit, source, -math.inf, math.inf, note)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of one line of a figure.
+
+    Attributes
+    ----------
+    panel, name : str
+    x, y : sequence of float
+    published : bool
+        Drawn as a line of its own kind: what stands in the literature.
+    """
+
+    panel: str
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    published: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a group has found."""
+
+    rows: Sequence[Row]
+    curves: Sequence[Curve] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How much is measured.
+
+    Attributes
+    ----------
+    scale : {"quick", "full"}
+    seed : int
+        Of all that is drawn.
+    cases : int
+        Random cases of the two packet engines for each family.
+    python : str
+        The interpreter that has the other simulator's package; empty to look for one.
+    """
+
+    scale: Scale = "full"
+    seed: int = 1
+    cases: int = 100
+    python: str = ""
+
+    @property
+    def quick(self) -> bool:
+        """Whether short runs are enough."""
+        return self.scale == "quick"
+
+
+COLUMNS = (
+    "group",
+    "what",
+    "expected",
+    "ours",
+    "difference",
+    "unit",
+    "allowed",
+    "verdict",
+    "source",
+    "note",
+)
+
+
+def as_record(group: str, row: Row) -> dict[str, object]:
+    """The row as the files have it, in the order of `COLUMNS`."""
+    values = {name: getattr(row, name) for name in COLUMNS[1:]}
+    return {"group": group, **values}
+
+
+def as_text(group: str, row: Row) -> dict[str, str]:
+    """The row as a page shows it: numbers with their unit, as many digits as they need."""
+    unit = f" {row.unit}" if row.unit else ""
+    return {
+        "group": group,
+        "what": row.what,
+        "expected": f"{_shown(row.expected)}{unit}",
+        "from": row.source,
+        "ours": f"{_shown(row.ours)}{unit}",
+        "difference": _shown(row.difference),
+        "allowed": row.allowed,
+        "verdict": row.verdict,
+        "note": row.note,
+    }
+
+
+def failed(found: Mapping[str, Measured]) -> list[tuple[str, Row]]:
+    """The rows that fail, with the name of their group."""
+    return [(name, row) for name, m in found.items() for row in m.rows if row.verdict == "fails"]
+
+
+def _shown(value: float) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    if float(value).is_integer() and abs(value) < 1e12:
+        return f"{int(value):,}"
+    return f"{value:,.4g}" if abs(value) < 100 else f"{value:,.1f}"

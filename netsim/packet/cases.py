@@ -1,0 +1,208 @@
+"""Random small cases: what both packet engines have to say the same of, and any law to hold for.
+
+Machines and routings come from the registries, so whatever is registered is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from netsim.packet.model import (
+    ARBITRATIONS,
+    CONGESTION_CONTROLS,
+    DELIVERIES,
+    INPUT_QUEUED,
+    RAIL_POLICIES,
+    UNLIMITED,
+    PacketConfig,
+)
+from netsim.parameters import parameters_of
+from netsim.routing.base import Routing
+from netsim.routing.registry import make_routing, routings_for
+from netsim.topologies.graph import graph
+from netsim.topologies.registry import FAMILIES, make_topology
+from netsim.topology import Topology
+from netsim.traffic import Program, Traffic, combine
+
+SPEEDS_BPS = (10**9, 250_000_000, 3_300_000_000)
+LATENCIES_S = (40e-9, 0.0, 13.7e-9)
+CONFIG_VALUES: Mapping[str, Sequence[Any]] = {
+    "packet_bytes": (500, 1000),
+    "header_bytes": (0, 24),
+    "buffer_bytes": (1, 1.5, 2, 10),
+    "router_latency_s": (0.0, 1e-9, 100e-9),
+    "send_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
+    "recv_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
+    "copy_s_per_byte": (0.0, 0.0, 4e-13, 3e-12),
+    "rail_policy": RAIL_POLICIES,
+    "eager_limit_bytes": (None, None, 0, 500, 1000),
+    "control_bytes": (8, 64),
+    "congestion_control": CONGESTION_CONTROLS,
+    "congestion_threshold_bytes": (1, 1000, 4096),
+    "congestion_delay_s": (0.0, 1e-6, 7e-9),
+    "congestion_recovery_s": (1e-6, 5e-6, 3e-9),
+}
+"""What is drawn for each field of `PacketConfig` but those of `with_router`; buffers in packets."""
+SPEEDUPS = (None, 0.5, 1, 1.5, 2, 4, UNLIMITED)
+
+
+@dataclass(frozen=True)
+class Send:
+    """A message: receiver, bytes, and the receiver's step (counted from its own first)."""
+
+    dst: int
+    size: int
+    step: int = 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a rank."""
+
+    sends: Sequence[Send] = ()
+    need: int = 0
+    compute_ps: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """All that an engine takes but its generator."""
+
+    routing: Routing
+    traffic: Traffic
+    config: PacketConfig
+
+
+def program(*ranks: Sequence[Step]) -> Program:
+    """A program from each rank's list of steps; messages are numbered as they are read."""
+    steps = [step for rank in ranks for step in rank]
+    first = np.cumsum([0] + [len(rank) for rank in ranks])
+    sends = [send for step in steps for send in step.sends]
+    return Program(
+        n_ranks=len(ranks),
+        step_ptr=first.astype(np.int64),
+        compute_s=np.array([step.compute_ps * 1e-12 for step in steps], dtype=np.float64),
+        recv_need=np.array([step.need for step in steps], dtype=np.int32),
+        send_ptr=np.cumsum([0] + [len(step.sends) for step in steps]).astype(np.int64),
+        send_dst=np.array([send.dst for send in sends], dtype=np.int32),
+        send_bytes=np.array([send.size for send in sends], dtype=np.int64),
+        send_step=np.array([first[send.dst] + send.step for send in sends], dtype=np.int64),
+    )
+
+
+def random_program(rng: np.random.Generator, n_ranks: int) -> Program:
+    """A program that always ends: a send of step s counts toward a step >= s.
+
+    Times are whole multiples of 500 ps, so that many things fall into one tick. Some steps
+    need fewer messages than they get.
+    """
+    n_steps = rng.integers(0, 4, n_ranks)
+    need = [[0] * n for n in n_steps]
+    sends: list[list[list[Send]]] = [[[] for _ in range(n)] for n in n_steps]
+    for rank, step in [(r, s) for r in range(n_ranks) for s in range(n_steps[r])]:
+        for _ in range(rng.integers(0, 4)):
+            dst = int(rng.integers(n_ranks))
+            if n_steps[dst] > step:
+                to = int(rng.integers(step, n_steps[dst]))
+                sends[rank][step].append(Send(dst, int(rng.choice([1, 8, 500, 1000, 3700])), to))
+                need[dst][to] += int(rng.random() < 0.9)
+    return program(
+        *(
+            [
+                Step(sends[r][s], need[r][s], compute_ps=500 * int(rng.choice([0, 0, 1, 2, 4000])))
+                for s in range(n_steps[r])
+            ]
+            for r in range(n_ranks)
+        )
+    )
+
+
+def random_traffic(rng: np.random.Generator, n_nodes: int) -> Traffic:
+    """One to three random programs on random nodes, often several ranks a node."""
+    programs = [random_program(rng, int(rng.integers(1, 9))) for _ in range(rng.integers(1, 4))]
+    return combine(
+        programs,
+        [rng.integers(0, n_nodes, p.n_ranks) for p in programs],
+        [1e-9 * int(rng.choice([0, 0, 1, 2000])) for _ in programs],
+    )
+
+
+def random_config(rng: np.random.Generator) -> PacketConfig:
+    """Small packets, tight and wide buffers, end-point costs now and then."""
+    drawn = {name: values[int(rng.integers(len(values)))] for name, values in CONFIG_VALUES.items()}
+    wire_bytes = drawn["packet_bytes"] + drawn["header_bytes"]
+    drawn["buffer_bytes"] = int(wire_bytes * drawn["buffer_bytes"])
+    return with_router(PacketConfig(**drawn), rng)
+
+
+def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
+    """The configuration with a router and a delivery of any kind."""
+    mixed = replace(plain, delivery=str(rng.choice(DELIVERIES)))
+    # input-queued routers know no congestion control
+    if rng.random() < 0.4 or plain.congestion_control != "none":
+        return mixed
+    wire = plain.packet_bytes + plain.header_bytes
+    space = rng.choice([0, wire, int(1.5 * wire), 2 * wire, 10 * wire])
+    return replace(
+        mixed,
+        router=INPUT_QUEUED,
+        crossbar_speedup=SPEEDUPS[rng.integers(len(SPEEDUPS))],
+        output_buffer_bytes=int(space) or None,
+        arbitration=[None, *ARBITRATIONS][rng.integers(1 + len(ARBITRATIONS))],
+    )
+
+
+def small_machine(
+    family: str, number: int, speed_Bps: Callable[[], int], latency_s: Callable[[], float]
+) -> Topology:
+    """A small machine of a family (`Family.small`), with a speed and latency for each parameter.
+
+    A family that names none (its machines come from files) gives the Petersen graph.
+    """
+    entry = FAMILIES[family]
+    if not entry.small:
+        network = nx.petersen_graph()
+        for cable in network.edges:
+            network.edges[cable]["bandwidth_Bps"] = speed_Bps()
+            network.edges[cable]["latency_s"] = latency_s()
+        return graph(
+            network,
+            name="petersen",
+            node_bandwidth_Bps=speed_Bps(),
+            node_latency_s=latency_s(),
+        )
+    return with_links(family, entry.small[number % len(entry.small)], speed_Bps, latency_s)
+
+
+def with_links(
+    family: str,
+    params: Mapping[str, object],
+    speed_Bps: Callable[[], int],
+    latency_s: Callable[[], float],
+) -> Topology:
+    """A machine of a family, with a speed and latency asked for for each parameter of links."""
+    given = dict(params)
+    for name in parameters_of(FAMILIES[family].builder_for(params)):
+        if name.endswith("bandwidth_Bps"):
+            given[name] = speed_Bps()
+        elif name.endswith("latency_s"):
+            given[name] = latency_s()
+    return make_topology(family, given)
+
+
+def random_case(rng: np.random.Generator, family: str) -> Case:
+    """A small machine of the family, one of its routings, traffic and a configuration."""
+    topology = small_machine(
+        family,
+        int(rng.integers(1 << 16)),
+        lambda: int(rng.choice(SPEEDS_BPS)),
+        lambda: float(rng.choice(LATENCIES_S)),
+    )
+    names = routings_for(topology.family)
+    routing = make_routing(topology, names[rng.integers(len(names))])
+    return Case(routing, random_traffic(rng, topology.n_nodes), random_config(rng))

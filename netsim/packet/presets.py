@@ -1,0 +1,65 @@
+"""Named packet configurations: other simulators' routers, in the words of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netsim.errors import unknown_name
+from netsim.packet.model import PacketConfig
+
+
+@dataclass(frozen=True)
+class PacketPreset:
+    """Keys of a `PacketConfig` and what they stand for."""
+
+    description: str
+    params: Mapping[str, Any]
+
+
+PACKET_PRESETS: dict[str, PacketPreset] = {
+    "merlin": PacketPreset(
+        "SST's merlin with links of 1 GB/s and 40 ns: 50 ns in and out, a crossbar at link speed",
+        {
+            "packet_bytes": 2048,
+            "buffer_bytes": 14_000,
+            # 50 ns in, 50 ns out, one and a half crossbar cycles of 8 ns: 152 ns with the wire
+            "router_latency_s": 112e-9,
+            # what an idle message takes beyond two wires and a router: 205.5 ns in all
+            "send_overhead_s": 13.5e-9,
+            "router": "input-queued",
+            "crossbar_speedup": 1.0,
+            "arbitration": "least-recently-served",
+            "delivery": "head",
+        },
+    ),
+}
+
+
+def with_packet_preset(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of a `PacketConfig` with those of the ``preset`` that is named among them, if any.
+
+    Raises
+    ------
+    NetcosimError
+        A preset that `PACKET_PRESETS` does not know.
+    """
+    keys = dict(given)
+    if "preset" not in keys:
+        return keys
+    name = keys.pop("preset")
+    if not isinstance(name, str) or name not in PACKET_PRESETS:
+        raise unknown_name("packet preset", str(name), PACKET_PRESETS)
+    return {**PACKET_PRESETS[name].params, **keys}
+
+
+def packet_preset(name: str) -> PacketConfig:
+    """A named configuration.
+
+    Raises
+    ------
+    NetcosimError
+        A name that `PACKET_PRESETS` does not know.
+    """
+    return PacketConfig(**with_packet_preset({"preset": name}))

@@ -33,7 +33,7 @@ DRAGONFLY: tuple[tuple[str, dict[str, str]], ...] = (
 )
 """Routings, and settings of the Level-Spread room."""
 FAT_TREE = ("d-mod-k", "adaptive")
-N_RANDOM, N_LOOPS, N_SNAPSHOTS = (60, 3), (8, 2), (4, 2)
+N_RANDOM, N_LOOPS, N_SNAPSHOTS = (40, 3), (4, 2), (4, 2)
 """Random workloads, workloads side by side, snapshots of the verdict: in full, and quick."""
 POLICIES = {"dragonfly": ("rdn", "rdg", "level-spread"), "fattree": ()}
 CAB = replace(CAB_SMALL, radix=18, largest=32, ranks_per_node=8)

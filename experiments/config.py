@@ -38,13 +38,13 @@ from experiments.fields import (
     known,
 )
 from experiments.inputs import input_file
-from experiments.units import short_name
 from netsim.errors import NetcosimError, unknown_name
 from netsim.packet.model import CONGESTION_CONTROLS, RAIL_POLICIES
 from netsim.packet.presets import with_packet_preset
 from netsim.parameters import Parameter, model_from, parameters_of
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
+from netsim.units import short_name
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
 from workloads.registry import LOGS
 from workloads.source import JobSource

@@ -13,8 +13,8 @@ from experiments.config import Config, MachineSection, file_keys
 from experiments.config_errors import ConfigError, config_error, model_inside
 from experiments.config_machine import machine_section
 from experiments.points import flatten
-from experiments.units import quantity_of, short_name
 from netsim.errors import NetcosimError
+from netsim.units import quantity_of, short_name
 from queuesim.registry import RUNTIME_MODELS
 
 if TYPE_CHECKING:

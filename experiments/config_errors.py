@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from experiments.units import short_name
 from netsim.errors import NetcosimError
 from netsim.parameters import mistake_in_words
+from netsim.units import short_name
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError

@@ -8,13 +8,13 @@ from typing import Any
 from experiments.config_errors import ConfigError, near
 from experiments.fields import all_finite, quantity
 from experiments.inputs import is_input
-from experiments.units import quantity_of, short_name
 from netsim.errors import NetcosimError
 from netsim.parameters import mistake_in, parameters_of
 from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.family import Family, needed
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES
+from netsim.units import quantity_of, short_name
 
 
 def list_parameters() -> set[str]:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
-from experiments.units import DIMENSIONS, parse_exact
 from netsim.errors import NetcosimError
+from netsim.units import DIMENSIONS, parse_exact
 
 _RANGE_KEYS = {"from", "to", "step", "factor", "count", "scale"}
 MAX_POINTS = 100_000

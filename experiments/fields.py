@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
 from experiments.inputs import checked_path, input_file
-from experiments.units import Dimension, parse_quantity, quantity_of
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Parameter, checked_kind
+from netsim.units import Dimension, parse_quantity, quantity_of
 
 
 def quantity(value: object, dimension: Dimension, *, positive: bool = False) -> int | float:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from experiments.config_errors import ConfigError
-from experiments.units import format_quantity
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory, shown
 from netsim.packet.checks import MAX_PACKET_HOPS
+from netsim.units import format_quantity
 
 HOPS_PER_S = 10e6
 """What the packet engine does on one idle core; a shared one does half."""

@@ -14,8 +14,8 @@ from alloc.registry import policies_for
 from experiments.config import Config, MachineSection, file_keys
 from experiments.config_content import config_alone
 from experiments.config_errors import ConfigError, show
-from experiments.units import short_name
 from netsim.errors import unknown_name
+from netsim.units import short_name
 
 _FILES = tuple(key.replace("machine.parameters.", "machine.") for key in file_keys())
 _NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")

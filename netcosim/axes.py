@@ -52,7 +52,7 @@ def mix_label(mix: Sequence[Table]) -> str:
 
 def _entry_label(entry: Table) -> str:
     from experiments.config_run import PatternSection
-    from experiments.units import format_quantity
+    from netsim.units import format_quantity
 
     parts = []
     for key, value in _entry_cells(entry).items():

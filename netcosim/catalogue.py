@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.units import format_quantity, quantity_of, short_name
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Parameter
+from netsim.units import format_quantity, quantity_of, short_name
 
 Lines = list[str]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from experiments.inputs import digests
 from experiments.report.page import Section, render_page
 from experiments.store import Store, StoredPoint
-from experiments.units import format_quantity, time_scale
 from netcosim.axes import table_frame
+from netsim.units import format_quantity, time_scale
 
 if TYPE_CHECKING:
     import pandas as pd

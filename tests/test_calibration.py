@@ -11,7 +11,6 @@ from experiments.papers.calibration.cases import (
     CYCLE_S,
     LINK_BPS,
     NETWORKS,
-    dragonfly_limit,
     limit_of,
 )
 from experiments.papers.calibration.load_curves import (
@@ -26,6 +25,7 @@ from experiments.papers.calibration.point import (
 )
 from experiments.papers.paper import Options
 from netsim.analysis.load_latency import LoadPoint, Window, measure_load
+from netsim.analysis.saturation import dragonfly_limit
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Routing

@@ -19,9 +19,9 @@ from experiments.figures.gantt import gantt
 from experiments.figures.heatmap import link_heat_map, link_matrix
 from experiments.report.page import Section, render_page, write_page
 from experiments.report.table import format_number, head_of, table_html
-from experiments.units import time_scale
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
+from netsim.units import time_scale
 
 POLICIES = ["simple", "rdn", "rdg", "level-spread"]
 

@@ -26,15 +26,12 @@ from experiments.papers.isolation.point import (
     queue_point,
     run_queue,
 )
-from experiments.papers.isolation.queues import LOGGED, break_even, sensitivity_points
+from experiments.papers.isolation.queues import LOGGED, sensitivity_points
 from experiments.papers.isolation.tables import (
     QUANTILES,
     SHARES,
-    assumed_shares,
     counting_share,
-    distances,
     job_shares,
-    share_needed,
     speedups,
     square_law,
     verdict_tables,
@@ -48,6 +45,7 @@ from netsim.errors import NetcosimError
 from queuesim.communication import Communication
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.pairs import Pair, taken_off
+from queuesim.scenario_fit import assumed_shares, break_even, distances, share_needed
 from queuesim.snapshots import size_class
 from queuesim.statistics import mean_of_snapshots, weighted_quantiles
 

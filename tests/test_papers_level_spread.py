@@ -19,7 +19,7 @@ from experiments.papers.level_spread.machine import built, machine_section
 from experiments.papers.level_spread.paper import PAPER, Case, How, workload_points
 from experiments.papers.level_spread.point import place_all, run_workload
 from experiments.papers.level_spread.sst import one_way
-from experiments.papers.level_spread.workloads import JobType, draw_counts, random_workload
+from experiments.papers.level_spread.workloads import JobType, random_workload
 from experiments.papers.paper import Options
 from experiments.papers.reproduce import reproduce
 from experiments.store import Store
@@ -27,6 +27,7 @@ from netcosim.cli import main
 from netsim.errors import NetcosimError
 from queuesim.communication import Communication
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+from workloads.size_laws import draw_counts
 
 DOCS = Path(__file__).parent.parent / "docs"
 

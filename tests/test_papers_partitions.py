@@ -8,7 +8,7 @@ import pytest
 from experiments.papers.paper import Options
 from experiments.papers.partitions.bisections import compare_cells, computed
 from experiments.papers.partitions.machines import MACHINES, bisections, geometry_for
-from experiments.papers.partitions.multiplication import multiplication, rank_nodes
+from experiments.papers.partitions.multiplication import multiplication
 from experiments.papers.partitions.pairing import pairing
 from experiments.papers.partitions.paper import PAPER
 from experiments.papers.partitions.printed import PRINTED, TABLE_3, TABLE_4
@@ -16,6 +16,7 @@ from netsim.analysis.bisection import partition_bisection, partition_dims
 from netsim.analysis.pairing import furthest_nodes, partition
 from netsim.errors import NetcosimError
 from netsim.topologies.presets import PRESETS
+from patterns.mapping import spread_ranks
 
 TABLES = sorted(PRINTED)
 
@@ -139,13 +140,13 @@ def test_packets_of_several_chunks_and_no_warmup():
 
 def test_ranks_are_spread_evenly():
     for mapping in ("blocks", "cyclic", "random"):
-        counts = np.bincount(rank_nodes(mapping, 31213, 2048, 3), minlength=2048)
+        counts = np.bincount(spread_ranks(mapping, 31213, 2048, 3), minlength=2048)
         assert set(counts.tolist()) == {15, 16}
     for row in (*TABLE_3, *TABLE_4):
-        counts = np.bincount(rank_nodes("blocks", row.ranks, 512 * row.midplanes, 0))
+        counts = np.bincount(spread_ranks("blocks", row.ranks, 512 * row.midplanes, 0))
         assert counts.max() <= row.max_cores
-    with pytest.raises(NetcosimError, match="unknown mapping 'abc'"):
-        rank_nodes("abc", 1, 1, 0)
+    with pytest.raises(NetcosimError, match="unknown spread of ranks 'abc'"):
+        spread_ranks("abc", 1, 1, 0)
 
 
 def test_multiplication_loads_by_hand():

@@ -36,3 +36,14 @@ def draw_size(law: str, smallest: int, largest: int, rng: np.random.Generator) -
     if law == "log":
         return int(np.exp(rng.uniform(np.log(smallest), np.log(largest + 1))))
     raise unknown_name("law of job sizes", law, SIZE_LAWS)
+
+
+def draw_counts(
+    machine_nodes: int, small: int, large: int, rng: np.random.Generator
+) -> tuple[int, int]:
+    """Numbers of small and large jobs, uniform over all pairs that fit, at least one each."""
+    n_large = np.arange(1, machine_nodes // large + 1)
+    most_small = (machine_nodes - n_large * large) // small
+    place = int(rng.integers(0, most_small.sum()))
+    k = int(np.searchsorted(np.cumsum(most_small), place, side="right"))
+    return place - int(most_small[:k].sum()) + 1, k + 1

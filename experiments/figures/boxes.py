@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.figures.style import INK, SOFT, check_columns, colour, grid, new_figure
-from experiments.units import time_scale
+from netsim.units import time_scale
 
 if TYPE_CHECKING:
     import pandas as pd

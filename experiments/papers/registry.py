@@ -55,6 +55,10 @@ PAPERS: dict[str, PaperEntry] = {
         "The verdict: assumed and measured speed-ups of isolated jobs (Jigsaw, Pollard, ...)",
         "experiments.papers.isolation.paper",
     ),
+    "routers": PaperEntry(
+        "Which of these conclusions about placement hang on the router: crossbars of any speed-up",
+        "experiments.papers.routers.paper",
+    ),
     "walltime": PaperEntry(
         "Tang et al., Reducing Fragmentation on Torus-Connected Supercomputers, IPDPS'11",
         "experiments.papers.walltime.paper",

@@ -37,8 +37,8 @@ def run(args: argparse.Namespace) -> int:
     from experiments.config_load import load_sweep
     from experiments.executor import check_jobs
     from experiments.mpi import launched_rank
-    from experiments.units import format_quantity
     from netcosim.announce import compile_kernels, parts_of
+    from netsim.units import format_quantity
 
     check_jobs(args.jobs)
     sweep = load_sweep(args.config)

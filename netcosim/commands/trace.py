@@ -99,7 +99,7 @@ def summary_lines(jobs: Workload) -> list[str]:
     """What a user wants to know of a log before using it."""
     import numpy as np
 
-    from experiments.units import format_quantity
+    from netsim.units import format_quantity
 
     nodes, run_s = jobs.n_nodes, jobs.run_time_s
     span_s = float(np.max(jobs.submit_s + run_s) - jobs.submit_s[0])

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from experiments.papers.kit.routers import OUTPUT_QUEUED
 from experiments.papers.paper import Options, Point
 from workloads.size_laws import draw_size
 
@@ -44,6 +45,8 @@ class Case:
         Simulated time, in iterations that the longest job would make alone at full bandwidth.
     judge : str
         One of `point.JUDGES`.
+    router : str
+        One of `experiments.papers.kit.routers.ROUTERS`.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Case:
     buffer_packets: int = 2
     rounds: float = 6.0
     judge: str = "packets"
+    router: str = OUTPUT_QUEUED
 
     def draw_size(self, rng: np.random.Generator) -> int:
         """Nodes of the next job."""
@@ -73,7 +77,7 @@ class Case:
 
 SETTINGS = (
     *("routing", "ranks_per_node", "large_bytes", "packet_bytes", "law", "judge", "exchange"),
-    *("least_degree", "communication_fraction", "buffer_packets"),
+    *("least_degree", "communication_fraction", "buffer_packets", "router"),
 )
 """Fields by which points of one case, workload and placement are told apart: columns of theirs."""
 

@@ -19,6 +19,7 @@ from experiments.papers.interference.workloads import (
     machine,
     place,
 )
+from experiments.papers.kit.routers import ROUTERS
 from experiments.points import point_rng
 from netsim.errors import NetcosimError, unknown_name
 from netsim.packet.model import PacketConfig
@@ -59,7 +60,9 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     network = SharedNetwork(
         make_routing(topology, case.routing),
         PacketConfig(
-            packet_bytes=case.packet_bytes, buffer_bytes=case.buffer_packets * case.packet_bytes
+            packet_bytes=case.packet_bytes,
+            buffer_bytes=case.buffer_packets * case.packet_bytes,
+            **ROUTERS[case.router],
         ),
         case.ranks_per_node,
         "in-order",

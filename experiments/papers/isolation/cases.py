@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER, fat_tree
 from experiments.papers.kit.logs import needed
+from experiments.papers.kit.routers import OUTPUT_QUEUED
 from experiments.papers.paper import Options
 
 PATTERNS = (
@@ -64,6 +65,8 @@ class Case:
         The bytes that a node sends stay the same.
     length : int
         Every job repeats its iteration so many times as often as `LOADS` says.
+    router : str
+        One of `experiments.papers.kit.routers.ROUTERS`.
     """
 
     routing: str
@@ -73,6 +76,7 @@ class Case:
     order: str = ""
     ranks_per_node: int = 1
     length: int = 1
+    router: str = OUTPUT_QUEUED
 
     @property
     def name(self) -> str:
@@ -84,6 +88,7 @@ class Case:
         words += [f"{self.ranks_per_node} ranks a node"] if self.ranks_per_node > 1 else []
         words += [f"{self.length} times as long"] if self.length > 1 else []
         words += [f"communicating {self.duty:.0%} of the time"] if self.duty < 1 else []
+        words += [self.router] if self.router != OUTPUT_QUEUED else []
         return ", ".join(words)
 
 

@@ -8,7 +8,8 @@ from experiments.figures.panels import Look, boxes, dots, grouped_bars, panels
 from experiments.figures.style import INK, SOFT, colour, grid, marker
 from experiments.frames import first_seen, groups
 from experiments.papers.isolation.cases import AT_ZERO
-from experiments.papers.isolation.tables import ASSUMED, MAIN_SHARE, QUANTILE_COLUMNS
+from experiments.papers.isolation.tables import MAIN_SHARE, QUANTILE_COLUMNS
+from queuesim.scenario_fit import ASSUMED
 from queuesim.snapshots import SIZE_CLASSES, class_name
 
 if TYPE_CHECKING:

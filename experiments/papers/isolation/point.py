@@ -19,6 +19,7 @@ from experiments.papers.isolation import cases
 from experiments.papers.isolation.cases import Case, Machine
 from experiments.papers.jigsaw.logs import WINDOW
 from experiments.papers.kit.points import observe
+from experiments.papers.kit.routers import ROUTERS
 from experiments.papers.paper import Options, Point
 from experiments.points import canonical_json, point_rng, replaced, without
 from experiments.schedules import queues_of
@@ -82,7 +83,8 @@ def measure_points(
     node_bytes, repeats = cases.LOADS[case.load]
     reference = case.order or cases.REFERENCES[machine.network]
     content = _sections(machine, policies or (reference, *cases.POLICIES[machine.network]), seed)
-    content["machine"] = {**content["machine"], "routing": case.routing}
+    network = {"routing": case.routing, "packet": ROUTERS[case.router]}
+    content["machine"] = {**content["machine"], **network}
     content["communication"] = {
         "mix": _mix((case.duty, case.duty), node_bytes),
         "ranks_per_node": case.ranks_per_node,

@@ -28,6 +28,7 @@ from experiments.papers.kit.claims import Claim, Says, claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from queuesim.assumed import SCENARIOS
+from queuesim.scenario_fit import break_even
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,26 +102,6 @@ def against_reference(runs: pd.DataFrame) -> pd.DataFrame:
     base = runs[places].merge(runs[first], on=places, how="left")[columns].astype(float)
     ratios = base.where(base > 0).rdiv(runs[columns].astype(float).to_numpy())
     return runs.assign(**{f"{name}_ratio": ratios[name].to_numpy() for name in columns})
-
-
-def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
-    """Percent off the run time at which a ratio falls to 1, linear between what is known.
-
-    Parameters
-    ----------
-    percent, ratio : sequences of float
-        Ascending percents, and the ratio with each.
-
-    Returns
-    -------
-    float
-        0 if the first ratio is at most 1; nan if none is.
-    """
-    x, y = np.asarray(percent, dtype=float), np.asarray(ratio, dtype=float)
-    if not (y <= 1).any():
-        return float("nan")
-    i = int(np.argmax(y <= 1))
-    return float(np.interp(1.0, [y[i], y[i - 1]], [x[i], x[i - 1]])) if i else 0.0
 
 
 def break_even_table(runs: pd.DataFrame) -> pd.DataFrame:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.stats import wasserstein_distance
+from numpy.typing import NDArray
 
 from experiments.frames import cells, groups
 from experiments.papers.isolation.cases import CASES, PATTERNS, REFERENCES, SENSITIVITY
 from experiments.points import point_rng
-from queuesim.assumed import SCENARIOS
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.pairs import FACTORS, speedup_rows, taken_off
+from queuesim.scenario_fit import ASSUMED, assumed_shares, distances, share_needed
 from queuesim.snapshots import class_name
 from queuesim.statistics import mean_of_snapshots, weighted_quantiles
 
@@ -35,9 +33,6 @@ SHARES: dict[str, tuple[float, float]] = {
 
 MAIN_SHARE = "0.3"
 """What Pollard et al. gave their jobs on Cab (V-B)."""
-
-ASSUMED = tuple(name for name in SCENARIOS if name != "none")
-DRAWS = 12
 
 KEYS = ("network", "log", "case", "policy")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -60,14 +55,6 @@ def counting_share(duty: float, name: str) -> tuple[float, float]:
     return SHARES[name] if duty == 1 else (1.0, 1.0)
 
 
-def share_needed(assumed: float, ratio: float) -> float:
-    """Communication share with which a measured ratio gives what a scenario assumes.
-
-    Above 1: no share does. nan where communication is not faster.
-    """
-    return assumed / (1.0 - ratio) if ratio < 1 else float("nan")
-
-
 def job_shares(job_id: NDArray[np.int64], share: tuple[float, float], seed: int) -> FloatArray:
     """(n,) share of every job, uniform between two; see `SHARES`."""
     low, high = share
@@ -79,53 +66,6 @@ def taken(part: pd.DataFrame, share: str, seed: int) -> FloatArray:
     """(n,) part of its run time that each pair of a case loses at a share of `SHARES`."""
     counting = counting_share(float(part["duty"].iloc[0]), share)
     return taken_off(part["run_ratio"], job_shares(part["job_id"].to_numpy(), counting, seed))
-
-
-def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
-    """What each scenario takes off the run time of jobs of these sizes, for all its draws.
-
-    Returns
-    -------
-    dict of str to (`DRAWS`, n) float64
-        Every scenario picks one of two, three or four equally likely values, so as many evenly
-        spread draws have its exact distribution.
-    """
-    sizes = np.asarray(n_nodes, dtype=np.int32)
-    draws = (np.arange(DRAWS) + 0.5) / DRAWS
-    return {
-        name: np.array([SCENARIOS[name].reduction(sizes, np.full(len(sizes), u)) for u in draws])
-        for name in ("none", *ASSUMED)
-    }
-
-
-def distances(
-    measured: ArrayLike,
-    assumed: Mapping[str, FloatArray],
-    weights: ArrayLike,
-    classes: ArrayLike,
-) -> dict[str, float]:
-    """How far each scenario is from what was measured, in percentage points.
-
-    The mean absolute difference between the jobs of the scenario and those measured, matched
-    by rank within each size class, for a scenario does not say which job has which draw (the
-    earth mover's distance of the two distributions, class by class).
-
-    Parameters
-    ----------
-    measured, weights, classes : (n,)
-    assumed : mapping of str to (draws, n)
-        From `assumed_shares`.
-    """
-    x, w = (np.asarray(v, dtype=np.float64) for v in (measured, weights))
-    which = np.asarray(classes)
-    found = dict.fromkeys(assumed, 0.0)
-    for one in np.unique(which):
-        mine = which == one
-        for name, y in assumed.items():
-            twice = np.tile(w[mine], len(y))
-            apart = wasserstein_distance(x[mine], y[:, mine].ravel(), w[mine], twice)
-            found[name] += 100 * float(apart) * float(w[mine].sum() / w.sum())
-    return found
 
 
 def by_size(part: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

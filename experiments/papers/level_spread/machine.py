@@ -8,9 +8,11 @@ from typing import Any
 
 from experiments.build import BuiltMachine, build_machine
 from experiments.config import MachineSection, PacketSection
+from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Options
 from experiments.points import canonical_json
 from netsim.errors import NetcosimError, unknown_name
+from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.registry import routings_for
 from patterns.broadcast import ALGORITHMS
 
@@ -38,11 +40,18 @@ SETTINGS: dict[str, str | int] = {
     "buffer_bytes": 14000,
     "endpoint": "free",
     "broadcast": "binary",
+    "router": OUTPUT_QUEUED,
+    "ugal_compares": COMPARES[-1],
 }
 """What one may vary from the command line. SST put 45 bytes of header on a message; here they
 are on every packet. ``broadcast`` is an algorithm of `patterns.broadcast`; SST's MPI uses a
 binary tree."""
-CHOICES = {"endpoint": tuple(ENDPOINTS), "broadcast": tuple(ALGORITHMS)}
+CHOICES = {
+    "endpoint": tuple(ENDPOINTS),
+    "broadcast": tuple(ALGORITHMS),
+    "router": tuple(ROUTERS),
+    "ugal_compares": COMPARES,
+}
 
 
 def settings_of(options: Options) -> dict[str, Any]:
@@ -111,9 +120,17 @@ def machine_section(
     a, g = MACHINES[n_nodes]
     shape = {"p": 4, "a": a, "g": g, "arrangement": settings["arrangement"]}
     sizes = {key: settings[key] for key in ("packet_bytes", "header_bytes", "buffer_bytes")}
-    packet = {**sizes, "router_latency_s": ROUTER_LATENCY_S, **ENDPOINTS[settings["endpoint"]]}
+    own = {**ENDPOINTS[settings["endpoint"]], **ROUTERS[settings["router"]]}
+    packet = {**sizes, "router_latency_s": ROUTER_LATENCY_S, **own}
     global_Bps = round(alpha * LOCAL_BPS)
-    return dragonfly(shape, routing, packet, LINK_LATENCY_S, LOCAL_BPS, global_Bps)
+    section = dragonfly(shape, routing, packet, LINK_LATENCY_S, LOCAL_BPS, global_Bps)
+    return {**section, "routing_parameters": compared(routing, settings)}
+
+
+def compared(routing: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters of a routing that are not its own: what UGAL-L compares."""
+    told = {"ugal_compares": settings["ugal_compares"]}
+    return told if routing == "ugal-l" and told["ugal_compares"] != COMPARES[-1] else {}
 
 
 def built(section: Mapping[str, object]) -> BuiltMachine:

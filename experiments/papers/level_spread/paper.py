@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from experiments.papers.level_spread import fixed_workloads as fixed
 from experiments.papers.level_spread import random_workloads, slingshot, sst
-from experiments.papers.level_spread.machine import machine_section, settings_of
+from experiments.papers.level_spread.machine import compared, machine_section, settings_of
 from experiments.papers.level_spread.point import FUNCTION
 from experiments.papers.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLICIES, check
 from experiments.papers.level_spread.workloads import PATTERNS, JobType, filling, random_workload
@@ -88,10 +88,12 @@ def workload_points(
             "machine": machine_section(case.n_nodes, case.alpha, routing, settings),
             "jobs": [job.config(settings["broadcast"]) for job in case.jobs],
             "draws": {"seed": options.seed, "workload": case.workload, "repetition": repetition},
-            "labels": {"routing": routing, **case.labels, "repetition": repetition},
+            "labels": {**network, **case.labels, "repetition": repetition},
             **how._asdict(),
         }
         for routing in options.routings or routings
+        for name in (", ".join([routing, *compared(routing, settings).values()]),)
+        for network in ({"routing": name, "router": settings["router"]},)
         for case in cases
         for repetition in range(repetitions)
     ]
@@ -171,9 +173,10 @@ def _random_case(index: int, seed: int, patterns: Sequence[str], label: str) -> 
     return Case((small, large), f"random {index}", labels)
 
 
-def mixed_points(options: Options, *, how: How = SMALL_FIRST) -> list[Point]:
-    """The 1000 workloads with mixed patterns; small jobs placed first, or large ones."""
-    n = N_QUICK if options.quick else N_WORKLOADS
+def mixed_points(options: Options, *, how: How = SMALL_FIRST, n: int | None = None) -> list[Point]:
+    """Workloads with mixed patterns, 1000 or n of them; small jobs placed first, or large ones."""
+    if n is None:
+        n = N_QUICK if options.quick else N_WORKLOADS
     cases = [_random_case(index, options.seed, PATTERNS, "") for index in range(n)]
     return workload_points(options, cases, how, repetitions=1)
 

@@ -76,7 +76,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     column = measure_column(options)
     rows: list[dict[str, Any]] = []
     for row in frames["times"].to_dict("records"):
-        workload, routing = case = row["workload"], row["routing"]
+        workload, routing = row["workload"], row["routing"]
+        case = workload, routing.split(",")[0]
         if case in SST_TIMES_US:
             what = f"{workload} grouped, all-to-all 1000 B: mean job time (us)"
             told = {"case": workload, "routing": routing, "what": what}

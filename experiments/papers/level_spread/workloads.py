@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 from experiments.points import point_rng
+from workloads.size_laws import draw_counts
 
 PATTERNS = ("all-to-all", "broadcast", "fft3d", "halo2d", "halo3d", "halo3d26")
 UTILISATION_PERCENT = 90
@@ -89,14 +88,3 @@ def random_workload(index: int, seed: int, patterns: Sequence[str] = PATTERNS) -
     n_small, n_large = draw_counts(RANDOM_ON_NODES, small, large, rng)
     first, second = (patterns[int(i)] for i in rng.integers(0, len(patterns), 2))
     return [JobType(n_small, small, first), JobType(n_large, large, second)]
-
-
-def draw_counts(
-    machine_nodes: int, small: int, large: int, rng: np.random.Generator
-) -> tuple[int, int]:
-    """Numbers of small and large jobs, uniform over all pairs that fit, at least one each."""
-    n_large = np.arange(1, machine_nodes // large + 1)
-    most_small = (machine_nodes - n_large * large) // small
-    place = int(rng.integers(0, most_small.sum()))
-    k = int(np.searchsorted(np.cumsum(most_small), place, side="right"))
-    return place - int(most_small[:k].sum()) + 1, k + 1

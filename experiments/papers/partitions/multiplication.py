@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from experiments.figures.panels import panels
 from experiments.frames import groups
@@ -24,10 +20,10 @@ from experiments.papers.partitions.printed import (
 )
 from experiments.store import Rows
 from netsim.analysis.pairing import partition
-from netsim.errors import unknown_name
 from netsim.flow.job_load import job_link_load
 from netsim.routing.registry import make_routing
-from patterns.strassen_winograd import strassen_winograd
+from patterns.mapping import SPREADS, spread_ranks
+from patterns.strassen_winograd import level_messages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,14 +31,13 @@ if TYPE_CHECKING:
 
 KEYS = ["mapping", "first_groups", "Midplanes"]
 CHOICES = {"mira-current": "current_s", "mira-proposed": "proposed_s"}
-MAPPINGS = ("blocks", "cyclic", "random")
 FIRST_GROUPS = ("far", "near")
 
 
 def multiplication(config: Mapping[str, Any]) -> dict[str, Rows]:
     """Table "multiplication": communication of CAPS, one row for each breadth-first step.
 
-    ``config``: machine, choice, midplanes, ranks, matrix_dim, mapping (see `rank_nodes`),
+    ``config``: machine, choice, midplanes, ranks, matrix_dim, mapping (see `spread_ranks`),
     first_groups (see `patterns.strassen_winograd`), routing, seed. A step takes as long as
     its fullest link; steps follow each other; ranks on one node share memory.
     """
@@ -50,9 +45,9 @@ def multiplication(config: Mapping[str, Any]) -> dict[str, Rows]:
     topology = partition(geometry)
     routing = make_routing(topology, config["routing"])
     ranks, mapping, first = config["ranks"], config["mapping"], config["first_groups"]
-    nodes = rank_nodes(mapping, ranks, topology.n_nodes, config["seed"])
+    nodes = spread_ranks(mapping, ranks, topology.n_nodes, config["seed"])
     rows: list[dict[str, object]] = []
-    for level, (src, dst, n_bytes) in enumerate(_steps(ranks, config["matrix_dim"], first)):
+    for level, (src, dst, n_bytes) in enumerate(level_messages(ranks, config["matrix_dim"], first)):
         load = job_link_load(routing, src, dst, n_bytes, nodes)
         row = labels(config, geometry) | {
             "ranks": ranks,
@@ -65,51 +60,6 @@ def multiplication(config: Mapping[str, Any]) -> dict[str, Rows]:
         }
         rows.append(row)
     return {"multiplication": rows}
-
-
-def rank_nodes(mapping: str, ranks: int, n_nodes: int, seed: int) -> NDArray[np.int64]:
-    """(ranks,) int64: node of each rank, as even as can be.
-
-    "blocks": consecutive ranks share a node, nodes in order. "cyclic": one rank a node in
-    turn. "random": blocks with the ranks shuffled.
-
-    Raises
-    ------
-    NetcosimError
-        An unknown mapping.
-    """
-    if mapping not in MAPPINGS:
-        raise unknown_name("mapping", mapping, MAPPINGS)
-    rank = np.arange(ranks, dtype=np.int64)
-    if mapping == "cyclic":
-        return rank % n_nodes
-    blocks = rank * n_nodes // ranks
-    return np.random.default_rng(seed).permutation(blocks) if mapping == "random" else blocks
-
-
-@lru_cache(maxsize=2)
-def _steps(
-    ranks: int, matrix_dim: int, first_groups: str
-) -> list[tuple[NDArray[np.int32], NDArray[np.int32], int]]:
-    """Senders and receivers of each level with the bytes down and up, from the program.
-
-    Both directions of a level use the same pairs, so their loads add up.
-    """
-    program = strassen_winograd(ranks, 1, matrix_dim=matrix_dim, first_groups=first_groups)
-    steps = program.n_steps // ranks
-    # Every rank sends the same number of messages in every step, step after step.
-    each = program.n_messages // program.n_steps
-    src, dst, size = (
-        column.reshape(ranks, steps, each).swapaxes(0, 1).reshape(steps, -1)
-        for column in (program.send_src(), program.send_dst, program.send_bytes)
-    )
-    levels = []
-    for level in range(steps // 2):
-        back = steps - 1 - level
-        assert np.array_equal(dst[level], dst[back])
-        assert np.ptp(size[level]) == np.ptp(size[back]) == 0
-        levels.append((src[level], dst[level], int(size[level, 0] + size[back, 0])))
-    return levels
 
 
 def totals(multiplication: pd.DataFrame) -> pd.DataFrame:
@@ -196,7 +146,7 @@ def _figure(
             }
             for row in rows
             if not (options.quick and row.midplanes > 8)
-            for mapping in (("blocks", "random") if options.quick else MAPPINGS)
+            for mapping in (("blocks", "random") if options.quick else SPREADS)
             for first in (FIRST_GROUPS[:1] if options.quick else FIRST_GROUPS)
             for choice in CHOICES
         ]

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.units import (
+from netsim.errors import NetcosimError
+from netsim.units import (
     DIMENSIONS,
     Dimension,
     format_quantity,
@@ -18,7 +19,6 @@ from experiments.units import (
     quantity_of,
     time_scale,
 )
-from netsim.errors import NetcosimError
 
 
 @pytest.mark.parametrize(

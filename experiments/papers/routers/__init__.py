@@ -1,0 +1,1 @@
+"""What conclusions about placement hang on the router."""

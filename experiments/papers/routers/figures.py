@@ -1,0 +1,125 @@
+"""What is averaged for each conclusion, its table router by router, its claims and drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from experiments.figures.panels import grouped_bars, panels
+from experiments.figures.style import INK, colour
+from experiments.frames import cells, first_seen
+from experiments.papers.interference.speedups import against_ta
+from experiments.papers.isolation.cases import CASES, LIVE, REFERENCES
+from experiments.papers.isolation.point import measured_pairs
+from experiments.papers.isolation.tables import MAIN_SHARE, taken
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
+from experiments.papers.level_spread.random_workloads import dots_of, quadrant, reductions
+from experiments.papers.level_spread.times import LEVEL_SPREAD, measure_column
+from experiments.papers.paper import Analysis, Options
+from queuesim.levels import Samples, level_means
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# On dragonflies all communicate always, by either routing; on fat-trees 30 % of the time, with the
+# reference on random nodes.
+VERDICT = {
+    "dragonfly": [replace(CASES["dragonfly"][k], router=r) for k in (0, 2) for r in ROUTERS],
+    "fattree": [replace(LIVE["fattree"], order="random", router=r) for r in ROUTERS],
+}
+"""Cases of the verdict by network."""
+
+Conclusion = tuple[str, str, float | None]
+"""In words; for which routing; the value that separates it from its opposite, if there is one."""
+Found = Iterator[tuple[Conclusion, str, Samples]]
+"""Conclusion, router, and what is averaged."""
+Frames = Mapping[str, "pd.DataFrame"]
+
+
+def level_spread(frames: Frames, options: Options) -> Found:
+    """RDN below RDG in Fig. 2's workloads, and what Fig. 10 counts."""
+    times, column = frames["times"], measure_column(options)
+    for cell, part in cells(times[times["set"].isna()], "workload", "routing", "router"):
+        wide = part.pivot_table(index="repetition", columns="policy", values=column)
+        below = Samples(wide.index, 100 * (1 - wide["rdn"] / wide["rdg"]), wide["rdg"])
+        what = f"Fig. 2, {cell['workload']}: RDN below RDG (%)"
+        yield (what, cell["routing"], 0.0), cell["router"], below
+    for cell, part in cells(times[times["set"].notna()], "routing", "router"):
+        dots = dots_of(part, column, LEVEL_SPREAD)
+        better, worse = (100.0 * (quadrant(dots) == place) for place in (0, 1))
+        for what, neutral, values in (
+            ("Level-Spread strictly better (%)", None, better),
+            ("a baseline strictly better (%)", None, worse),
+            ("better less a baseline better (points)", 0.0, better - worse),
+            ("mean reduction by Level-Spread (%)", 0.0, reductions(dots).mean(axis=1)),
+        ):
+            found = Samples(dots["workload"], values)
+            yield (f"Fig. 10: {what}", cell["routing"], neutral), cell["router"], found
+
+
+def interference(frames: Frames, options: Options) -> Found:
+    """Mean speed-up under TA, against each oblivious placement."""
+    for cell, part in cells(against_ta(frames["jobs"]), "placement", "routing", "router"):
+        what = f"speed-up of isolated jobs, {cell['placement']} nodes"
+        found = Samples(part["workload"], part["speedup"])
+        yield (what, cell["routing"], 1.0), cell["router"], found
+
+
+def isolation(frames: Frames, options: Options) -> Found:
+    """Percent off the run time by node-hours, of each policy against its network's reference."""
+    known = {case.name: case for cases in VERDICT.values() for case in cases}
+    for cell, part in cells(measured_pairs(frames), "network", "case", "policy"):
+        case = known[cell["case"]]
+        against = case.order or REFERENCES[cell["network"]]
+        what = f"{cell['network']}, {cell['policy']} against {against}: off the run time (%)"
+        off = 100 * taken(part, MAIN_SHARE, options.seed)
+        found = Samples(part["snapshot"], off, part["n_nodes"])
+        yield (what, case.routing, 0.0), case.router, found
+
+
+def analyse(
+    frames: Frames, options: Options, *, samples: Callable[[Frames, Options], Found]
+) -> Analysis:
+    """Each conclusion under each router, and whether it is the same under all.
+
+    Table "routers": ``ours`` with ``low`` and ``high`` over ``n`` workloads, snapshots or
+    repetitions; ``change`` from the output-queued router, these drawn for both alike.
+    """
+    import pandas as pd
+
+    by: dict[Conclusion, dict[str, Samples]] = {}
+    for conclusion, router, found in samples(frames, options):
+        by.setdefault(conclusion, {})[router] = found
+    rows, claims = [], []
+    for (what, routing, neutral), routers in by.items():
+        means = level_means(routers, OUTPUT_QUEUED, options.seed)
+        for router, level in means.items():
+            row = {"conclusion": what, "routing": routing, "router": router, "neutral": neutral}
+            row |= zip(("ours", "low", "high"), level.mean, strict=True)
+            row |= zip(("change", "change_low", "change_high"), level.change, strict=True)
+            rows.append(row | {"n": level.n_units})
+        if neutral is not None:
+            sides = {router: level.side(neutral) for router, level in means.items()}
+            told = ", ".join(f"{router} {side}" for router, side in sides.items())
+            rule = f"all intervals above {neutral:g}, all below, or all around it"
+            says = Says("under every router", f"{routing}: {told}")
+            claims.append(says.holds(what, len(set(sides.values())) == 1, rule))
+    return Analysis(claims_frame(claims), {"routers": pd.DataFrame(rows)})
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """A panel a conclusion, the routers from left to right, a bar a routing."""
+    table, ends = analysis.tables["routers"], ("low", "high")
+    paint = {name: colour(i) for i, name in enumerate(first_seen(table, "routing"))}
+
+    def bars(axis: Axes, part: pd.DataFrame) -> None:
+        by = ("router", "routing", "ours")
+        grouped_bars(axis, part, *by, ends=ends, order=tuple(ROUTERS), colours=paint)
+        axis.axhline(part["neutral"].iloc[0], color=INK, lw=1.0, ls="--")
+        axis.tick_params(axis="x", labelsize=7)
+
+    return panels(table, "conclusion", bars, columns=2, size_in=(4.7, 2.2))

@@ -1,0 +1,90 @@
+"""How far assumed scenarios of speed-up are from what was measured, and what they would need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import wasserstein_distance
+
+from queuesim.assumed import SCENARIOS
+
+FloatArray = NDArray[np.float64]
+ASSUMED = tuple(name for name in SCENARIOS if name != "none")
+DRAWS = 12
+
+
+def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
+    """What each scenario takes off the run time of jobs of these sizes, for all its draws.
+
+    Returns
+    -------
+    dict of str to (`DRAWS`, n) float64
+        Every scenario picks one of two, three or four equally likely values, so as many evenly
+        spread draws have its exact distribution.
+    """
+    sizes = np.asarray(n_nodes, dtype=np.int32)
+    draws = (np.arange(DRAWS) + 0.5) / DRAWS
+    return {
+        name: np.array([SCENARIOS[name].reduction(sizes, np.full(len(sizes), u)) for u in draws])
+        for name in ("none", *ASSUMED)
+    }
+
+
+def distances(
+    measured: ArrayLike,
+    assumed: Mapping[str, FloatArray],
+    weights: ArrayLike,
+    classes: ArrayLike,
+) -> dict[str, float]:
+    """How far each scenario is from what was measured, in percentage points.
+
+    The mean absolute difference between the jobs of the scenario and those measured, matched
+    by rank within each size class, for a scenario does not say which job has which draw (the
+    earth mover's distance of the two distributions, class by class).
+
+    Parameters
+    ----------
+    measured, weights, classes : (n,)
+    assumed : mapping of str to (draws, n)
+        From `assumed_shares`.
+    """
+    x, w = (np.asarray(v, dtype=np.float64) for v in (measured, weights))
+    which = np.asarray(classes)
+    found = dict.fromkeys(assumed, 0.0)
+    for one in np.unique(which):
+        mine = which == one
+        for name, y in assumed.items():
+            twice = np.tile(w[mine], len(y))
+            apart = wasserstein_distance(x[mine], y[:, mine].ravel(), w[mine], twice)
+            found[name] += 100 * float(apart) * float(w[mine].sum() / w.sum())
+    return found
+
+
+def share_needed(assumed: float, ratio: float) -> float:
+    """Communication share with which a measured ratio gives what a scenario assumes.
+
+    Above 1: no share does. nan where communication is not faster.
+    """
+    return assumed / (1.0 - ratio) if ratio < 1 else float("nan")
+
+
+def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
+    """Percent off the run time at which a ratio falls to 1, linear between what is known.
+
+    Parameters
+    ----------
+    percent, ratio : sequences of float
+        Ascending percents, and the ratio with each.
+
+    Returns
+    -------
+    float
+        0 if the first ratio is at most 1; nan if none is.
+    """
+    x, y = np.asarray(percent, dtype=float), np.asarray(ratio, dtype=float)
+    if not (y <= 1).any():
+        return float("nan")
+    i = int(np.argmax(y <= 1))
+    return float(np.interp(1.0, [y[i], y[i - 1]], [x[i], x[i - 1]])) if i else 0.0

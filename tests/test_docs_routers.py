@@ -1,0 +1,105 @@
+"""The routers' page says what the stored tables hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
+from experiments.papers.routers.paper import PAPER
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "routers.md").read_text(encoding="utf-8")
+
+
+def stored(figure: str) -> pd.DataFrame:
+    table = pd.read_csv(ROOT / "docs" / "routers" / f"{figure}.csv")
+    return table.set_index(["conclusion", "routing", "router"])
+
+
+def cell(row: pd.Series, column: str = "ours") -> str:
+    """A number with its interval, speed-ups with one digit more; changes with their sign."""
+    digits = 2 if row["neutral"] == 1 else 1
+    sign = "+" if column == "change" else ""
+    names = ("low", "high") if column == "ours" else ("change_low", "change_high")
+    low, high = (f"{row[name]:{sign}.{digits}f}" for name in names)
+    return f"{row[column]:{sign}.{digits}f} ({low} .. {high})"
+
+
+@pytest.mark.parametrize("figure", PAPER.figures)
+def test_the_tables(figure: str) -> None:
+    """Every conclusion of the stored table stands on the page, under every router."""
+    told = [[c.strip() for c in line.strip("|").split("|")] for line in PAGE.splitlines()]
+    table = stored(figure)
+    for conclusion, routing in dict.fromkeys(index[:2] for index in table.index):
+        [row] = [r for r in told if r[:2] == [conclusion, routing]]
+        assert row[2:] == [cell(table.loc[(conclusion, routing, router)]) for router in ROUTERS]
+
+
+@pytest.mark.parametrize("figure", PAPER.figures)
+def test_which_conclusions_hang_on_the_router(figure: str) -> None:
+    """Those that the page marks are those whose interval changes sides."""
+    table = stored(figure).reset_index().dropna(subset="neutral")
+    for (conclusion, routing), part in table.groupby(["conclusion", "routing"]):
+        sides = set((part["low"] > part["neutral"]).astype(int) - (part["high"] < part["neutral"]))
+        marked = f"- {conclusion}, {routing}:" in PAGE
+        assert marked == (len(sides) > 1), (conclusion, routing)
+
+
+def test_the_stored_tables_are_whole() -> None:
+    for figure in PAPER.figures:
+        table = stored(figure)
+        assert (table["n"] >= 3).all()
+        assert (table.xs(OUTPUT_QUEUED, level="router")["change"] == 0).all()
+        assert f"routers/{figure}.csv" in PAGE
+        assert f"images/routers-{figure}.png" in PAGE
+
+
+def span(figure: str, conclusion: str, routing: str, digits: int = 1) -> tuple[str, str, str]:
+    """With the ideal router; least and most of the others."""
+    ours = stored(figure)["ours"].xs((conclusion, routing), level=("conclusion", "routing"))
+    others = ours.drop(OUTPUT_QUEUED)
+    low, high = others.min(), others.max()
+    return (f"{ours[OUTPUT_QUEUED]:.{digits}f}", f"{low:.{digits}f}", f"{high:.{digits}f}")
+
+
+def test_what_the_pages_tell_in_words() -> None:
+    """Numbers in sentences: with the ideal router, and the range of the others."""
+    flat = {
+        name: " ".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8").split())
+        for name in ("routers", "interference", "isolation")
+    }
+    lead, reduction = (
+        "Fig. 2, 4 x 68 nodes: RDN below RDG (%)",
+        "Fig. 10: mean reduction by Level-Spread (%)",
+    )
+    ideal, low, high = span("level-spread", lead, "minimal")
+    assert f"{ideal} % with the ideal router and {low} to {high}" in flat["routers"]
+    ideal, low, high = span("level-spread", reduction, "minimal")
+    assert f"Level-Spread {ideal} and {low} to {high} %" in flat["routers"]
+    table = stored("level-spread")["ours"]
+    one = {name: f"{table[(lead, name, 'crossbar-1')]:.1f}" for name in ("minimal", "ugal-l")}
+    blind, seen = table.xs(lead)["ugal-l, output-queue"], table.xs(lead)["ugal-l"]
+    assert (
+        f"lead is {blind['crossbar-1']:.1f} % ({blind[OUTPUT_QUEUED]:.1f} with" in flat["routers"]
+    )
+    assert f"minimal {one['minimal']}; the paper prints 30" in flat["routers"]
+    assert f"{one['ugal-l']} % ({seen[OUTPUT_QUEUED]:.1f}) and" in flat["routers"]
+    for placement in ("random", "aged"):
+        for routing in ("d-mod-k", "adaptive"):
+            what = f"speed-up of isolated jobs, {placement} nodes"
+            ideal, low, high = span("interference", what, routing, 2)
+            start = f"{ideal} times against random nodes with the ideal one and {low} to {high}"
+            assert (
+                start in flat["interference"]
+                or f"{ideal} and {low} to {high}" in flat["interference"]
+            )
+    for policy in ("laas", "ta"):
+        what = f"fattree, {policy} against random: off the run time (%)"
+        ideal, low, high = span("isolation", what, "d-mod-k")
+        assert f"{ideal} and {low} to {high}" in flat["isolation"]
+    what = "fattree, jigsaw against random: off the run time (%)"
+    ideal, low, high = span("isolation", what, "d-mod-k")
+    assert f"{ideal} % off with the ideal router and {low} to {high} with" in flat["isolation"]

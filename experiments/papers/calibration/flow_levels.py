@@ -79,7 +79,7 @@ PATTERNS: dict[str, dict[str, dict[str, object]]] = {
 }
 _ANYWHERE, _GROUPS = ("baseline", "random"), ("rdn", "simple")
 _UP_DOWN = ("d-mod-k", "adaptive", "two-choice", "random-up")
-_FLY = ("minimal", "valiant", "ugal-l", "ugal-g")
+_FLY = ("minimal", "valiant", "valiant-local", "ugal-l", "ugal-g", "par", "adaptive-local")
 _TORUS = ("dimension-order", "minimal-adaptive")
 MACHINES: dict[str, Machine] = {
     "fat-tree 8": Machine(lambda: fat_tree(8), _UP_DOWN, _ANYWHERE),

@@ -39,7 +39,13 @@ from experiments.fields import (
 )
 from experiments.inputs import input_file
 from netsim.errors import NetcosimError, unknown_name
-from netsim.packet.model import CONGESTION_CONTROLS, RAIL_POLICIES
+from netsim.packet.model import (
+    CONGESTION_CONTROLS,
+    DELIVERIES,
+    RAIL_POLICIES,
+    ROUTERS,
+    PacketConfig,
+)
 from netsim.packet.presets import with_packet_preset
 from netsim.parameters import Parameter, model_from, parameters_of
 from netsim.routing.registry import routings_for
@@ -72,11 +78,11 @@ class PacketSection(Section):
     eager_limit_bytes: SizeOrZeroBytes | None = None
     control_bytes: SizeBytes = 64
     rail_policy: Annotated[Text, known("rail policy", RAIL_POLICIES)] = RAIL_POLICIES[0]
-    router: Text = "output-queued"
+    router: Annotated[Text, known("router", ROUTERS)] = "output-queued"
     crossbar_speedup: Number | Text | None = None
     output_buffer_bytes: SizeBytes | None = None
     arbitration: Text | None = None
-    delivery: Text = "tail"
+    delivery: Annotated[Text, known("delivery", DELIVERIES)] = "tail"
     congestion_control: Annotated[Text, known("congestion control", CONGESTION_CONTROLS)] = "none"
     congestion_threshold_bytes: SizeBytes = 32768
     congestion_delay_s: TimeS = 1e-6
@@ -88,6 +94,11 @@ class PacketSection(Section):
             for key in self.model_fields_set - {"congestion_control"}:
                 if key.startswith("congestion_"):
                     raise NetcosimError(f"{short_name(key)} needs congestion_control")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> PacketSection:
+        PacketConfig(**self.model_dump())
         return self
 
     @model_serializer(mode="wrap")

@@ -69,7 +69,7 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         if key not in by_key:
             shown = sorted(
                 {short_name(n) for n in known}
-                | {short_name(n) for n in own_keys}
+                | {short_name(n) for n in own_keys - {"routing_parameters"}}
                 | {
                     short_name(n)
                     for name in routings_for(family)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_crossbar_tables import (
     BIDS_AT,
     CROSSES_TO,
@@ -94,7 +94,7 @@ def look_at(links, routers, look, n_links, out):
         look[upper] |= ONE << np.uint64(w & 63)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def route_head(
     sc, links, channels, packets, credits, messages, ranks, wire, out_ptr, out_link, slots,
     routers, bits, rt, slot

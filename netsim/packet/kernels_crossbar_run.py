@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_crossbar import ONE, arbitrate, look_at, release, route_head
 from netsim.packet.kernels_crossbar_tables import (
     FIRST_SLOT,
@@ -113,7 +113,7 @@ def reach_router(a, x, rt, p, came_over):
         look_at(links, x.routers, x.look, n_links, out)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def arrival_phase(a, x, pr, rt, bucket):
     """Phase 3: packets that arrive, by the number of the link they came over."""
     sc = a.sc
@@ -157,7 +157,7 @@ def arrival_phase(a, x, pr, rt, bucket):
     return done
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def crossbar_phase(a, x, rt, bucket):
     """Phase 4: crossings end, and others begin, by router number."""
     sc = a.sc
@@ -267,7 +267,7 @@ def try_output(a, link):
         add_try(sc, links, a.wheel, a.occupied, a.far, link, wake)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def start_phase(a, bucket):
     """Phase 5: links start packets; their order does not matter."""
     links = a.links

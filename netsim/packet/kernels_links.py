@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
@@ -159,7 +159,7 @@ def give_credit(sc, channels, credits, q, tick, size):
         credits[before + NEXT] = c
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def when_room(channels, credits, q, size):
     """First tick at which the known credits give ``size`` bytes on ``q``; marks q as blocked."""
     channel = np.uint64(q) << Q_BITS

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_wheel import add_try, heap_push
 from netsim.packet.tables import (
@@ -85,7 +85,7 @@ class RankArrays(NamedTuple):
     far: I64
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def add_timer(pr, rank, tick):
     """Wake a rank's processor at ``tick``."""
     heap_push(pr.timers, pr.sc[N_TIMERS], tick, np.int64(rank))
@@ -115,7 +115,7 @@ def count(sc, ranks, messages, steps, m):
         sc[READY_TAIL] = r
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def queue_receive(pr, m):
     """A message whose receipt costs time waits for its rank's processor."""
     message = np.uint64(m) << M_BITS
@@ -133,7 +133,7 @@ def queue_receive(pr, m):
         start_receive(pr, r)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def start_receive(pr, r):
     """The free processor takes the first queued arrival."""
     rank = np.uint64(r) << R_BITS
@@ -187,13 +187,13 @@ def post_part(pr, part, port):
     nodes[nic + NIC_TAIL] = part
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def post_part_of_several(pr, part):
     """Put a part into its own port's queue; compiled once, apart from the way most messages go."""
     post_part(pr, part, np.int64(pr.messages[(np.uint64(part) << M_BITS) + M_FROM]))
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def post_in_parts(pr, m):
     """Post all parts of a message, or its request if it goes by rendezvous."""
     n = pr.sc[N_MESSAGES]
@@ -204,7 +204,7 @@ def post_in_parts(pr, m):
         post_data(pr, m)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def post_data(pr, m):
     """Post all parts of a message."""
     n = pr.sc[N_MESSAGES]
@@ -212,7 +212,7 @@ def post_data(pr, m):
         post_part_of_several(pr, m + part * n)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def part_arrived(pr, part):
     """A part has arrived whole: count it, or go on with the rendezvous."""
     n = pr.sc[N_MESSAGES]
@@ -242,7 +242,7 @@ def part_arrived(pr, part):
         pr.steps[step] = part
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def step_has_begun(ranks, r, s):
     """Whether a rank has begun a step: its receives are posted."""
     rank = np.uint64(r) << R_BITS
@@ -251,7 +251,7 @@ def step_has_begun(ranks, r, s):
     return ranks[rank + CPU] != START and not ranks[rank + BEGIN]
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def clear_parked(pr, s):
     """A step begins: send a clear-to-send for every request that has waited for it."""
     n = pr.sc[N_MESSAGES]
@@ -292,7 +292,7 @@ def leave_or_wait(sc, ranks, steps, r):
         ranks[rank + WAIT] = 1
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def run_rank(pr, r):
     """Use a free processor until it has to wait or is busy for a time."""
     rank = np.uint64(r) << R_BITS
@@ -318,7 +318,7 @@ def run_rank(pr, r):
             return
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def post_sends(pr, r, node):
     """Post the sends of the present step. False if the processor stays busy with them."""
     rank = np.uint64(r) << R_BITS
@@ -341,7 +341,7 @@ def post_sends(pr, r, node):
     return True
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def on_timer(pr, r):
     """The processor of rank ``r`` has done what it was at."""
     rank = np.uint64(r) << R_BITS
@@ -382,7 +382,7 @@ def on_timer(pr, r):
     run_rank(pr, r)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def run_ready(pr):
     """Work off the list of ranks that may go on, first in, first out."""
     sc = pr.sc

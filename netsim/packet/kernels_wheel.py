@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.tables import (
     L_BITS,
     MASK,
@@ -91,7 +91,7 @@ def next_tick(sc, occupied):
     return NONE
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def heap_push(heap, n, tick, item):
     """Push (tick, item) on a binary heap of ``n`` entries sorted by tick, then item."""
     k = n
@@ -106,7 +106,7 @@ def heap_push(heap, n, tick, item):
     heap[k, 1] = item
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def heap_pop(heap, n):
     """Remove the top of a heap of ``n`` entries (read it before)."""
     n -= 1
@@ -177,7 +177,7 @@ def add_try(sc, links, wheel, occupied, far, link, tick):
         move_try(sc, links, wheel, occupied, far, link, tick)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def bring_near(sc, links, wheel, occupied, far, packets):
     """Move what the far heap holds within the wheel's reach into the wheel."""
     while sc[N_FAR] > 0 and far[0, 0] - sc[NOW] <= sc[MASK]:

@@ -86,12 +86,13 @@ def simulate_packets(
     tables = kernel_tables(routing.tables, clock.tick_ps)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
     crossbar = None
-    loop = partial(kernels_engine.run, paces_of(arrays, traffic, config, clock))
+    in_parts = int(arrays.sc[t.N_MESSAGES]) or None
+    loop = partial(kernels_engine.run, paces_of(arrays, traffic, config, clock), in_parts)
     if config.input_queued:
         from netsim.packet import kernels_crossbar_run
 
         arrays, crossbar = with_crossbars(arrays, routing, config, clock)
-        loop = partial(kernels_crossbar_run.run, crossbar)
+        loop = partial(kernels_crossbar_run.run, crossbar, in_parts)
     links = arrays.links[: routing.topology.n_links]
     while True:
         why = loop(t.flat(arrays), tables, until, BUDGET)

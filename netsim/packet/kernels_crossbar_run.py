@@ -54,7 +54,6 @@ from netsim.packet.tables import (
     N_CR,
     N_FAR,
     N_LINKS,
-    N_MESSAGES,
     N_NODES,
     N_PK,
     N_TIMERS,
@@ -148,10 +147,10 @@ def arrival_phase(a, x, pr, rt, bucket):
                 message = np.uint64(m) << M_BITS
                 messages[message + M_LEFT] -= 1
                 if messages[message + M_LEFT] == 0:
-                    if sc[N_MESSAGES] > 0:
-                        part_arrived(pr, m)
-                    else:
+                    if pr.in_parts is None:
                         deliver(pr, m)
+                    else:
+                        part_arrived(pr, m)
                     if sc[READY_HEAD] >= 0:
                         run_ready(pr)
     return done
@@ -290,11 +289,12 @@ def start_phase(a, bucket):
 
 
 @njit(**PLAIN_KERNEL)
-def run(x, a, rt, until, budget):
+def run(x, in_parts, a, rt, until, budget):
     """As `kernels_engine.run`, with the crossbars ``x``."""
     pr = RankArrays(
         a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
         a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.wheel, a.occupied, a.far,
+        in_parts,
     )  # fmt: skip
     sc = a.sc
     wheel = a.wheel

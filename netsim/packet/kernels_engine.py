@@ -42,7 +42,6 @@ from netsim.packet.tables import (
     N_CR,
     N_FAR,
     N_LINKS,
-    N_MESSAGES,
     N_NODES,
     N_PK,
     N_TIMERS,
@@ -127,7 +126,6 @@ def arrival_phase(a, pr, rt, bucket, paces):
     room = channels[np.int64(ROOM) :: Q_WIDTH]
     now = sc[NOW]
     n_nodes = sc[N_NODES]
-    n_messages = sc[N_MESSAGES]
     vshift = sc[VSHIFT]
     room_vc = sc[ROOM_VC]
     chance_visits = sc[CHANCE_VISITS]
@@ -156,10 +154,10 @@ def arrival_phase(a, pr, rt, bucket, paces):
                     message = np.uint64(m) << M_BITS
                     messages[message + M_LEFT] -= 1
                     if messages[message + M_LEFT] == 0:
-                        if n_messages > 0:
-                            part_arrived(pr, m)
-                        else:
+                        if pr.in_parts is None:
                             deliver(pr, m)
+                        else:
+                            part_arrived(pr, m)
                         if sc[READY_HEAD] >= 0:
                             run_ready(pr)
                     continue
@@ -230,12 +228,14 @@ def start_phase(a, bucket, paces):
 
 
 @njit(**PLAIN_KERNEL)
-def run(paces, a, rt, until, budget):
+def run(paces, in_parts, a, rt, until, budget):
     """Run until nothing is left (DONE), `until` (UNTIL), a full pool (GROW) or `budget` arrivals.
 
     Parameters
     ----------
     paces : Paces or None
+    in_parts : int64 or None
+        None where every message is one part on the only rail.
     a : Arrays
     rt : RouteTables
     until, budget : int64
@@ -243,6 +243,7 @@ def run(paces, a, rt, until, budget):
     pr = RankArrays(
         a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
         a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.wheel, a.occupied, a.far,
+        in_parts,
     )  # fmt: skip
     sc = a.sc
     wheel = a.wheel

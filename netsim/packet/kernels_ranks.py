@@ -67,7 +67,11 @@ IDLE, START, COMPUTE, SEND, RECEIVE = range(5)
 
 
 class RankArrays(NamedTuple):
-    """The arrays that ranks need, names as in `netsim.packet.tables.Arrays`."""
+    """The arrays that ranks need, names as in `netsim.packet.tables.Arrays`.
+
+    ``in_parts`` is None where every message is one part on the only rail: kernels compiled for
+    that have no trace of parts and rendezvous.
+    """
 
     sc: I64
     ranks: I64
@@ -83,6 +87,7 @@ class RankArrays(NamedTuple):
     wheel: NDArray[np.int32]
     occupied: NDArray[np.uint64]
     far: I64
+    in_parts: int | None
 
 
 @njit(**INNER_KERNEL)
@@ -161,10 +166,10 @@ def post(pr, m, node):
     receiver = np.uint64(pr.messages[(np.uint64(m) << M_BITS) + M_RANK])
     if pr.ranks[(receiver << R_BITS) + NODE] == node:
         deliver(pr, m)
-    elif sc[N_MESSAGES] > 0:
-        post_in_parts(pr, m)
-    else:
+    elif pr.in_parts is None:
         post_part(pr, m, node)
+    else:
+        post_in_parts(pr, m)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -308,7 +313,7 @@ def run_rank(pr, r):
             return
         ranks[rank + BEGIN] = 0
         s = ranks[rank + STEP]
-        if sc[REQUEST] >= 0:
+        if pr.in_parts is not None and sc[REQUEST] >= 0:
             clear_parked(pr, s)
         if sc[HAS_COMPUTE] and pr.compute[s] > 0:
             ranks[rank + CPU] = COMPUTE

@@ -103,3 +103,29 @@ def test_what_the_pages_tell_in_words() -> None:
     what = "fattree, jigsaw against random: off the run time (%)"
     ideal, low, high = span("isolation", what, "d-mod-k")
     assert f"{ideal} % off with the ideal router and {low} to {high} with" in flat["isolation"]
+
+
+def test_level_spreads_claims_by_used_credits() -> None:
+    """What the page on Level-Spread tells of the default UGAL-L, and README's first number."""
+    table = pd.read_csv(ROOT / "docs" / "routers" / "level-spread-used-credits.csv")
+    ours = table.set_index(["figure", "claim"])
+
+    def at(figure: str, begins: str, column: str = "ours") -> str:
+        [value] = [v for (f, c), v in ours[column].items() if f == figure and c.startswith(begins)]
+        return f"{value:.1f}"
+
+    better, worse, gain = ("Level-Spread strictly better (", "a baseline", "mean reduction")
+    low, high = (at("fig10", better, column) for column in ("low", "high"))
+    told = f"Fig. 10 {at('fig10', better)} ({low} .. {high}) / {at('fig10', worse)} / "
+    told += f"{at('fig10', gain)}; Fig. 2, 4 x 68 nodes, {at('fig2', '4 x 68-node jobs: RDN')};"
+    small, large = "16-node jobs, grouping", "64-node jobs, alpha 1, Level-Spread"
+    ends = ("against spreading: least", "against spreading: largest")
+    told += f" Fig. 4(a) {at('fig4', f'{small} and Level-Spread {ends[0]}')} .. "
+    told += f"{at('fig4', f'{small} and Level-Spread {ends[1]}')}, Fig. 4(b) "
+    told += f"{at('fig4', f'{large} against Simple: least')} .. "
+    told += at("fig4", f"{large} against Simple: largest")
+    page = (ROOT / "docs" / "level-spread.md").read_text(encoding="utf-8")
+    assert told in " ".join(page.split())
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    numbers = [float(at("fig10", what)) for what in (better, worse, gain)]
+    assert "{:.0f}, {:.0f} and {:.0f} % by ours, 39".format(*numbers) in readme

@@ -100,7 +100,7 @@ def _bytes(rt, link, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-
     return total
 
 
-@njit(**HOT_KERNEL)
+@njit(**INNER_KERNEL)
 def _minimal_wins(  # type: ignore[no-untyped-def]
     rt, router, here, target, dst_router, direct, middle, out, copy, now, free_at, waiting,
     space, room, nv, buffer_bytes,

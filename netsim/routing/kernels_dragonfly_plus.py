@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 from netsim.routing.kernels_common import draw, load_of
 
 PLUS_MINIMAL, PLUS_VALIANT, PLUS_UGAL_L, PLUS_UGAL_G = 40, 41, 42, 43
@@ -91,7 +91,7 @@ def _decide(rt, here, leaf, target, key, now, free_at, waiting):  # type: ignore
     return middle, out
 
 
-@njit(**HOT_KERNEL)
+@njit(**INNER_KERNEL)
 def route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """Next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params

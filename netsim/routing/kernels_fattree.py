@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 from netsim.routing.kernels_common import draw, load_of
 
 D_MOD_K, PARTITION, ADAPTIVE, RANDOM_UP, TWO_CHOICE = 20, 21, 22, 23, 24
@@ -16,7 +16,7 @@ M2, W2, W3, N_LEAVES, FIRST_L2_POD, FIRST_SPINE, UP1, DOWN1, UP2, DOWN2 = range(
 ROW = 11
 
 
-@njit(**HOT_KERNEL)
+@njit(**INNER_KERNEL)
 def _choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """One of the up links ``first`` + port; ``ports`` is where their list stands in table_c."""
     count = np.int64(rt.table_c[ports])

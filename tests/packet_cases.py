@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,18 @@ ENGINES: dict[str, Callable[..., PacketResult]] = {
     "reference": simulate_reference,
     "engine": simulate_packets,
 }
+
+Simulate = Callable[..., PacketResult]
+
+
+def seeded(name: str) -> Simulate:
+    """An engine with its generator: ``simulate(routing, traffic, config, until_s=...)``."""
+    return partial(_with_rng, ENGINES[name])
+
+
+def _with_rng(engine: Simulate, *args: object, until_s: float | None = None) -> PacketResult:
+    return engine(*args, np.random.default_rng(7), until_s=until_s)
+
 
 GBPS = 10**9
 """One GB/s: a byte takes 1000 ps."""

@@ -7,9 +7,7 @@ that of a router, D = L + R the way of a packet's head from one router to the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +18,7 @@ from packet_cases import (
     L,
     R,
     Send,
+    Simulate,
     Step,
     all_to_all,
     config,
@@ -27,19 +26,18 @@ from packet_cases import (
     line,
     one_way_ring,
     program,
+    seeded,
     traffic,
 )
 
 from netsim.errors import NetcosimError
-from netsim.packet.model import NetworkDeadlockError, PacketResult, ProgramStuckError
+from netsim.packet.model import NetworkDeadlockError, ProgramStuckError
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 from netsim.traffic import combine
-
-Simulate = Callable[..., PacketResult]
 
 S = 1_000_000
 D = L + R
@@ -48,11 +46,7 @@ D = L + R
 @pytest.fixture(params=list(ENGINES))
 def simulate(request: pytest.FixtureRequest) -> Simulate:
     """An engine with its generator: simulate(routing, traffic, config, until_s=...)."""
-    return partial(_with_rng, ENGINES[request.param])
-
-
-def _with_rng(engine: Simulate, *args: object, until_s: float | None = None) -> PacketResult:
-    return engine(*args, np.random.default_rng(7), until_s=until_s)
+    return seeded(request.param)
 
 
 # One message

@@ -6,9 +6,8 @@ router; A = L + R is when a packet's head, sent at 0, can be routed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -18,21 +17,21 @@ from packet_cases import (
     L,
     R,
     Send,
+    Simulate,
     Step,
     all_to_all,
     config,
     flows,
     line,
     one_way_ring,
+    seeded,
     traffic,
 )
 
 from netsim.analysis.load_latency import lone_time_ps
 from netsim.errors import NetcosimError
-from netsim.packet.model import INPUT_QUEUED, NetworkDeadlockError, PacketConfig, PacketResult
+from netsim.packet.model import INPUT_QUEUED, NetworkDeadlockError, PacketConfig
 from netsim.traffic import Traffic
-
-Simulate = Callable[..., PacketResult]
 
 S = 1_000_000
 A = L + R
@@ -41,11 +40,7 @@ A = L + R
 @pytest.fixture(params=list(ENGINES))
 def simulate(request: pytest.FixtureRequest) -> Simulate:
     """An engine with its generator."""
-    return partial(_with_rng, ENGINES[request.param])
-
-
-def _with_rng(engine: Simulate, *args: object, until_s: float | None = None) -> PacketResult:
-    return engine(*args, np.random.default_rng(7), until_s=until_s)
+    return seeded(request.param)
 
 
 def switch(speedup: float | str = 1, *, buffer: int = BIG, **more: object) -> PacketConfig:

@@ -87,12 +87,13 @@ def simulate_packets(
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
     crossbar = None
     in_parts = int(arrays.sc[t.N_MESSAGES]) or None
-    loop = partial(kernels_engine.run, paces_of(arrays, traffic, config, clock), in_parts)
     if config.input_queued:
         from netsim.packet import kernels_crossbar_run
 
         arrays, crossbar = with_crossbars(arrays, routing, config, clock)
         loop = partial(kernels_crossbar_run.run, crossbar, in_parts)
+    else:
+        loop = partial(kernels_engine.run, paces_of(arrays, traffic, config, clock), in_parts)
     links = arrays.links[: routing.topology.n_links]
     while True:
         why = loop(t.flat(arrays), tables, until, BUDGET)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from netsim.errors import NetcosimError
 from netsim.parameters import mistake_in_words
@@ -47,6 +47,19 @@ def near(name: object, valid: Iterable[str]) -> str:
     close = difflib.get_close_matches(str(name), names, n=2, cutoff=0.6)
     meant = f" did you mean {' or '.join(close)}?" if close else ""
     return f"{meant} valid: {', '.join(names)}"
+
+
+SectionT = TypeVar("SectionT", bound="BaseModel")
+
+
+def validated(section: type[SectionT], content: Mapping[str, Any]) -> SectionT:
+    """A section alone, for those who have no whole config; ConfigError for a mistake in it."""
+    from pydantic import ValidationError
+
+    try:
+        return section.model_validate(dict(content))
+    except ValidationError as error:
+        raise config_error(error, content, section, {}) from None
 
 
 def config_error(

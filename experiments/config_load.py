@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from experiments.config import Config, WorkloadSection
 from experiments.config_content import config_alone
-from experiments.config_errors import ConfigError, config_error, list_keys
+from experiments.config_errors import ConfigError, list_keys, validated
 from experiments.config_machine import list_parameters
 from experiments.config_run import PatternSection
 from experiments.expand import expand
@@ -263,7 +261,4 @@ def validated_workload(content: Mapping[str, Any]) -> WorkloadSection:
     ------
     ConfigError
     """
-    try:
-        return WorkloadSection.model_validate(dict(content))
-    except ValidationError as error:
-        raise config_error(error, content, WorkloadSection, {}) from None
+    return validated(WorkloadSection, content)

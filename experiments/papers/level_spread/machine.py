@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.build import BuiltMachine, build_machine
 from experiments.config import MachineSection, PacketSection
+from experiments.config_errors import validated
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Options
 from experiments.points import canonical_json
@@ -97,7 +98,7 @@ def dragonfly(
         family="dragonfly",
         parameters=parameters,
         routing=routing,
-        packet=PacketSection.model_validate(packet),
+        packet=validated(PacketSection, packet),
     )
     return section.model_dump(mode="json")
 

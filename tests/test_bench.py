@@ -23,6 +23,7 @@ from netcosim.bench.peers import PACKET_PEERS, PEERS, times_faster
 from netcosim.bench.registry import CASES, PARTS, chosen
 from netcosim.bench.table import line, rate_shown, report, seconds_shown, summary
 from netcosim.cli import main
+from netsim.analysis.kernels_walk import walk
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 
@@ -133,7 +134,7 @@ def test_chains_go_through_every_line_once(monkeypatch: pytest.MonkeyPatch) -> N
         at = int(following[at])
         seen.add(at)
     assert seen == set(range(0, 800, 8))
-    assert memory.walk(following, np.array([0, 8]), 100) == 8
+    assert walk(following, np.array([0, 8]), 100) == 8
 
 
 def test_a_fork_gives_back_what_came_out() -> None:

@@ -10,24 +10,14 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from netcosim.bench.case import Case, Round
+from netsim.analysis.kernels_walk import walk
 
 BLOCK_BYTES = 256 << 20
 _LINE_WORDS = 8
 _STEPS = 1_000_000
-
-
-@njit
-def walk(following, places, steps):  # type: ignore[no-untyped-def]
-    """Take so many steps along each chain; where the chains end, summed."""
-    places = places.copy()
-    for _ in range(steps):
-        for c in range(len(places)):
-            places[c] = following[places[c]]
-    return places.sum()
 
 
 def ring() -> NDArray[np.int64]:

@@ -14,6 +14,8 @@ _CLOCK_BYTES = 16
 """A message's packets, last packet and cost on arrival, kept while the arrays are made."""
 _RESULT_WORDS = 5
 """Of a link: packets, bytes, busy time, stalls and their time."""
+_SLOT_WORDS = 6
+"""Of a channel of an input-queued router, while the rows are made."""
 _LINK_WORDS = 4
 """Of a link beside its row: its place in lists."""
 
@@ -34,7 +36,7 @@ def run_bytes(
     parts = 1 if config.eager_limit_bytes is None else 3
     if topology.rails > 1:
         parts += topology.rails
-    found = links * _WORD * (t.L_WIDTH + _LINK_WORDS + _RESULT_WORDS)
+    found = links * _WORD * (t.L_WIDTH + t.C_WIDTH + _LINK_WORDS + _RESULT_WORDS)
     found += links * vcs * 4 * t.Q_WIDTH
     found += ports * _WORD * t.N_WIDTH
     found += packets * (_WORD * (t.PK_WIDTH + t.CR_WIDTH) + 4 * t.CH_WIDTH)
@@ -44,9 +46,10 @@ def run_bytes(
     found += messages * (4 * t.M_WIDTH * parts + _CLOCK_BYTES)
     found += 2 * _WORD * messages if record_messages else 0
     if config.input_queued:
-        # a second row for every link, slots of channels, and bits by output and slot
+        # two rows more for every link, slots of channels, and bits by output and slot
         slots_a_router = -(-links * routing.n_vcs // topology.n_routers)
-        found += links * _WORD * t.L_WIDTH + links * routing.n_vcs * _WORD * x.S_WIDTH
+        found += links * _WORD * (t.L_WIDTH + x.P_WIDTH)
+        found += links * routing.n_vcs * _WORD * (x.S_WIDTH + _SLOT_WORDS)
         found += links * _WORD * (1 + slots_a_router // 64)
     return found
 

@@ -220,7 +220,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_measures_and_stores(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target = tmp_path / "speed.json"
+    target = tmp_path / "new" / "speed.json"
     assert main(["bench", "--json", str(target)]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^good +[\d.]+ [Mk]? ?hops/s", out, re.M)
@@ -239,7 +239,6 @@ def test_the_command_measures_and_stores(
 def test_mistakes_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, told in (
         (["--json", str(tmp_path)], "a folder; a file was expected"),
-        (["--json", str(tmp_path / "speed.json" / "x" / "y"), "--only", "nothing"], "--only"),
         (["--only", "nothing"], "--only nothing: no such measurement"),
         (["--quick", "--full"], "not allowed with"),
     ):
@@ -259,16 +258,15 @@ def test_the_page_stands_on_the_stored_readings() -> None:
     assert (ROOT / "docs" / "images" / "speed.png").exists()
 
 
-def test_every_measurement_is_stored_and_shown() -> None:
-    """What was stored on two cores has all that there is to measure, and the page shows it."""
+def test_every_measurement_that_is_stored_is_shown() -> None:
+    """A machine with other cores has other numbers of threads; the rest is what there is."""
     found = {r["name"]: r for r in draw_speed.stored()["readings"]}
-    assert {name for name, case in CASES.items() if case.part != "threads"} <= set(found)
-    assert {"packets-4160-threads-2", "packets-32768-threads-2"} <= set(found)
+    assert {case.name for case in chosen(False, None)} < set(found)
+    known = {name: case for name, case in CASES.items() if case.part != "threads"}
     page = draw_speed.PAGE.read_text(encoding="utf-8")
     for name, stored in found.items():
         assert f"(`{name}`)" in page
-        assert len(stored["wall_s"]) >= 3
-        assert stored["unit"] == CASES[name].unit if name in CASES else True
+        assert stored["part"] == "threads" or stored["unit"] == known[name].unit
     assert {name for r in found.values() for name in r["peers"]} == set(PEERS)
 
 

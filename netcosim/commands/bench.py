@@ -34,24 +34,22 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from netcosim.announce import compile_kernels
+    from netcosim.bench.case import FULL, QUICK, measure
     from netcosim.bench.fork import in_fork
+    from netcosim.bench.host import this_host
+    from netcosim.bench.registry import chosen
+    from netcosim.bench.table import head, line, report, summary
     from netcosim.folders import need_folder
     from netsim.errors import NetcosimError
 
     target = None if args.json is None else Path(args.json)
     if target is not None:
-        need_folder(target.parent)
         if target.is_dir():
-            raise NetcosimError(f"{target}: a folder; a file was expected")
+            raise NetcosimError(f"--json {target}: a folder; a file was expected")
+        need_folder(target.parent)
+    cases = chosen(args.full, args.only)
     # in another process, whose memory does not count
     in_fork(compile_kernels)
-    # what these import takes a while and must not come before a word on compiling
-    from netcosim.bench.case import FULL, QUICK, measure
-    from netcosim.bench.host import this_host
-    from netcosim.bench.registry import chosen
-    from netcosim.bench.table import head, line, report, summary
-
-    cases = chosen(args.full, args.only)
     host, patience = this_host(), FULL if args.full else QUICK
     print("\n".join([*host.lines(), "", head()]), flush=True)
     readings = []
@@ -66,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         print(line(*readings[-1]), flush=True)
     print("\n".join(["", *summary(readings)]))
     if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(report(host, readings), indent=1)
         target.write_text(f"{text}\n", encoding="utf-8")
     return 0 if len(readings) == len(cases) else 1

@@ -308,6 +308,12 @@ def test_points_that_come_fast_share_a_transaction(
         assert count_of(path) == 5
         put(store, {"p": 5}, jobs=[{"x": 5}])
     assert count_of(path) == 6
+    with Store(path, "write") as store:
+        put(store, {"p": 6}, jobs=[{"x": 6}])
+        with store._transaction() as db:
+            db.execute("DELETE FROM points")
+    # what was written is not written again
+    assert count_of(path) == 0
 
 
 def test_points_that_come_slowly_are_written_at_once(

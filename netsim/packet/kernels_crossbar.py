@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_credits import give_credit
 from netsim.packet.kernels_crossbar_tables import (
     BIDS_AT,
     CROSSES_TO,
@@ -21,8 +22,8 @@ from netsim.packet.kernels_crossbar_tables import (
     N_BIDS,
     N_SLOTS,
     NOT_LISTED,
-    OUT_SPACE,
     OUT_UNTIL,
+    P_BITS,
     S_BITS,
     S_BYTES,
     S_HEAD,
@@ -38,15 +39,14 @@ from netsim.packet.kernels_crossbar_tables import (
     X_SLOTS,
     X_WORDS,
 )
-from netsim.packet.kernels_links import chance_key, give_credit, see_credits, take_credits
+from netsim.packet.kernels_links import chance_key, see_credits, see_room
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
-    BLOCKED,
     BUFFER_BYTES,
+    CH_BITS,
     CHANCE_VISITS,
     COMPARES_CREDITS,
-    DST,
     FIFO_HEAD,
     FIFO_TAIL,
     FREE_AT,
@@ -69,10 +69,10 @@ from netsim.packet.tables import (
     SPACE,
     STATE,
     TO_NODE,
+    VCS,
     VISIT,
     VSHIFT,
     WAITING,
-    WAITING_VCS,
 )
 from netsim.routing.kernels import route
 
@@ -80,13 +80,13 @@ ONE = np.uint64(1)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def look_at(links, routers, look, n_links, out):
+def look_at(ports, routers, look, out):
     """Put an output on its router's list, and the router among those to be visited."""
-    port = np.uint64(n_links + out) << L_BITS
-    if links[port + LOOK_NEXT] == NOT_LISTED:
-        r = links[port + SRC_ROUTER]
+    port = np.uint64(out) << P_BITS
+    if ports[port + LOOK_NEXT] == NOT_LISTED:
+        r = ports[port + SRC_ROUTER]
         router = np.uint64(r) << X_BITS
-        links[port + LOOK_NEXT] = routers[router + X_LOOK_HEAD]
+        ports[port + LOOK_NEXT] = routers[router + X_LOOK_HEAD]
         routers[router + X_LOOK_HEAD] = out
         w = r >> 6
         look[w] |= ONE << np.uint64(r & 63)
@@ -95,30 +95,28 @@ def look_at(links, routers, look, n_links, out):
 
 
 @njit(**INNER_KERNEL)
-def route_head(
-    sc, links, channels, packets, credits, messages, ranks, wire, out_ptr, out_link, slots,
-    routers, bits, rt, slot
-):  # fmt: skip
+def route_head(a, x, rt, slot):
     """Let the routing choose for the new head of an input FIFO, which bids from now on."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    slots = x.slots
     row = np.uint64(slot) << S_BITS
     p = slots[row + S_HEAD]
     packet = np.uint64(p) << PK_BITS
     vshift = sc[VSHIFT]
-    n_nodes = sc[N_NODES]
-    came_over = slots[row + S_Q] >> vshift
-    router = links[(np.uint64(came_over) << L_BITS) + DST] - n_nodes
+    router = np.int64(a.link_router[slots[row + S_Q] >> vshift])
     visit = packets[packet + VISIT]
     packets[packet + VISIT] = visit + 1
     key = np.uint64(0)
     if visit & 0xFFFF < sc[CHANCE_VISITS]:
-        key = chance_key(sc, messages, ranks, packets[packet + MESSAGE], visit)
+        key = chance_key(sc, a.messages, a.ranks, packets[packet + MESSAGE], visit)
         if sc[COMPARES_CREDITS]:
-            see_credits(sc, channels, packets, credits, rt, router, p, key)
+            see_credits(a, rt, router, p, key)
     if sc[ROOM_VC] >= 0:
-        for k in range(out_ptr[router], out_ptr[router + 1]):
-            q = (np.int64(out_link[k]) << vshift) | sc[ROOM_VC]
-            take_credits(sc, channels, credits, q)
-    size = wire[packets[packet + SIZE]]
+        see_room(a, rt, router, p)
+    size = a.wire[packets[packet + SIZE]]
     out, vc, state = route(
         rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, sc[NOW],
         links[np.int64(FREE_AT) :: L_WIDTH], links[np.int64(WAITING) :: L_WIDTH],
@@ -129,53 +127,63 @@ def route_head(
     want = (out << vshift) | vc
     slots[row + S_WANT] = want
     slots[row + S_BYTES] = size
-    if out >= 2 * n_nodes:
+    if out >= 2 * sc[N_NODES]:
         channels[(np.uint64(want) << Q_BITS) + ROOM] -= size
-    port = np.uint64(sc[N_LINKS] + out) << L_BITS
-    place = slot - routers[(np.uint64(router) << X_BITS) + X_SLOTS]
-    bits[links[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
-    links[port + N_BIDS] += 1
+    ports = x.ports
+    port = np.uint64(out) << P_BITS
+    place = slot - x.routers[(np.uint64(router) << X_BITS) + X_SLOTS]
+    x.bits[ports[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
+    ports[port + N_BIDS] += 1
 
 
 @njit(**HOT_KERNEL)
-def release(sc, links, slots, routers, bits, look, came_over):
+def release(a, x, came_over):
     """A crossing is over: its input port and its output port are free."""
-    n_links = sc[N_LINKS]
+    sc = a.sc
+    ports = x.ports
+    slots = x.slots
+    routers = x.routers
+    bits = x.bits
+    look = x.look
     vshift = sc[VSHIFT]
-    port = np.uint64(n_links + came_over) << L_BITS
-    router = np.uint64(links[(np.uint64(came_over) << L_BITS) + DST] - sc[N_NODES]) << X_BITS
-    first = links[port + FIRST_SLOT]
+    port = np.uint64(came_over) << P_BITS
+    router = np.uint64(a.link_router[came_over]) << X_BITS
+    first = ports[port + FIRST_SLOT]
     place = first - routers[router + X_SLOTS]
     free_at = routers[router + X_FREE_AT]
-    look_at(links, routers, look, n_links, links[port + CROSSES_TO])
-    for k in range(links[port + N_SLOTS]):
+    look_at(ports, routers, look, ports[port + CROSSES_TO])
+    for k in range(ports[port + N_SLOTS]):
         bit = place + k
         bits[free_at + (bit >> 6)] |= ONE << np.uint64(bit & 63)
         row = np.uint64(first + k) << S_BITS
         if slots[row + S_HEAD] >= 0:
-            look_at(links, routers, look, n_links, slots[row + S_WANT] >> vshift)
+            look_at(ports, routers, look, slots[row + S_WANT] >> vshift)
 
 
 @njit(**HOT_KERNEL)
-def first_to_cross(
-    sc, links, channels, wheel, occupied, far, slots, routers, bits, round_robin, r, out
-):
+def first_to_cross(a, x, r, out):
     """The slot whose head an output takes next; -1 if no head can cross to it now."""
-    port = np.uint64(sc[N_LINKS] + out) << L_BITS
+    sc = a.sc
+    links = a.links
+    ports = x.ports
+    slots = x.slots
+    routers = x.routers
+    bits = x.bits
+    round_robin = x.round_robin
+    port = np.uint64(out) << P_BITS
     row = np.uint64(out) << L_BITS
     now = sc[NOW]
-    if links[port + OUT_UNTIL] > now or links[port + N_BIDS] == 0:
+    if ports[port + OUT_UNTIL] > now or ports[port + N_BIDS] == 0:
         return np.int64(-1)
-    if links[port + LEAVES_BYTES] > 0 and links[row + FREE_AT] <= now:
-        channel = np.uint64(links[port + LEAVES_Q]) << Q_BITS
-        channels[channel + OUT_SPACE] += links[port + LEAVES_BYTES]
-        links[port + LEAVES_BYTES] = 0
+    if ports[port + LEAVES_BYTES] > 0 and links[row + FREE_AT] <= now:
+        x.out_space[ports[port + LEAVES_Q]] += ports[port + LEAVES_BYTES]
+        ports[port + LEAVES_BYTES] = 0
     router = np.uint64(r) << X_BITS
     slot_0 = routers[router + X_SLOTS]
     words = routers[router + X_WORDS]
     free_at = routers[router + X_FREE_AT]
-    bids_at = links[port + BIDS_AT]
-    last = links[port + SERVED_LAST] if round_robin else np.int64(-1)
+    bids_at = ports[port + BIDS_AT]
+    last = ports[port + SERVED_LAST] if round_robin else np.int64(-1)
     best = np.int64(-1)
     longest_ago = NONE
     short = False
@@ -191,8 +199,8 @@ def first_to_cross(
                 left &= left - ONE
                 at = np.uint64(slot) << S_BITS
                 if slots[at + S_SERVED] < longest_ago:
-                    want = np.uint64(slots[at + S_WANT]) << Q_BITS
-                    if channels[want + OUT_SPACE] >= slots[at + S_BYTES]:
+                    want = slots[at + S_WANT]
+                    if x.out_space[want] >= slots[at + S_BYTES]:
                         if round_robin:
                             return slot
                         best = slot
@@ -200,7 +208,7 @@ def first_to_cross(
                     else:
                         short = True
     if short and links[row + FREE_AT] > now:
-        add_try(sc, links, wheel, occupied, far, out, links[row + FREE_AT])
+        add_try(sc, links, a.events, out, links[row + FREE_AT])
     return best
 
 
@@ -211,6 +219,8 @@ def cross(a, x, rt, r, slot, out):
     links = a.links
     channels = a.channels
     packets = a.packets
+    chain = a.events.chain
+    ports = x.ports
     slots = x.slots
     routers = x.routers
     bits = x.bits
@@ -226,41 +236,38 @@ def cross(a, x, rt, r, slot, out):
     p = slots[row + S_HEAD]
     packet = np.uint64(p) << PK_BITS
     in_row = np.uint64(came_over) << L_BITS
-    in_port = np.uint64(n_links + came_over) << L_BITS
+    in_port = np.uint64(came_over) << P_BITS
     out_row = np.uint64(out) << L_BITS
-    out_port = np.uint64(n_links + out) << L_BITS
+    out_port = np.uint64(out) << P_BITS
     slot_0 = routers[router + X_SLOTS]
     free_at = routers[router + X_FREE_AT]
     place = slot - slot_0
 
-    bits[links[out_port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))
-    links[out_port + N_BIDS] -= 1
-    links[out_port + SERVED_LAST] = place
+    bits[ports[out_port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))
+    ports[out_port + N_BIDS] -= 1
+    ports[out_port + SERVED_LAST] = place
     slots[row + S_SERVED] = routers[router + X_SERVES]
     routers[router + X_SERVES] += 1
-    first = links[in_port + FIRST_SLOT] - slot_0
-    for bit in range(first, first + links[in_port + N_SLOTS]):
+    first = ports[in_port + FIRST_SLOT] - slot_0
+    for bit in range(first, first + ports[in_port + N_SLOTS]):
         bits[free_at + (bit >> 6)] &= ~(ONE << np.uint64(bit & 63))
-    after = packets[packet + NEXT]
+    after = chain[(np.uint64(p) << CH_BITS) + NEXT]
     slots[row + S_HEAD] = after
     # before the packet joins: the next one does not see its predecessor at the output
     if after >= 0:
-        route_head(
-            sc, links, channels, packets, a.credits, a.messages, a.ranks, a.wire, a.out_ptr,
-            a.out_link, slots, routers, bits, rt, slot,
-        )  # fmt: skip
+        route_head(a, x, rt, slot)
 
     size_class = packets[packet + SIZE]
     in_class = links[in_row + BANDWIDTH]
     out_class = links[out_row + BANDWIDTH]
     ser_out = a.ser[out_class, size_class]
     crossed = now + max(x.cross[in_class, size_class], x.cross[out_class, size_class])
-    links[in_port + CROSSES_TO] = out
+    ports[in_port + CROSSES_TO] = out
     if x.unlimited:
-        links[out_port + OUT_UNTIL] = NONE
+        ports[out_port + OUT_UNTIL] = NONE
     else:
-        links[out_port + OUT_UNTIL] = crossed
-        add_try(sc, links, a.wheel, a.occupied, a.far, n_links + came_over, crossed)
+        ports[out_port + OUT_UNTIL] = crossed
+        add_try(sc, links, a.events, n_links + came_over, crossed)
     ready = now
     left = crossed
     if not sc[HEAD_COUNTS]:
@@ -268,24 +275,23 @@ def cross(a, x, rt, r, slot, out):
         ready = max(now, max(tail_in, crossed) - ser_out)
         left = max(crossed, tail_in)
     back = left + links[in_row + LATENCY]
-    give_credit(sc, channels, a.credits, from_q, back, size)
-    if channels[(np.uint64(from_q) << Q_BITS) + BLOCKED]:
+    if give_credit(sc, channels, a.channel_ticks, a.credits, from_q, back, size):
         tick = max(back, links[in_row + FREE_AT])
-        add_try(sc, links, a.wheel, a.occupied, a.far, came_over, tick)
+        add_try(sc, links, a.events, came_over, tick)
 
     channel = np.uint64(want) << Q_BITS
-    channels[channel + OUT_SPACE] -= size
+    x.out_space[want] -= size
     packets[packet + READY] = ready
-    packets[packet + NEXT] = -1
+    chain[(np.uint64(p) << CH_BITS) + NEXT] = -1
     links[out_row + WAITING] += ser_out
     if channels[channel + FIFO_HEAD] < 0:
         channels[channel + FIFO_HEAD] = p
-        links[out_row + WAITING_VCS] |= np.int64(1) << (want & ((1 << vshift) - 1))
+        links[out_row + VCS] |= np.int64(1) << (want & ((1 << vshift) - 1))
         tick = max(ready, links[out_row + FREE_AT])
-        add_try(sc, links, a.wheel, a.occupied, a.far, out, tick)
+        add_try(sc, links, a.events, out, tick)
     else:
-        tail = np.uint64(channels[channel + FIFO_TAIL]) << PK_BITS
-        packets[tail + NEXT] = p
+        tail = np.uint64(channels[channel + FIFO_TAIL]) << CH_BITS
+        chain[tail + NEXT] = p
     channels[channel + FIFO_TAIL] = p
 
 
@@ -293,11 +299,9 @@ def cross(a, x, rt, r, slot, out):
 def arbitrate(a, x, rt, r):
     """Let heads cross at a router until no more can in this tick."""
     sc = a.sc
-    links = a.links
+    ports = x.ports
     slots = x.slots
     routers = x.routers
-    bits = x.bits
-    n_links = sc[N_LINKS]
     vshift = sc[VSHIFT]
     router = np.uint64(r) << X_BITS
     outs = x.scratch[0]
@@ -308,9 +312,9 @@ def arbitrate(a, x, rt, r):
         out = routers[router + X_LOOK_HEAD]
         routers[router + X_LOOK_HEAD] = -1
         while out >= 0:
-            port = np.uint64(n_links + out) << L_BITS
-            after = links[port + LOOK_NEXT]
-            links[port + LOOK_NEXT] = NOT_LISTED
+            port = np.uint64(out) << P_BITS
+            after = ports[port + LOOK_NEXT]
+            ports[port + LOOK_NEXT] = NOT_LISTED
             outs[n] = out
             firsts[n] = -1
             n += 1
@@ -327,10 +331,7 @@ def arbitrate(a, x, rt, r):
                 slot = firsts[k]
                 taken = begun and slots[(np.uint64(slot) << S_BITS) + S_Q] >> vshift == last_input
                 if not begun or taken:
-                    slot = first_to_cross(
-                        sc, links, a.channels, a.wheel, a.occupied, a.far, slots, routers, bits,
-                        x.round_robin, r, outs[k],
-                    )  # fmt: skip
+                    slot = first_to_cross(a, x, r, outs[k])
                     if slot < 0:
                         n -= 1
                         outs[k] = outs[n]
@@ -359,7 +360,7 @@ def arbitrate(a, x, rt, r):
         if not x.unlimited or crossings == 0:
             return
         for k in range(crossings):
-            port = np.uint64(n_links + used[k]) << L_BITS
-            out = links[port + CROSSES_TO]
-            links[(np.uint64(n_links + out) << L_BITS) + OUT_UNTIL] = sc[NOW]
-            release(sc, links, slots, routers, bits, x.look, used[k])
+            port = np.uint64(used[k]) << P_BITS
+            out = ports[port + CROSSES_TO]
+            ports[(np.uint64(out) << P_BITS) + OUT_UNTIL] = sc[NOW]
+            release(a, x, used[k])

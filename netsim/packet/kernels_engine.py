@@ -1,66 +1,86 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""The loop of the packet engine: tick after tick, in the model's order."""
+"""The loop of the packet engine: tick after tick, in the model's order.
+
+On a large machine every row that a packet needs lies in memory, not in a cache. Both phases
+therefore run through what a tick holds with a look ahead: rows that packet ``i + AHEAD`` will need
+are fetched while packet ``i`` is worked on.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import (
     chance_key,
     enqueue,
     see_credits,
-    take_credits,
+    see_room,
     try_link,
     try_node,
 )
+from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
 from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_wheel import (
+    FINE_MASK,
     NONE,
-    bring_near,
+    free_try,
     heap_pop,
     low_bit,
-    next_tick,
+    next_event,
     unmark,
 )
 from netsim.packet.tables import (
     BUFFER_BYTES,
+    CH_BITS,
+    CH_WIDTH,
     CHANCE_VISITS,
     COMPARES_CREDITS,
     CR_WIDTH,
-    DST,
     END,
+    FETCH_STARTS,
+    FIFO_HEAD,
     FREE_AT,
     HOLDS,
     L_BITS,
     L_WIDTH,
+    LAST_SHIFT,
+    LOOKS_VISITS,
     M_BITS,
     M_LEFT,
+    M_RANK,
+    M_STEP,
     MESSAGE,
+    N_BITS,
     N_CR,
     N_FAR,
     N_LINKS,
     N_NODES,
     N_PK,
     N_TIMERS,
+    N_TRIES,
     NEXT,
+    NIC_HEAD,
     NOW,
+    OVER,
     PK_BITS,
     PK_FREE,
     PK_WIDTH,
+    Q_BITS,
     Q_WIDTH,
+    R_BITS,
     READY_HEAD,
     ROOM,
     ROOM_VC,
+    S_BITS,
     SIZE,
     SPACE,
     STATE,
     TO_NODE,
-    TRY_NEXT,
-    TRY_PREV,
     TRY_TICK,
+    VCS,
     VISIT,
     VSHIFT,
     WAITING,
@@ -69,6 +89,11 @@ from netsim.routing.kernels import route
 
 # why `run` came back
 DONE, UNTIL, GROW, PAUSE = range(4)
+
+AHEAD = 8
+"""Packets between the look ahead and the work: as long as a line from memory takes, about."""
+
+_UNDECIDED, _EJECTED = -1, -2
 
 
 @njit(**INNER_KERNEL)
@@ -85,41 +110,79 @@ def rank_phase(pr, now):
 
 
 @njit(**INNER_KERNEL)
-def collect(sc, wheel, packets, arriving, marked, bucket):
-    """Mark the links over which a bucket's packets arrive."""
-    vshift = sc[VSHIFT]
+def collect(sc, events, packets, arriving, marked, order, bucket):
+    """Put a bucket's packets into the order of the links over which they arrive; their number."""
+    chain = events.chain
     upper = (sc[N_LINKS] >> 6) + 1
-    p = np.int64(wheel[2 * bucket])
-    wheel[2 * bucket] = -1
+    p = np.int64(events.wheel[2 * bucket])
+    events.wheel[2 * bucket] = -1
     while p >= 0:
-        packet = np.uint64(p) << PK_BITS
-        link = packets[packet + HOLDS] >> vshift
-        arriving[link] = p
+        prefetch(packets, np.uint64(p) << PK_BITS)
+        row = np.uint64(p) << CH_BITS
+        link = np.int64(chain[row + OVER])
+        arriving[np.uint64(link)] = p
         w = link >> 6
-        marked[w] |= np.uint64(1) << np.uint64(link & 63)
-        marked[upper + (w >> 6)] |= np.uint64(1) << np.uint64(w & 63)
-        p = packets[packet + NEXT]
+        marked[np.uint64(w)] |= np.uint64(1) << np.uint64(link & 63)
+        marked[np.uint64(upper + (w >> 6))] |= np.uint64(1) << np.uint64(w & 63)
+        p = np.int64(chain[row + NEXT])
+    n = 0
+    for g in range(upper, len(marked)):
+        while marked[g] != 0:
+            w = ((g - upper) << 6) + low_bit(marked[g])
+            marked[g] &= marked[g] - np.uint64(1)
+            bits = marked[np.uint64(w)]
+            marked[np.uint64(w)] = np.uint64(0)
+            while bits != 0:
+                order[np.uint64(n)] = arriving[np.uint64((w << 6) + low_bit(bits))]
+                n += 1
+                bits &= bits - np.uint64(1)
+    return n
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
+def reach_node(a, pr, p):
+    """A packet has arrived at its node."""
+    sc = a.sc
+    messages = a.messages
+    m = a.packets[(np.uint64(p) << PK_BITS) + MESSAGE]
+    a.events.chain[(np.uint64(p) << CH_BITS) + NEXT] = sc[PK_FREE]
+    sc[PK_FREE] = p
+    sc[N_PK] -= 1
+    sc[END] = sc[NOW]
+    message = np.uint64(m) << M_BITS
+    messages[message + M_LEFT] -= 1
+    if messages[message + M_LEFT] == 0:
+        if pr.in_parts is None:
+            deliver(pr, m)
+        else:
+            part_arrived(pr, m)
+        if sc[READY_HEAD] >= 0:
+            run_ready(pr)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def fetch_receiver(a, p):
+    """Fetch what will be needed if this is the last packet of its message."""
+    message = np.uint64(a.packets[(np.uint64(p) << PK_BITS) + MESSAGE]) << M_BITS
+    prefetch(a.steps, np.uint64(a.messages[message + M_STEP]) << S_BITS)
+    prefetch(a.ranks, np.uint64(a.messages[message + M_RANK]) << R_BITS)
+
+
+@njit(**HOT_KERNEL)
 def arrival_phase(a, pr, rt, bucket, paces):
-    """Phase 3: packets that arrive, by the number of the link they came over."""
+    """Phase 3: packets that arrive, by the number of the link they came over.
+
+    A packet is routed when the look ahead comes to it, unless the routing looks at queues, which
+    the packets before it may change.
+    """
     sc = a.sc
     links = a.links
     channels = a.channels
     packets = a.packets
-    credits = a.credits
     messages = a.messages
-    ranks = a.ranks
-    ser_of = a.ser
-    wire = a.wire
-    wheel = a.wheel
-    occupied = a.occupied
-    far = a.far
-    arriving = a.arriving
-    marked = a.marked
-    out_ptr = a.out_ptr
-    out_link = a.out_link
+    chain = a.events.chain
+    order = a.order
+    chosen = a.chosen
     free_at = links[np.int64(FREE_AT) :: L_WIDTH]
     waiting = links[np.int64(WAITING) :: L_WIDTH]
     space = channels[np.int64(SPACE) :: Q_WIDTH]
@@ -127,104 +190,146 @@ def arrival_phase(a, pr, rt, bucket, paces):
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
-    room_vc = sc[ROOM_VC]
-    chance_visits = sc[CHANCE_VISITS]
-    compares_credits = sc[COMPARES_CREDITS]
-    collect(sc, wheel, packets, arriving, marked, bucket)
-    upper = (sc[N_LINKS] >> 6) + 1
-    done = 0
-    for g in range(upper, len(marked)):
-        while marked[g] != 0:
-            w = ((g - upper) << 6) + low_bit(marked[g])
-            marked[g] &= marked[g] - np.uint64(1)
-            bits = marked[w]
-            marked[w] = np.uint64(0)
-            while bits != 0:
-                link = (w << 6) + low_bit(bits)
-                bits &= bits - np.uint64(1)
-                done += 1
-                p = np.int64(arriving[link])
-                packet = np.uint64(p) << PK_BITS
-                m = packets[packet + MESSAGE]
-                if link >= n_nodes and link < 2 * n_nodes:
-                    packets[packet + NEXT] = sc[PK_FREE]
-                    sc[PK_FREE] = p
-                    sc[N_PK] -= 1
-                    sc[END] = now
-                    message = np.uint64(m) << M_BITS
-                    messages[message + M_LEFT] -= 1
-                    if messages[message + M_LEFT] == 0:
-                        if pr.in_parts is None:
-                            deliver(pr, m)
-                        else:
-                            part_arrived(pr, m)
-                        if sc[READY_HEAD] >= 0:
-                            run_ready(pr)
+    n = collect(sc, a.events, packets, a.arriving, a.marked, order, bucket)
+    ahead = min(n, AHEAD)
+    for i in range(n + ahead):
+        for late in range(2):
+            k = i - ahead if late else i
+            if k < 0 or k >= n:
+                continue
+            p = np.int64(order[np.uint64(k)])
+            packet = np.uint64(p) << PK_BITS
+            router = np.int64(a.link_router[np.uint64(chain[(np.uint64(p) << CH_BITS) + OVER])])
+            q = np.int64(chosen[np.uint64(k)])
+            if late:
+                if router < 0:
+                    reach_node(a, pr, p)
                     continue
-                router = links[(np.uint64(link) << L_BITS) + DST] - n_nodes
+            else:
+                half = np.uint64(i - AHEAD // 2)
+                if i >= AHEAD // 2 and chosen[half] == _EJECTED:
+                    fetch_receiver(a, order[half])
+                if router < 0:
+                    chosen[np.uint64(k)] = _EJECTED
+                    prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
+                    continue
+                q = np.int64(_UNDECIDED)
+                prefetch(channels, np.uint64(packets[packet + HOLDS]) << Q_BITS)
+                if packets[packet + VISIT] & 0xFFFF < sc[LOOKS_VISITS]:
+                    chosen[np.uint64(k)] = _UNDECIDED
+                    continue
+            size = a.wire[np.uint64(packets[packet + SIZE])]
+            if q < 0:
                 visit = packets[packet + VISIT]
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
-                if visit & 0xFFFF < chance_visits:
-                    key = chance_key(sc, messages, ranks, m, visit)
-                    if compares_credits:
-                        see_credits(sc, channels, packets, credits, rt, router, p, key)
-                if room_vc >= 0:
-                    for k in range(out_ptr[router], out_ptr[router + 1]):
-                        q = (np.int64(out_link[k]) << vshift) | room_vc
-                        take_credits(sc, channels, credits, q)
-                size = wire[packets[packet + SIZE]]
+                if visit & 0xFFFF < sc[CHANCE_VISITS]:
+                    key = chance_key(sc, messages, a.ranks, packets[packet + MESSAGE], visit)
+                    if sc[COMPARES_CREDITS]:
+                        see_credits(a, rt, router, p, key)
+                if sc[ROOM_VC] >= 0:
+                    see_room(a, rt, router, p)
                 out, vc, state = route(
-                    rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size,
-                    now, free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
+                    rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, now,
+                    free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
                 )  # fmt: skip
                 packets[packet + STATE] = state
-                enqueue(
-                    sc, links, channels, packets, ser_of, wheel, occupied, far, p, link, out, vc,
-                    size,
-                )  # fmt: skip
-                if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
-                    if out < 2 * n_nodes:
-                        joined(a, paces, out, packets[packet + MESSAGE])
-    return done
+                q = (out << vshift) | vc
+                if not late:
+                    chosen[np.uint64(k)] = q
+                    prefetch(links, np.uint64(out) << L_BITS)
+                    prefetch(channels, np.uint64(q) << Q_BITS)
+                    continue
+            enqueue(a, p, q >> vshift, q, size)
+            if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
+                if q >> vshift < 2 * n_nodes:
+                    joined(a, paces, q >> vshift, packets[packet + MESSAGE])
+    return n
 
 
-@njit(**INNER_KERNEL)
+@njit(**PLAIN_KERNEL, inline="always")
+def next_channel(links, link, vshift):
+    """The channel that a link will serve next, or any of its own."""
+    row = np.uint64(link) << L_BITS
+    waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
+    left = waiting & ~(links[row + VCS] >> LAST_SHIFT)
+    if left == 0:
+        left = waiting
+    vc = low_bit(np.uint64(left)) if left != 0 else 0
+    return (np.int64(link) << vshift) | vc
+
+
+@njit(**HOT_KERNEL)
+def fetch_ahead(a, i, n, ahead):
+    """Fetch what the starts after the ``i``-th of ``n`` will need, step by step."""
+    n_nodes = a.sc[N_NODES]
+    vshift = a.sc[VSHIFT]
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    order = a.order
+    if i < n:
+        q = next_channel(links, order[i], vshift)
+        prefetch(channels, np.uint64(q) << Q_BITS)
+    i -= ahead
+    if 0 <= i < n:
+        if order[i] >= n_nodes:
+            q = next_channel(links, order[i], vshift)
+            p = channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD]
+            prefetch(packets, np.uint64(p) << PK_BITS)
+        else:
+            m = a.nodes[(np.uint64(order[i]) << N_BITS) + NIC_HEAD]
+            prefetch(a.messages, np.uint64(m) << M_BITS)
+    i -= ahead
+    if 0 <= i < n and order[i] >= n_nodes:
+        q = next_channel(links, order[i], vshift)
+        p = np.int64(channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD])
+        if p >= 0:
+            holds = packets[(np.uint64(p) << PK_BITS) + HOLDS]
+            prefetch(channels, np.uint64(holds) << Q_BITS)
+
+
+@njit(**HOT_KERNEL)
 def start_phase(a, bucket, paces):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
-    channels = a.channels
-    packets = a.packets
-    credits = a.credits
-    nodes = a.nodes
-    messages = a.messages
-    ser_of = a.ser
-    wire = a.wire
-    wheel = a.wheel
-    occupied = a.occupied
-    far = a.far
+    order = a.order
+    wheel = a.events.wheel
+    tries = a.events.tries
+    now = sc[NOW]
     n_nodes = sc[N_NODES]
-    link = np.int64(wheel[2 * bucket + 1])
-    while link >= 0:
-        after = links[(np.uint64(link) << L_BITS) + TRY_NEXT]
-        wheel[2 * bucket + 1] = after
-        if after >= 0:
-            links[(np.uint64(after) << L_BITS) + TRY_PREV] = -1
-        links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
-        if link < n_nodes:
-            if paces is not None:
-                try_paced(a, paces, link)
-            else:
-                try_node(
-                    sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
-                    occupied, far, link,
-                )  # fmt: skip
-        else:
-            try_link(
-                sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link
-            )
-        link = np.int64(wheel[2 * bucket + 1])
+    most = len(order)
+    while wheel[2 * bucket + 1] >= 0:
+        n = 0
+        entry = np.int64(wheel[2 * bucket + 1])
+        while entry >= 0 and n < most:
+            row = np.uint64(entry) << CH_BITS
+            link = np.int64(tries[row + OVER])
+            after = np.int64(tries[row + NEXT])
+            prefetch(links, np.uint64(link) << L_BITS)
+            free_try(sc, tries, entry)
+            order[np.uint64(n)] = link
+            n += 1
+            entry = after
+        wheel[2 * bucket + 1] = entry
+        ahead = min(n, sc[FETCH_STARTS] * AHEAD)
+        for i in range(n + 3 * ahead):
+            if ahead > 0:
+                fetch_ahead(a, i, n, ahead)
+            k = i - 3 * ahead
+            if k >= 0:
+                link = np.int64(order[np.uint64(k)])
+                row = np.uint64(link) << L_BITS
+                if links[row + TRY_TICK] != now:
+                    continue
+                links[row + TRY_TICK] = NONE
+                if link >= n_nodes:
+                    try_link(a, link)
+                elif paces is None:
+                    try_node(a, link)
+                else:
+                    try_paced(a, paces, link)
 
 
 @njit(**PLAIN_KERNEL)
@@ -242,25 +347,22 @@ def run(paces, in_parts, a, rt, until, budget):
     """
     pr = RankArrays(
         a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
-        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.wheel, a.occupied, a.far,
-        in_parts,
+        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts,
     )  # fmt: skip
     sc = a.sc
-    wheel = a.wheel
-    occupied = a.occupied
+    events = a.events
+    wheel = events.wheel
     spare_packets = (len(a.packets) // PK_WIDTH) - sc[N_NODES]
     spare_credits = (len(a.credits) // CR_WIDTH) - sc[N_LINKS]
-    spare_far = len(a.far) - sc[N_NODES] - 2 * sc[N_LINKS]
-    mask = (len(wheel) >> 1) - 1
+    spare_tries = (len(events.tries) // CH_WIDTH) - 2 * sc[N_NODES] - 4 * sc[N_LINKS]
+    spare_far = len(events.far) - 2 * sc[N_NODES] - 4 * sc[N_LINKS]
     done = 0
     while True:
-        if sc[N_PK] > spare_packets or sc[N_CR] > spare_credits or sc[N_FAR] > spare_far:
+        crowded = sc[N_PK] > spare_packets or sc[N_CR] > spare_credits
+        if crowded or sc[N_TRIES] > spare_tries or sc[N_FAR] > spare_far:
             return GROW
-        now = next_tick(sc, occupied)
-        if sc[N_TIMERS] > 0:
-            now = min(now, a.timers[0, 0])
-        if sc[N_FAR] > 0:
-            now = min(now, a.far[0, 0])
+        timer = a.timers[0, 0] if sc[N_TIMERS] > 0 else NONE
+        now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
             return DONE
         if now > until:
@@ -268,14 +370,12 @@ def run(paces, in_parts, a, rt, until, budget):
         if done > budget:
             return PAUSE
         sc[NOW] = now
-        if sc[N_FAR] > 0:
-            bring_near(sc, a.links, wheel, occupied, a.far, a.packets)
-        if sc[N_TIMERS] > 0 and a.timers[0, 0] == now:
+        if timer == now:
             rank_phase(pr, now)
-        bucket = now & mask
+        bucket = now & FINE_MASK
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(a, pr, rt, bucket, paces)
         if wheel[2 * bucket + 1] >= 0:
             start_phase(a, bucket, paces)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
-            unmark(sc, occupied, bucket)
+            unmark(events.occupied, bucket)

@@ -1,32 +1,31 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Links and routers: route a packet, let it wait, start it (docs/packet-model.md, "Links")."""
+"""Links and routers: route a packet, let it wait, start it (docs/packet-model.md, "Links").
+
+``a`` is the run's `netsim.packet.tables.Arrays`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_credits import give_credit, take_credits, use_space, when_room
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
-    BLOCKED,
-    BUSY,
-    BYTES,
+    C_BITS,
+    CAME_LATENCY,
+    CH_BITS,
     CHANCE_SHIFT,
-    CR_BITS,
-    CR_BYTES,
-    CR_FREE,
-    CR_TICK,
-    CR_USED,
-    CREDIT_HEAD,
-    CREDIT_TAIL,
+    COMMON,
     FIFO_HEAD,
     FIFO_TAIL,
     FREE_AT,
     HEAD_COUNTS,
     HOLDS,
     L_BITS,
+    LAST_SHIFT,
     LATENCY,
     M_BITS,
     M_LEFT,
@@ -35,8 +34,9 @@ from netsim.packet.tables import (
     M_TAIL,
     M_TO,
     MESSAGE,
+    MORE_BUSY,
+    MORE_BYTES,
     N_BITS,
-    N_CR,
     N_MESSAGES,
     N_NODES,
     N_PK,
@@ -54,6 +54,7 @@ from netsim.packet.tables import (
     R_BITS,
     READY,
     ROOM,
+    ROOM_VC,
     ROUTER_LATENCY,
     SEED,
     SIZE,
@@ -63,13 +64,12 @@ from netsim.packet.tables import (
     STALLS,
     STATE,
     TO_NODE,
-    UP_TO_LAST,
+    VCS,
     VISIT,
     VSHIFT,
     WAITING,
-    WAITING_VCS,
 )
-from netsim.routing.kernels import links_compared
+from netsim.routing.kernels import links_compared, pair_compared, pairs_compared
 from netsim.routing.kernels_chance import packet_key
 
 
@@ -85,125 +85,72 @@ def chance_key(sc, messages, ranks, m, visit):
     return packet_key(sc[SEED], known, number, visit & 0xFFFF)
 
 
-@njit(**PLAIN_KERNEL, inline="always")
-def take_credits(sc, channels, credits, q):
-    """Make the space visible that channel ``q`` has got back by now."""
-    now = sc[NOW]
-    channel = np.uint64(q) << Q_BITS
-    c = np.int64(channels[channel + CREDIT_HEAD])
-    if c < 0 or credits[(np.uint64(c) << CR_BITS) + CR_TICK] > now:
-        return
-    back = np.int64(0)
-    n = np.int64(0)
-    free = sc[CR_FREE]
-    while c >= 0 and credits[(np.uint64(c) << CR_BITS) + CR_TICK] <= now:
-        row = np.uint64(c) << CR_BITS
-        back += credits[row + CR_BYTES]
-        after = credits[row + NEXT]
-        credits[row + NEXT] = free
-        free = c
-        n += 1
-        c = after
-    sc[CR_FREE] = free
-    sc[N_CR] -= n
-    channels[channel + SPACE] += back
-    channels[channel + ROOM] += back
-    channels[channel + CREDIT_HEAD] = c
-
-
 @njit(**HOT_KERNEL)
-def see_credits(sc, channels, packets, credits, rt, router, p, key):
+def see_credits(a, rt, router, p, key):
     """Make the space visible that links have got back which the routing will compare for ``p``."""
+    sc = a.sc
+    packets = a.packets
     packet = np.uint64(p) << PK_BITS
     for link in links_compared(rt, router, packets[packet + TO_NODE], packets[packet + STATE], key):
         if link >= 0:
             for vc in range(sc[N_VCS]):
-                take_credits(sc, channels, credits, (link << sc[VSHIFT]) | vc)
+                q = (link << sc[VSHIFT]) | vc
+                take_credits(sc, a.channels, a.channel_ticks, a.credits, q)
+
+
+@njit(**HOT_KERNEL)
+def see_room(a, rt, router, p):
+    """The same on the channel ``room_vc``, for the routings that have one."""
+    sc = a.sc
+    to = a.packets[(np.uint64(p) << PK_BITS) + TO_NODE]
+    for i in range(pairs_compared(rt, router, to)):
+        for link in pair_compared(rt, router, to, i):
+            if link >= 0:
+                q = (link << sc[VSHIFT]) | sc[ROOM_VC]
+                take_credits(sc, a.channels, a.channel_ticks, a.credits, q)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def give_credit(sc, channels, credits, q, tick, size):
-    """Channel ``q`` gets ``size`` bytes back at ``tick``; the list stays sorted by tick."""
-    c = sc[CR_FREE]
-    row = np.uint64(c) << CR_BITS
-    if c >= 0:
-        sc[CR_FREE] = credits[row + NEXT]
-    else:
-        c = sc[CR_USED]
-        row = np.uint64(c) << CR_BITS
-        sc[CR_USED] = c + 1
-    sc[N_CR] += 1
-    credits[row + CR_TICK] = tick
-    credits[row + CR_BYTES] = size
-    credits[row + NEXT] = -1
-    channel = np.uint64(q) << Q_BITS
-    head = np.int64(channels[channel + CREDIT_HEAD])
-    if head < 0:
-        channels[channel + CREDIT_HEAD] = c
-        channels[channel + CREDIT_TAIL] = c
-        return
-    tail = np.uint64(channels[channel + CREDIT_TAIL]) << CR_BITS
-    if credits[tail + CR_TICK] <= tick:
-        credits[tail + NEXT] = c
-        channels[channel + CREDIT_TAIL] = c
-    elif tick < credits[(np.uint64(head) << CR_BITS) + CR_TICK]:
-        credits[row + NEXT] = head
-        channels[channel + CREDIT_HEAD] = c
-    else:
-        before = np.uint64(head) << CR_BITS
-        after = np.uint64(credits[before + NEXT]) << CR_BITS
-        while credits[after + CR_TICK] <= tick:
-            before = after
-            after = np.uint64(credits[before + NEXT]) << CR_BITS
-        credits[row + NEXT] = credits[before + NEXT]
-        credits[before + NEXT] = c
-
-
-@njit(**INNER_KERNEL)
-def when_room(channels, credits, q, size):
-    """First tick at which the known credits give ``size`` bytes on ``q``; marks q as blocked."""
-    channel = np.uint64(q) << Q_BITS
-    channels[channel + BLOCKED] = 1
-    have = np.int64(channels[channel + SPACE])
-    c = np.int64(channels[channel + CREDIT_HEAD])
-    while c >= 0:
-        have += credits[(np.uint64(c) << CR_BITS) + CR_BYTES]
-        if have >= size:
-            return credits[(np.uint64(c) << CR_BITS) + CR_TICK]
-        c = credits[(np.uint64(c) << CR_BITS) + NEXT]
-    return NONE
-
-
-@njit(**PLAIN_KERNEL, inline="always")
-def stall(links, row, now):
-    """The link of this row is free, has a ready packet, and cannot start."""
+def stall(links, counters, link, now):
+    """The link is free, has a ready packet, and cannot start."""
+    row = np.uint64(link) << L_BITS
     if links[row + STALL_START] < 0:
         links[row + STALL_START] = now
-        links[row + STALLS] += 1
+        counters[(np.uint64(link) << C_BITS) + STALLS] += 1
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def occupy(sc, links, row, ser, size):
+def occupy(a, link, ser, size_class):
     """What every start does to its link: time, counters, stall."""
+    sc = a.sc
+    links = a.links
+    counters = a.counters
     now = sc[NOW]
+    row = np.uint64(link) << L_BITS
+    at = np.uint64(link) << C_BITS
     links[row + FREE_AT] = now + ser
     links[row + PACKETS] += 1
-    links[row + BYTES] += size
-    links[row + BUSY] += ser
+    common = sc[COMMON]
+    if size_class != common:
+        counters[at + MORE_BYTES] += a.wire[size_class] - a.wire[common]
+        counters[at + MORE_BUSY] += ser - a.ser[links[row + BANDWIDTH], common]
     since = links[row + STALL_START]
     if since >= 0:
         if since == now:
-            links[row + STALLS] -= 1  # began and ended in one tick
-        links[row + STALL_TIME] += now - since
+            counters[at + STALLS] -= 1  # began and ended in one tick
+        counters[at + STALL_TIME] += now - since
         links[row + STALL_START] = -1
 
 
 @njit(**HOT_KERNEL)
-def try_node(
-    sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel, occupied, far,
-    node,
-):  # fmt: skip
+def try_node(a, node):
     """Let a port's injection link start a packet if it can."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    nodes = a.nodes
+    messages = a.messages
     now = sc[NOW]
     row = np.uint64(node) << L_BITS
     nic = np.uint64(node) << N_BITS
@@ -216,37 +163,35 @@ def try_node(
     size_class = np.int64(0)
     if last:
         size_class = np.int64(messages[message + M_TAIL])
-    size = wire[size_class]
-    # always, not only when space is short: a short list keeps the pool of credits in cache
-    take_credits(sc, channels, credits, q)
+    size = a.wire[np.uint64(size_class)]
+    take_credits(sc, channels, a.channel_ticks, a.credits, q)
     if channels[channel + SPACE] < size:
-        stall(links, row, now)
-        tick = when_room(channels, credits, q, size)
+        stall(links, a.counters, node, now)
+        tick = when_room(channels, a.channel_ticks, a.credits, q, size)
         if tick != NONE:
-            add_try(sc, links, wheel, occupied, far, node, tick)
+            add_try(sc, links, a.events, node, tick)
         return
-    channels[channel + SPACE] -= size
+    use_space(channels, q, size)
     channels[channel + ROOM] -= size
-    channels[channel + BLOCKED] = 0
     p = sc[PK_FREE]
-    packet = np.uint64(p) << PK_BITS
     if p >= 0:
-        sc[PK_FREE] = packets[packet + NEXT]
+        sc[PK_FREE] = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
     else:
         p = sc[PK_USED]
-        packet = np.uint64(p) << PK_BITS
         sc[PK_USED] = p + 1
     sc[N_PK] += 1
+    packet = np.uint64(p) << PK_BITS
+    ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
     packets[packet + MESSAGE] = m
     packets[packet + VISIT] = sent << 16
     packets[packet + STATE] = 0
     packets[packet + SIZE] = size_class
     packets[packet + HOLDS] = q
+    packets[packet + READY] = ser
+    packets[packet + CAME_LATENCY] = links[row + LATENCY]
     packets[packet + TO_NODE] = messages[message + M_TO]
-    ser = ser_of[links[row + BANDWIDTH], size_class]
-    occupy(sc, links, row, ser, size)
-    tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]
-    add_arrival(sc, wheel, occupied, far, packets, p, tick)
+    occupy(a, node, ser, size_class)
+    add_arrival(sc, a.events, p, node, now + links[row + LATENCY] + sc[ROUTER_LATENCY])
     if not last:
         nodes[nic + NIC_SENT] = sent + 1
     else:
@@ -256,18 +201,23 @@ def try_node(
             return
         nodes[nic + NIC_SENT] = 0
         nodes[nic + NIC_COUNT] = messages[(np.uint64(m) << M_BITS) + M_LEFT]
-    add_try(sc, links, wheel, occupied, far, node, now + ser)
+    add_try(sc, links, a.events, node, now + ser)
 
 
 @njit(**HOT_KERNEL)
-def try_link(sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link):
+def try_link(a, link):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    ticks = a.channel_ticks
     now = sc[NOW]
     vshift = sc[VSHIFT]
     row = np.uint64(link) << L_BITS
     # channels after the one served last come first, then those up to it
-    waiting = links[row + WAITING_VCS]
-    up_to_last = links[row + UP_TO_LAST]
+    waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
+    up_to_last = links[row + VCS] >> LAST_SHIFT
     left = waiting & ~up_to_last
     rest = waiting & up_to_last
     wake = NONE
@@ -289,72 +239,72 @@ def try_link(sc, links, channels, packets, credits, ser_of, wire, wheel, occupie
             continue
         ready = True
         size_class = packets[packet + SIZE]
-        size = wire[size_class]
-        ser = ser_of[links[row + BANDWIDTH], size_class]
-        tick = now + links[row + LATENCY]
+        size = a.wire[np.uint64(size_class)]
+        latency = links[row + LATENCY]
+        ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
+        tick = now + latency
         if link < 2 * sc[N_NODES]:
             if not sc[HEAD_COUNTS]:
                 tick += ser
         else:
-            take_credits(sc, channels, credits, q)
+            take_credits(sc, channels, ticks, a.credits, q)
             if channels[channel + SPACE] < size:
-                wake = min(wake, when_room(channels, credits, q, size))
+                wake = min(wake, when_room(channels, ticks, a.credits, q, size))
                 continue
-            channels[channel + SPACE] -= size
-            channels[channel + BLOCKED] = 0
+            use_space(channels, q, size)
             tick += sc[ROUTER_LATENCY]
-        after = packets[packet + NEXT]
+        after = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
         channels[channel + FIFO_HEAD] = after
         if after < 0:
             waiting &= ~(np.int64(1) << vc)
-            links[row + WAITING_VCS] = waiting
-        links[row + UP_TO_LAST] = (np.int64(2) << vc) - 1
+        links[row + VCS] = waiting | (((np.int64(2) << vc) - 1) << LAST_SHIFT)
         links[row + WAITING] -= ser
         came_from = packets[packet + HOLDS]
+        back = now + ser + packets[packet + CAME_LATENCY]
         packets[packet + HOLDS] = q
-        occupy(sc, links, row, ser, size)
-        add_arrival(sc, wheel, occupied, far, packets, p, tick)
-        feeder = came_from >> vshift
-        feeder_row = np.uint64(feeder) << L_BITS
-        back = now + ser + links[feeder_row + LATENCY]
-        give_credit(sc, channels, credits, came_from, back, size)
-        if channels[(np.uint64(came_from) << Q_BITS) + BLOCKED]:
-            tick = max(back, links[feeder_row + FREE_AT])
-            add_try(sc, links, wheel, occupied, far, feeder, tick)
+        packets[packet + READY] = ser
+        packets[packet + CAME_LATENCY] = latency
+        occupy(a, link, ser, size_class)
+        add_arrival(sc, a.events, p, link, tick)
+        if give_credit(sc, channels, ticks, a.credits, came_from, back, size):
+            feeder = came_from >> vshift
+            tick = max(back, links[(np.uint64(feeder) << L_BITS) + FREE_AT])
+            add_try(sc, links, a.events, feeder, tick)
         if waiting != 0:
-            add_try(sc, links, wheel, occupied, far, link, now + ser)
+            add_try(sc, links, a.events, link, now + ser)
         return
     if ready:
-        stall(links, row, now)
+        stall(links, a.counters, link, now)
     if wake != NONE:
-        add_try(sc, links, wheel, occupied, far, link, wake)
+        add_try(sc, links, a.events, link, wake)
 
 
 @njit(**HOT_KERNEL)
-def enqueue(
-    sc, links, channels, packets, ser_of, wheel, occupied, far, p, came_over, link, vc, size
-):
-    """Let a routed packet wait for (link, vc)."""
+def enqueue(a, p, link, q, size):
+    """Let a packet that came over a link wait for channel ``q`` of ``link``."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    chain = a.events.chain
     now = sc[NOW]
     row = np.uint64(link) << L_BITS
     packet = np.uint64(p) << PK_BITS
-    size_class = packets[packet + SIZE]
-    ser_out = ser_of[links[row + BANDWIDTH], size_class]
-    ser_in = ser_of[links[(np.uint64(came_over) << L_BITS) + BANDWIDTH], size_class]
-    ready = now + max(0, ser_in - ser_out)
-    if sc[HEAD_COUNTS]:
-        ready = now
+    ser_out = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(packets[packet + SIZE])]
+    ready = now
+    if not sc[HEAD_COUNTS]:
+        ready += max(0, packets[packet + READY] - ser_out)
     packets[packet + READY] = ready
-    packets[packet + NEXT] = -1
+    chain[(np.uint64(p) << CH_BITS) + NEXT] = -1
     links[row + WAITING] += ser_out
-    channel = np.uint64((link << sc[VSHIFT]) | vc) << Q_BITS
+    channel = np.uint64(q) << Q_BITS
     if link >= 2 * sc[N_NODES]:
         channels[channel + ROOM] -= size
     if channels[channel + FIFO_HEAD] < 0:
         channels[channel + FIFO_HEAD] = p
-        links[row + WAITING_VCS] |= np.int64(1) << vc
-        add_try(sc, links, wheel, occupied, far, link, max(ready, links[row + FREE_AT]))
+        links[row + VCS] |= np.int64(1) << (q & ((1 << sc[VSHIFT]) - 1))
+        add_try(sc, links, a.events, link, max(ready, links[row + FREE_AT]))
     else:
         tail = np.int64(channels[channel + FIFO_TAIL])
-        packets[(np.uint64(tail) << PK_BITS) + NEXT] = p
+        chain[(np.uint64(tail) << CH_BITS) + NEXT] = p
     channels[channel + FIFO_TAIL] = p

@@ -33,6 +33,7 @@ from netsim.packet.tables import (
     M_PARTS,
     M_RANK,
     M_STEP,
+    M_TO,
     N_BITS,
     N_MESSAGES,
     N_TIMERS,
@@ -58,6 +59,7 @@ from netsim.packet.tables import (
     STEP,
     STEP_END,
     WAIT,
+    Events,
 )
 
 I64 = NDArray[np.int64]
@@ -84,9 +86,7 @@ class RankArrays(NamedTuple):
     timers: I64
     nodes: I64
     links: I64
-    wheel: NDArray[np.int32]
-    occupied: NDArray[np.uint64]
-    far: I64
+    events: Events
     in_parts: int | None
 
 
@@ -163,11 +163,15 @@ def post(pr, m, node):
     sc = pr.sc
     if sc[RECORD]:
         pr.message_post[m] = sc[NOW]
-    receiver = np.uint64(pr.messages[(np.uint64(m) << M_BITS) + M_RANK])
-    if pr.ranks[(receiver << R_BITS) + NODE] == node:
+    row = np.uint64(m) << M_BITS
+    if pr.in_parts is None:
+        # the only port of a node has its number
+        if pr.messages[row + M_TO] == node:
+            deliver(pr, m)
+        else:
+            post_part(pr, m, node)
+    elif pr.ranks[(np.uint64(pr.messages[row + M_RANK]) << R_BITS) + NODE] == node:
         deliver(pr, m)
-    elif pr.in_parts is None:
-        post_part(pr, m, node)
     else:
         post_in_parts(pr, m)
 
@@ -186,7 +190,7 @@ def post_part(pr, part, port):
         nodes[nic + NIC_SENT] = 0
         nodes[nic + NIC_COUNT] = messages[row + M_LEFT]
         tick = max(sc[NOW], pr.links[(np.uint64(port) << L_BITS) + FREE_AT])
-        add_try(sc, pr.links, pr.wheel, pr.occupied, pr.far, port, tick)
+        add_try(sc, pr.links, pr.events, port, tick)
     else:
         messages[(np.uint64(nodes[nic + NIC_TAIL]) << M_BITS) + M_NEXT] = part
     nodes[nic + NIC_TAIL] = part

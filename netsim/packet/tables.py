@@ -16,12 +16,16 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
 # scalars: SC[...]; N_NODES counts the ports of all nodes; N_MESSAGES is 0 where every message is
-# one part on the only rail; REQUEST is the number of a request among the parts, -1 for none
-(NOW, MASK, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
+# one part on the only rail; REQUEST is the number of a request among the parts, -1 for none;
+# HORIZON is the first span of ticks that the fine wheel does not hold, N_LATER what is in later
+# ones; the routing looks at no queue from visit LOOKS_VISITS on; FETCH_STARTS tells whether what
+# starts is looked ahead for; COMMON is the size class of most packets
+(NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  CHANCE_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
- RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST) = range(30)  # fmt: skip
-N_SCALARS = 32
+ RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
+ LOOKS_VISITS, FETCH_STARTS, COMMON) = range(37)  # fmt: skip
+N_SCALARS = 40
 
 
 def _fields(n: int) -> tuple[np.uint64, ...]:
@@ -29,24 +33,41 @@ def _fields(n: int) -> tuple[np.uint64, ...]:
     return tuple(np.uint64(i) for i in range(n))
 
 
-# links: L[link, ...]; what is looked at without a start comes first, in one cache line.
-# UP_TO_LAST is a mask of the channels up to the one served last, WAITING_VCS of those in whose
-# FIFO packets wait.
-(FREE_AT, WAITING, TRY_TICK, TRY_NEXT, TRY_PREV, LATENCY, BANDWIDTH, DST, UP_TO_LAST,
- STALL_START, PACKETS, BYTES, BUSY, STALLS, STALL_TIME, WAITING_VCS) = _fields(16)  # fmt: skip
-L_BITS, L_WIDTH = np.uint64(4), 16
+# links: L[link, ...], a cache line each. TRY_TICK is when the link will be tried; VCS a mask of the
+# channels in whose FIFO packets wait, and from bit 32 on one of those up to the one served last
+(FREE_AT, WAITING, TRY_TICK, VCS, STALL_START, LATENCY, BANDWIDTH, PACKETS) = _fields(8)
+L_BITS, L_WIDTH = np.uint64(3), 8
+LAST_SHIFT = 32
+"""Where the second mask of VCS begins."""
 
-# channels: Q[link << VSHIFT | vc, ...] (int32); nobody reads SPACE and ROOM of ejection links
-FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_HEAD, CREDIT_TAIL, BLOCKED = _fields(7)
+# counters: C[link, ...]: what is seldom counted. MORE_BYTES and MORE_BUSY are what packets have
+# beyond those of size class COMMON (below 0 for shorter ones)
+MORE_BYTES, MORE_BUSY, STALLS, STALL_TIME = _fields(4)
+C_BITS, C_WIDTH = np.uint64(2), 4
+
+# channels: Q[link << VSHIFT | vc, ...] (int32), half a cache line each; nobody reads SPACE and
+# ROOM of ejection links. The earliest credit stands in the row itself, CREDIT_BYTES and, as the
+# first column of the same memory as int64 (QT), its tick, NONE for no credit; those after it stand
+# in a ring whose last is CREDIT_TAIL. CREDIT_BYTES has all bits turned if the link waits for space
+_, _, FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_TAIL, CREDIT_BYTES = _fields(8)
 Q_BITS, Q_WIDTH = np.uint64(3), 8
+CREDIT_TICK = np.uint64(0)
+QT_BITS, QT_WIDTH = np.uint64(2), 4
 
 # packets: PK[packet, ...]; VISIT is packet number << 16 | routers visited; HOLDS is the
-# channel whose buffer (or link, on its way) the packet occupies
-NEXT, MESSAGE, VISIT, STATE, HOLDS, READY, SIZE, TO_NODE = _fields(8)
+# channel whose buffer (or link, on its way) the packet occupies; READY is, on a link to a router,
+# the serialisation there; CAME_LATENCY that link's latency
+MESSAGE, VISIT, STATE, HOLDS, READY, SIZE, TO_NODE, CAME_LATENCY = _fields(8)
 PK_BITS, PK_WIDTH = np.uint64(3), 8
 
-# credits: CR[credit, ...] (NEXT is 0 here too)
-_, CR_TICK, CR_BYTES = _fields(3)
+# chains (int32): what a list of the wheel runs through, apart from the rows that it is about.
+# CHAIN[packet, ...] (its NEXT also in FIFOs) and TRIES[entry, ...]: OVER is the link, FINE the
+# tick within its span
+NEXT, OVER, FINE = _fields(3)
+CH_BITS, CH_WIDTH = np.uint64(2), 4
+
+# credits: CR[credit, ...]
+CR_NEXT, CR_TICK, CR_BYTES = _fields(3)
 CR_BITS, CR_WIDTH = np.uint64(2), 4
 
 # network ports: N[port, ...]
@@ -76,13 +97,38 @@ F_BITS, F_WIDTH = np.uint64(2), 4
 DELAY, RECOVERY, MOST, THRESHOLD = range(4)
 
 
+class Events(NamedTuple):
+    """What is to happen; see `netsim.packet.kernels_wheel`.
+
+    Attributes
+    ----------
+    wheel : (ticks of two spans, 2) int32
+        First arriving packet, first entry of a link to try.
+    occupied : words of bits over the wheel's buckets, then one over those words
+    later : (spans, 2) int32
+        The same for the spans of ticks after those.
+    later_occupied : words of bits over the spans
+    chain, tries
+        Rows as told above.
+    far : heap of (tick, item)
+    """
+
+    wheel: I32
+    occupied: NDArray[np.uint64]
+    later: I32
+    later_occupied: NDArray[np.uint64]
+    chain: I32
+    tries: I32
+    far: I64
+
+
 class Arrays(NamedTuple):
     """Everything `kernels_engine.run` gets but the routing's tables.
 
     Attributes
     ----------
     sc : (N_SCALARS,) scalars
-    links, channels, packets, credits, nodes, ranks, messages, steps
+    links, counters, channels, packets, credits, nodes, ranks, messages, steps
         Rows as told above.
     compute, recv_cost
         Of the program; length 1 if all zero.
@@ -90,16 +136,18 @@ class Arrays(NamedTuple):
         Length 1 if messages are not recorded.
     ser : (bandwidths, size classes) serialisation
     wire : (size classes,) bytes
-    wheel : (ticks, 2) int32: first arriving packet, first link to try
-    occupied : words of bits over the wheel's buckets, then words of bits over those words
+    events : what is to happen
+    channel_ticks : the memory of ``channels`` as int64
+    link_router : (n_links,) the router that a link leads to; below 0 for a node's port
     arriving : (n_links,) the packet that arrives over a link in this tick
     marked : words of bits over the links with such a packet, then words over those words
-    timers, far : heaps of (tick, item)
-    out_ptr, out_link : router-to-router links that leave each router
+    order, chosen : (n_links,) the packets of a phase in their order; the channel chosen for each
+    timers : heap of (tick, rank)
     """
 
     sc: I64
     links: I64
+    counters: I64
     channels: I32
     packets: I64
     credits: I64
@@ -113,14 +161,14 @@ class Arrays(NamedTuple):
     message_finish: I64
     ser: I64
     wire: I64
-    wheel: I32
-    occupied: NDArray[np.uint64]
+    events: Events
+    channel_ticks: I64
+    link_router: I32
     arriving: I32
     marked: NDArray[np.uint64]
+    order: I32
+    chosen: I32
     timers: I64
-    far: I64
-    out_ptr: I32
-    out_link: I32
 
 
 class Paces(NamedTuple):
@@ -150,19 +198,27 @@ def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
 
 ROWS: dict[str, int] = {
     "links": L_WIDTH,
+    "counters": C_WIDTH,
     "channels": Q_WIDTH,
+    "channel_ticks": QT_WIDTH,
     "packets": PK_WIDTH,
     "credits": CR_WIDTH,
     "nodes": N_WIDTH,
     "ranks": R_WIDTH,
     "messages": M_WIDTH,
     "steps": S_WIDTH,
-    "wheel": 2,
 }
 """Arrays of rows and their widths. Kernels get them flat: ``links[(link << L_BITS) + FREE_AT]``
 costs a shift, ``links[link, FREE_AT]`` a multiplication by a stride that must be loaded."""
 
+EVENT_ROWS: dict[str, int] = {"wheel": 2, "later": 2, "chain": CH_WIDTH, "tries": CH_WIDTH}
+"""The same for `Events`."""
+
 
 def flat(arrays: Arrays) -> Arrays:
     """The same memory with all rows in one dimension, as the kernels want it."""
-    return arrays._replace(**{name: getattr(arrays, name).reshape(-1) for name in ROWS})
+    events = arrays.events
+    return arrays._replace(
+        **{name: getattr(arrays, name).reshape(-1) for name in ROWS},
+        events=events._replace(**{n: getattr(events, n).reshape(-1) for n in EVENT_ROWS}),
+    )

@@ -26,7 +26,8 @@ def simulate(ptr, links, weight, capacity, amount, start, by_start):  # type: ig
     """
     n, n_links = len(ptr) - 1, len(capacity)
     inc = transpose(ptr, links, weight, capacity)
-    inc = transpose(*uncovered(inc), capacity)
+    ptr, links, weight = uncovered(inc)
+    inc = transpose(ptr, links, weight, capacity)
     st = fill_state(n, n_links)
     s = new_levels(inc)
     finish = start.copy()

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from netcosim.bench.flows import NETWORKS, all_to_all
 from netsim.flow.job_messages import job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.maxmin import flow_finish_times
@@ -26,17 +27,8 @@ from netsim.flow.paths import flow_paths
 from netsim.flow.reference import dense, reference_finish
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from patterns.registry import make_pattern
-
-NETWORKS = {"dragonfly-1056": lambda: dragonfly(4, 8, 33), "fattree-1024": lambda: fat_tree(16)}
-
-
-def all_to_all(nodes):
-    n = len(nodes)
-    src, dst = np.divmod(np.arange(n * n), n)
-    return nodes[src[src != dst]], nodes[dst[src != dst]]
 
 
 def permutations(n_nodes, count, rng):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from netsim.errors import NetcosimError
 from netsim.flow import kernels_paths
+from netsim.limits import need_memory
 from netsim.packet.model import PS_PER_S
 from netsim.routing.base import Routing
 from netsim.routing.fattree import d_mod_k_ports
@@ -205,6 +206,10 @@ def flow_paths(
         pieces = (topology.shape.w2 if spread else PIECES) if several else 1
     if pieces < 1 or sweeps < 1:
         raise NetcosimError(f"pieces = {pieces}, sweeps = {sweeps}; both must be at least 1")
+    need_memory(
+        f"flows: paths of {len(src):,} flows on {topology.name} in {pieces} pieces each",
+        paths_bytes(len(src), pieces, several),
+    )
     others_s = np.zeros(n_links)
     if background_s is not None:
         others_s = np.asarray(background_s, np.float64)
@@ -252,6 +257,18 @@ def flow_paths(
     _arrived(routing, src, dst, lost)
     ptr, links, weights = kernels_paths.merge_pieces(begin, stop, out, pieces * parts, n_links)
     return FlowPaths(ptr, links, weights if pieces * parts > 1 else None)
+
+
+def paths_bytes(n_flows: int, pieces: int, several: bool) -> int:
+    """Bytes that `flow_paths` takes at its peak, about.
+
+    Measured on fat-trees, dragonflies and tori of 1000 nodes, whose paths have 4 to 9 links: 73 to
+    106 a flow that has one path, 85 to 150 a piece of one that has several.
+    """
+    return n_flows * (_PIECE_BYTES * pieces if several else _FLOW_BYTES)
+
+
+_FLOW_BYTES, _PIECE_BYTES = 90, 110
 
 
 def _port_flows(

@@ -94,6 +94,19 @@ def test_eight_random_permutations_of_1024(benchmark, network, sizes):
     report(benchmark, "flows", len(finish), distinct_finishes=len(np.unique(finish)))
 
 
+@pytest.mark.parametrize("n_hosts", [64, 128, 256])
+def test_all_to_all_of_all_different_sizes(benchmark, n_hosts):
+    """No two flows are alike, and each finish moves the rates of a fifth of all."""
+    topology, rng = fat_tree(16), np.random.default_rng(1)
+    src, dst = all_to_all(np.arange(n_hosts))
+    paths = flow_paths(make_routing(topology), src, dst)
+    amount = rng.uniform(1e5, 1e7, len(src))
+    flow_finish_times(paths, 1.0, topology.link_bandwidth_Bps)
+    args = (paths, amount, topology.link_bandwidth_Bps)
+    finish = benchmark.pedantic(flow_finish_times, args, rounds=2)
+    report(benchmark, "flows", len(finish))
+
+
 def with_simgrid() -> str:
     """An interpreter that has SimGrid's Python package; skips if there is none."""
     for name in (sys.executable, "python3", "/usr/bin/python3"):

@@ -280,7 +280,7 @@ def start_phase(a, bucket):
         links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
         if link < a.sc[N_NODES]:
             try_node(
-                a.sc, links, a.channels, a.packets, a.credits, a.nodes, a.messages,
+                None, a.sc, links, a.channels, a.packets, a.credits, a.nodes, a.messages,
                 a.ser, a.wire, wheel, a.occupied, a.far, link,
             )  # fmt: skip
         else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import (
     chance_key,
     enqueue,
@@ -15,6 +15,7 @@ from netsim.packet.kernels_links import (
     try_link,
     try_node,
 )
+from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
 from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_wheel import (
@@ -190,7 +191,7 @@ def arrival_phase(a, pr, rt, bucket, paces):
 
 
 @njit(**INNER_KERNEL)
-def start_phase(a, bucket, paces):
+def start_phase(a, bucket, crossing, paces):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
@@ -217,22 +218,36 @@ def start_phase(a, bucket, paces):
                 try_paced(a, paces, link)
             else:
                 try_node(
-                    sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
-                    occupied, far, link,
+                    crossing, sc, links, channels, packets, credits, nodes, messages, ser_of,
+                    wire, wheel, occupied, far, link,
                 )  # fmt: skip
         else:
             try_link(
-                sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link
-            )
+                crossing, sc, links, channels, packets, credits, ser_of, wire, wheel, occupied,
+                far, link,
+            )  # fmt: skip
         link = np.int64(wheel[2 * bucket + 1])
 
 
+@njit(**HOT_KERNEL)
+def next_event(a):
+    """The first tick in which something will happen; NONE if nothing will."""
+    now = next_tick(a.sc, a.occupied)
+    if a.sc[N_TIMERS] > 0:
+        now = min(now, a.timers[0, 0])
+    if a.sc[N_FAR] > 0:
+        now = min(now, a.far[0, 0])
+    return now
+
+
 @njit(**PLAIN_KERNEL)
-def run(paces, in_parts, a, rt, until, budget):
+def run(crossing, paces, in_parts, a, rt, until, budget):
     """Run until nothing is left (DONE), `until` (UNTIL), a full pool (GROW) or `budget` arrivals.
 
     Parameters
     ----------
+    crossing : Crossing or None
+        None where the machine is one domain.
     paces : Paces or None
     in_parts : int64 or None
         None where every message is one part on the only rail.
@@ -256,11 +271,10 @@ def run(paces, in_parts, a, rt, until, budget):
     while True:
         if sc[N_PK] > spare_packets or sc[N_CR] > spare_credits or sc[N_FAR] > spare_far:
             return GROW
-        now = next_tick(sc, occupied)
-        if sc[N_TIMERS] > 0:
-            now = min(now, a.timers[0, 0])
-        if sc[N_FAR] > 0:
-            now = min(now, a.far[0, 0])
+        if crossing is not None:  # noqa: SIM102 - left out of what is compiled for None
+            if outbox_full(crossing):
+                return GROW
+        now = next_event(a)
         if now == NONE:
             return DONE
         if now > until:
@@ -276,6 +290,6 @@ def run(paces, in_parts, a, rt, until, budget):
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(a, pr, rt, bucket, paces)
         if wheel[2 * bucket + 1] >= 0:
-            start_phase(a, bucket, paces)
+            start_phase(a, bucket, crossing, paces)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(sc, occupied, bucket)

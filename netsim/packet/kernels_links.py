@@ -7,6 +7,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_outbox import send_credit, send_packet
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
@@ -159,6 +160,38 @@ def give_credit(sc, channels, credits, q, tick, size):
         credits[before + NEXT] = c
 
 
+@njit(**HOT_KERNEL)
+def return_space(sc, links, channels, credits, wheel, occupied, far, q, tick, size):
+    """Channel ``q`` gets space back at ``tick``; a link that waits for it is tried then."""
+    give_credit(sc, channels, credits, q, tick, size)
+    if channels[(np.uint64(q) << Q_BITS) + BLOCKED]:
+        link = q >> sc[VSHIFT]
+        tick = max(tick, links[(np.uint64(link) << L_BITS) + FREE_AT])
+        add_try(sc, links, wheel, occupied, far, link, tick)
+
+
+@njit(**HOT_KERNEL)
+def depart(crossing, sc, wheel, occupied, far, packets, p, link, tick):
+    """`add_arrival` of a packet over ``link``, which may lead into another domain."""
+    to = crossing.link_to[np.uint64(link)]
+    if to == crossing.me:
+        add_arrival(sc, wheel, occupied, far, packets, p, tick)
+    else:
+        send_packet(crossing, sc, packets, p, tick, to)
+
+
+@njit(**HOT_KERNEL)
+def return_space_to(
+    crossing, sc, links, channels, credits, wheel, occupied, far, q, tick, size
+):
+    """`return_space` to a channel that may be another domain's."""
+    owner = crossing.link_from[np.uint64(q >> sc[VSHIFT])]
+    if owner == crossing.me:
+        return_space(sc, links, channels, credits, wheel, occupied, far, q, tick, size)
+    else:
+        send_credit(crossing, q, tick, size, owner)
+
+
 @njit(**INNER_KERNEL)
 def when_room(channels, credits, q, size):
     """First tick at which the known credits give ``size`` bytes on ``q``; marks q as blocked."""
@@ -200,8 +233,8 @@ def occupy(sc, links, row, ser, size):
 
 @njit(**HOT_KERNEL)
 def try_node(
-    sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel, occupied, far,
-    node,
+    crossing, sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
+    occupied, far, node,
 ):  # fmt: skip
     """Let a port's injection link start a packet if it can."""
     now = sc[NOW]
@@ -246,7 +279,10 @@ def try_node(
     ser = ser_of[links[row + BANDWIDTH], size_class]
     occupy(sc, links, row, ser, size)
     tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]
-    add_arrival(sc, wheel, occupied, far, packets, p, tick)
+    if crossing is None:
+        add_arrival(sc, wheel, occupied, far, packets, p, tick)
+    else:
+        depart(crossing, sc, wheel, occupied, far, packets, p, node, tick)
     if not last:
         nodes[nic + NIC_SENT] = sent + 1
     else:
@@ -260,7 +296,9 @@ def try_node(
 
 
 @njit(**HOT_KERNEL)
-def try_link(sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link):
+def try_link(
+    crossing, sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link
+):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
     now = sc[NOW]
     vshift = sc[VSHIFT]
@@ -313,14 +351,18 @@ def try_link(sc, links, channels, packets, credits, ser_of, wire, wheel, occupie
         came_from = packets[packet + HOLDS]
         packets[packet + HOLDS] = q
         occupy(sc, links, row, ser, size)
-        add_arrival(sc, wheel, occupied, far, packets, p, tick)
-        feeder = came_from >> vshift
-        feeder_row = np.uint64(feeder) << L_BITS
-        back = now + ser + links[feeder_row + LATENCY]
-        give_credit(sc, channels, credits, came_from, back, size)
-        if channels[(np.uint64(came_from) << Q_BITS) + BLOCKED]:
-            tick = max(back, links[feeder_row + FREE_AT])
-            add_try(sc, links, wheel, occupied, far, feeder, tick)
+        back = now + ser + links[(np.uint64(came_from >> vshift) << L_BITS) + LATENCY]
+        if crossing is None:
+            add_arrival(sc, wheel, occupied, far, packets, p, tick)
+            return_space(
+                sc, links, channels, credits, wheel, occupied, far, came_from, back, size
+            )
+        else:
+            depart(crossing, sc, wheel, occupied, far, packets, p, link, tick)
+            return_space_to(
+                crossing, sc, links, channels, credits, wheel, occupied, far, came_from, back,
+                size,
+            )  # fmt: skip
         if waiting != 0:
             add_try(sc, links, wheel, occupied, far, link, now + ser)
         return

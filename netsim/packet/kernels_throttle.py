@@ -77,8 +77,8 @@ def try_paced(a, paces, port):
         return
     before = a.links[row + PACKETS]
     try_node(
-        sc, a.links, a.channels, a.packets, a.credits, a.nodes, a.messages, a.ser, a.wire,
-        a.wheel, a.occupied, a.far, port,
+        None, sc, a.links, a.channels, a.packets, a.credits, a.nodes, a.messages, a.ser,
+        a.wire, a.wheel, a.occupied, a.far, port,
     )  # fmt: skip
     if a.links[row + PACKETS] > before:
         _settle(paces.scalars, paces.flows, flow, now)

@@ -1,0 +1,150 @@
+"""The arrays of each domain: most are everybody's, each row written by one domain alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.packet import kernels_outbox as out
+from netsim.packet import tables as t
+from netsim.packet.build import Clock, grown
+from netsim.packet.domains import Domains
+from netsim.packet.kernels_outbox import Crossing
+from netsim.packet.kernels_wheel import NONE
+from netsim.packet.tables import Arrays, aligned_zeros
+from netsim.topology import Topology
+from netsim.traffic import Traffic
+
+
+def domain_arrays(
+    arrays: Arrays, domains: Domains, topology: Topology, traffic: Traffic
+) -> list[Arrays]:
+    """What each domain works on: the common rows, and scalars, pools and events of its own."""
+    of_rank = domains.router[topology.node_router[np.asarray(traffic.rank_node)]]
+    parts = []
+    for d in range(domains.n):
+        timers = arrays.timers[of_rank[arrays.timers[:, 1]] == d]
+        sc = arrays.sc.copy()
+        sc[t.N_TIMERS] = len(timers)
+        parts.append(
+            arrays._replace(
+                sc=sc,
+                packets=aligned_zeros(arrays.packets.shape, np.int64),
+                credits=aligned_zeros(arrays.credits.shape, np.int64),
+                wheel=arrays.wheel.copy(),
+                occupied=arrays.occupied.copy(),
+                arriving=arrays.arriving.copy(),
+                marked=arrays.marked.copy(),
+                # an array of no rows would do, but is another type to no kernel's liking
+                timers=timers if len(timers) else np.zeros((1, 2), dtype=np.int64),
+                far=np.zeros_like(arrays.far),
+            )
+        )
+    return parts
+
+
+@dataclass(frozen=True, eq=False)
+class Mail:
+    """The outboxes of all domains."""
+
+    capacity: int
+    spare: int
+    words: NDArray[np.int64]
+    mail: NDArray[np.int64]
+    back: NDArray[np.int64]
+
+    def crossings(self, domains: Domains) -> list[Crossing]:
+        """Each domain's view of them."""
+        return [
+            Crossing(
+                me=d,
+                n=domains.n,
+                capacity=self.capacity,
+                spare=self.spare,
+                link_from=domains.link_from,
+                link_to=domains.link_to,
+                words=self.words,
+                mail=self.mail.reshape(-1),
+                back=self.back.reshape(-1),
+            )
+            for d in range(domains.n)
+        ]
+
+
+def empty_mail(domains: Domains) -> Mail:
+    """Outboxes without mail, each for twice what a tick can bring."""
+    n = domains.n
+    # in a tick a link starts one packet, and gives back the space of one
+    spare = int(np.bincount(domains.link_from, minlength=n).max())
+    width = out.words_of(n)
+    words = aligned_zeros((n, width), np.int64)
+    size = out.LISTS + 2 * n
+    for parity in (0, 1):
+        box = words[:, out.COUNTS + parity * size : out.COUNTS + (parity + 1) * size]
+        box[:, out.EARLIEST] = NONE
+        box[:, out.LISTS :] = -1
+    capacity = 2 * spare + 64
+    return Mail(capacity, spare, words.reshape(-1), *_rows(n, capacity))
+
+
+def _rows(n: int, capacity: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return (
+        np.empty((n, 2, capacity, out.MAIL_WIDTH), dtype=np.int64),
+        np.empty((n, 2, capacity, out.BACK_WIDTH), dtype=np.int64),
+    )
+
+
+def grown_mail(old: Mail) -> Mail:
+    """The same mail in outboxes of twice the size."""
+    mail, back = _rows(len(old.mail), 2 * old.capacity)
+    mail[:, :, : old.capacity] = old.mail
+    back[:, :, : old.capacity] = old.back
+    return Mail(2 * old.capacity, old.spare, old.words, mail, back)
+
+
+def with_room(parts: list[Arrays], mail: Mail) -> Mail:
+    """Let the domains that had to stop go on: pools (in place) or outboxes of twice the size."""
+    n = len(parts)
+    words = mail.words.reshape(n, -1)
+    for d in np.flatnonzero(words[:, out.UNFINISHED]).tolist():
+        box = out.COUNTS + int(words[d, out.PARITY]) * (out.LISTS + 2 * n)
+        sent = max(words[d, box + out.N_MAIL], words[d, box + out.N_BACK])
+        if sent + mail.spare > mail.capacity:
+            return grown_mail(mail)
+        parts[d] = grown(parts[d])
+    return mail
+
+
+def lookahead(domains: Domains, topology: Topology, arrays: Arrays, clock: Clock) -> int:
+    """Ticks before which nothing that happens in a domain reaches another.
+
+    A packet is routed a latency and a router's latency after it starts; the space that it held
+    is seen free a serialisation and a latency after it starts on its next link. A node that hangs
+    on routers of two domains is reached a latency after the start by heads, if they count.
+    """
+    crossing = domains.crossing
+    latency = arrays.links[crossing, t.LATENCY].min(initial=NONE)
+    to_node = np.any(topology.link_dst[crossing] < topology.n_ports)
+    if to_node and arrays.sc[t.HEAD_COUNTS]:
+        return int(latency)
+    return int(latency + min(arrays.sc[t.ROUTER_LATENCY], arrays.ser.min()))
+
+
+def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
+    """The arrays of one domain that is all of them, of a run that is over; mail is none left."""
+    vshift = int(parts[0].sc[t.VSHIFT])
+    owner = np.repeat(domains.link_from, 1 << vshift)
+    channels = parts[0].channels.copy()
+    packets, begin = [], 0
+    for d, part in enumerate(parts):
+        rows = part.packets[: int(part.sc[t.PK_USED])].copy()
+        rows[rows[:, t.NEXT] >= 0, t.NEXT] += begin
+        waiting = (owner == d) & (channels[:, t.FIFO_HEAD] >= 0)
+        channels[waiting, t.FIFO_HEAD] += begin
+        begin += len(rows)
+        packets.append(rows)
+    sc = parts[0].sc.copy()
+    sc[t.END] = max(int(part.sc[t.END]) for part in parts)
+    return parts[0]._replace(sc=sc, channels=channels, packets=np.concatenate(packets))

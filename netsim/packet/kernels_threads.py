@@ -1,0 +1,184 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""One run on several threads: each a domain, window after window (docs/packet-model.md, "Threads").
+
+A window is as long as the *lookahead*: what one domain does in it reaches another only after it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_atomics import wait_for_all
+from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, next_event, run
+from netsim.packet.kernels_links import return_space
+from netsim.packet.kernels_outbox import (
+    AFTER,
+    BACK_WIDTH,
+    CREDIT_BYTES,
+    CREDIT_Q,
+    EARLIEST,
+    LISTS,
+    MAIL_WAITS,
+    MAIL_WIDTH,
+    N_BACK,
+    N_MAIL,
+    PACKET,
+    PARITY,
+    TICK,
+    UNFINISHED,
+    WINDOW_END,
+    box_of,
+    empty_outbox,
+    words_of,
+)
+from netsim.packet.kernels_wheel import NONE, add_arrival
+from netsim.packet.tables import (
+    CR_WIDTH,
+    N_CR,
+    N_FAR,
+    N_PK,
+    NEXT,
+    PK_BITS,
+    PK_FREE,
+    PK_USED,
+    PK_WIDTH,
+)
+
+ABORTED = PAUSE + 1
+"""Why `run_windows` came back: another thread gave up."""
+
+SAID_WORDS = 8
+"""Words in which a domain says how it stands: the tick of its next event, and if it must stop."""
+
+ENDLESS = 1 << 61
+
+
+@njit(**INNER_KERNEL)
+def room_for_mail(x, a, parity):
+    """Whether the pools can take in all that came with a parity."""
+    n_mail = 0
+    n_back = 0
+    for other in range(x.n):
+        if other != x.me:
+            box = box_of(x, other, parity)
+            n_mail += x.words[box + N_MAIL]
+            n_back += x.words[box + N_BACK]
+    return (
+        a.sc[N_PK] + n_mail <= len(a.packets) // PK_WIDTH
+        and a.sc[N_CR] + n_back <= len(a.credits) // CR_WIDTH
+        and a.sc[N_FAR] + n_mail + n_back <= len(a.far)
+    )
+
+
+@njit(**INNER_KERNEL)
+def new_packet(sc, packets):
+    """A free row of the pool, which must have one."""
+    p = sc[PK_FREE]
+    if p >= 0:
+        sc[PK_FREE] = packets[(np.uint64(p) << PK_BITS) + NEXT]
+    else:
+        p = sc[PK_USED]
+        sc[PK_USED] = p + 1
+    sc[N_PK] += 1
+    return p
+
+
+@njit(**INNER_KERNEL)
+def take_in(x, a, parity):
+    """Take in what the other domains have sent with a parity."""
+    sc = a.sc
+    packets = a.packets
+    for other in range(x.n):
+        if other == x.me:
+            continue
+        box = box_of(x, other, parity)
+        first = (2 * other + parity) * x.capacity
+        k = x.words[box + LISTS + x.me]
+        while k >= 0:
+            row = (first + k) * MAIL_WIDTH
+            p = new_packet(sc, packets)
+            packet = np.uint64(p) << PK_BITS
+            for i in range(PK_WIDTH):
+                packets[packet + np.uint64(i)] = x.mail[row + PACKET + i]
+            add_arrival(sc, a.wheel, a.occupied, a.far, packets, p, x.mail[row + TICK])
+            k = x.mail[row + AFTER]
+        k = x.words[box + LISTS + x.n + x.me]
+        while k >= 0:
+            row = (first + k) * BACK_WIDTH
+            return_space(
+                sc, a.links, a.channels, a.credits, a.wheel, a.occupied, a.far,
+                x.back[row + CREDIT_Q], x.back[row + TICK], x.back[row + CREDIT_BYTES],
+            )  # fmt: skip
+            k = x.back[row + AFTER]
+
+
+@njit(**PLAIN_KERNEL)
+def run_window(x, in_parts, a, rt):
+    """Run a domain to the end of its window; the tick of its next event, mail it sent included.
+
+    The words of the domain say afterwards whether it could.
+    """
+    own = x.me * words_of(x.n)
+    words = x.words
+    parity = words[own + PARITY]
+    finished = True
+    if words[own + MAIL_WAITS] != 0:
+        finished = room_for_mail(x, a, 1 - parity)
+        if finished:
+            take_in(x, a, 1 - parity)
+            words[own + MAIL_WAITS] = 0
+    if finished:
+        finished = run(x, None, in_parts, a, rt, words[own + WINDOW_END] - 1, ENDLESS) != GROW
+    words[own + UNFINISHED] = not finished
+    return min(next_event(a), words[box_of(x, x.me, parity) + EARLIEST])
+
+
+@njit(**PLAIN_KERNEL)
+def open_window(x, end):
+    """Begin a domain's next window, which lasts to ``end``: the others' mail waits for it."""
+    own = x.me * words_of(x.n)
+    x.words[own + WINDOW_END] = end
+    x.words[own + PARITY] = 1 - x.words[own + PARITY]
+    x.words[own + MAIL_WAITS] = 1
+    empty_outbox(x)
+
+
+@njit(**(PLAIN_KERNEL | {"nogil": True}))
+def run_windows(x, in_parts, a, rt, barrier, said, lookahead, until, n_windows):
+    """Run a domain for ``n_windows`` windows, side by side with all others.
+
+    All come back for the same reason: nothing is left (DONE) before ``until`` (UNTIL), a pool or
+    an outbox of one of them is full (GROW), the windows are over (PAUSE), or another gave up.
+
+    Parameters
+    ----------
+    x : Crossing
+    in_parts, a, rt
+        As for `kernels_engine.run`, of this domain.
+    barrier : (BARRIER_WORDS,) int64
+        Of all.
+    said : (2 * n * SAID_WORDS,) int64
+        Of all: what each says of itself, in turns.
+    lookahead, until, n_windows : int64
+    """
+    own = x.me * words_of(x.n)
+    for turn in range(n_windows):
+        mine = ((turn & 1) * x.n + x.me) * SAID_WORDS
+        said[mine] = run_window(x, in_parts, a, rt)
+        said[mine + 1] = x.words[own + UNFINISHED]
+        if not wait_for_all(barrier, x.n):
+            return ABORTED
+        first = NONE
+        for k in range(x.n):
+            row = ((turn & 1) * x.n + k) * SAID_WORDS
+            if said[row + 1] != 0:
+                return GROW
+            first = min(first, said[row])
+        if first == NONE:
+            return DONE
+        if first > until:
+            return UNTIL
+        open_window(x, min(first + lookahead, until + 1))
+    return PAUSE

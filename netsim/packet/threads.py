@@ -1,0 +1,173 @@
+"""One packet simulation on several threads: who can have them, how many, and the run itself."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.limits import shown
+from netsim.packet import tables as t
+from netsim.packet.build import Clock
+from netsim.packet.build_domains import (
+    domain_arrays,
+    empty_mail,
+    joined_arrays,
+    lookahead,
+    with_room,
+)
+from netsim.packet.domains import Domains
+from netsim.packet.model import PS_PER_S, PacketConfig
+from netsim.packet.tables import Arrays
+from netsim.routing.base import Routing
+from netsim.routing.tables import RouteTables
+from netsim.traffic import Traffic
+
+AUTO = "auto"
+MAX_THREADS = 1024
+NODES_A_THREAD = 512
+"""Below twice as many nodes, "auto" is one thread."""
+
+PAUSE_S = 0.5
+"""Between two looks at the caller (progress, Ctrl-C), about."""
+_FIRST_WINDOWS = 64
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def why_one_thread(routing: Routing, config: PacketConfig) -> str:
+    """Why a simulation cannot be split among threads; empty if it can."""
+    topology = routing.topology
+    if routing.looks_far:
+        return f"routing {routing.name} looks at links of distant routers"
+    if config.congestion_control != "none":
+        return f"congestion_control = {config.congestion_control} reaches a source at once"
+    if config.input_queued:
+        return "router = input-queued is simulated on one"
+    first = 0 if topology.rails > 1 else topology.first_router_link
+    latency_s = topology.link_latency_s[first:].min(initial=np.inf)
+    if not config.head_counts or topology.rails == 1:
+        latency_s += config.router_latency_s
+    if latency_s == 0:
+        return "without latency of routers and links nothing can be simulated ahead"
+    return ""
+
+
+def threads_used(routing: Routing, config: PacketConfig, threads: int | str) -> int:
+    """How many threads `simulate_packets` takes when asked for ``threads``.
+
+    Parameters
+    ----------
+    routing : Routing
+    config : PacketConfig
+    threads : int or "auto"
+        "auto" gives one for every `NODES_A_THREAD` nodes, no more than there are cores.
+
+    Raises
+    ------
+    NetcosimError
+        Neither "auto" nor 1 to `MAX_THREADS`.
+    """
+    if threads != AUTO and (
+        not isinstance(threads, int | np.integer)
+        or isinstance(threads, bool)
+        or not 1 <= threads <= MAX_THREADS
+    ):
+        raise NetcosimError(
+            f"threads = {shown(threads) if isinstance(threads, int) else repr(threads)}; "
+            f'allowed: 1 to {MAX_THREADS}, or "{AUTO}"'
+        )
+    topology = routing.topology
+    if threads == AUTO:
+        threads = min(available_cores(), max(1, topology.n_nodes // NODES_A_THREAD))
+    if threads == 1 or why_one_thread(routing, config):
+        return 1
+    return min(int(threads), topology.n_routers)
+
+
+def run_in_domains(
+    domains: Domains,
+    arrays: Arrays,
+    tables: RouteTables,
+    routing: Routing,
+    traffic: Traffic,
+    clock: Clock,
+    until: int,
+    progress: Callable[[float], None] | None,
+) -> Arrays:
+    """Run all domains to the end, each on a thread; the arrays of the whole.
+
+    Parameters
+    ----------
+    domains : Domains
+    arrays : Arrays
+        Of an empty network; used up.
+    tables : RouteTables
+    routing, traffic, clock
+        What they were built from.
+    until : int
+        Tick.
+    progress : callable or None
+        See `netsim.packet.engine.simulate_packets`.
+    """
+    from netsim.packet.kernels_atomics import ABORT, BARRIER_WORDS
+    from netsim.packet.kernels_engine import GROW, PAUSE
+    from netsim.packet.kernels_threads import ABORTED, SAID_WORDS, run_windows
+
+    n = domains.n
+    parts = domain_arrays(arrays, domains, routing.topology, traffic)
+    mail = empty_mail(domains)
+    ahead = lookahead(domains, routing.topology, arrays, clock)
+    in_parts = int(arrays.sc[t.N_MESSAGES]) or None
+    barrier = np.zeros(BARRIER_WORDS, dtype=np.int64)
+    said = t.aligned_zeros((2 * n, SAID_WORDS), np.int64).reshape(-1)
+    n_windows = _FIRST_WINDOWS
+
+    def run(d: int) -> int:
+        try:
+            return int(
+                run_windows(
+                    crossings[d], in_parts, t.flat(parts[d]), tables, barrier, said, ahead,
+                    until, n_windows,
+                )
+            )  # fmt: skip
+        except BaseException:
+            barrier[ABORT] = 1
+            raise
+
+    with ThreadPoolExecutor(n - 1, thread_name_prefix="netcosim-domain") as pool:
+        while True:
+            crossings = mail.crossings(domains)
+            began = time.perf_counter()
+            try:
+                others = [pool.submit(run, d) for d in range(1, n)]
+                whys = [run(0), *(other.result() for other in others)]
+            except BaseException:
+                barrier[ABORT] = 1  # lets those go that wait for this thread
+                raise
+            why = whys[0]
+            assert why != ABORTED
+            assert whys == [why] * n
+            if why == GROW:
+                mail = with_room(parts, mail)
+            elif why != PAUSE:
+                break
+            else:
+                if progress is not None:
+                    now = max(int(part.sc[t.NOW]) for part in parts)
+                    progress(now * clock.tick_ps / PS_PER_S)
+                took = time.perf_counter() - began
+                if took < PAUSE_S / 2:
+                    n_windows *= 2
+                elif took > 2 * PAUSE_S and n_windows > 1:
+                    n_windows //= 2
+    return joined_arrays(parts, domains)

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from netsim.packet import kernels_outbox as out
 from netsim.packet import tables as t
-from netsim.packet.build import Clock, grown
+from netsim.packet.build import grown
 from netsim.packet.domains import Domains
-from netsim.packet.kernels_outbox import Crossing
+from netsim.packet.kernels_crossbar_tables import Crossbar
+from netsim.packet.kernels_outbox import Border
 from netsim.packet.kernels_wheel import NONE
 from netsim.packet.tables import Arrays, aligned_zeros
 from netsim.topology import Topology
@@ -45,6 +46,16 @@ def domain_arrays(
     return parts
 
 
+def domain_crossbars(crossbar: Crossbar | None, n: int) -> list[Crossbar | None]:
+    """What each domain works on of the crossbars: the common rows, and lists of its own."""
+    if crossbar is None:
+        return [None] * n
+    return [
+        crossbar._replace(look=crossbar.look.copy(), scratch=crossbar.scratch.copy())
+        for _ in range(n)
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class Mail:
     """The outboxes of all domains."""
@@ -55,10 +66,10 @@ class Mail:
     mail: NDArray[np.int64]
     back: NDArray[np.int64]
 
-    def crossings(self, domains: Domains) -> list[Crossing]:
+    def borders(self, domains: Domains) -> list[Border]:
         """Each domain's view of them."""
         return [
-            Crossing(
+            Border(
                 me=d,
                 n=domains.n,
                 capacity=self.capacity,
@@ -104,32 +115,36 @@ def grown_mail(old: Mail) -> Mail:
     return Mail(2 * old.capacity, old.spare, old.words, mail, back)
 
 
-def with_room(parts: list[Arrays], mail: Mail) -> Mail:
+def with_room(parts: list[Arrays], mail: Mail, crossbars: bool) -> Mail:
     """Let the domains that had to stop go on: pools (in place) or outboxes of twice the size."""
     n = len(parts)
     words = mail.words.reshape(n, -1)
     for d in np.flatnonzero(words[:, out.UNFINISHED]).tolist():
         box = out.COUNTS + int(words[d, out.PARITY]) * (out.LISTS + 2 * n)
         sent = max(words[d, box + out.N_MAIL], words[d, box + out.N_BACK])
-        if sent + mail.spare > mail.capacity:
+        most = int(parts[d].sc[t.N_PK]) if crossbars else 0
+        if sent + max(mail.spare, most) > mail.capacity:
             return grown_mail(mail)
         parts[d] = grown(parts[d])
     return mail
 
 
-def lookahead(domains: Domains, topology: Topology, arrays: Arrays, clock: Clock) -> int:
+def lookahead(
+    domains: Domains, topology: Topology, arrays: Arrays, crossbar: Crossbar | None
+) -> int:
     """Ticks before which nothing that happens in a domain reaches another.
 
     A packet is routed a latency and a router's latency after it starts; the space that it held
-    is seen free a serialisation and a latency after it starts on its next link. A node that hangs
-    on routers of two domains is reached a latency after the start by heads, if they count.
+    is seen free a latency after it has been sent on its next link, or has crossed. Heads, where
+    they count, reach a node that hangs on routers of two domains a latency after the start.
     """
-    crossing = domains.crossing
-    latency = arrays.links[crossing, t.LATENCY].min(initial=NONE)
-    to_node = np.any(topology.link_dst[crossing] < topology.n_ports)
+    border = domains.border_links
+    latency = arrays.links[border, t.LATENCY].min(initial=NONE)
+    to_node = np.any(topology.link_dst[border] < topology.n_ports)
     if to_node and arrays.sc[t.HEAD_COUNTS]:
         return int(latency)
-    return int(latency + min(arrays.sc[t.ROUTER_LATENCY], arrays.ser.min()))
+    held = arrays.ser if crossbar is None else crossbar.cross
+    return int(latency + min(arrays.sc[t.ROUTER_LATENCY], held.min()))
 
 
 def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:

@@ -39,7 +39,7 @@ class Domains:
     link_to: NDArray[np.int16]
 
     @property
-    def crossing(self) -> NDArray[np.int64]:
+    def border_links(self) -> NDArray[np.int64]:
         """Links from one domain to another."""
         return np.flatnonzero(self.link_from != self.link_to)
 

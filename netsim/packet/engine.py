@@ -96,17 +96,18 @@ def simulate_packets(
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
     crossbar = None
     in_parts = int(arrays.sc[t.N_MESSAGES]) or None
+    if config.input_queued:
+        arrays, crossbar = with_crossbars(arrays, routing, config, clock)
     if n_threads > 1:
         load = router_load(routing.topology, traffic, config.packet_bytes)
         domains = make_domains(routing.topology, load, n_threads)
         arrays = run_in_domains(
-            domains, arrays, tables, routing, traffic, clock, until, progress
+            domains, arrays, crossbar, tables, routing, traffic, clock, until, progress
         )
     elif config.input_queued:
         from netsim.packet import kernels_crossbar_run
 
-        arrays, crossbar = with_crossbars(arrays, routing, config, clock)
-        loop = partial(kernels_crossbar_run.run, crossbar, in_parts)
+        loop = partial(kernels_crossbar_run.run, None, crossbar, in_parts)
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     else:
         paces = paces_of(arrays, traffic, config, clock)

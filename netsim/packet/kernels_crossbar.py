@@ -38,11 +38,16 @@ from netsim.packet.kernels_crossbar_tables import (
     X_SLOTS,
     X_WORDS,
 )
-from netsim.packet.kernels_links import chance_key, give_credit, see_credits, take_credits
+from netsim.packet.kernels_links import (
+    chance_key,
+    return_space,
+    return_space_to,
+    see_credits,
+    take_credits,
+)
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
-    BLOCKED,
     BUFFER_BYTES,
     CHANCE_VISITS,
     COMPARES_CREDITS,
@@ -205,7 +210,7 @@ def first_to_cross(
 
 
 @njit(**HOT_KERNEL)
-def cross(a, x, rt, r, slot, out):
+def cross(border, a, x, rt, r, slot, out):
     """Let the head of a slot begin to cross to an output."""
     sc = a.sc
     links = a.links
@@ -268,10 +273,12 @@ def cross(a, x, rt, r, slot, out):
         ready = max(now, max(tail_in, crossed) - ser_out)
         left = max(crossed, tail_in)
     back = left + links[in_row + LATENCY]
-    give_credit(sc, channels, a.credits, from_q, back, size)
-    if channels[(np.uint64(from_q) << Q_BITS) + BLOCKED]:
-        tick = max(back, links[in_row + FREE_AT])
-        add_try(sc, links, a.wheel, a.occupied, a.far, came_over, tick)
+    if border is None:
+        return_space(sc, links, channels, a.credits, a.wheel, a.occupied, a.far, from_q, back, size)
+    else:
+        return_space_to(
+            border, sc, links, channels, a.credits, a.wheel, a.occupied, a.far, from_q, back, size
+        )
 
     channel = np.uint64(want) << Q_BITS
     channels[channel + OUT_SPACE] -= size
@@ -290,7 +297,7 @@ def cross(a, x, rt, r, slot, out):
 
 
 @njit(**HOT_KERNEL)
-def arbitrate(a, x, rt, r):
+def arbitrate(border, a, x, rt, r):
     """Let heads cross at a router until no more can in this tick."""
     sc = a.sc
     links = a.links
@@ -355,7 +362,7 @@ def arbitrate(a, x, rt, r):
             n -= 1
             outs[chosen] = outs[n]
             firsts[chosen] = firsts[n]
-            cross(a, x, rt, r, slot, out)
+            cross(border, a, x, rt, r, slot, out)
         if not x.unlimited or crossings == 0:
             return
         for k in range(crossings):

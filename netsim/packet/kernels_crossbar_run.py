@@ -25,8 +25,17 @@ from netsim.packet.kernels_crossbar_tables import (
     X_FREE_AT,
     X_SLOTS,
 )
-from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, collect, rank_phase
-from netsim.packet.kernels_links import occupy, stall, take_credits, try_node, when_room
+from netsim.packet.kernels_engine import (
+    DONE,
+    GROW,
+    PAUSE,
+    UNTIL,
+    collect,
+    next_event,
+    rank_phase,
+)
+from netsim.packet.kernels_links import depart, occupy, stall, take_credits, try_node, when_room
+from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankArrays, deliver, part_arrived, run_ready
 from netsim.packet.kernels_wheel import (
     NONE,
@@ -34,7 +43,6 @@ from netsim.packet.kernels_wheel import (
     add_try,
     bring_near,
     low_bit,
-    next_tick,
     unmark,
 )
 from netsim.packet.tables import (
@@ -157,7 +165,7 @@ def arrival_phase(a, x, pr, rt, bucket):
 
 
 @njit(**INNER_KERNEL)
-def crossbar_phase(a, x, rt, bucket):
+def crossbar_phase(border, a, x, rt, bucket):
     """Phase 4: crossings end, and others begin, by router number."""
     sc = a.sc
     links = a.links
@@ -188,13 +196,13 @@ def crossbar_phase(a, x, rt, bucket):
             w = ((g - upper) << 6) + low_bit(look[g])
             while look[w] != 0:
                 r = (w << 6) + low_bit(look[w])
-                arbitrate(a, x, rt, r)
+                arbitrate(border, a, x, rt, r)
                 look[w] &= ~(ONE << np.uint64(r & 63))
             look[g] &= ~(ONE << np.uint64(w & 63))
 
 
 @njit(**HOT_KERNEL)
-def try_output(a, link):
+def try_output(border, a, link):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
     sc = a.sc
     links = a.links
@@ -250,7 +258,10 @@ def try_output(a, link):
         links[row + WAITING] -= ser
         packets[packet + HOLDS] = q
         occupy(sc, links, row, ser, size)
-        add_arrival(sc, a.wheel, a.occupied, a.far, packets, p, tick)
+        if border is None:
+            add_arrival(sc, a.wheel, a.occupied, a.far, packets, p, tick)
+        else:
+            depart(border, sc, a.wheel, a.occupied, a.far, packets, p, link, tick)
         port = np.uint64(sc[N_LINKS] + link) << L_BITS
         if links[port + LEAVES_BYTES] > 0:
             before = np.uint64(links[port + LEAVES_Q]) << Q_BITS
@@ -267,7 +278,7 @@ def try_output(a, link):
 
 
 @njit(**INNER_KERNEL)
-def start_phase(a, bucket):
+def start_phase(border, a, bucket):
     """Phase 5: links start packets; their order does not matter."""
     links = a.links
     wheel = a.wheel
@@ -280,16 +291,16 @@ def start_phase(a, bucket):
         links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
         if link < a.sc[N_NODES]:
             try_node(
-                None, a.sc, links, a.channels, a.packets, a.credits, a.nodes, a.messages,
+                border, a.sc, links, a.channels, a.packets, a.credits, a.nodes, a.messages,
                 a.ser, a.wire, wheel, a.occupied, a.far, link,
             )  # fmt: skip
         else:
-            try_output(a, link)
+            try_output(border, a, link)
         link = np.int64(wheel[2 * bucket + 1])
 
 
 @njit(**PLAIN_KERNEL)
-def run(x, in_parts, a, rt, until, budget):
+def run(border, x, in_parts, a, rt, until, budget):
     """As `kernels_engine.run`, with the crossbars ``x``."""
     pr = RankArrays(
         a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
@@ -309,11 +320,10 @@ def run(x, in_parts, a, rt, until, budget):
         crowded = sc[N_PK] > spare_packets or sc[N_CR] + sc[N_PK] > n_credits
         if crowded or sc[N_FAR] > spare_far:
             return GROW
-        now = next_tick(sc, occupied)
-        if sc[N_TIMERS] > 0:
-            now = min(now, a.timers[0, 0])
-        if sc[N_FAR] > 0:
-            now = min(now, a.far[0, 0])
+        if border is not None:  # noqa: SIM102 - left out of what is compiled for None
+            if outbox_full(border, sc[N_PK]):
+                return GROW
+        now = next_event(a)
         if now == NONE:
             return DONE
         if now > until:
@@ -328,8 +338,8 @@ def run(x, in_parts, a, rt, until, budget):
         bucket = now & mask
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(a, x, pr, rt, bucket)
-        crossbar_phase(a, x, rt, bucket)
+        crossbar_phase(border, a, x, rt, bucket)
         if wheel[2 * bucket + 1] >= 0:
-            start_phase(a, bucket)
+            start_phase(border, a, bucket)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(sc, occupied, bucket)

@@ -191,7 +191,7 @@ def arrival_phase(a, pr, rt, bucket, paces):
 
 
 @njit(**INNER_KERNEL)
-def start_phase(a, bucket, crossing, paces):
+def start_phase(a, bucket, border, paces):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
@@ -218,12 +218,12 @@ def start_phase(a, bucket, crossing, paces):
                 try_paced(a, paces, link)
             else:
                 try_node(
-                    crossing, sc, links, channels, packets, credits, nodes, messages, ser_of,
+                    border, sc, links, channels, packets, credits, nodes, messages, ser_of,
                     wire, wheel, occupied, far, link,
                 )  # fmt: skip
         else:
             try_link(
-                crossing, sc, links, channels, packets, credits, ser_of, wire, wheel, occupied,
+                border, sc, links, channels, packets, credits, ser_of, wire, wheel, occupied,
                 far, link,
             )  # fmt: skip
         link = np.int64(wheel[2 * bucket + 1])
@@ -241,12 +241,12 @@ def next_event(a):
 
 
 @njit(**PLAIN_KERNEL)
-def run(crossing, paces, in_parts, a, rt, until, budget):
+def run(border, paces, in_parts, a, rt, until, budget):
     """Run until nothing is left (DONE), `until` (UNTIL), a full pool (GROW) or `budget` arrivals.
 
     Parameters
     ----------
-    crossing : Crossing or None
+    border : Border or None
         None where the machine is one domain.
     paces : Paces or None
     in_parts : int64 or None
@@ -271,8 +271,8 @@ def run(crossing, paces, in_parts, a, rt, until, budget):
     while True:
         if sc[N_PK] > spare_packets or sc[N_CR] > spare_credits or sc[N_FAR] > spare_far:
             return GROW
-        if crossing is not None:  # noqa: SIM102 - left out of what is compiled for None
-            if outbox_full(crossing):
+        if border is not None:  # noqa: SIM102 - left out of what is compiled for None
+            if outbox_full(border, 0):
                 return GROW
         now = next_event(a)
         if now == NONE:
@@ -290,6 +290,6 @@ def run(crossing, paces, in_parts, a, rt, until, budget):
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(a, pr, rt, bucket, paces)
         if wheel[2 * bucket + 1] >= 0:
-            start_phase(a, bucket, crossing, paces)
+            start_phase(a, bucket, border, paces)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(sc, occupied, bucket)

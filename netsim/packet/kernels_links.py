@@ -171,25 +171,23 @@ def return_space(sc, links, channels, credits, wheel, occupied, far, q, tick, si
 
 
 @njit(**HOT_KERNEL)
-def depart(crossing, sc, wheel, occupied, far, packets, p, link, tick):
+def depart(border, sc, wheel, occupied, far, packets, p, link, tick):
     """`add_arrival` of a packet over ``link``, which may lead into another domain."""
-    to = crossing.link_to[np.uint64(link)]
-    if to == crossing.me:
+    to = border.link_to[np.uint64(link)]
+    if to == border.me:
         add_arrival(sc, wheel, occupied, far, packets, p, tick)
     else:
-        send_packet(crossing, sc, packets, p, tick, to)
+        send_packet(border, sc, packets, p, tick, to)
 
 
 @njit(**HOT_KERNEL)
-def return_space_to(
-    crossing, sc, links, channels, credits, wheel, occupied, far, q, tick, size
-):
+def return_space_to(border, sc, links, channels, credits, wheel, occupied, far, q, tick, size):
     """`return_space` to a channel that may be another domain's."""
-    owner = crossing.link_from[np.uint64(q >> sc[VSHIFT])]
-    if owner == crossing.me:
+    owner = border.link_from[np.uint64(q >> sc[VSHIFT])]
+    if owner == border.me:
         return_space(sc, links, channels, credits, wheel, occupied, far, q, tick, size)
     else:
-        send_credit(crossing, q, tick, size, owner)
+        send_credit(border, q, tick, size, owner)
 
 
 @njit(**INNER_KERNEL)
@@ -233,7 +231,7 @@ def occupy(sc, links, row, ser, size):
 
 @njit(**HOT_KERNEL)
 def try_node(
-    crossing, sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
+    border, sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
     occupied, far, node,
 ):  # fmt: skip
     """Let a port's injection link start a packet if it can."""
@@ -279,10 +277,10 @@ def try_node(
     ser = ser_of[links[row + BANDWIDTH], size_class]
     occupy(sc, links, row, ser, size)
     tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]
-    if crossing is None:
+    if border is None:
         add_arrival(sc, wheel, occupied, far, packets, p, tick)
     else:
-        depart(crossing, sc, wheel, occupied, far, packets, p, node, tick)
+        depart(border, sc, wheel, occupied, far, packets, p, node, tick)
     if not last:
         nodes[nic + NIC_SENT] = sent + 1
     else:
@@ -297,7 +295,7 @@ def try_node(
 
 @njit(**HOT_KERNEL)
 def try_link(
-    crossing, sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link
+    border, sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link
 ):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
     now = sc[NOW]
@@ -352,15 +350,13 @@ def try_link(
         packets[packet + HOLDS] = q
         occupy(sc, links, row, ser, size)
         back = now + ser + links[(np.uint64(came_from >> vshift) << L_BITS) + LATENCY]
-        if crossing is None:
+        if border is None:
             add_arrival(sc, wheel, occupied, far, packets, p, tick)
-            return_space(
-                sc, links, channels, credits, wheel, occupied, far, came_from, back, size
-            )
+            return_space(sc, links, channels, credits, wheel, occupied, far, came_from, back, size)
         else:
-            depart(crossing, sc, wheel, occupied, far, packets, p, link, tick)
+            depart(border, sc, wheel, occupied, far, packets, p, link, tick)
             return_space_to(
-                crossing, sc, links, channels, credits, wheel, occupied, far, came_from, back,
+                border, sc, links, channels, credits, wheel, occupied, far, came_from, back,
                 size,
             )  # fmt: skip
         if waiting != 0:

@@ -3,7 +3,7 @@
 
 Each domain has an outbox for each of two parities: it fills one in a window while the others
 read what it put into the other in the window before. A row of an outbox is in a list for its
-receiver. ``x`` is a domain's `Crossing`.
+receiver. ``border`` is a domain's `Border`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PARITY, WINDOW_END, MAIL_WAITS, UNFINISHED, COUNTS = 0, 1, 2, 3, 8
 N_MAIL, N_BACK, EARLIEST, LISTS = 0, 1, 2, 3
 
 
-class Crossing(NamedTuple):
-    """A domain's view of the borders.
+class Border(NamedTuple):
+    """A domain's view of what lies beyond it.
 
     Attributes
     ----------
@@ -64,62 +64,64 @@ def words_of(n):
 
 
 @njit(**INNER_KERNEL)
-def box_of(x, domain, parity):
+def box_of(border, domain, parity):
     """Where the counts and lists of an outbox stand among the words."""
-    return domain * words_of(x.n) + COUNTS + parity * (LISTS + 2 * x.n)
+    return domain * words_of(border.n) + COUNTS + parity * (LISTS + 2 * border.n)
 
 
 @njit(**INNER_KERNEL)
-def empty_outbox(x):
+def empty_outbox(border):
     """Begin to fill the own outbox of the present parity."""
-    box = box_of(x, x.me, x.words[x.me * words_of(x.n) + PARITY])
-    x.words[box + N_MAIL] = 0
-    x.words[box + N_BACK] = 0
-    x.words[box + EARLIEST] = NONE
-    for k in range(2 * x.n):
-        x.words[box + LISTS + k] = -1
+    box = box_of(border, border.me, border.words[border.me * words_of(border.n) + PARITY])
+    border.words[box + N_MAIL] = 0
+    border.words[box + N_BACK] = 0
+    border.words[box + EARLIEST] = NONE
+    for k in range(2 * border.n):
+        border.words[box + LISTS + k] = -1
 
 
 @njit(**INNER_KERNEL)
-def outbox_full(x):
-    """Whether the next tick could fill more rows than there are."""
-    box = box_of(x, x.me, x.words[x.me * words_of(x.n) + PARITY])
-    return max(x.words[box + N_MAIL], x.words[box + N_BACK]) + x.spare > x.capacity
+def outbox_full(border, most):
+    """Whether the next tick, of up to ``most`` credits, could fill more rows than there are."""
+    words = border.words
+    box = box_of(border, border.me, words[border.me * words_of(border.n) + PARITY])
+    sent = max(words[box + N_MAIL], words[box + N_BACK])
+    return sent + max(border.spare, most) > border.capacity
 
 
 @njit(**INNER_KERNEL)
-def send_packet(x, sc, packets, p, tick, to):
+def send_packet(border, sc, packets, p, tick, to):
     """A packet leaves for another domain, where it arrives at ``tick``."""
-    words = x.words
-    parity = words[x.me * words_of(x.n) + PARITY]
-    box = box_of(x, x.me, parity)
+    words = border.words
+    parity = words[border.me * words_of(border.n) + PARITY]
+    box = box_of(border, border.me, parity)
     k = words[box + N_MAIL]
     words[box + N_MAIL] = k + 1
     words[box + EARLIEST] = min(words[box + EARLIEST], tick)
-    row = ((2 * x.me + parity) * x.capacity + k) * MAIL_WIDTH
-    x.mail[row + AFTER] = words[box + LISTS + to]
+    row = ((2 * border.me + parity) * border.capacity + k) * MAIL_WIDTH
+    border.mail[row + AFTER] = words[box + LISTS + to]
     words[box + LISTS + to] = k
-    x.mail[row + TICK] = tick
+    border.mail[row + TICK] = tick
     packet = np.uint64(p) << PK_BITS
     for i in range(PK_WIDTH):
-        x.mail[row + PACKET + i] = packets[packet + np.uint64(i)]
+        border.mail[row + PACKET + i] = packets[packet + np.uint64(i)]
     packets[packet + NEXT] = sc[PK_FREE]
     sc[PK_FREE] = p
     sc[N_PK] -= 1
 
 
 @njit(**INNER_KERNEL)
-def send_credit(x, q, tick, size, to):
+def send_credit(border, q, tick, size, to):
     """Space of channel ``q``, of another domain, comes free at ``tick``."""
-    words = x.words
-    parity = words[x.me * words_of(x.n) + PARITY]
-    box = box_of(x, x.me, parity)
+    words = border.words
+    parity = words[border.me * words_of(border.n) + PARITY]
+    box = box_of(border, border.me, parity)
     k = words[box + N_BACK]
     words[box + N_BACK] = k + 1
     words[box + EARLIEST] = min(words[box + EARLIEST], tick)
-    row = ((2 * x.me + parity) * x.capacity + k) * BACK_WIDTH
-    x.back[row + AFTER] = words[box + LISTS + x.n + to]
-    words[box + LISTS + x.n + to] = k
-    x.back[row + TICK] = tick
-    x.back[row + CREDIT_Q] = q
-    x.back[row + CREDIT_BYTES] = size
+    row = ((2 * border.me + parity) * border.capacity + k) * BACK_WIDTH
+    border.back[row + AFTER] = words[box + LISTS + border.n + to]
+    words[box + LISTS + border.n + to] = k
+    border.back[row + TICK] = tick
+    border.back[row + CREDIT_Q] = q
+    border.back[row + CREDIT_BYTES] = size

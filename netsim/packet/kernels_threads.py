@@ -11,6 +11,7 @@ from numba import njit
 
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_atomics import wait_for_all
+from netsim.packet.kernels_crossbar_run import run as run_crossbars
 from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, next_event, run
 from netsim.packet.kernels_links import return_space
 from netsim.packet.kernels_outbox import (
@@ -56,15 +57,15 @@ ENDLESS = 1 << 61
 
 
 @njit(**INNER_KERNEL)
-def room_for_mail(x, a, parity):
+def room_for_mail(border, a, parity):
     """Whether the pools can take in all that came with a parity."""
     n_mail = 0
     n_back = 0
-    for other in range(x.n):
-        if other != x.me:
-            box = box_of(x, other, parity)
-            n_mail += x.words[box + N_MAIL]
-            n_back += x.words[box + N_BACK]
+    for other in range(border.n):
+        if other != border.me:
+            box = box_of(border, other, parity)
+            n_mail += border.words[box + N_MAIL]
+            n_back += border.words[box + N_BACK]
     return (
         a.sc[N_PK] + n_mail <= len(a.packets) // PK_WIDTH
         and a.sc[N_CR] + n_back <= len(a.credits) // CR_WIDTH
@@ -86,67 +87,72 @@ def new_packet(sc, packets):
 
 
 @njit(**INNER_KERNEL)
-def take_in(x, a, parity):
+def take_in(border, a, parity):
     """Take in what the other domains have sent with a parity."""
     sc = a.sc
     packets = a.packets
-    for other in range(x.n):
-        if other == x.me:
+    back = border.back
+    for other in range(border.n):
+        if other == border.me:
             continue
-        box = box_of(x, other, parity)
-        first = (2 * other + parity) * x.capacity
-        k = x.words[box + LISTS + x.me]
+        box = box_of(border, other, parity)
+        first = (2 * other + parity) * border.capacity
+        k = border.words[box + LISTS + border.me]
         while k >= 0:
             row = (first + k) * MAIL_WIDTH
             p = new_packet(sc, packets)
             packet = np.uint64(p) << PK_BITS
             for i in range(PK_WIDTH):
-                packets[packet + np.uint64(i)] = x.mail[row + PACKET + i]
-            add_arrival(sc, a.wheel, a.occupied, a.far, packets, p, x.mail[row + TICK])
-            k = x.mail[row + AFTER]
-        k = x.words[box + LISTS + x.n + x.me]
+                packets[packet + np.uint64(i)] = border.mail[row + PACKET + i]
+            add_arrival(sc, a.wheel, a.occupied, a.far, packets, p, border.mail[row + TICK])
+            k = border.mail[row + AFTER]
+        k = border.words[box + LISTS + border.n + border.me]
         while k >= 0:
             row = (first + k) * BACK_WIDTH
             return_space(
                 sc, a.links, a.channels, a.credits, a.wheel, a.occupied, a.far,
-                x.back[row + CREDIT_Q], x.back[row + TICK], x.back[row + CREDIT_BYTES],
+                back[row + CREDIT_Q], back[row + TICK], back[row + CREDIT_BYTES],
             )  # fmt: skip
-            k = x.back[row + AFTER]
+            k = back[row + AFTER]
 
 
 @njit(**PLAIN_KERNEL)
-def run_window(x, in_parts, a, rt):
+def run_window(border, x, in_parts, a, rt):
     """Run a domain to the end of its window; the tick of its next event, mail it sent included.
 
     The words of the domain say afterwards whether it could.
     """
-    own = x.me * words_of(x.n)
-    words = x.words
+    own = border.me * words_of(border.n)
+    words = border.words
     parity = words[own + PARITY]
     finished = True
     if words[own + MAIL_WAITS] != 0:
-        finished = room_for_mail(x, a, 1 - parity)
+        finished = room_for_mail(border, a, 1 - parity)
         if finished:
-            take_in(x, a, 1 - parity)
+            take_in(border, a, 1 - parity)
             words[own + MAIL_WAITS] = 0
     if finished:
-        finished = run(x, None, in_parts, a, rt, words[own + WINDOW_END] - 1, ENDLESS) != GROW
+        last = words[own + WINDOW_END] - 1
+        if x is None:
+            finished = run(border, None, in_parts, a, rt, last, ENDLESS) != GROW
+        else:
+            finished = run_crossbars(border, x, in_parts, a, rt, last, ENDLESS) != GROW
     words[own + UNFINISHED] = not finished
-    return min(next_event(a), words[box_of(x, x.me, parity) + EARLIEST])
+    return min(next_event(a), words[box_of(border, border.me, parity) + EARLIEST])
 
 
 @njit(**PLAIN_KERNEL)
-def open_window(x, end):
+def open_window(border, end):
     """Begin a domain's next window, which lasts to ``end``: the others' mail waits for it."""
-    own = x.me * words_of(x.n)
-    x.words[own + WINDOW_END] = end
-    x.words[own + PARITY] = 1 - x.words[own + PARITY]
-    x.words[own + MAIL_WAITS] = 1
-    empty_outbox(x)
+    own = border.me * words_of(border.n)
+    border.words[own + WINDOW_END] = end
+    border.words[own + PARITY] = 1 - border.words[own + PARITY]
+    border.words[own + MAIL_WAITS] = 1
+    empty_outbox(border)
 
 
 @njit(**(PLAIN_KERNEL | {"nogil": True}))
-def run_windows(x, in_parts, a, rt, barrier, said, lookahead, until, n_windows):
+def run_windows(border, x, in_parts, a, rt, barrier, said, lookahead, until, n_windows):
     """Run a domain for ``n_windows`` windows, side by side with all others.
 
     All come back for the same reason: nothing is left (DONE) before ``until`` (UNTIL), a pool or
@@ -154,7 +160,9 @@ def run_windows(x, in_parts, a, rt, barrier, said, lookahead, until, n_windows):
 
     Parameters
     ----------
-    x : Crossing
+    border : Border
+    x : Crossbar or None
+        None where routers are output-queued.
     in_parts, a, rt
         As for `kernels_engine.run`, of this domain.
     barrier : (BARRIER_WORDS,) int64
@@ -163,16 +171,16 @@ def run_windows(x, in_parts, a, rt, barrier, said, lookahead, until, n_windows):
         Of all: what each says of itself, in turns.
     lookahead, until, n_windows : int64
     """
-    own = x.me * words_of(x.n)
+    own = border.me * words_of(border.n)
     for turn in range(n_windows):
-        mine = ((turn & 1) * x.n + x.me) * SAID_WORDS
-        said[mine] = run_window(x, in_parts, a, rt)
-        said[mine + 1] = x.words[own + UNFINISHED]
-        if not wait_for_all(barrier, x.n):
+        mine = ((turn & 1) * border.n + border.me) * SAID_WORDS
+        said[mine] = run_window(border, x, in_parts, a, rt)
+        said[mine + 1] = border.words[own + UNFINISHED]
+        if not wait_for_all(barrier, border.n):
             return ABORTED
         first = NONE
-        for k in range(x.n):
-            row = ((turn & 1) * x.n + k) * SAID_WORDS
+        for k in range(border.n):
+            row = ((turn & 1) * border.n + k) * SAID_WORDS
             if said[row + 1] != 0:
                 return GROW
             first = min(first, said[row])
@@ -180,5 +188,5 @@ def run_windows(x, in_parts, a, rt, barrier, said, lookahead, until, n_windows):
             return DONE
         if first > until:
             return UNTIL
-        open_window(x, min(first + lookahead, until + 1))
+        open_window(border, min(first + lookahead, until + 1))
     return PAUSE

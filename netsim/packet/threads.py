@@ -15,12 +15,14 @@ from netsim.packet import tables as t
 from netsim.packet.build import Clock
 from netsim.packet.build_domains import (
     domain_arrays,
+    domain_crossbars,
     empty_mail,
     joined_arrays,
     lookahead,
     with_room,
 )
 from netsim.packet.domains import Domains
+from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.packet.tables import Arrays
 from netsim.routing.base import Routing
@@ -51,11 +53,10 @@ def why_one_thread(routing: Routing, config: PacketConfig) -> str:
         return f"routing {routing.name} looks at links of distant routers"
     if config.congestion_control != "none":
         return f"congestion_control = {config.congestion_control} reaches a source at once"
-    if config.input_queued:
-        return "router = input-queued is simulated on one"
     first = 0 if topology.rails > 1 else topology.first_router_link
     latency_s = topology.link_latency_s[first:].min(initial=np.inf)
-    if not config.head_counts or topology.rails == 1:
+    to_nodes = config.head_counts and topology.rails > 1
+    if not (to_nodes or (config.input_queued and np.isinf(config.speedup))):
         latency_s += config.router_latency_s
     if latency_s == 0:
         return "without latency of routers and links nothing can be simulated ahead"
@@ -97,6 +98,7 @@ def threads_used(routing: Routing, config: PacketConfig, threads: int | str) -> 
 def run_in_domains(
     domains: Domains,
     arrays: Arrays,
+    crossbar: Crossbar | None,
     tables: RouteTables,
     routing: Routing,
     traffic: Traffic,
@@ -111,6 +113,7 @@ def run_in_domains(
     domains : Domains
     arrays : Arrays
         Of an empty network; used up.
+    crossbar : Crossbar or None
     tables : RouteTables
     routing, traffic, clock
         What they were built from.
@@ -126,7 +129,8 @@ def run_in_domains(
     n = domains.n
     parts = domain_arrays(arrays, domains, routing.topology, traffic)
     mail = empty_mail(domains)
-    ahead = lookahead(domains, routing.topology, arrays, clock)
+    crossbars = domain_crossbars(crossbar, n)
+    ahead = lookahead(domains, routing.topology, arrays, crossbar)
     in_parts = int(arrays.sc[t.N_MESSAGES]) or None
     barrier = np.zeros(BARRIER_WORDS, dtype=np.int64)
     said = t.aligned_zeros((2 * n, SAID_WORDS), np.int64).reshape(-1)
@@ -136,8 +140,8 @@ def run_in_domains(
         try:
             return int(
                 run_windows(
-                    crossings[d], in_parts, t.flat(parts[d]), tables, barrier, said, ahead,
-                    until, n_windows,
+                    borders[d], crossbars[d], in_parts, t.flat(parts[d]), tables, barrier, said,
+                    ahead, until, n_windows,
                 )
             )  # fmt: skip
         except BaseException:
@@ -146,7 +150,7 @@ def run_in_domains(
 
     with ThreadPoolExecutor(n - 1, thread_name_prefix="netcosim-domain") as pool:
         while True:
-            crossings = mail.crossings(domains)
+            borders = mail.borders(domains)
             began = time.perf_counter()
             try:
                 others = [pool.submit(run, d) for d in range(1, n)]
@@ -158,7 +162,7 @@ def run_in_domains(
             assert why != ABORTED
             assert whys == [why] * n
             if why == GROW:
-                mail = with_room(parts, mail)
+                mail = with_room(parts, mail, crossbar is not None)
             elif why != PAUSE:
                 break
             else:

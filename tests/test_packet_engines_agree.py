@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from packet_cases import Send, Step, config, line, traffic
 from routing_machines import all_routings
 
-from netsim.packet.build import MAX_WHEEL
+from netsim.packet.build import MAX_SPANS
 from netsim.packet.cases import with_router
 from netsim.packet.engine import simulate_packets
+from netsim.packet.kernels_wheel import SPAN
 from netsim.packet.model import (
     NetworkDeadlockError,
     PacketConfig,
@@ -307,20 +308,24 @@ def test_agree_beyond_the_wheel():
 
 
 @pytest.mark.parametrize("beside", [-1, 0, 1])
-def test_agree_where_something_happens_just_as_far_ahead_as_the_wheel_reaches(beside):
-    """A packet comes to its router 10,240,001 ps after the start, in ticks of 1 ps; when a rank's
-    computing ends, that lies as many ticks ahead as the wheel has, one less, or one more."""
-    latency, reached = 10_000_001, 40_000 + 100_000 + 10_000_001 + 100_000
+@pytest.mark.parametrize("spans", [1, 2, 3, MAX_SPANS, MAX_SPANS + 1, MAX_SPANS + 2])
+def test_agree_where_something_happens_just_as_far_ahead_as_the_wheel_reaches(spans, beside):
+    """A packet comes to its router 200,240,001 ps after the start, in ticks of 1 ps; when a rank's
+    computing ends, that lies as many ticks ahead as the wheel's spans have, one less, or one more;
+    and the beginning of a span and the packet's arrival are as near to each other."""
+    latency, reached = 200_000_001, 40_000 + 100_000 + 200_000_001 + 100_000
     routing = line([0, 1, 1], [1000], [latency])
-    sent = traffic(
-        [Step([Send(1, 1000)])],
-        [Step(need=1)],
-        [Step(compute_ps=reached - MAX_WHEEL + beside)],
-    )
-    plain = simulate_reference(routing, sent, config(), np.random.default_rng(0))
-    fast = simulate_packets(routing, sent, config(), np.random.default_rng(0))
-    assert fast.message_finish_ps.tolist() == [reached + 40_000 + 1_000_000]
-    assert_same(fast, plain)
+    begin = reached - (reached % SPAN)
+    for end in (reached - spans * SPAN + beside, begin - (spans - 1) * SPAN + beside):
+        sent = traffic(
+            [Step([Send(1, 1000)])],
+            [Step(need=1)],
+            [Step(compute_ps=end)],
+        )
+        plain = simulate_reference(routing, sent, config(), np.random.default_rng(0))
+        fast = simulate_packets(routing, sent, config(), np.random.default_rng(0))
+        assert fast.message_finish_ps.tolist() == [reached + 40_000 + 1_000_000]
+        assert_same(fast, plain)
 
 
 def test_both_name_the_same_error():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.packet import tables as t
 from netsim.packet.kernels_ranks import START
-from netsim.packet.kernels_wheel import NONE
+from netsim.packet.kernels_wheel import NONE, SPAN, SPAN_BITS
 from netsim.packet.message_rows import message_rows
 from netsim.packet.model import (
     MAX_DURATION_PS,
@@ -21,13 +21,14 @@ from netsim.packet.model import (
     serialisation_ps,
     to_ps,
 )
-from netsim.packet.tables import CR_WIDTH, Arrays, Paces, aligned_zeros
+from netsim.packet.tables import CR_WIDTH, Arrays, Events, Paces, aligned_zeros
 from netsim.routing.base import Routing
 from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
-MAX_WHEEL = 1 << 22
+MAX_SPANS = 1 << 16
+"""Spans of ticks that the wheel reaches ahead at most; what is later waits in a heap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,6 @@ def build_arrays(
     tick = clock.tick_ps
     vshift = int(routing.n_vcs - 1).bit_length()
     reach = clock.longest_ps // tick + 2
-    wheel = min(MAX_WHEEL, max(4096, 1 << int(reach).bit_length()))
     pool = 4 * (n_ports + 64) + n_links
     out_ptr, out_link = topology.router_out_links()
     starts = ps_array(traffic.start_s)[traffic.rank_group] // tick
@@ -178,15 +178,17 @@ def build_arrays(
         clock.by_rendezvous,
         len(clock.wire) - 1,
     )
-    sc = _scalars(routing, config, clock, seed, n_ranks, wheel - 1, record_messages, vshift)
+    sc = _scalars(routing, config, clock, seed, n_ranks, record_messages, vshift)
+    channels = _channels(n_links, vshift, config.buffer_bytes)
     sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc[t.REQUEST] = request
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
         sc=sc,
         links=_links(topology, clock),
-        channels=_channels(n_links, vshift, config.buffer_bytes),
-        packets=aligned_zeros((pool, 8), np.int64),
+        channels=channels,
+        channel_ticks=channels.view(np.int64),
+        packets=aligned_zeros((pool, t.PK_WIDTH), np.int64),
         credits=aligned_zeros((pool, CR_WIDTH), np.int64),
         nodes=np.tile(np.array([-1, -1, 0, 0], dtype=np.int64), (n_ports, 1)),
         ranks=_ranks(traffic),
@@ -198,14 +200,37 @@ def build_arrays(
         message_finish=np.full(recorded, -1, dtype=np.int64),
         ser=clock.ser_ps // tick,
         wire=clock.wire,
-        wheel=np.full((wheel, 2), -1, dtype=np.int32),
-        occupied=np.zeros((wheel >> 6) + max(1, wheel >> 12), dtype=np.uint64),
+        events=_events(reach, pool, n_ports, n_links),
+        link_router=(topology.link_dst - n_ports).astype(np.int32),
+        order=np.zeros(n_links, dtype=np.int32),
+        chosen=np.zeros(n_links, dtype=np.int32),
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
         timers=np.column_stack([starts[order], order]).astype(np.int64),
-        far=np.zeros((2 * (n_ports + 2 * n_links), 2), dtype=np.int64),
         out_ptr=out_ptr.astype(np.int32),
         out_link=out_link.astype(np.int32),
+    )
+
+
+def looks_visits(routing: Routing) -> int:
+    """From which visit on the routing looks at no queue, so that its choice may be made early."""
+    if not routing.adaptive:
+        return 0
+    return routing.chance_visits if routing.room_vc < 0 else 1 << 16
+
+
+def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
+    """An empty wheel that reaches ``reach`` ticks ahead, and pools for what it will hold."""
+    spans = min(MAX_SPANS, max(64, 1 << (2 + (int(reach) >> SPAN_BITS)).bit_length()))
+    entries = 4 * (n_ports + 2 * n_links)
+    return Events(
+        wheel=np.full((2 * SPAN, 2), -1, dtype=np.int32),
+        occupied=np.zeros((2 * SPAN >> 6) + 1, dtype=np.uint64),
+        later=np.full((spans, 2), -1, dtype=np.int32),
+        later_occupied=np.zeros(spans >> 6, dtype=np.uint64),
+        chain=aligned_zeros((pool, t.CH_WIDTH), np.int32),
+        tries=aligned_zeros((entries, t.CH_WIDTH), np.int32),
+        far=np.zeros((entries, 2), dtype=np.int64),
     )
 
 
@@ -247,13 +272,12 @@ def _scalars(
     clock: Clock,
     seed: int,
     n_ranks: int,
-    mask: int,
     record_messages: bool,
     vshift: int,
 ) -> NDArray[np.int64]:
     sc = np.zeros(t.N_SCALARS, dtype=np.int64)
-    sc[[t.PK_FREE, t.CR_FREE, t.READY_HEAD]] = -1
-    sc[t.MASK] = mask
+    sc[[t.PK_FREE, t.CR_FREE, t.TRY_FREE, t.READY_HEAD]] = -1
+    sc[t.HORIZON] = 2
     sc[t.N_TIMERS] = n_ranks
     sc[t.N_NODES] = routing.topology.n_ports
     sc[t.N_LINKS] = routing.topology.n_links
@@ -264,6 +288,7 @@ def _scalars(
     sc[t.SEED] = seed
     sc[t.CHANCE_VISITS] = routing.chance_visits
     sc[t.ROOM_VC] = routing.room_vc
+    sc[t.LOOKS_VISITS] = looks_visits(routing)
     sc[t.COMPARES_CREDITS] = routing.compares_credits
     sc[t.BUFFER_BYTES] = config.buffer_bytes
     sc[t.HAS_COMPUTE] = clock.has_compute
@@ -276,10 +301,9 @@ def _scalars(
 def _links(topology: Topology, clock: Clock) -> NDArray[np.int64]:
     links: NDArray[np.int64] = aligned_zeros((topology.n_links, t.L_WIDTH), np.int64)
     links[:, t.TRY_TICK] = NONE
-    links[:, [t.TRY_NEXT, t.TRY_PREV, t.STALL_START]] = -1
+    links[:, t.STALL_START] = -1
     links[:, t.LATENCY] = ps_array(topology.link_latency_s) // clock.tick_ps
     links[:, t.BANDWIDTH] = np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps)
-    links[:, t.DST] = topology.link_dst
     return links
 
 
@@ -287,6 +311,7 @@ def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]
     channels: NDArray[np.int32] = aligned_zeros((n_links << vshift, t.Q_WIDTH), np.int32)
     channels[:, [t.FIFO_HEAD, t.FIFO_TAIL, t.CREDIT_HEAD, t.CREDIT_TAIL]] = -1
     channels[:, [t.SPACE, t.ROOM]] = buffer_bytes
+    channels.view(np.int64)[:, [t.FIRST_TICK, t.SECOND_TICK]] = NONE
     return channels
 
 
@@ -318,16 +343,25 @@ def kernel_tables(tables: RouteTables, tick_ps: int) -> RouteTables:
     )
 
 
-def grown(arrays: Arrays) -> Arrays:
-    """The same state with packet, credit and far-event pools of twice the size."""
+def _doubled(a: NDArray[Any]) -> Any:
+    twice = aligned_zeros((2 * len(a), a.shape[1]), a.dtype.type)
+    twice[: len(a)] = a
+    return twice
 
-    def doubled(a: NDArray[np.int64]) -> NDArray[np.int64]:
-        twice: NDArray[np.int64] = aligned_zeros((2 * len(a), a.shape[1]), np.int64)
-        twice[: len(a)] = a
-        return twice
 
+def grown_events(arrays: Arrays) -> Arrays:
+    """The same state with the pools of tries and far events of twice the size."""
+    events = arrays.events
     return arrays._replace(
-        packets=doubled(arrays.packets),
-        credits=doubled(arrays.credits),
-        far=doubled(arrays.far),
+        events=events._replace(tries=_doubled(events.tries), far=_doubled(events.far))
+    )
+
+
+def grown(arrays: Arrays) -> Arrays:
+    """The same state with the pools of packets, credits and events of twice the size."""
+    arrays = grown_events(arrays)
+    return arrays._replace(
+        packets=_doubled(arrays.packets),
+        credits=_doubled(arrays.credits),
+        events=arrays.events._replace(chain=_doubled(arrays.events.chain)),
     )

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from netsim.packet import kernels_crossbar_tables as x
 from netsim.packet import tables as t
-from netsim.packet.build import Clock
+from netsim.packet.build import Clock, grown_events
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
 from netsim.packet.model import ARBITRATIONS, PacketConfig
@@ -34,7 +34,6 @@ def with_crossbars(
     ports[:n_links] = arrays.links
     own = ports[n_links:]
     own[:, t.TRY_TICK] = NONE
-    own[:, [t.TRY_NEXT, t.TRY_PREV]] = -1
     own[:, x.LOOK_NEXT] = x.NOT_LISTED
     own[:, x.SERVED_LAST] = -1
     own[:, x.SRC_ROUTER] = out_of
@@ -77,8 +76,7 @@ def with_crossbars(
         round_robin=int(config.arbitration == ARBITRATIONS[1]),
         unlimited=int(np.isinf(config.speedup)),
     )
-    far = np.zeros((2 * len(arrays.far), 2), dtype=np.int64)
-    return arrays._replace(links=ports, channels=channels, far=far), crossbar
+    return grown_events(arrays._replace(links=ports, channels=channels)), crossbar
 
 
 def _before(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from netsim.packet.domains import Domains
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_outbox import Border
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.tables import Arrays, aligned_zeros
+from netsim.packet.tables import Arrays, Events, aligned_zeros
 from netsim.topology import Topology
 from netsim.traffic import Traffic
 
@@ -34,13 +34,13 @@ def domain_arrays(
                 sc=sc,
                 packets=aligned_zeros(arrays.packets.shape, np.int64),
                 credits=aligned_zeros(arrays.credits.shape, np.int64),
-                wheel=arrays.wheel.copy(),
-                occupied=arrays.occupied.copy(),
+                events=Events(*(array.copy() for array in arrays.events)),
+                order=arrays.order.copy(),
+                chosen=arrays.chosen.copy(),
                 arriving=arrays.arriving.copy(),
                 marked=arrays.marked.copy(),
-                # an array of no rows would do, but is another type to no kernel's liking
+                # kernels look at no row of it, but want one
                 timers=timers if len(timers) else np.zeros((1, 2), dtype=np.int64),
-                far=np.zeros_like(arrays.far),
             )
         )
     return parts
@@ -152,14 +152,23 @@ def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
     vshift = int(parts[0].sc[t.VSHIFT])
     owner = np.repeat(domains.link_from, 1 << vshift)
     channels = parts[0].channels.copy()
-    packets, begin = [], 0
+    packets: list[NDArray[np.int64]] = []
+    chains: list[NDArray[np.int32]] = []
+    begin = 0
     for d, part in enumerate(parts):
-        rows = part.packets[: int(part.sc[t.PK_USED])].copy()
-        rows[rows[:, t.NEXT] >= 0, t.NEXT] += begin
+        used = int(part.sc[t.PK_USED])
+        chain = part.events.chain[:used].copy()
+        chain[chain[:, t.NEXT] >= 0, t.NEXT] += begin
         waiting = (owner == d) & (channels[:, t.FIFO_HEAD] >= 0)
         channels[waiting, t.FIFO_HEAD] += begin
-        begin += len(rows)
-        packets.append(rows)
+        begin += used
+        packets.append(part.packets[:used])
+        chains.append(chain)
     sc = parts[0].sc.copy()
     sc[t.END] = max(int(part.sc[t.END]) for part in parts)
-    return parts[0]._replace(sc=sc, channels=channels, packets=np.concatenate(packets))
+    return parts[0]._replace(
+        sc=sc,
+        channels=channels,
+        packets=np.concatenate(packets),
+        events=parts[0].events._replace(chain=np.concatenate(chains)),
+    )

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_credits import take_credits
 from netsim.packet.kernels_crossbar_tables import (
     BIDS_AT,
     CROSSES_TO,
@@ -43,15 +44,14 @@ from netsim.packet.kernels_links import (
     return_space,
     return_space_to,
     see_credits,
-    take_credits,
 )
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
     BUFFER_BYTES,
+    CH_BITS,
     CHANCE_VISITS,
     COMPARES_CREDITS,
-    DST,
     FIFO_HEAD,
     FIFO_TAIL,
     FREE_AT,
@@ -100,30 +100,30 @@ def look_at(links, routers, look, n_links, out):
 
 
 @njit(**INNER_KERNEL)
-def route_head(
-    sc, links, channels, packets, credits, messages, ranks, wire, out_ptr, out_link, slots,
-    routers, bits, rt, slot
-):  # fmt: skip
+def route_head(a, x, rt, slot):
     """Let the routing choose for the new head of an input FIFO, which bids from now on."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    slots = x.slots
     row = np.uint64(slot) << S_BITS
     p = slots[row + S_HEAD]
     packet = np.uint64(p) << PK_BITS
     vshift = sc[VSHIFT]
-    n_nodes = sc[N_NODES]
-    came_over = slots[row + S_Q] >> vshift
-    router = links[(np.uint64(came_over) << L_BITS) + DST] - n_nodes
+    router = np.int64(a.link_router[slots[row + S_Q] >> vshift])
     visit = packets[packet + VISIT]
     packets[packet + VISIT] = visit + 1
     key = np.uint64(0)
     if visit & 0xFFFF < sc[CHANCE_VISITS]:
-        key = chance_key(sc, messages, ranks, packets[packet + MESSAGE], visit)
+        key = chance_key(sc, a.messages, a.ranks, packets[packet + MESSAGE], visit)
         if sc[COMPARES_CREDITS]:
-            see_credits(sc, channels, packets, credits, rt, router, p, key)
+            see_credits(a, rt, router, p, key)
     if sc[ROOM_VC] >= 0:
-        for k in range(out_ptr[router], out_ptr[router + 1]):
-            q = (np.int64(out_link[k]) << vshift) | sc[ROOM_VC]
-            take_credits(sc, channels, credits, q)
-    size = wire[packets[packet + SIZE]]
+        for k in range(a.out_ptr[router], a.out_ptr[router + 1]):
+            q = (np.int64(a.out_link[k]) << vshift) | sc[ROOM_VC]
+            take_credits(sc, channels, a.channel_ticks, a.credits, q)
+    size = a.wire[packets[packet + SIZE]]
     out, vc, state = route(
         rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, sc[NOW],
         links[np.int64(FREE_AT) :: L_WIDTH], links[np.int64(WAITING) :: L_WIDTH],
@@ -134,21 +134,27 @@ def route_head(
     want = (out << vshift) | vc
     slots[row + S_WANT] = want
     slots[row + S_BYTES] = size
-    if out >= 2 * n_nodes:
+    if out >= 2 * sc[N_NODES]:
         channels[(np.uint64(want) << Q_BITS) + ROOM] -= size
     port = np.uint64(sc[N_LINKS] + out) << L_BITS
-    place = slot - routers[(np.uint64(router) << X_BITS) + X_SLOTS]
-    bits[links[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
+    place = slot - x.routers[(np.uint64(router) << X_BITS) + X_SLOTS]
+    x.bits[links[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
     links[port + N_BIDS] += 1
 
 
 @njit(**HOT_KERNEL)
-def release(sc, links, slots, routers, bits, look, came_over):
+def release(a, x, came_over):
     """A crossing is over: its input port and its output port are free."""
+    sc = a.sc
+    links = a.links
+    slots = x.slots
+    routers = x.routers
+    bits = x.bits
+    look = x.look
     n_links = sc[N_LINKS]
     vshift = sc[VSHIFT]
     port = np.uint64(n_links + came_over) << L_BITS
-    router = np.uint64(links[(np.uint64(came_over) << L_BITS) + DST] - sc[N_NODES]) << X_BITS
+    router = np.uint64(a.link_router[came_over]) << X_BITS
     first = links[port + FIRST_SLOT]
     place = first - routers[router + X_SLOTS]
     free_at = routers[router + X_FREE_AT]
@@ -162,10 +168,15 @@ def release(sc, links, slots, routers, bits, look, came_over):
 
 
 @njit(**HOT_KERNEL)
-def first_to_cross(
-    sc, links, channels, wheel, occupied, far, slots, routers, bits, round_robin, r, out
-):
+def first_to_cross(a, x, r, out):
     """The slot whose head an output takes next; -1 if no head can cross to it now."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    slots = x.slots
+    routers = x.routers
+    bits = x.bits
+    round_robin = x.round_robin
     port = np.uint64(sc[N_LINKS] + out) << L_BITS
     row = np.uint64(out) << L_BITS
     now = sc[NOW]
@@ -205,7 +216,7 @@ def first_to_cross(
                     else:
                         short = True
     if short and links[row + FREE_AT] > now:
-        add_try(sc, links, wheel, occupied, far, out, links[row + FREE_AT])
+        add_try(sc, links, a.events, out, links[row + FREE_AT])
     return best
 
 
@@ -216,6 +227,7 @@ def cross(border, a, x, rt, r, slot, out):
     links = a.links
     channels = a.channels
     packets = a.packets
+    chain = a.events.chain
     slots = x.slots
     routers = x.routers
     bits = x.bits
@@ -246,14 +258,11 @@ def cross(border, a, x, rt, r, slot, out):
     first = links[in_port + FIRST_SLOT] - slot_0
     for bit in range(first, first + links[in_port + N_SLOTS]):
         bits[free_at + (bit >> 6)] &= ~(ONE << np.uint64(bit & 63))
-    after = packets[packet + NEXT]
+    after = chain[(np.uint64(p) << CH_BITS) + NEXT]
     slots[row + S_HEAD] = after
     # before the packet joins: the next one does not see its predecessor at the output
     if after >= 0:
-        route_head(
-            sc, links, channels, packets, a.credits, a.messages, a.ranks, a.wire, a.out_ptr,
-            a.out_link, slots, routers, bits, rt, slot,
-        )  # fmt: skip
+        route_head(a, x, rt, slot)
 
     size_class = packets[packet + SIZE]
     in_class = links[in_row + BANDWIDTH]
@@ -265,7 +274,7 @@ def cross(border, a, x, rt, r, slot, out):
         links[out_port + OUT_UNTIL] = NONE
     else:
         links[out_port + OUT_UNTIL] = crossed
-        add_try(sc, links, a.wheel, a.occupied, a.far, n_links + came_over, crossed)
+        add_try(sc, links, a.events, n_links + came_over, crossed)
     ready = now
     left = crossed
     if not sc[HEAD_COUNTS]:
@@ -274,25 +283,23 @@ def cross(border, a, x, rt, r, slot, out):
         left = max(crossed, tail_in)
     back = left + links[in_row + LATENCY]
     if border is None:
-        return_space(sc, links, channels, a.credits, a.wheel, a.occupied, a.far, from_q, back, size)
+        return_space(a, from_q, back, size)
     else:
-        return_space_to(
-            border, sc, links, channels, a.credits, a.wheel, a.occupied, a.far, from_q, back, size
-        )
+        return_space_to(border, a, from_q, back, size)
 
     channel = np.uint64(want) << Q_BITS
     channels[channel + OUT_SPACE] -= size
     packets[packet + READY] = ready
-    packets[packet + NEXT] = -1
+    chain[(np.uint64(p) << CH_BITS) + NEXT] = -1
     links[out_row + WAITING] += ser_out
     if channels[channel + FIFO_HEAD] < 0:
         channels[channel + FIFO_HEAD] = p
         links[out_row + WAITING_VCS] |= np.int64(1) << (want & ((1 << vshift) - 1))
         tick = max(ready, links[out_row + FREE_AT])
-        add_try(sc, links, a.wheel, a.occupied, a.far, out, tick)
+        add_try(sc, links, a.events, out, tick)
     else:
-        tail = np.uint64(channels[channel + FIFO_TAIL]) << PK_BITS
-        packets[tail + NEXT] = p
+        tail = np.uint64(channels[channel + FIFO_TAIL]) << CH_BITS
+        chain[tail + NEXT] = p
     channels[channel + FIFO_TAIL] = p
 
 
@@ -303,7 +310,6 @@ def arbitrate(border, a, x, rt, r):
     links = a.links
     slots = x.slots
     routers = x.routers
-    bits = x.bits
     n_links = sc[N_LINKS]
     vshift = sc[VSHIFT]
     router = np.uint64(r) << X_BITS
@@ -334,10 +340,7 @@ def arbitrate(border, a, x, rt, r):
                 slot = firsts[k]
                 taken = begun and slots[(np.uint64(slot) << S_BITS) + S_Q] >> vshift == last_input
                 if not begun or taken:
-                    slot = first_to_cross(
-                        sc, links, a.channels, a.wheel, a.occupied, a.far, slots, routers, bits,
-                        x.round_robin, r, outs[k],
-                    )  # fmt: skip
+                    slot = first_to_cross(a, x, r, outs[k])
                     if slot < 0:
                         n -= 1
                         outs[k] = outs[n]
@@ -369,4 +372,4 @@ def arbitrate(border, a, x, rt, r):
             port = np.uint64(n_links + used[k]) << L_BITS
             out = links[port + CROSSES_TO]
             links[(np.uint64(n_links + out) << L_BITS) + OUT_UNTIL] = sc[NOW]
-            release(sc, links, slots, routers, bits, x.look, used[k])
+            release(a, x, used[k])

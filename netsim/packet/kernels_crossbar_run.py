@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_credits import take_credits, when_room
 from netsim.packet.kernels_crossbar import ONE, arbitrate, look_at, release, route_head
 from netsim.packet.kernels_crossbar_tables import (
     FIRST_SLOT,
@@ -25,59 +26,48 @@ from netsim.packet.kernels_crossbar_tables import (
     X_FREE_AT,
     X_SLOTS,
 )
-from netsim.packet.kernels_engine import (
-    DONE,
-    GROW,
-    PAUSE,
-    UNTIL,
-    collect,
-    next_event,
-    rank_phase,
-)
-from netsim.packet.kernels_links import depart, occupy, stall, take_credits, try_node, when_room
+from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, collect, rank_phase, reach_node
+from netsim.packet.kernels_links import depart, occupy, stall, try_node
 from netsim.packet.kernels_outbox import outbox_full
-from netsim.packet.kernels_ranks import RankArrays, deliver, part_arrived, run_ready
+from netsim.packet.kernels_ranks import RankArrays
 from netsim.packet.kernels_wheel import (
+    FINE_MASK,
     NONE,
     add_arrival,
     add_try,
-    bring_near,
+    free_try,
     low_bit,
+    next_event,
     unmark,
 )
 from netsim.packet.tables import (
     BANDWIDTH,
     BLOCKED,
+    CH_BITS,
+    CH_WIDTH,
     CR_WIDTH,
-    DST,
-    END,
     FIFO_HEAD,
     HEAD_COUNTS,
     HOLDS,
     L_BITS,
     LATENCY,
-    M_BITS,
-    M_LEFT,
-    MESSAGE,
     N_CR,
     N_FAR,
     N_LINKS,
     N_NODES,
     N_PK,
     N_TIMERS,
+    N_TRIES,
     NEXT,
     NOW,
+    OVER,
     PK_BITS,
-    PK_FREE,
     PK_WIDTH,
     Q_BITS,
     READY,
-    READY_HEAD,
     ROUTER_LATENCY,
     SIZE,
     SPACE,
-    TRY_NEXT,
-    TRY_PREV,
     TRY_TICK,
     UP_TO_LAST,
     VSHIFT,
@@ -90,78 +80,45 @@ from netsim.packet.tables import (
 def reach_router(a, x, rt, p, came_over):
     """A packet joins the input FIFO behind its channel; if it is the head, it is routed."""
     sc = a.sc
-    links = a.links
     packets = a.packets
+    chain = a.events.chain
     slots = x.slots
     n_links = sc[N_LINKS]
     vshift = sc[VSHIFT]
     packet = np.uint64(p) << PK_BITS
     packets[packet + READY] = sc[NOW]
-    packets[packet + NEXT] = -1
+    chain[(np.uint64(p) << CH_BITS) + NEXT] = -1
     vc = packets[packet + HOLDS] & ((1 << vshift) - 1)
-    slot = links[(np.uint64(n_links + came_over) << L_BITS) + FIRST_SLOT] + vc
+    slot = a.links[(np.uint64(n_links + came_over) << L_BITS) + FIRST_SLOT] + vc
     row = np.uint64(slot) << S_BITS
     if slots[row + S_HEAD] >= 0:
-        packets[(np.uint64(slots[row + S_TAIL]) << PK_BITS) + NEXT] = p
+        chain[(np.uint64(slots[row + S_TAIL]) << CH_BITS) + NEXT] = p
         slots[row + S_TAIL] = p
         return
     slots[row + S_HEAD] = p
     slots[row + S_TAIL] = p
-    route_head(
-        sc, links, a.channels, packets, a.credits, a.messages, a.ranks, a.wire, a.out_ptr,
-        a.out_link, slots, x.routers, x.bits, rt, slot,
-    )  # fmt: skip
+    route_head(a, x, rt, slot)
     out = slots[row + S_WANT] >> vshift
-    r = links[(np.uint64(came_over) << L_BITS) + DST] - sc[N_NODES]
-    router = np.uint64(r) << X_BITS
+    router = np.uint64(a.link_router[came_over]) << X_BITS
     place = slot - x.routers[router + X_SLOTS]
     free = x.bits[x.routers[router + X_FREE_AT] + (place >> 6)]
     if (free >> np.uint64(place & 63)) & ONE:
-        look_at(links, x.routers, x.look, n_links, out)
+        look_at(a.links, x.routers, x.look, n_links, out)
 
 
 @njit(**INNER_KERNEL)
 def arrival_phase(a, x, pr, rt, bucket):
     """Phase 3: packets that arrive, by the number of the link they came over."""
-    sc = a.sc
-    packets = a.packets
-    messages = a.messages
-    arriving = a.arriving
-    marked = a.marked
-    n_nodes = sc[N_NODES]
-    collect(sc, a.wheel, packets, arriving, marked, bucket)
-    upper = (sc[N_LINKS] >> 6) + 1
-    done = 0
-    for g in range(upper, len(marked)):
-        while marked[g] != 0:
-            w = ((g - upper) << 6) + low_bit(marked[g])
-            marked[g] &= marked[g] - ONE
-            bits = marked[w]
-            marked[w] = np.uint64(0)
-            while bits != 0:
-                link = (w << 6) + low_bit(bits)
-                bits &= bits - ONE
-                done += 1
-                p = np.int64(arriving[link])
-                if link < n_nodes or link >= 2 * n_nodes:
-                    reach_router(a, x, rt, p, link)
-                    continue
-                packet = np.uint64(p) << PK_BITS
-                m = packets[packet + MESSAGE]
-                packets[packet + NEXT] = sc[PK_FREE]
-                sc[PK_FREE] = p
-                sc[N_PK] -= 1
-                sc[END] = sc[NOW]
-                message = np.uint64(m) << M_BITS
-                messages[message + M_LEFT] -= 1
-                if messages[message + M_LEFT] == 0:
-                    if pr.in_parts is None:
-                        deliver(pr, m)
-                    else:
-                        part_arrived(pr, m)
-                    if sc[READY_HEAD] >= 0:
-                        run_ready(pr)
-    return done
+    order = a.order
+    n = collect(a.sc, a.events, a.packets, a.arriving, a.marked, order, bucket)
+    for i in range(n):
+        p = np.int64(order[i])
+        link = np.int64(a.events.chain[(np.uint64(p) << CH_BITS) + OVER])
+        if a.link_router[link] < 0:
+            reach_node(a, pr, p)
+        else:
+            reach_router(a, x, rt, p, link)
+    return n
 
 
 @njit(**INNER_KERNEL)
@@ -169,27 +126,31 @@ def crossbar_phase(border, a, x, rt, bucket):
     """Phase 4: crossings end, and others begin, by router number."""
     sc = a.sc
     links = a.links
-    wheel = a.wheel
+    wheel = a.events.wheel
     look = x.look
     n_links = sc[N_LINKS]
     n_nodes = sc[N_NODES]
-    row = np.int64(wheel[2 * bucket + 1])
-    while row >= 0:
+    tries = a.events.tries
+    entry = np.int64(wheel[2 * bucket + 1])
+    kept = np.int64(-1)
+    while entry >= 0:
+        place = np.uint64(entry) << CH_BITS
+        row = np.int64(tries[place + OVER])
+        after = np.int64(tries[place + NEXT])
         at = np.uint64(row) << L_BITS
-        after = links[at + TRY_NEXT]
-        if row >= n_links:
-            before = links[at + TRY_PREV]
-            if before >= 0:
-                links[(np.uint64(before) << L_BITS) + TRY_NEXT] = after
-            else:
-                wheel[2 * bucket + 1] = after
-            if after >= 0:
-                links[(np.uint64(after) << L_BITS) + TRY_PREV] = before
-            links[at + TRY_TICK] = NONE
-            release(sc, links, x.slots, x.routers, x.bits, look, row - n_links)
-        elif row >= n_nodes and links[(np.uint64(n_links + row) << L_BITS) + N_BIDS] > 0:
-            look_at(links, x.routers, look, n_links, row)  # its buffer may have come free
-        row = after
+        if row < n_links:
+            tries[place + NEXT] = kept
+            kept = entry
+        else:
+            free_try(sc, tries, entry)
+        if links[at + TRY_TICK] == sc[NOW]:
+            if row >= n_links:
+                links[at + TRY_TICK] = NONE
+                release(a, x, row - n_links)
+            elif row >= n_nodes and links[(np.uint64(n_links + row) << L_BITS) + N_BIDS] > 0:
+                look_at(links, x.routers, look, n_links, row)  # its buffer may have come free
+        entry = after
+    wheel[2 * bucket + 1] = kept
     upper = ((len(x.routers) >> 3) >> 6) + 1
     for g in range(upper, len(look)):
         while look[g] != 0:
@@ -242,14 +203,14 @@ def try_output(border, a, link):
             if not sc[HEAD_COUNTS]:
                 tick += ser
         else:
-            take_credits(sc, channels, a.credits, q)
+            take_credits(sc, channels, a.channel_ticks, a.credits, q)
             if channels[channel + SPACE] < size:
-                wake = min(wake, when_room(channels, a.credits, q, size))
+                wake = min(wake, when_room(channels, a.channel_ticks, a.credits, q, size))
                 continue
             channels[channel + SPACE] -= size
             channels[channel + BLOCKED] = 0
             tick += sc[ROUTER_LATENCY]
-        after = packets[packet + NEXT]
+        after = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
         channels[channel + FIFO_HEAD] = after
         if after < 0:
             waiting &= ~(np.int64(1) << vc)
@@ -259,9 +220,9 @@ def try_output(border, a, link):
         packets[packet + HOLDS] = q
         occupy(sc, links, row, ser, size)
         if border is None:
-            add_arrival(sc, a.wheel, a.occupied, a.far, packets, p, tick)
+            add_arrival(sc, a.events, p, link, tick)
         else:
-            depart(border, sc, a.wheel, a.occupied, a.far, packets, p, link, tick)
+            depart(border, a, p, link, tick)
         port = np.uint64(sc[N_LINKS] + link) << L_BITS
         if links[port + LEAVES_BYTES] > 0:
             before = np.uint64(links[port + LEAVES_Q]) << Q_BITS
@@ -269,34 +230,35 @@ def try_output(border, a, link):
         links[port + LEAVES_Q] = q
         links[port + LEAVES_BYTES] = size
         if waiting != 0 or links[port + N_BIDS] > 0:
-            add_try(sc, links, a.wheel, a.occupied, a.far, link, now + ser)
+            add_try(sc, links, a.events, link, now + ser)
         return
     if ready:
         stall(links, row, now)
     if wake != NONE:
-        add_try(sc, links, a.wheel, a.occupied, a.far, link, wake)
+        add_try(sc, links, a.events, link, wake)
 
 
 @njit(**INNER_KERNEL)
 def start_phase(border, a, bucket):
     """Phase 5: links start packets; their order does not matter."""
+    sc = a.sc
     links = a.links
-    wheel = a.wheel
-    link = np.int64(wheel[2 * bucket + 1])
-    while link >= 0:
-        after = links[(np.uint64(link) << L_BITS) + TRY_NEXT]
-        wheel[2 * bucket + 1] = after
-        if after >= 0:
-            links[(np.uint64(after) << L_BITS) + TRY_PREV] = -1
-        links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
-        if link < a.sc[N_NODES]:
-            try_node(
-                border, a.sc, links, a.channels, a.packets, a.credits, a.nodes, a.messages,
-                a.ser, a.wire, wheel, a.occupied, a.far, link,
-            )  # fmt: skip
+    wheel = a.events.wheel
+    tries = a.events.tries
+    while wheel[2 * bucket + 1] >= 0:
+        entry = np.int64(wheel[2 * bucket + 1])
+        place = np.uint64(entry) << CH_BITS
+        link = np.int64(tries[place + OVER])
+        wheel[2 * bucket + 1] = tries[place + NEXT]
+        free_try(sc, tries, entry)
+        row = np.uint64(link) << L_BITS
+        if links[row + TRY_TICK] != sc[NOW]:
+            continue
+        links[row + TRY_TICK] = NONE
+        if link < sc[N_NODES]:
+            try_node(border, a, link)
         else:
             try_output(border, a, link)
-        link = np.int64(wheel[2 * bucket + 1])
 
 
 @njit(**PLAIN_KERNEL)
@@ -304,26 +266,26 @@ def run(border, x, in_parts, a, rt, until, budget):
     """As `kernels_engine.run`, with the crossbars ``x``."""
     pr = RankArrays(
         a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
-        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.wheel, a.occupied, a.far,
-        in_parts,
+        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts,
     )  # fmt: skip
     sc = a.sc
-    wheel = a.wheel
-    occupied = a.occupied
+    events = a.events
+    wheel = events.wheel
     spare_packets = (len(a.packets) // PK_WIDTH) - sc[N_NODES]
     n_credits = len(a.credits) // CR_WIDTH
-    spare_far = len(a.far) - sc[N_NODES] - 4 * sc[N_LINKS]
-    mask = (len(wheel) >> 1) - 1
+    spare_tries = (len(events.tries) // CH_WIDTH) - 4 * sc[N_NODES] - 8 * sc[N_LINKS]
+    spare_far = len(events.far) - 4 * sc[N_NODES] - 8 * sc[N_LINKS]
     done = 0
     while True:
         # without a bound on crossings, all packets may give space back in one tick
         crowded = sc[N_PK] > spare_packets or sc[N_CR] + sc[N_PK] > n_credits
-        if crowded or sc[N_FAR] > spare_far:
+        if crowded or sc[N_TRIES] > spare_tries or sc[N_FAR] > spare_far:
             return GROW
         if border is not None:  # noqa: SIM102 - left out of what is compiled for None
             if outbox_full(border, sc[N_PK]):
                 return GROW
-        now = next_event(a)
+        timer = a.timers[0, 0] if sc[N_TIMERS] > 0 else NONE
+        now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
             return DONE
         if now > until:
@@ -331,15 +293,13 @@ def run(border, x, in_parts, a, rt, until, budget):
         if done > budget:
             return PAUSE
         sc[NOW] = now
-        if sc[N_FAR] > 0:
-            bring_near(sc, a.links, wheel, occupied, a.far, a.packets)
-        if sc[N_TIMERS] > 0 and a.timers[0, 0] == now:
+        if timer == now:
             rank_phase(pr, now)
-        bucket = now & mask
+        bucket = now & FINE_MASK
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(a, x, pr, rt, bucket)
         crossbar_phase(border, a, x, rt, bucket)
         if wheel[2 * bucket + 1] >= 0:
             start_phase(border, a, bucket)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
-            unmark(sc, occupied, bucket)
+            unmark(events.occupied, bucket)

@@ -3,7 +3,7 @@
 A *slot* is an input FIFO: the channels of the links into a router have consecutive slots, by link
 and channel, and a slot's place among them is its bit in the router's words of bits. A link
 has a second row in ``links``, number ``n_links + link``: the input port at its end and the output
-port at its beginning. Its TRY columns stand for the end of the crossing from that input port.
+port at its beginning. Its TRY_TICK is the end of the crossing from that input port.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from netsim.packet.tables import I64
 
 _COLUMN = np.uint64
 
-# a link's second row; columns 2, 3 and 4 are TRY_TICK, TRY_NEXT and TRY_PREV
+# a link's second row; column 2 is TRY_TICK
 OUT_UNTIL, CROSSES_TO = _COLUMN(0), _COLUMN(1)
 FIRST_SLOT, N_SLOTS, BIDS_AT, N_BIDS = _COLUMN(5), _COLUMN(6), _COLUMN(7), _COLUMN(8)
 LEAVES_Q, LEAVES_BYTES = _COLUMN(9), _COLUMN(10)

@@ -1,5 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""The loop of the packet engine: tick after tick, in the model's order."""
+"""The loop of the packet engine: tick after tick, in the model's order.
+
+On a large machine every row that a packet needs lies in memory, not in a cache. Both phases
+therefore run through what a tick holds with a look ahead: rows that packet ``i + AHEAD`` will need
+are fetched while packet ``i`` is worked on.
+"""
 
 from __future__ import annotations
 
@@ -7,50 +12,55 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_links import (
-    chance_key,
-    enqueue,
-    see_credits,
-    take_credits,
-    try_link,
-    try_node,
-)
+from netsim.packet.kernels_credits import take_credits
+from netsim.packet.kernels_links import chance_key, enqueue, see_credits, try_link, try_node
+from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
 from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_wheel import (
+    FINE_MASK,
     NONE,
-    bring_near,
+    free_try,
     heap_pop,
     low_bit,
-    next_tick,
+    next_event,
     unmark,
 )
 from netsim.packet.tables import (
     BUFFER_BYTES,
+    CH_BITS,
+    CH_WIDTH,
     CHANCE_VISITS,
     COMPARES_CREDITS,
     CR_WIDTH,
-    DST,
     END,
+    FIFO_HEAD,
     FREE_AT,
     HOLDS,
     L_BITS,
     L_WIDTH,
+    LOOKS_VISITS,
     M_BITS,
     M_LEFT,
     MESSAGE,
+    N_BITS,
     N_CR,
     N_FAR,
     N_LINKS,
     N_NODES,
     N_PK,
     N_TIMERS,
+    N_TRIES,
     NEXT,
+    NIC_HEAD,
     NOW,
+    OVER,
+    PACKETS,
     PK_BITS,
     PK_FREE,
     PK_WIDTH,
+    Q_BITS,
     Q_WIDTH,
     READY_HEAD,
     ROOM,
@@ -59,17 +69,22 @@ from netsim.packet.tables import (
     SPACE,
     STATE,
     TO_NODE,
-    TRY_NEXT,
-    TRY_PREV,
     TRY_TICK,
+    UP_TO_LAST,
     VISIT,
     VSHIFT,
     WAITING,
+    WAITING_VCS,
 )
 from netsim.routing.kernels import route
 
 # why `run` came back
 DONE, UNTIL, GROW, PAUSE = range(4)
+
+AHEAD = 8
+"""Packets between the look ahead and the work: what a line from memory takes, about."""
+
+_UNDECIDED, _EJECTED = -2, -1
 
 
 @njit(**INNER_KERNEL)
@@ -86,54 +101,22 @@ def rank_phase(pr, now):
 
 
 @njit(**INNER_KERNEL)
-def collect(sc, wheel, packets, arriving, marked, bucket):
-    """Mark the links over which a bucket's packets arrive."""
-    vshift = sc[VSHIFT]
+def collect(sc, events, packets, arriving, marked, order, bucket):
+    """Put a bucket's packets into the order of the links over which they arrive; their number."""
+    chain = events.chain
     upper = (sc[N_LINKS] >> 6) + 1
-    p = np.int64(wheel[2 * bucket])
-    wheel[2 * bucket] = -1
+    p = np.int64(events.wheel[2 * bucket])
+    events.wheel[2 * bucket] = -1
     while p >= 0:
-        packet = np.uint64(p) << PK_BITS
-        link = packets[packet + HOLDS] >> vshift
+        prefetch(packets, np.uint64(p) << PK_BITS)
+        row = np.uint64(p) << CH_BITS
+        link = np.int64(chain[row + OVER])
         arriving[link] = p
         w = link >> 6
         marked[w] |= np.uint64(1) << np.uint64(link & 63)
         marked[upper + (w >> 6)] |= np.uint64(1) << np.uint64(w & 63)
-        p = packets[packet + NEXT]
-
-
-@njit(**INNER_KERNEL)
-def arrival_phase(a, pr, rt, bucket, paces):
-    """Phase 3: packets that arrive, by the number of the link they came over."""
-    sc = a.sc
-    links = a.links
-    channels = a.channels
-    packets = a.packets
-    credits = a.credits
-    messages = a.messages
-    ranks = a.ranks
-    ser_of = a.ser
-    wire = a.wire
-    wheel = a.wheel
-    occupied = a.occupied
-    far = a.far
-    arriving = a.arriving
-    marked = a.marked
-    out_ptr = a.out_ptr
-    out_link = a.out_link
-    free_at = links[np.int64(FREE_AT) :: L_WIDTH]
-    waiting = links[np.int64(WAITING) :: L_WIDTH]
-    space = channels[np.int64(SPACE) :: Q_WIDTH]
-    room = channels[np.int64(ROOM) :: Q_WIDTH]
-    now = sc[NOW]
-    n_nodes = sc[N_NODES]
-    vshift = sc[VSHIFT]
-    room_vc = sc[ROOM_VC]
-    chance_visits = sc[CHANCE_VISITS]
-    compares_credits = sc[COMPARES_CREDITS]
-    collect(sc, wheel, packets, arriving, marked, bucket)
-    upper = (sc[N_LINKS] >> 6) + 1
-    done = 0
+        p = np.int64(chain[row + NEXT])
+    n = 0
     for g in range(upper, len(marked)):
         while marked[g] != 0:
             w = ((g - upper) << 6) + low_bit(marked[g])
@@ -141,103 +124,188 @@ def arrival_phase(a, pr, rt, bucket, paces):
             bits = marked[w]
             marked[w] = np.uint64(0)
             while bits != 0:
-                link = (w << 6) + low_bit(bits)
+                order[n] = arriving[(w << 6) + low_bit(bits)]
+                n += 1
                 bits &= bits - np.uint64(1)
-                done += 1
-                p = np.int64(arriving[link])
-                packet = np.uint64(p) << PK_BITS
-                m = packets[packet + MESSAGE]
-                if link >= n_nodes and link < 2 * n_nodes:
-                    packets[packet + NEXT] = sc[PK_FREE]
-                    sc[PK_FREE] = p
-                    sc[N_PK] -= 1
-                    sc[END] = now
-                    message = np.uint64(m) << M_BITS
-                    messages[message + M_LEFT] -= 1
-                    if messages[message + M_LEFT] == 0:
-                        if pr.in_parts is None:
-                            deliver(pr, m)
-                        else:
-                            part_arrived(pr, m)
-                        if sc[READY_HEAD] >= 0:
-                            run_ready(pr)
-                    continue
-                router = links[(np.uint64(link) << L_BITS) + DST] - n_nodes
-                visit = packets[packet + VISIT]
-                packets[packet + VISIT] = visit + 1
-                key = np.uint64(0)
-                if visit & 0xFFFF < chance_visits:
-                    key = chance_key(sc, messages, ranks, m, visit)
-                    if compares_credits:
-                        see_credits(sc, channels, packets, credits, rt, router, p, key)
-                if room_vc >= 0:
-                    for k in range(out_ptr[router], out_ptr[router + 1]):
-                        q = (np.int64(out_link[k]) << vshift) | room_vc
-                        take_credits(sc, channels, credits, q)
-                size = wire[packets[packet + SIZE]]
-                out, vc, state = route(
-                    rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size,
-                    now, free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
-                )  # fmt: skip
-                packets[packet + STATE] = state
-                enqueue(
-                    sc, links, channels, packets, ser_of, wheel, occupied, far, p, link, out, vc,
-                    size,
-                )  # fmt: skip
-                if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
-                    if out < 2 * n_nodes:
-                        joined(a, paces, out, packets[packet + MESSAGE])
-    return done
+    return n
 
 
-@njit(**INNER_KERNEL)
-def start_phase(a, bucket, border, paces):
-    """Phase 4: links start packets; their order does not matter."""
+@njit(**HOT_KERNEL)
+def reach_node(a, pr, p):
+    """A packet has arrived at its node."""
+    sc = a.sc
+    messages = a.messages
+    m = a.packets[(np.uint64(p) << PK_BITS) + MESSAGE]
+    a.events.chain[(np.uint64(p) << CH_BITS) + NEXT] = sc[PK_FREE]
+    sc[PK_FREE] = p
+    sc[N_PK] -= 1
+    sc[END] = sc[NOW]
+    message = np.uint64(m) << M_BITS
+    messages[message + M_LEFT] -= 1
+    if messages[message + M_LEFT] == 0:
+        if pr.in_parts is None:
+            deliver(pr, m)
+        else:
+            part_arrived(pr, m)
+        if sc[READY_HEAD] >= 0:
+            run_ready(pr)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def fetch_channel(border, channels, q, vshift):
+    """Fetch the channel that a packet holds; not one that another domain writes."""
+    if border is None or border.link_from[np.uint64(q >> vshift)] == border.me:
+        prefetch(channels, np.uint64(q) << Q_BITS)
+
+
+@njit(**HOT_KERNEL)
+def arrival_phase(border, a, pr, rt, bucket, paces):
+    """Phase 3: packets that arrive, by the number of the link they came over.
+
+    A packet is routed when the look ahead comes to it, unless the routing looks at queues, which
+    the packets before it may change.
+    """
     sc = a.sc
     links = a.links
     channels = a.channels
     packets = a.packets
-    credits = a.credits
-    nodes = a.nodes
     messages = a.messages
-    ser_of = a.ser
-    wire = a.wire
-    wheel = a.wheel
-    occupied = a.occupied
-    far = a.far
+    chain = a.events.chain
+    order = a.order
+    chosen = a.chosen
+    now = sc[NOW]
     n_nodes = sc[N_NODES]
-    link = np.int64(wheel[2 * bucket + 1])
-    while link >= 0:
-        after = links[(np.uint64(link) << L_BITS) + TRY_NEXT]
-        wheel[2 * bucket + 1] = after
-        if after >= 0:
-            links[(np.uint64(after) << L_BITS) + TRY_PREV] = -1
-        links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
-        if link < n_nodes:
-            if paces is not None:
-                try_paced(a, paces, link)
+    vshift = sc[VSHIFT]
+    n = collect(sc, a.events, packets, a.arriving, a.marked, order, bucket)
+    for i in range(n + AHEAD):
+        for late in range(2):
+            k = i - AHEAD if late else i
+            if k < 0 or k >= n:
+                continue
+            p = np.int64(order[k])
+            packet = np.uint64(p) << PK_BITS
+            over = np.int64(chain[(np.uint64(p) << CH_BITS) + OVER])
+            if late:
+                if chosen[k] == _EJECTED:
+                    reach_node(a, pr, p)
+                    continue
             else:
-                try_node(
-                    border, sc, links, channels, packets, credits, nodes, messages, ser_of,
-                    wire, wheel, occupied, far, link,
+                router = np.int64(a.link_router[over])
+                if router < 0:
+                    chosen[k] = _EJECTED
+                    prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
+                    continue
+                fetch_channel(border, channels, packets[packet + HOLDS], vshift)
+                if packets[packet + VISIT] & 0xFFFF < sc[LOOKS_VISITS]:
+                    chosen[k] = _UNDECIDED
+                    continue
+            q = np.int64(chosen[k])
+            size = a.wire[packets[packet + SIZE]]
+            if not late or q == _UNDECIDED:
+                router = np.int64(a.link_router[over])
+                visit = packets[packet + VISIT]
+                packets[packet + VISIT] = visit + 1
+                key = np.uint64(0)
+                if visit & 0xFFFF < sc[CHANCE_VISITS]:
+                    key = chance_key(sc, messages, a.ranks, packets[packet + MESSAGE], visit)
+                    if sc[COMPARES_CREDITS]:
+                        see_credits(a, rt, router, p, key)
+                if sc[ROOM_VC] >= 0:
+                    for j in range(a.out_ptr[router], a.out_ptr[router + 1]):
+                        one = (np.int64(a.out_link[j]) << vshift) | sc[ROOM_VC]
+                        take_credits(sc, channels, a.channel_ticks, a.credits, one)
+                out, vc, state = route(
+                    rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, now,
+                    links[np.int64(FREE_AT) :: L_WIDTH], links[np.int64(WAITING) :: L_WIDTH],
+                    channels[np.int64(SPACE) :: Q_WIDTH], channels[np.int64(ROOM) :: Q_WIDTH],
+                    1 << vshift, sc[BUFFER_BYTES],
                 )  # fmt: skip
-        else:
-            try_link(
-                border, sc, links, channels, packets, credits, ser_of, wire, wheel, occupied,
-                far, link,
-            )  # fmt: skip
-        link = np.int64(wheel[2 * bucket + 1])
+                packets[packet + STATE] = state
+                q = (out << vshift) | vc
+                if not late:
+                    chosen[k] = q
+                    prefetch(links, np.uint64(out) << L_BITS)
+                    prefetch(channels, np.uint64(q) << Q_BITS)
+                    continue
+            enqueue(a, p, q >> vshift, q, size)
+            if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
+                if q >> vshift < 2 * n_nodes:
+                    joined(a, paces, q >> vshift, packets[packet + MESSAGE])
+    return n
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def next_channel(links, link, vshift):
+    """The channel that a link will serve next, or any of its own."""
+    row = np.uint64(link) << L_BITS
+    waiting = links[row + WAITING_VCS]
+    left = waiting & ~links[row + UP_TO_LAST]
+    if left == 0:
+        left = waiting
+    vc = low_bit(np.uint64(left)) if left != 0 else 0
+    return (np.int64(link) << vshift) | vc
 
 
 @njit(**HOT_KERNEL)
-def next_event(a):
-    """The first tick in which something will happen; NONE if nothing will."""
-    now = next_tick(a.sc, a.occupied)
-    if a.sc[N_TIMERS] > 0:
-        now = min(now, a.timers[0, 0])
-    if a.sc[N_FAR] > 0:
-        now = min(now, a.far[0, 0])
-    return now
+def start_phase(border, a, bucket, paces):
+    """Phase 4: links start packets; their order does not matter."""
+    sc = a.sc
+    links = a.links
+    packets = a.packets
+    order = a.order
+    wheel = a.events.wheel
+    tries = a.events.tries
+    now = sc[NOW]
+    n_nodes = sc[N_NODES]
+    vshift = sc[VSHIFT]
+    most = len(order)
+    while wheel[2 * bucket + 1] >= 0:
+        n = 0
+        entry = np.int64(wheel[2 * bucket + 1])
+        while entry >= 0 and n < most:
+            row = np.uint64(entry) << CH_BITS
+            link = np.int64(tries[row + OVER])
+            after = np.int64(tries[row + NEXT])
+            prefetch(links, np.uint64(link) << L_BITS)
+            prefetch(links, (np.uint64(link) << L_BITS) + PACKETS)
+            free_try(sc, tries, entry)
+            order[n] = link
+            n += 1
+            entry = after
+        wheel[2 * bucket + 1] = entry
+        for i in range(n + 3 * AHEAD):
+            if i < n:
+                q = next_channel(links, order[i], vshift)
+                prefetch(a.channels, np.uint64(q) << Q_BITS)
+            k = i - AHEAD
+            if 0 <= k < n:
+                if order[k] >= n_nodes:
+                    q = next_channel(links, order[k], vshift)
+                    p = a.channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD]
+                    prefetch(packets, np.uint64(p) << PK_BITS)
+                else:
+                    m = a.nodes[(np.uint64(order[k]) << N_BITS) + NIC_HEAD]
+                    prefetch(a.messages, np.uint64(m) << M_BITS)
+            k -= AHEAD
+            if 0 <= k < n and order[k] >= n_nodes:
+                q = next_channel(links, order[k], vshift)
+                p = np.int64(a.channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD])
+                if p >= 0:
+                    holds = packets[(np.uint64(p) << PK_BITS) + HOLDS]
+                    fetch_channel(border, a.channels, holds, vshift)
+            k = i - 3 * AHEAD
+            if k >= 0:
+                link = np.int64(order[k])
+                row = np.uint64(link) << L_BITS
+                if links[row + TRY_TICK] != now:
+                    continue
+                links[row + TRY_TICK] = NONE
+                if link >= n_nodes:
+                    try_link(border, a, link)
+                elif paces is None:
+                    try_node(border, a, link)
+                else:
+                    try_paced(a, paces, link)
 
 
 @njit(**PLAIN_KERNEL)
@@ -257,24 +325,25 @@ def run(border, paces, in_parts, a, rt, until, budget):
     """
     pr = RankArrays(
         a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
-        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.wheel, a.occupied, a.far,
-        in_parts,
+        a.message_post, a.message_finish, a.timers, a.nodes, a.links, a.events, in_parts,
     )  # fmt: skip
     sc = a.sc
-    wheel = a.wheel
-    occupied = a.occupied
+    events = a.events
+    wheel = events.wheel
     spare_packets = (len(a.packets) // PK_WIDTH) - sc[N_NODES]
     spare_credits = (len(a.credits) // CR_WIDTH) - sc[N_LINKS]
-    spare_far = len(a.far) - sc[N_NODES] - 2 * sc[N_LINKS]
-    mask = (len(wheel) >> 1) - 1
+    spare_tries = (len(events.tries) // CH_WIDTH) - 2 * sc[N_NODES] - 4 * sc[N_LINKS]
+    spare_far = len(events.far) - 2 * sc[N_NODES] - 4 * sc[N_LINKS]
     done = 0
     while True:
-        if sc[N_PK] > spare_packets or sc[N_CR] > spare_credits or sc[N_FAR] > spare_far:
+        crowded = sc[N_PK] > spare_packets or sc[N_CR] > spare_credits
+        if crowded or sc[N_TRIES] > spare_tries or sc[N_FAR] > spare_far:
             return GROW
         if border is not None:  # noqa: SIM102 - left out of what is compiled for None
             if outbox_full(border, 0):
                 return GROW
-        now = next_event(a)
+        timer = a.timers[0, 0] if sc[N_TIMERS] > 0 else NONE
+        now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
             return DONE
         if now > until:
@@ -282,14 +351,12 @@ def run(border, paces, in_parts, a, rt, until, budget):
         if done > budget:
             return PAUSE
         sc[NOW] = now
-        if sc[N_FAR] > 0:
-            bring_near(sc, a.links, wheel, occupied, a.far, a.packets)
-        if sc[N_TIMERS] > 0 and a.timers[0, 0] == now:
+        if timer == now:
             rank_phase(pr, now)
-        bucket = now & mask
+        bucket = now & FINE_MASK
         if wheel[2 * bucket] >= 0:
-            done += arrival_phase(a, pr, rt, bucket, paces)
+            done += arrival_phase(border, a, pr, rt, bucket, paces)
         if wheel[2 * bucket + 1] >= 0:
-            start_phase(a, bucket, border, paces)
+            start_phase(border, a, bucket, paces)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
-            unmark(sc, occupied, bucket)
+            unmark(events.occupied, bucket)

@@ -1,12 +1,16 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Links and routers: route a packet, let it wait, start it (docs/packet-model.md, "Links")."""
+"""Links and routers: route a packet, let it wait, start it (docs/packet-model.md, "Links").
+
+``a`` is the run's `netsim.packet.tables.Arrays`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_credits import give_credit, take_credits, when_room
 from netsim.packet.kernels_outbox import send_credit, send_packet
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit
 from netsim.packet.tables import (
@@ -14,14 +18,9 @@ from netsim.packet.tables import (
     BLOCKED,
     BUSY,
     BYTES,
+    CAME_LATENCY,
+    CH_BITS,
     CHANCE_SHIFT,
-    CR_BITS,
-    CR_BYTES,
-    CR_FREE,
-    CR_TICK,
-    CR_USED,
-    CREDIT_HEAD,
-    CREDIT_TAIL,
     FIFO_HEAD,
     FIFO_TAIL,
     FREE_AT,
@@ -37,7 +36,6 @@ from netsim.packet.tables import (
     M_TO,
     MESSAGE,
     N_BITS,
-    N_CR,
     N_MESSAGES,
     N_NODES,
     N_PK,
@@ -86,123 +84,17 @@ def chance_key(sc, messages, ranks, m, visit):
     return packet_key(sc[SEED], known, number, visit & 0xFFFF)
 
 
-@njit(**PLAIN_KERNEL, inline="always")
-def take_credits(sc, channels, credits, q):
-    """Make the space visible that channel ``q`` has got back by now."""
-    now = sc[NOW]
-    channel = np.uint64(q) << Q_BITS
-    c = np.int64(channels[channel + CREDIT_HEAD])
-    if c < 0 or credits[(np.uint64(c) << CR_BITS) + CR_TICK] > now:
-        return
-    back = np.int64(0)
-    n = np.int64(0)
-    free = sc[CR_FREE]
-    while c >= 0 and credits[(np.uint64(c) << CR_BITS) + CR_TICK] <= now:
-        row = np.uint64(c) << CR_BITS
-        back += credits[row + CR_BYTES]
-        after = credits[row + NEXT]
-        credits[row + NEXT] = free
-        free = c
-        n += 1
-        c = after
-    sc[CR_FREE] = free
-    sc[N_CR] -= n
-    channels[channel + SPACE] += back
-    channels[channel + ROOM] += back
-    channels[channel + CREDIT_HEAD] = c
-
-
 @njit(**HOT_KERNEL)
-def see_credits(sc, channels, packets, credits, rt, router, p, key):
+def see_credits(a, rt, router, p, key):
     """Make the space visible that links have got back which the routing will compare for ``p``."""
+    sc = a.sc
+    packets = a.packets
     packet = np.uint64(p) << PK_BITS
     for link in links_compared(rt, router, packets[packet + TO_NODE], packets[packet + STATE], key):
         if link >= 0:
             for vc in range(sc[N_VCS]):
-                take_credits(sc, channels, credits, (link << sc[VSHIFT]) | vc)
-
-
-@njit(**PLAIN_KERNEL, inline="always")
-def give_credit(sc, channels, credits, q, tick, size):
-    """Channel ``q`` gets ``size`` bytes back at ``tick``; the list stays sorted by tick."""
-    c = sc[CR_FREE]
-    row = np.uint64(c) << CR_BITS
-    if c >= 0:
-        sc[CR_FREE] = credits[row + NEXT]
-    else:
-        c = sc[CR_USED]
-        row = np.uint64(c) << CR_BITS
-        sc[CR_USED] = c + 1
-    sc[N_CR] += 1
-    credits[row + CR_TICK] = tick
-    credits[row + CR_BYTES] = size
-    credits[row + NEXT] = -1
-    channel = np.uint64(q) << Q_BITS
-    head = np.int64(channels[channel + CREDIT_HEAD])
-    if head < 0:
-        channels[channel + CREDIT_HEAD] = c
-        channels[channel + CREDIT_TAIL] = c
-        return
-    tail = np.uint64(channels[channel + CREDIT_TAIL]) << CR_BITS
-    if credits[tail + CR_TICK] <= tick:
-        credits[tail + NEXT] = c
-        channels[channel + CREDIT_TAIL] = c
-    elif tick < credits[(np.uint64(head) << CR_BITS) + CR_TICK]:
-        credits[row + NEXT] = head
-        channels[channel + CREDIT_HEAD] = c
-    else:
-        before = np.uint64(head) << CR_BITS
-        after = np.uint64(credits[before + NEXT]) << CR_BITS
-        while credits[after + CR_TICK] <= tick:
-            before = after
-            after = np.uint64(credits[before + NEXT]) << CR_BITS
-        credits[row + NEXT] = credits[before + NEXT]
-        credits[before + NEXT] = c
-
-
-@njit(**HOT_KERNEL)
-def return_space(sc, links, channels, credits, wheel, occupied, far, q, tick, size):
-    """Channel ``q`` gets space back at ``tick``; a link that waits for it is tried then."""
-    give_credit(sc, channels, credits, q, tick, size)
-    if channels[(np.uint64(q) << Q_BITS) + BLOCKED]:
-        link = q >> sc[VSHIFT]
-        tick = max(tick, links[(np.uint64(link) << L_BITS) + FREE_AT])
-        add_try(sc, links, wheel, occupied, far, link, tick)
-
-
-@njit(**HOT_KERNEL)
-def depart(border, sc, wheel, occupied, far, packets, p, link, tick):
-    """`add_arrival` of a packet over ``link``, which may lead into another domain."""
-    to = border.link_to[np.uint64(link)]
-    if to == border.me:
-        add_arrival(sc, wheel, occupied, far, packets, p, tick)
-    else:
-        send_packet(border, sc, packets, p, tick, to)
-
-
-@njit(**HOT_KERNEL)
-def return_space_to(border, sc, links, channels, credits, wheel, occupied, far, q, tick, size):
-    """`return_space` to a channel that may be another domain's."""
-    owner = border.link_from[np.uint64(q >> sc[VSHIFT])]
-    if owner == border.me:
-        return_space(sc, links, channels, credits, wheel, occupied, far, q, tick, size)
-    else:
-        send_credit(border, q, tick, size, owner)
-
-
-@njit(**INNER_KERNEL)
-def when_room(channels, credits, q, size):
-    """First tick at which the known credits give ``size`` bytes on ``q``; marks q as blocked."""
-    channel = np.uint64(q) << Q_BITS
-    channels[channel + BLOCKED] = 1
-    have = np.int64(channels[channel + SPACE])
-    c = np.int64(channels[channel + CREDIT_HEAD])
-    while c >= 0:
-        have += credits[(np.uint64(c) << CR_BITS) + CR_BYTES]
-        if have >= size:
-            return credits[(np.uint64(c) << CR_BITS) + CR_TICK]
-        c = credits[(np.uint64(c) << CR_BITS) + NEXT]
-    return NONE
+                q = (link << sc[VSHIFT]) | vc
+                take_credits(sc, a.channels, a.channel_ticks, a.credits, q)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -230,11 +122,44 @@ def occupy(sc, links, row, ser, size):
 
 
 @njit(**HOT_KERNEL)
-def try_node(
-    border, sc, links, channels, packets, credits, nodes, messages, ser_of, wire, wheel,
-    occupied, far, node,
-):  # fmt: skip
+def return_space(a, q, tick, size):
+    """Channel ``q`` gets space back at ``tick``; a link that waits for it is tried then."""
+    give_credit(a.sc, a.channels, a.channel_ticks, a.credits, q, tick, size)
+    if a.channels[(np.uint64(q) << Q_BITS) + BLOCKED]:
+        link = q >> a.sc[VSHIFT]
+        tick = max(tick, a.links[(np.uint64(link) << L_BITS) + FREE_AT])
+        add_try(a.sc, a.links, a.events, link, tick)
+
+
+@njit(**HOT_KERNEL)
+def depart(border, a, p, link, tick):
+    """`add_arrival` of a packet over a link, which may lead into another domain."""
+    to = border.link_to[np.uint64(link)]
+    if to == border.me:
+        add_arrival(a.sc, a.events, p, link, tick)
+    else:
+        send_packet(border, a.sc, a.packets, a.events.chain, p, tick, to)
+
+
+@njit(**HOT_KERNEL)
+def return_space_to(border, a, q, tick, size):
+    """`return_space` to a channel that may be another domain's."""
+    owner = border.link_from[np.uint64(q >> a.sc[VSHIFT])]
+    if owner == border.me:
+        return_space(a, q, tick, size)
+    else:
+        send_credit(border, q, tick, size, owner)
+
+
+@njit(**HOT_KERNEL)
+def try_node(border, a, node):
     """Let a port's injection link start a packet if it can."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    nodes = a.nodes
+    messages = a.messages
     now = sc[NOW]
     row = np.uint64(node) << L_BITS
     nic = np.uint64(node) << N_BITS
@@ -247,40 +172,40 @@ def try_node(
     size_class = np.int64(0)
     if last:
         size_class = np.int64(messages[message + M_TAIL])
-    size = wire[size_class]
-    # always, not only when space is short: a short list keeps the pool of credits in cache
-    take_credits(sc, channels, credits, q)
+    size = a.wire[size_class]
+    take_credits(sc, channels, a.channel_ticks, a.credits, q)
     if channels[channel + SPACE] < size:
         stall(links, row, now)
-        tick = when_room(channels, credits, q, size)
+        tick = when_room(channels, a.channel_ticks, a.credits, q, size)
         if tick != NONE:
-            add_try(sc, links, wheel, occupied, far, node, tick)
+            add_try(sc, links, a.events, node, tick)
         return
     channels[channel + SPACE] -= size
     channels[channel + ROOM] -= size
     channels[channel + BLOCKED] = 0
     p = sc[PK_FREE]
-    packet = np.uint64(p) << PK_BITS
     if p >= 0:
-        sc[PK_FREE] = packets[packet + NEXT]
+        sc[PK_FREE] = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
     else:
         p = sc[PK_USED]
-        packet = np.uint64(p) << PK_BITS
         sc[PK_USED] = p + 1
     sc[N_PK] += 1
+    packet = np.uint64(p) << PK_BITS
+    ser = a.ser[links[row + BANDWIDTH], size_class]
     packets[packet + MESSAGE] = m
     packets[packet + VISIT] = sent << 16
     packets[packet + STATE] = 0
     packets[packet + SIZE] = size_class
     packets[packet + HOLDS] = q
+    packets[packet + READY] = ser
+    packets[packet + CAME_LATENCY] = links[row + LATENCY]
     packets[packet + TO_NODE] = messages[message + M_TO]
-    ser = ser_of[links[row + BANDWIDTH], size_class]
     occupy(sc, links, row, ser, size)
     tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]
     if border is None:
-        add_arrival(sc, wheel, occupied, far, packets, p, tick)
+        add_arrival(sc, a.events, p, node, tick)
     else:
-        depart(border, sc, wheel, occupied, far, packets, p, node, tick)
+        depart(border, a, p, node, tick)
     if not last:
         nodes[nic + NIC_SENT] = sent + 1
     else:
@@ -290,14 +215,17 @@ def try_node(
             return
         nodes[nic + NIC_SENT] = 0
         nodes[nic + NIC_COUNT] = messages[(np.uint64(m) << M_BITS) + M_LEFT]
-    add_try(sc, links, wheel, occupied, far, node, now + ser)
+    add_try(sc, links, a.events, node, now + ser)
 
 
 @njit(**HOT_KERNEL)
-def try_link(
-    border, sc, links, channels, packets, credits, ser_of, wire, wheel, occupied, far, link
-):
+def try_link(border, a, link):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    ticks = a.channel_ticks
     now = sc[NOW]
     vshift = sc[VSHIFT]
     row = np.uint64(link) << L_BITS
@@ -325,21 +253,22 @@ def try_link(
             continue
         ready = True
         size_class = packets[packet + SIZE]
-        size = wire[size_class]
-        ser = ser_of[links[row + BANDWIDTH], size_class]
-        tick = now + links[row + LATENCY]
+        size = a.wire[size_class]
+        latency = links[row + LATENCY]
+        ser = a.ser[links[row + BANDWIDTH], size_class]
+        tick = now + latency
         if link < 2 * sc[N_NODES]:
             if not sc[HEAD_COUNTS]:
                 tick += ser
         else:
-            take_credits(sc, channels, credits, q)
+            take_credits(sc, channels, ticks, a.credits, q)
             if channels[channel + SPACE] < size:
-                wake = min(wake, when_room(channels, credits, q, size))
+                wake = min(wake, when_room(channels, ticks, a.credits, q, size))
                 continue
             channels[channel + SPACE] -= size
             channels[channel + BLOCKED] = 0
             tick += sc[ROUTER_LATENCY]
-        after = packets[packet + NEXT]
+        after = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
         channels[channel + FIFO_HEAD] = after
         if after < 0:
             waiting &= ~(np.int64(1) << vc)
@@ -347,52 +276,52 @@ def try_link(
         links[row + UP_TO_LAST] = (np.int64(2) << vc) - 1
         links[row + WAITING] -= ser
         came_from = packets[packet + HOLDS]
+        back = now + ser + packets[packet + CAME_LATENCY]
         packets[packet + HOLDS] = q
+        packets[packet + READY] = ser
+        packets[packet + CAME_LATENCY] = latency
         occupy(sc, links, row, ser, size)
-        back = now + ser + links[(np.uint64(came_from >> vshift) << L_BITS) + LATENCY]
         if border is None:
-            add_arrival(sc, wheel, occupied, far, packets, p, tick)
-            return_space(sc, links, channels, credits, wheel, occupied, far, came_from, back, size)
+            add_arrival(sc, a.events, p, link, tick)
+            return_space(a, came_from, back, size)
         else:
-            depart(border, sc, wheel, occupied, far, packets, p, link, tick)
-            return_space_to(
-                border, sc, links, channels, credits, wheel, occupied, far, came_from, back,
-                size,
-            )  # fmt: skip
+            depart(border, a, p, link, tick)
+            return_space_to(border, a, came_from, back, size)
         if waiting != 0:
-            add_try(sc, links, wheel, occupied, far, link, now + ser)
+            add_try(sc, links, a.events, link, now + ser)
         return
     if ready:
         stall(links, row, now)
     if wake != NONE:
-        add_try(sc, links, wheel, occupied, far, link, wake)
+        add_try(sc, links, a.events, link, wake)
 
 
 @njit(**HOT_KERNEL)
-def enqueue(
-    sc, links, channels, packets, ser_of, wheel, occupied, far, p, came_over, link, vc, size
-):
-    """Let a routed packet wait for (link, vc)."""
+def enqueue(a, p, link, q, size):
+    """Let a packet that came over a link wait for channel ``q`` of ``link``."""
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    chain = a.events.chain
     now = sc[NOW]
     row = np.uint64(link) << L_BITS
     packet = np.uint64(p) << PK_BITS
-    size_class = packets[packet + SIZE]
-    ser_out = ser_of[links[row + BANDWIDTH], size_class]
-    ser_in = ser_of[links[(np.uint64(came_over) << L_BITS) + BANDWIDTH], size_class]
-    ready = now + max(0, ser_in - ser_out)
-    if sc[HEAD_COUNTS]:
-        ready = now
+    ser_out = a.ser[links[row + BANDWIDTH], packets[packet + SIZE]]
+    ready = now
+    if not sc[HEAD_COUNTS]:
+        ready += max(0, packets[packet + READY] - ser_out)
     packets[packet + READY] = ready
-    packets[packet + NEXT] = -1
+    chain[(np.uint64(p) << CH_BITS) + NEXT] = -1
     links[row + WAITING] += ser_out
-    channel = np.uint64((link << sc[VSHIFT]) | vc) << Q_BITS
+    channel = np.uint64(q) << Q_BITS
     if link >= 2 * sc[N_NODES]:
         channels[channel + ROOM] -= size
     if channels[channel + FIFO_HEAD] < 0:
         channels[channel + FIFO_HEAD] = p
-        links[row + WAITING_VCS] |= np.int64(1) << vc
-        add_try(sc, links, wheel, occupied, far, link, max(ready, links[row + FREE_AT]))
+        links[row + WAITING_VCS] |= np.int64(1) << (q & ((1 << sc[VSHIFT]) - 1))
+        add_try(sc, links, a.events, link, max(ready, links[row + FREE_AT]))
     else:
         tail = np.int64(channels[channel + FIFO_TAIL])
-        packets[(np.uint64(tail) << PK_BITS) + NEXT] = p
+        chain[(np.uint64(tail) << CH_BITS) + NEXT] = p
     channels[channel + FIFO_TAIL] = p

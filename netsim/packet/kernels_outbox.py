@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.tables import I64, N_PK, NEXT, PK_BITS, PK_FREE, PK_WIDTH
+from netsim.packet.tables import CH_BITS, I64, N_PK, NEXT, PK_BITS, PK_FREE, PK_WIDTH
 
 # rows of outboxes: the next one for the same receiver, the tick, then a packet's row or a credit
 AFTER, TICK, PACKET = 0, 1, 2
@@ -90,7 +90,7 @@ def outbox_full(border, most):
 
 
 @njit(**INNER_KERNEL)
-def send_packet(border, sc, packets, p, tick, to):
+def send_packet(border, sc, packets, chain, p, tick, to):
     """A packet leaves for another domain, where it arrives at ``tick``."""
     words = border.words
     parity = words[border.me * words_of(border.n) + PARITY]
@@ -105,7 +105,7 @@ def send_packet(border, sc, packets, p, tick, to):
     packet = np.uint64(p) << PK_BITS
     for i in range(PK_WIDTH):
         border.mail[row + PACKET + i] = packets[packet + np.uint64(i)]
-    packets[packet + NEXT] = sc[PK_FREE]
+    chain[(np.uint64(p) << CH_BITS) + NEXT] = sc[PK_FREE]
     sc[PK_FREE] = p
     sc[N_PK] -= 1
 

@@ -58,6 +58,7 @@ from netsim.packet.tables import (
     STEP,
     STEP_END,
     WAIT,
+    Events,
 )
 
 I64 = NDArray[np.int64]
@@ -84,9 +85,7 @@ class RankArrays(NamedTuple):
     timers: I64
     nodes: I64
     links: I64
-    wheel: NDArray[np.int32]
-    occupied: NDArray[np.uint64]
-    far: I64
+    events: Events
     in_parts: int | None
 
 
@@ -186,7 +185,7 @@ def post_part(pr, part, port):
         nodes[nic + NIC_SENT] = 0
         nodes[nic + NIC_COUNT] = messages[row + M_LEFT]
         tick = max(sc[NOW], pr.links[(np.uint64(port) << L_BITS) + FREE_AT])
-        add_try(sc, pr.links, pr.wheel, pr.occupied, pr.far, port, tick)
+        add_try(sc, pr.links, pr.events, port, tick)
     else:
         messages[(np.uint64(nodes[nic + NIC_TAIL]) << M_BITS) + M_NEXT] = part
     nodes[nic + NIC_TAIL] = part

@@ -12,7 +12,7 @@ from numba import njit
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_atomics import wait_for_all
 from netsim.packet.kernels_crossbar_run import run as run_crossbars
-from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, next_event, run
+from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, run
 from netsim.packet.kernels_links import return_space
 from netsim.packet.kernels_outbox import (
     AFTER,
@@ -34,17 +34,23 @@ from netsim.packet.kernels_outbox import (
     empty_outbox,
     words_of,
 )
-from netsim.packet.kernels_wheel import NONE, add_arrival
+from netsim.packet.kernels_wheel import NONE, add_arrival, next_event
 from netsim.packet.tables import (
+    CH_BITS,
+    CH_WIDTH,
     CR_WIDTH,
+    HOLDS,
     N_CR,
     N_FAR,
     N_PK,
+    N_TIMERS,
+    N_TRIES,
     NEXT,
     PK_BITS,
     PK_FREE,
     PK_USED,
     PK_WIDTH,
+    VSHIFT,
 )
 
 ABORTED = PAUSE + 1
@@ -69,16 +75,17 @@ def room_for_mail(border, a, parity):
     return (
         a.sc[N_PK] + n_mail <= len(a.packets) // PK_WIDTH
         and a.sc[N_CR] + n_back <= len(a.credits) // CR_WIDTH
-        and a.sc[N_FAR] + n_mail + n_back <= len(a.far)
+        and a.sc[N_TRIES] + n_back <= len(a.events.tries) // CH_WIDTH
+        and a.sc[N_FAR] + n_mail + n_back <= len(a.events.far)
     )
 
 
 @njit(**INNER_KERNEL)
-def new_packet(sc, packets):
+def new_packet(sc, chain):
     """A free row of the pool, which must have one."""
     p = sc[PK_FREE]
     if p >= 0:
-        sc[PK_FREE] = packets[(np.uint64(p) << PK_BITS) + NEXT]
+        sc[PK_FREE] = chain[(np.uint64(p) << CH_BITS) + NEXT]
     else:
         p = sc[PK_USED]
         sc[PK_USED] = p + 1
@@ -100,31 +107,30 @@ def take_in(border, a, parity):
         k = border.words[box + LISTS + border.me]
         while k >= 0:
             row = (first + k) * MAIL_WIDTH
-            p = new_packet(sc, packets)
+            p = new_packet(sc, a.events.chain)
             packet = np.uint64(p) << PK_BITS
             for i in range(PK_WIDTH):
                 packets[packet + np.uint64(i)] = border.mail[row + PACKET + i]
-            add_arrival(sc, a.wheel, a.occupied, a.far, packets, p, border.mail[row + TICK])
+            link = packets[packet + HOLDS] >> sc[VSHIFT]
+            add_arrival(sc, a.events, p, link, border.mail[row + TICK])
             k = border.mail[row + AFTER]
         k = border.words[box + LISTS + border.n + border.me]
         while k >= 0:
             row = (first + k) * BACK_WIDTH
-            return_space(
-                sc, a.links, a.channels, a.credits, a.wheel, a.occupied, a.far,
-                back[row + CREDIT_Q], back[row + TICK], back[row + CREDIT_BYTES],
-            )  # fmt: skip
+            return_space(a, back[row + CREDIT_Q], back[row + TICK], back[row + CREDIT_BYTES])
             k = back[row + AFTER]
 
 
 @njit(**PLAIN_KERNEL)
 def run_window(border, x, in_parts, a, rt):
-    """Run a domain to the end of its window; the tick of its next event, mail it sent included.
+    """Run a domain to the end of its window; a tick before which nothing of it happens next.
 
-    The words of the domain say afterwards whether it could.
+    What it has sent counts among that. Its words say whether it came to the end.
     """
     own = border.me * words_of(border.n)
     words = border.words
     parity = words[own + PARITY]
+    last = words[own + WINDOW_END] - 1
     finished = True
     if words[own + MAIL_WAITS] != 0:
         finished = room_for_mail(border, a, 1 - parity)
@@ -132,13 +138,16 @@ def run_window(border, x, in_parts, a, rt):
             take_in(border, a, 1 - parity)
             words[own + MAIL_WAITS] = 0
     if finished:
-        last = words[own + WINDOW_END] - 1
         if x is None:
             finished = run(border, None, in_parts, a, rt, last, ENDLESS) != GROW
         else:
             finished = run_crossbars(border, x, in_parts, a, rt, last, ENDLESS) != GROW
     words[own + UNFINISHED] = not finished
-    return min(next_event(a), words[box_of(border, border.me, parity) + EARLIEST])
+    if not finished:
+        return NONE
+    timer = a.timers[0, 0] if a.sc[N_TIMERS] > 0 else NONE
+    first = next_event(a.sc, a.links, a.packets, a.events, timer, last)
+    return min(first, words[box_of(border, border.me, parity) + EARLIEST])
 
 
 @njit(**PLAIN_KERNEL)

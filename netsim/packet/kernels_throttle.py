@@ -73,13 +73,10 @@ def try_paced(a, paces, port):
     m = a.nodes[(np.uint64(port) << N_BITS) + NIC_HEAD]
     flow = np.uint64(paces.flow_of[m]) << F_BITS
     if paces.flows[flow + NEXT_START] > now:
-        add_try(sc, a.links, a.wheel, a.occupied, a.far, port, paces.flows[flow + NEXT_START])
+        add_try(sc, a.links, a.events, port, paces.flows[flow + NEXT_START])
         return
     before = a.links[row + PACKETS]
-    try_node(
-        None, sc, a.links, a.channels, a.packets, a.credits, a.nodes, a.messages, a.ser,
-        a.wire, a.wheel, a.occupied, a.far, port,
-    )  # fmt: skip
+    try_node(None, a, port)
     if a.links[row + PACKETS] > before:
         _settle(paces.scalars, paces.flows, flow, now)
         ser = a.links[row + FREE_AT] - now

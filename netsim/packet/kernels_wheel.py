@@ -1,9 +1,15 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Events: a time wheel for packets and links, heaps for ranks and for what is far away.
+"""Events: a wheel of two levels for packets and links, heaps for ranks and what is far away.
 
-The wheel is a ring of buckets, one a tick, with a bit for every bucket that may hold
-something and a second level of bits over the words of the first. A bucket is a linked list;
-its order does not matter, since what happens in one tick is put into the model's order later.
+Time is cut into *spans* of ``1 << SPAN_BITS`` ticks. The fine wheel is a ring of buckets, one a
+tick, of two spans: the present one and the next (all before HORIZON), with a bit for every bucket
+that may hold something and a second level of bits over those words: small enough for the nearest
+cache, however fine the tick. What comes later waits in a ring of spans, and moves into the fine
+wheel when its span is the next one. A bucket is a linked list; its order does not matter, since
+what happens in one tick is put into the model's order later.
+
+A link's try is an entry of the pool ``tries``. It counts if TRY_TICK of the link is its tick: a
+link that is to be tried earlier gets another entry, and the old one is passed over.
 """
 
 from __future__ import annotations
@@ -13,23 +19,30 @@ from numba import njit
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_memory import prefetch
 from netsim.packet.tables import (
+    CH_BITS,
+    FINE,
+    HORIZON,
     L_BITS,
-    MASK,
     N_FAR,
+    N_LATER,
+    N_TRIES,
     NEXT,
     NOW,
+    OVER,
     PK_BITS,
-    TRY_NEXT,
-    TRY_PREV,
+    TRY_FREE,
     TRY_TICK,
+    TRY_USED,
 )
 
 NONE = 1 << 62
 """A tick that never comes."""
 
-FAR = -2
-"""TRY_PREV of a link whose try is in the far heap; an outdated entry there is skipped."""
+SPAN_BITS = 11
+SPAN = 1 << SPAN_BITS
+FINE_MASK = 2 * SPAN - 1
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -39,56 +52,44 @@ def low_bit(bits):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def mark(sc, occupied, tick):
+def mark(occupied, tick):
     """Set the occupancy bits of a tick's bucket; returns the bucket."""
-    bucket = tick & sc[MASK]
+    bucket = tick & FINE_MASK
     w = bucket >> 6
     occupied[w] |= np.uint64(1) << np.uint64(bucket & 63)
-    occupied[((sc[MASK] + 1) >> 6) + (w >> 6)] |= np.uint64(1) << np.uint64(w & 63)
+    occupied[2 * SPAN >> 6] |= np.uint64(1) << np.uint64(w)
     return bucket
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def unmark(sc, occupied, bucket):
+def unmark(occupied, bucket):
     """Clear the bits of a bucket that has been worked off."""
     w = bucket >> 6
     occupied[w] &= ~(np.uint64(1) << np.uint64(bucket & 63))
     if occupied[w] == 0:
-        occupied[((sc[MASK] + 1) >> 6) + (w >> 6)] &= ~(np.uint64(1) << np.uint64(w & 63))
+        occupied[2 * SPAN >> 6] &= ~(np.uint64(1) << np.uint64(w))
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def next_tick(sc, occupied):
-    """The first tick >= NOW whose bucket is marked; NONE if there is none."""
-    now = sc[NOW]
-    size = sc[MASK] + 1
-    bucket = now & sc[MASK]
+def next_tick(occupied, now):
+    """The first tick >= now whose bucket in the fine wheel is marked; NONE if there is none."""
+    bucket = now & FINE_MASK
     w = bucket >> 6
     bits = occupied[w] >> np.uint64(bucket & 63)
     if bits != 0:
         return now + low_bit(bits)
-    upper = size >> 6
-    n_upper = len(occupied) - upper
-    g = w >> 6
-    k = w & 63
-    bits = np.uint64(0)
-    if k < 63:
-        bits = occupied[upper + g] >> np.uint64(k + 1)
-    if bits != 0:
-        w += 1 + low_bit(bits)
+    words = occupied[2 * SPAN >> 6]
+    if words == 0:
+        return NONE
+    later = words & ~((np.uint64(2) << np.uint64(w)) - np.uint64(1))
+    if later != 0:
+        w = low_bit(later)
         return now + (w << 6) + low_bit(occupied[w]) - bucket
-    for i in range(1, n_upper + 1):
-        g2 = g + i
-        if g2 >= n_upper:
-            g2 -= n_upper
-        bits = occupied[upper + g2]
-        if bits != 0:
-            w = (g2 << 6) + low_bit(bits)
-            ahead = (w << 6) + low_bit(occupied[w]) - bucket
-            if ahead <= 0:
-                ahead += size
-            return now + ahead
-    return NONE
+    w = low_bit(words)
+    ahead = (w << 6) + low_bit(occupied[w]) - bucket
+    if ahead < 0:
+        ahead += 2 * SPAN
+    return now + ahead
 
 
 @njit(**INNER_KERNEL)
@@ -131,67 +132,180 @@ def heap_pop(heap, n):
     heap[k, 1] = item
 
 
-@njit(**PLAIN_KERNEL, inline="always")
-def add_arrival(sc, wheel, occupied, far, packets, p, tick):
-    """Let packet ``p`` arrive at ``tick``."""
-    if tick - sc[NOW] <= sc[MASK]:
-        bucket = mark(sc, occupied, tick)
-        packets[(np.uint64(p) << PK_BITS) + NEXT] = wheel[2 * bucket]
-        wheel[2 * bucket] = p
-    else:
-        heap_push(far, sc[N_FAR], tick, np.int64(p) << 1)
+@njit(**INNER_KERNEL)
+def add_later(sc, ev, chain, which, item, tick):
+    """Keep a packet (which = 0) or an entry of a try (1) for a span after the fine wheel's."""
+    span = tick >> SPAN_BITS
+    mask = (len(ev.later) >> 1) - 1
+    if span - sc[HORIZON] > mask:
+        heap_push(ev.far, sc[N_FAR], tick, (np.int64(item) << 1) | which)
         sc[N_FAR] += 1
+        return
+    row = np.uint64(item) << CH_BITS
+    slot = span & mask
+    chain[row + FINE] = tick & (SPAN - 1)
+    chain[row + NEXT] = ev.later[2 * slot + which]
+    ev.later[2 * slot + which] = item
+    ev.later_occupied[slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
+    sc[N_LATER] += 1
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def add_arrival(sc, ev, p, link, tick):
+    """Let packet ``p`` arrive over ``link`` at ``tick``."""
+    row = np.uint64(p) << CH_BITS
+    ev.chain[row + OVER] = link
+    if tick >> SPAN_BITS < sc[HORIZON]:
+        bucket = mark(ev.occupied, tick)
+        ev.chain[row + NEXT] = ev.wheel[2 * bucket]
+        ev.wheel[2 * bucket] = p
+    else:
+        add_later(sc, ev, ev.chain, 0, p, tick)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def free_try(sc, tries, entry):
+    """Give an entry of the pool of tries back."""
+    tries[(np.uint64(entry) << CH_BITS) + NEXT] = sc[TRY_FREE]
+    sc[TRY_FREE] = entry
+    sc[N_TRIES] -= 1
 
 
 @njit(**HOT_KERNEL)
-def move_try(sc, links, wheel, occupied, far, link, tick):
-    """Set the try of ``link`` to ``tick``, taking it out of its bucket if it is in one."""
-    before = links[(np.uint64(link) << L_BITS) + TRY_PREV]
-    if links[(np.uint64(link) << L_BITS) + TRY_TICK] != NONE and before != FAR:
-        after = links[(np.uint64(link) << L_BITS) + TRY_NEXT]
-        if before >= 0:
-            links[(np.uint64(before) << L_BITS) + TRY_NEXT] = after
-        else:
-            wheel[2 * (links[(np.uint64(link) << L_BITS) + TRY_TICK] & sc[MASK]) + 1] = after
-        if after >= 0:
-            links[(np.uint64(after) << L_BITS) + TRY_PREV] = before
+def set_try(sc, links, ev, link, tick):
+    """Set the try of ``link`` to ``tick``."""
     links[(np.uint64(link) << L_BITS) + TRY_TICK] = tick
-    if tick - sc[NOW] <= sc[MASK]:
-        bucket = mark(sc, occupied, tick)
-        head = np.int64(wheel[2 * bucket + 1])
-        links[(np.uint64(link) << L_BITS) + TRY_NEXT] = head
-        links[(np.uint64(link) << L_BITS) + TRY_PREV] = -1
-        if head >= 0:
-            links[(np.uint64(head) << L_BITS) + TRY_PREV] = link
-        wheel[2 * bucket + 1] = link
+    tries = ev.tries
+    entry = sc[TRY_FREE]
+    row = np.uint64(entry) << CH_BITS
+    if entry >= 0:
+        sc[TRY_FREE] = tries[row + NEXT]
     else:
-        links[(np.uint64(link) << L_BITS) + TRY_PREV] = FAR
-        heap_push(far, sc[N_FAR], tick, (np.int64(link) << 1) | 1)
-        sc[N_FAR] += 1
+        entry = sc[TRY_USED]
+        row = np.uint64(entry) << CH_BITS
+        sc[TRY_USED] = entry + 1
+    sc[N_TRIES] += 1
+    tries[row + OVER] = link
+    if tick >> SPAN_BITS < sc[HORIZON]:
+        bucket = mark(ev.occupied, tick)
+        tries[row + NEXT] = ev.wheel[2 * bucket + 1]
+        ev.wheel[2 * bucket + 1] = entry
+    else:
+        add_later(sc, ev, tries, 1, entry, tick)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def add_try(sc, links, wheel, occupied, far, link, tick):
+def add_try(sc, links, ev, link, tick):
     """Make sure that ``link`` is tried at ``tick`` or before."""
     if tick < links[(np.uint64(link) << L_BITS) + TRY_TICK]:
-        move_try(sc, links, wheel, occupied, far, link, tick)
+        set_try(sc, links, ev, link, tick)
 
 
 @njit(**INNER_KERNEL)
-def bring_near(sc, links, wheel, occupied, far, packets):
-    """Move what the far heap holds within the wheel's reach into the wheel."""
-    while sc[N_FAR] > 0 and far[0, 0] - sc[NOW] <= sc[MASK]:
+def first_later(sc, ev):
+    """The first span with anything in it after those of the fine wheel, of which there is one."""
+    mask = (len(ev.later) >> 1) - 1
+    span = sc[HORIZON]
+    while True:
+        slot = span & mask
+        bits = ev.later_occupied[slot >> 6] >> np.uint64(slot & 63)
+        if bits != 0:
+            return span + low_bit(bits)
+        span = ((span >> 6) + 1) << 6
+
+
+@njit(**INNER_KERNEL)
+def open_span(sc, links, packets, ev, span):
+    """Move what waits for a span into the fine wheel."""
+    slot = span & ((len(ev.later) >> 1) - 1)
+    begin = span << SPAN_BITS
+    chain = ev.chain
+    tries = ev.tries
+    p = np.int64(ev.later[2 * slot])
+    while p >= 0:
+        row = np.uint64(p) << CH_BITS
+        after = np.int64(chain[row + NEXT])
+        prefetch(packets, np.uint64(p) << PK_BITS)
+        bucket = mark(ev.occupied, begin + chain[row + FINE])
+        chain[row + NEXT] = ev.wheel[2 * bucket]
+        ev.wheel[2 * bucket] = p
+        sc[N_LATER] -= 1
+        p = after
+    entry = np.int64(ev.later[2 * slot + 1])
+    while entry >= 0:
+        row = np.uint64(entry) << CH_BITS
+        after = np.int64(tries[row + NEXT])
+        prefetch(links, np.uint64(tries[row + OVER]) << L_BITS)
+        bucket = mark(ev.occupied, begin + tries[row + FINE])
+        tries[row + NEXT] = ev.wheel[2 * bucket + 1]
+        ev.wheel[2 * bucket + 1] = entry
+        sc[N_LATER] -= 1
+        entry = after
+    ev.later[2 * slot] = -1
+    ev.later[2 * slot + 1] = -1
+    ev.later_occupied[slot >> 6] &= ~(np.uint64(1) << np.uint64(slot & 63))
+
+
+@njit(**INNER_KERNEL)
+def open_until(sc, links, packets, ev, horizon):
+    """Let the fine wheel hold all spans before ``horizon``."""
+    while sc[N_LATER] > 0:
+        span = first_later(sc, ev)
+        if span >= horizon:
+            break
+        open_span(sc, links, packets, ev, span)
+        sc[HORIZON] = span + 1
+    sc[HORIZON] = horizon
+
+
+@njit(**INNER_KERNEL)
+def bring_near(sc, ev):
+    """Move what the far heap holds within reach into the wheel."""
+    far = ev.far
+    reach = sc[HORIZON] + (len(ev.later) >> 1) - 1
+    while sc[N_FAR] > 0 and far[0, 0] >> SPAN_BITS <= reach:
         tick = far[0, 0]
         item = far[0, 1]
         heap_pop(far, sc[N_FAR])
         sc[N_FAR] -= 1
-        if item & 1 == 0:
-            add_arrival(sc, wheel, occupied, far, packets, item >> 1, tick)
+        which = item & 1
+        chain = ev.tries if which else ev.chain
+        item >>= 1
+        if tick >> SPAN_BITS >= sc[HORIZON]:
+            add_later(sc, ev, chain, which, item, tick)
         else:
-            link = item >> 1
-            if (
-                links[(np.uint64(link) << L_BITS) + TRY_PREV] == FAR
-                and links[(np.uint64(link) << L_BITS) + TRY_TICK] == tick
-            ):
-                links[(np.uint64(link) << L_BITS) + TRY_TICK] = NONE
-                move_try(sc, links, wheel, occupied, far, link, tick)
+            bucket = mark(ev.occupied, tick)
+            chain[(np.uint64(item) << CH_BITS) + NEXT] = ev.wheel[2 * bucket + which]
+            ev.wheel[2 * bucket + which] = item
+
+
+@njit(**INNER_KERNEL)
+def next_event(sc, links, packets, ev, first_timer, until):
+    """The tick of what happens next, with all of its events in the fine wheel; NONE for nothing.
+
+    ``first_timer`` is the first tick at which a rank goes on. An answer beyond ``until`` may come
+    before what happens next.
+    """
+    while True:
+        now = next_tick(ev.occupied, sc[NOW])
+        other = first_timer
+        if sc[N_FAR] > 0:
+            other = min(other, ev.far[0, 0])
+        if now == NONE and sc[N_LATER] > 0:
+            # the first later span has the next event, unless a rank or the heap has it
+            span = first_later(sc, ev)
+            begin = span << SPAN_BITS
+            if begin > until and other > until:
+                return min(begin, other)
+            if begin <= other:
+                open_until(sc, links, packets, ev, span + 1)
+                sc[NOW] = begin
+                continue
+        now = min(now, other)
+        if now == NONE or now > until:
+            return now
+        if (now >> SPAN_BITS) + 2 > sc[HORIZON]:
+            open_until(sc, links, packets, ev, (now >> SPAN_BITS) + 2)
+        if sc[N_FAR] > 0:
+            bring_near(sc, ev)
+        return now

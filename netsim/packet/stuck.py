@@ -36,7 +36,7 @@ def _holders(arrays: Arrays, fifos: NDArray[np.int64]) -> dict[int, set[int]]:
         p = int(arrays.channels[q, t.FIFO_HEAD])
         while p >= 0:
             holders.setdefault(int(arrays.packets[p, t.HOLDS]), set()).add(q)
-            p = int(arrays.packets[p, t.NEXT])
+            p = int(arrays.events.chain[p, t.NEXT])
     return holders
 
 

@@ -16,12 +16,15 @@ I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
 # scalars: SC[...]; N_NODES counts the ports of all nodes; N_MESSAGES is 0 where every message is
-# one part on the only rail; REQUEST is the number of a request among the parts, -1 for none
-(NOW, MASK, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
+# one part on the only rail; REQUEST is the number of a request among the parts, -1 for none;
+# HORIZON is the first span of ticks that the fine wheel does not hold, N_LATER what is in later
+# ones; the routing looks at no queue from visit LOOKS_VISITS on
+(NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  CHANCE_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
- RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST) = range(30)  # fmt: skip
-N_SCALARS = 32
+ RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
+ LOOKS_VISITS) = range(35)  # fmt: skip
+N_SCALARS = 40
 
 
 def _fields(n: int) -> tuple[np.uint64, ...]:
@@ -29,24 +32,36 @@ def _fields(n: int) -> tuple[np.uint64, ...]:
     return tuple(np.uint64(i) for i in range(n))
 
 
-# links: L[link, ...]; what is looked at without a start comes first, in one cache line.
-# UP_TO_LAST is a mask of the channels up to the one served last, WAITING_VCS of those in whose
-# FIFO packets wait.
-(FREE_AT, WAITING, TRY_TICK, TRY_NEXT, TRY_PREV, LATENCY, BANDWIDTH, DST, UP_TO_LAST,
- STALL_START, PACKETS, BYTES, BUSY, STALLS, STALL_TIME, WAITING_VCS) = _fields(16)  # fmt: skip
+# links: L[link, ...]; what a hop needs comes first, in one cache line; counters are in the other.
+# TRY_TICK is when the link will be tried, WAITING_VCS a mask of the channels in whose FIFO packets
+# wait, UP_TO_LAST of those up to the one served last
+(FREE_AT, WAITING, TRY_TICK, WAITING_VCS, UP_TO_LAST, STALL_START, LATENCY, BANDWIDTH,
+ PACKETS, BYTES, BUSY, STALLS, STALL_TIME) = _fields(13)  # fmt: skip
 L_BITS, L_WIDTH = np.uint64(4), 16
 
-# channels: Q[link << VSHIFT | vc, ...] (int32); nobody reads SPACE and ROOM of ejection links
+# channels: Q[link << VSHIFT | vc, ...] (int32), a cache line each; nobody reads SPACE and ROOM of
+# ejection links. The two earliest credits stand in the row itself, those after them in a list;
+# their ticks are the columns of the same line as int64 (QT), NONE for no credit
 FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_HEAD, CREDIT_TAIL, BLOCKED = _fields(7)
-Q_BITS, Q_WIDTH = np.uint64(3), 8
+FIRST_BYTES, SECOND_BYTES = np.uint64(12), np.uint64(13)
+Q_BITS, Q_WIDTH = np.uint64(4), 16
+FIRST_TICK, SECOND_TICK = np.uint64(4), np.uint64(5)
+QT_BITS, QT_WIDTH = np.uint64(3), 8
 
 # packets: PK[packet, ...]; VISIT is packet number << 16 | routers visited; HOLDS is the
-# channel whose buffer (or link, on its way) the packet occupies
-NEXT, MESSAGE, VISIT, STATE, HOLDS, READY, SIZE, TO_NODE = _fields(8)
+# channel whose buffer (or link, on its way) the packet occupies; READY is, on a link to a router,
+# the serialisation there; CAME_LATENCY that link's latency
+MESSAGE, VISIT, STATE, HOLDS, READY, SIZE, TO_NODE, CAME_LATENCY = _fields(8)
 PK_BITS, PK_WIDTH = np.uint64(3), 8
 
-# credits: CR[credit, ...] (NEXT is 0 here too)
-_, CR_TICK, CR_BYTES = _fields(3)
+# chains (int32): what a list of the wheel runs through, apart from the rows that it is about.
+# CHAIN[packet, ...] (its NEXT also in FIFOs) and TRIES[entry, ...]: OVER is the link, FINE the
+# tick within its span
+NEXT, OVER, FINE = _fields(3)
+CH_BITS, CH_WIDTH = np.uint64(2), 4
+
+# credits: CR[credit, ...]
+CR_NEXT, CR_TICK, CR_BYTES = _fields(3)
 CR_BITS, CR_WIDTH = np.uint64(2), 4
 
 # network ports: N[port, ...]
@@ -76,6 +91,31 @@ F_BITS, F_WIDTH = np.uint64(2), 4
 DELAY, RECOVERY, MOST, THRESHOLD = range(4)
 
 
+class Events(NamedTuple):
+    """What is to happen; see `netsim.packet.kernels_wheel`.
+
+    Attributes
+    ----------
+    wheel : (ticks of two spans, 2) int32
+        First arriving packet, first entry of a link to try.
+    occupied : words of bits over the wheel's buckets, then one over those words
+    later : (spans, 2) int32
+        The same for the spans of ticks after those.
+    later_occupied : words of bits over the spans
+    chain, tries
+        Rows as told above.
+    far : heap of (tick, item)
+    """
+
+    wheel: I32
+    occupied: NDArray[np.uint64]
+    later: I32
+    later_occupied: NDArray[np.uint64]
+    chain: I32
+    tries: I32
+    far: I64
+
+
 class Arrays(NamedTuple):
     """Everything `kernels_engine.run` gets but the routing's tables.
 
@@ -90,11 +130,13 @@ class Arrays(NamedTuple):
         Length 1 if messages are not recorded.
     ser : (bandwidths, size classes) serialisation
     wire : (size classes,) bytes
-    wheel : (ticks, 2) int32: first arriving packet, first link to try
-    occupied : words of bits over the wheel's buckets, then words of bits over those words
+    events : what is to happen
+    channel_ticks : the memory of ``channels`` as int64
+    link_router : (n_links,) the router that a link leads to; below 0 for a node's port
     arriving : (n_links,) the packet that arrives over a link in this tick
     marked : words of bits over the links with such a packet, then words over those words
-    timers, far : heaps of (tick, item)
+    order, chosen : (n_links,) the packets of a phase in their order; the channel chosen for each
+    timers : heap of (tick, rank)
     out_ptr, out_link : router-to-router links that leave each router
     """
 
@@ -113,12 +155,14 @@ class Arrays(NamedTuple):
     message_finish: I64
     ser: I64
     wire: I64
-    wheel: I32
-    occupied: NDArray[np.uint64]
+    events: Events
+    channel_ticks: I64
+    link_router: I32
     arriving: I32
     marked: NDArray[np.uint64]
+    order: I32
+    chosen: I32
     timers: I64
-    far: I64
     out_ptr: I32
     out_link: I32
 
@@ -151,18 +195,25 @@ def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
 ROWS: dict[str, int] = {
     "links": L_WIDTH,
     "channels": Q_WIDTH,
+    "channel_ticks": QT_WIDTH,
     "packets": PK_WIDTH,
     "credits": CR_WIDTH,
     "nodes": N_WIDTH,
     "ranks": R_WIDTH,
     "messages": M_WIDTH,
     "steps": S_WIDTH,
-    "wheel": 2,
 }
 """Arrays of rows and their widths. Kernels get them flat: ``links[(link << L_BITS) + FREE_AT]``
 costs a shift, ``links[link, FREE_AT]`` a multiplication by a stride that must be loaded."""
 
+EVENT_ROWS: dict[str, int] = {"wheel": 2, "later": 2, "chain": CH_WIDTH, "tries": CH_WIDTH}
+"""The same for `Events`."""
+
 
 def flat(arrays: Arrays) -> Arrays:
     """The same memory with all rows in one dimension, as the kernels want it."""
-    return arrays._replace(**{name: getattr(arrays, name).reshape(-1) for name in ROWS})
+    events = arrays.events
+    return arrays._replace(
+        **{name: getattr(arrays, name).reshape(-1) for name in ROWS},
+        events=events._replace(**{n: getattr(events, n).reshape(-1) for n in EVENT_ROWS}),
+    )

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from netsim.topology import Topology
 from netsim.traffic import Traffic
 
-SLACK = 0.06
+SLACK = 0.08
 """How far a cut may lie from the even one, in shares of a domain's load."""
+
+CROSSING = 0.3
+"""What a packet costs that goes from one domain to another, beside what a hop does."""
 
 TRANSIT = 3.0
 """Links between routers that a packet takes, about: what routers work beside their own nodes."""
@@ -48,8 +51,8 @@ def make_domains(topology: Topology, load: NDArray[np.float64], n: int) -> Domai
     """Cut a machine into ``n`` domains of about equal load, across links of high latency.
 
     Routers stand in a row (`router_row`); the row is cut where, close to even shares, the least
-    latency of the links that are cut is highest, and of such places where fewest are: between
-    groups of a dragonfly, pods of a fat-tree, slabs of a torus.
+    latency of the links that are cut is highest, and of such places where few are: between groups
+    of a dragonfly, pods of a fat-tree, slabs of a torus.
 
     Parameters
     ----------
@@ -63,7 +66,8 @@ def make_domains(topology: Topology, load: NDArray[np.float64], n: int) -> Domai
     row = router_row(topology)
     place = np.empty(len(row), dtype=np.int64)
     place[row] = np.arange(len(row))
-    before = np.concatenate([[0.0], np.cumsum(load[row])])
+    some = load + 1e-9 * max(float(load.sum()), 1.0)  # no share is nothing
+    before = np.concatenate([[0.0], np.cumsum(some[row])])
     cuts = _cuts(topology, place, before, n)
     router = np.searchsorted(cuts, place, side="right").astype(np.int16)
     node = np.repeat(router[topology.node_router], topology.rails)
@@ -92,15 +96,23 @@ def _cuts(
         if not len(choice):
             break
         for value in np.unique(latency):
-            # a cut at c parts a link if low < c <= high
-            span = latency == value
-            begins = np.bincount(low[span] + 1, minlength=len(before) + 1)
-            stops = np.bincount(high[span] + 1, minlength=len(before) + 1)
-            parted = np.cumsum(begins - stops)[choice]
-            choice = choice[parted == parted.min()]
-        away = np.abs(before[choice] - k * share)
-        cuts.append(int(choice[np.argmin(away)]))
+            untouched = choice[_parted(low, high, latency == value, len(before))[choice] == 0]
+            if not len(untouched):
+                break
+            choice = untouched
+        parted = _parted(low, high, slice(None), len(before))[choice] * n / max(len(low), 1)
+        cost = np.abs(before[choice] - k * share) / share + CROSSING * parted
+        cuts.append(int(choice[np.argmin(cost)]))
     return np.array(cuts, dtype=np.int64)
+
+
+def _parted(
+    low: NDArray[np.int64], high: NDArray[np.int64], which: object, n: int
+) -> NDArray[np.int64]:
+    """(n,) int64: how many of the links have ends on both sides of a cut before each place."""
+    begins = np.bincount(low[which] + 1, minlength=n + 1)
+    stops = np.bincount(high[which] + 1, minlength=n + 1)
+    return np.cumsum(begins - stops)[:n]
 
 
 def router_row(topology: Topology) -> NDArray[np.int64]:

@@ -18,11 +18,25 @@ from netsim.packet.tables import Arrays, Events, aligned_zeros
 from netsim.topology import Topology
 from netsim.traffic import Traffic
 
+MOST_COPIES_BYTES = 2 * 10**9
+"""Of all domains' copies of the messages; with more, all share one."""
+
+
+def _copied(array: NDArray[np.int32]) -> NDArray[np.int32]:
+    copy: NDArray[np.int32] = aligned_zeros(array.shape, np.int32)
+    copy[:] = array
+    return copy
+
 
 def domain_arrays(
     arrays: Arrays, domains: Domains, topology: Topology, traffic: Traffic
 ) -> list[Arrays]:
-    """What each domain works on: the common rows, and scalars, pools and events of its own."""
+    """What each domain works on: the common rows, and scalars, pools and events of its own.
+
+    A message has two sides, and neither looks at what the other changes; neighbouring steps belong
+    to ranks of any domain. So each has a copy of both: cores would pass their lines to and fro.
+    """
+    own_messages = domains.n * arrays.messages.nbytes <= MOST_COPIES_BYTES
     of_rank = domains.router[topology.node_router[np.asarray(traffic.rank_node)]]
     parts = []
     for d in range(domains.n):
@@ -32,6 +46,8 @@ def domain_arrays(
         parts.append(
             arrays._replace(
                 sc=sc,
+                messages=_copied(arrays.messages) if own_messages else arrays.messages,
+                steps=_copied(arrays.steps),
                 packets=aligned_zeros(arrays.packets.shape, np.int64),
                 credits=aligned_zeros(arrays.credits.shape, np.int64),
                 events=Events(*(array.copy() for array in arrays.events)),
@@ -169,6 +185,7 @@ def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
     return parts[0]._replace(
         sc=sc,
         channels=channels,
+        steps=np.maximum.reduce([part.steps for part in parts]),  # ARRIVED grows, in one of them
         packets=np.concatenate(packets),
         events=parts[0].events._replace(chain=np.concatenate(chains)),
     )

@@ -9,7 +9,7 @@ import pytest
 from packet_cases import Send, Step, config, line, one_way_ring, traffic
 
 from netsim.errors import NetcosimError
-from netsim.packet import build_domains
+from netsim.packet import build_domains, thread_count
 from netsim.packet import threads as threads_module
 from netsim.packet.cases import Case, random_case
 from netsim.packet.engine import simulate_packets
@@ -19,7 +19,7 @@ from netsim.packet.model import (
     PacketResult,
     ProgramStuckError,
 )
-from netsim.packet.threads import AUTO, threads_used, why_one_thread
+from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
@@ -260,9 +260,12 @@ def test_auto_goes_by_the_machine_and_the_cores(monkeypatch: pytest.MonkeyPatch)
         make_routing(torus((4, 4)), "dimension-order"),
         make_routing(torus((16, 16, 16)), "dimension-order"),
     )
-    monkeypatch.setattr(threads_module, "available_cores", lambda: 4)
+    monkeypatch.setattr(thread_count, "available_cores", lambda: 4)
     assert threads_used(small, PacketConfig(), AUTO) == 1
     assert threads_used(large, PacketConfig(), AUTO) == 4
+    assert threads_used(large, PacketConfig(), AUTO, 150_000) == 3
+    assert threads_used(large, PacketConfig(), AUTO, 99_000) == 1
+    assert threads_used(large, PacketConfig(), 2, 1) == 2
     assert threads_used(small, PacketConfig(), 99) == 16
 
 

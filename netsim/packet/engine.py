@@ -12,12 +12,13 @@ from netsim.packet import kernels_engine
 from netsim.packet import tables as t
 from netsim.packet.build import Clock, build_arrays, choose_clock, grown, kernel_tables, paces_of
 from netsim.packet.build_crossbar import with_crossbars
-from netsim.packet.checks import check_run, check_size
+from netsim.packet.checks import check_run, check_size, packets_of
 from netsim.packet.domains import make_domains, router_load
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.stuck import raise_stuck
 from netsim.packet.tables import Arrays
-from netsim.packet.threads import run_in_domains, threads_used
+from netsim.packet.thread_count import threads_used
+from netsim.packet.threads import run_in_domains
 from netsim.routing.base import Routing
 from netsim.routing.tables import RouteTables
 from netsim.traffic import Traffic
@@ -58,7 +59,7 @@ def simulate_packets(
     threads : int or "auto"
         Parts of the machine that are simulated side by side; the result is the same to the last
         bit. "auto" chooses by the size of the machine and the cores there are. What cannot be
-        split (`netsim.packet.threads.why_one_thread`) runs on one.
+        split (`netsim.packet.thread_count.why_one_thread`) runs on one.
 
     Returns
     -------
@@ -85,10 +86,11 @@ def simulate_packets(
     >>> float(result.group_finish_ps[0] / 1e6), result.packet_hops
     (10.18, 10)
     """
-    n_threads = threads_used(routing, config, threads)
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
     program = traffic.program
+    sent = packets_of(program, config.packet_bytes)
+    n_threads = threads_used(routing, config, threads, sent)
     seed = int(rng.integers(0, 2**63))
     clock = choose_clock(routing.topology, traffic, config, until_s)
     arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)

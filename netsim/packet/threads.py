@@ -1,16 +1,13 @@
-"""One packet simulation on several threads: who can have them, how many, and the run itself."""
+"""One packet simulation on several threads, each a domain of the machine."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from netsim.errors import NetcosimError
-from netsim.limits import shown
 from netsim.packet import tables as t
 from netsim.packet.build import Clock
 from netsim.packet.build_domains import (
@@ -23,76 +20,15 @@ from netsim.packet.build_domains import (
 )
 from netsim.packet.domains import Domains
 from netsim.packet.kernels_crossbar_tables import Crossbar
-from netsim.packet.model import PS_PER_S, PacketConfig
+from netsim.packet.model import PS_PER_S
 from netsim.packet.tables import Arrays
 from netsim.routing.base import Routing
 from netsim.routing.tables import RouteTables
 from netsim.traffic import Traffic
 
-AUTO = "auto"
-MAX_THREADS = 1024
-NODES_A_THREAD = 512
-"""Below twice as many nodes, "auto" is one thread."""
-
 PAUSE_S = 0.5
 """Between two looks at the caller (progress, Ctrl-C), about."""
 _FIRST_WINDOWS = 64
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def why_one_thread(routing: Routing, config: PacketConfig) -> str:
-    """Why a simulation cannot be split among threads; empty if it can."""
-    topology = routing.topology
-    if routing.looks_far:
-        return f"routing {routing.name} looks at links of distant routers"
-    if config.congestion_control != "none":
-        return f"congestion_control = {config.congestion_control} reaches a source at once"
-    first = 0 if topology.rails > 1 else topology.first_router_link
-    latency_s = topology.link_latency_s[first:].min(initial=np.inf)
-    to_nodes = config.head_counts and topology.rails > 1
-    if not (to_nodes or (config.input_queued and np.isinf(config.speedup))):
-        latency_s += config.router_latency_s
-    if latency_s == 0:
-        return "without latency of routers and links nothing can be simulated ahead"
-    return ""
-
-
-def threads_used(routing: Routing, config: PacketConfig, threads: int | str) -> int:
-    """How many threads `simulate_packets` takes when asked for ``threads``.
-
-    Parameters
-    ----------
-    routing : Routing
-    config : PacketConfig
-    threads : int or "auto"
-        "auto" gives one for every `NODES_A_THREAD` nodes, no more than there are cores.
-
-    Raises
-    ------
-    NetcosimError
-        Neither "auto" nor 1 to `MAX_THREADS`.
-    """
-    if threads != AUTO and (
-        not isinstance(threads, int | np.integer)
-        or isinstance(threads, bool)
-        or not 1 <= threads <= MAX_THREADS
-    ):
-        raise NetcosimError(
-            f"threads = {shown(threads) if isinstance(threads, int) else repr(threads)}; "
-            f'allowed: 1 to {MAX_THREADS}, or "{AUTO}"'
-        )
-    topology = routing.topology
-    if threads == AUTO:
-        threads = min(available_cores(), max(1, topology.n_nodes // NODES_A_THREAD))
-    if threads == 1 or why_one_thread(routing, config):
-        return 1
-    return min(int(threads), topology.n_routers)
 
 
 def run_in_domains(

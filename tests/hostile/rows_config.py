@@ -18,6 +18,7 @@ BAD: dict[str, tuple[str, ...]] = {
     "bandwidth": ('"0 GB/s"', '"-1 GB/s"', '"1 GB"', '"fast"', "1000", '"1e30 GB/s"'),
     "name": ('"no-such"', '""', "1", LIST, DATE),
     "flag": ("1", '"yes"', TABLE),
+    "threads": ("0", "-1", "1.5", "true", TEXT, TABLE, "nan", HUGE),
     "table": ("3", '"text"', LIST, "true"),
 }
 KEYS: dict[str, str] = {
@@ -97,6 +98,7 @@ KEYS: dict[str, str] = {
     "run.repetition": "whole",
     "run.snapshots": "whole",
     "run.confidence": "share",
+    "run.threads": "threads",
     "run.measure": "name",
     "run.only_snapshot": "whole",
     "run.paired.repeats": "number",

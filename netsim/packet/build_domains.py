@@ -14,7 +14,7 @@ from netsim.packet.domains import Domains
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_outbox import Border
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.tables import Arrays, Events, aligned_zeros
+from netsim.packet.tables import Arrays, aligned_zeros
 from netsim.topology import Topology
 from netsim.traffic import Traffic
 
@@ -50,7 +50,9 @@ def domain_arrays(
                 steps=_copied(arrays.steps),
                 packets=aligned_zeros(arrays.packets.shape, np.int64),
                 credits=aligned_zeros(arrays.credits.shape, np.int64),
-                events=Events(*(array.copy() for array in arrays.events)),
+                events=arrays.events._replace(
+                    **{name: array.copy() for name, array in arrays.events._asdict().items()}
+                ),
                 order=arrays.order.copy(),
                 chosen=arrays.chosen.copy(),
                 arriving=arrays.arriving.copy(),

@@ -100,14 +100,15 @@ def _cuts(
             if not len(untouched):
                 break
             choice = untouched
-        parted = _parted(low, high, slice(None), len(before))[choice] * n / max(len(low), 1)
+        anywhere = np.ones(len(low), dtype=np.bool_)
+        parted = _parted(low, high, anywhere, len(before))[choice] * n / max(len(low), 1)
         cost = np.abs(before[choice] - k * share) / share + CROSSING * parted
         cuts.append(int(choice[np.argmin(cost)]))
     return np.array(cuts, dtype=np.int64)
 
 
 def _parted(
-    low: NDArray[np.int64], high: NDArray[np.int64], which: object, n: int
+    low: NDArray[np.int64], high: NDArray[np.int64], which: NDArray[np.bool_], n: int
 ) -> NDArray[np.int64]:
     """(n,) int64: how many of the links have ends on both sides of a cut before each place."""
     begins = np.bincount(low[which] + 1, minlength=n + 1)

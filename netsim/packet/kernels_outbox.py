@@ -26,7 +26,7 @@ BACK_WIDTH = 4
 
 # a domain's words: what it says of itself, then by parity two counts, the earliest tick, and the
 # first packet and the first credit for each receiver
-PARITY, WINDOW_END, MAIL_WAITS, UNFINISHED, COUNTS = 0, 1, 2, 3, 8
+PARITY, WINDOW_END, MAIL_WAITS, UNFINISHED, TURN, COUNTS = 0, 1, 2, 3, 4, 8
 N_MAIL, N_BACK, EARLIEST, LISTS = 0, 1, 2, 3
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_atomics import wait_for_all
+from netsim.packet.kernels_atomics import release, wait_for
 from netsim.packet.kernels_crossbar_run import run as run_crossbars
 from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, run
 from netsim.packet.kernels_links import return_space
@@ -28,6 +28,7 @@ from netsim.packet.kernels_outbox import (
     PACKET,
     PARITY,
     TICK,
+    TURN,
     UNFINISHED,
     WINDOW_END,
     box_of,
@@ -56,8 +57,8 @@ from netsim.packet.tables import (
 ABORTED = PAUSE + 1
 """Why `run_windows` came back: another thread gave up."""
 
-SAID_WORDS = 8
-"""Words in which a domain says how it stands: the tick of its next event, and if it must stop."""
+SAID_WORDS, NEXT_TICK, MUST_STOP, SAID_TURN = 8, 0, 1, 2
+"""A line in which a domain says how it stands: its next tick, if it must stop, after which turn."""
 
 ENDLESS = 1 << 61
 
@@ -161,7 +162,7 @@ def open_window(border, end):
 
 
 @njit(**(PLAIN_KERNEL | {"nogil": True}))
-def run_windows(border, x, in_parts, a, rt, barrier, said, lookahead, until, n_windows):
+def run_windows(border, x, in_parts, a, rt, said, stop, lookahead, until, n_windows):
     """Run a domain for ``n_windows`` windows, side by side with all others.
 
     All come back for the same reason: nothing is left (DONE) before ``until`` (UNTIL), a pool or
@@ -174,25 +175,33 @@ def run_windows(border, x, in_parts, a, rt, barrier, said, lookahead, until, n_w
         None where routers are output-queued.
     in_parts, a, rt
         As for `kernels_engine.run`, of this domain.
-    barrier : (BARRIER_WORDS,) int64
-        Of all.
     said : (2 * n * SAID_WORDS,) int64
-        Of all: what each says of itself, in turns.
+        Of all: how each stands at the end of a window, in turns of two. Nobody goes on before all
+        have written theirs, so nobody is more than one window ahead.
+    stop : (1,) int64
+        Not 0 when a thread has given up.
     lookahead, until, n_windows : int64
     """
     own = border.me * words_of(border.n)
-    for turn in range(n_windows):
-        mine = ((turn & 1) * border.n + border.me) * SAID_WORDS
-        said[mine] = run_window(border, x, in_parts, a, rt)
-        said[mine + 1] = border.words[own + UNFINISHED]
-        if not wait_for_all(barrier, border.n):
-            return ABORTED
-        first = NONE
+    words = border.words
+    for _ in range(n_windows):
+        first = run_window(border, x, in_parts, a, rt)
+        turn = words[own + TURN] + 1
+        words[own + TURN] = turn
+        rows = (turn & 1) * border.n * SAID_WORDS
+        mine = rows + border.me * SAID_WORDS
+        said[mine + NEXT_TICK] = first
+        said[mine + MUST_STOP] = words[own + UNFINISHED]
+        release(said, mine + SAID_TURN, turn)
+        must_stop = False
         for k in range(border.n):
-            row = ((turn & 1) * border.n + k) * SAID_WORDS
-            if said[row + 1] != 0:
-                return GROW
-            first = min(first, said[row])
+            row = rows + k * SAID_WORDS
+            if not wait_for(said, row + SAID_TURN, turn, stop):
+                return ABORTED
+            must_stop |= said[row + MUST_STOP] != 0
+            first = min(first, said[row + NEXT_TICK])
+        if must_stop:
+            return GROW
         if first == NONE:
             return DONE
         if first > until:

@@ -58,7 +58,6 @@ def run_in_domains(
     progress : callable or None
         See `netsim.packet.engine.simulate_packets`.
     """
-    from netsim.packet.kernels_atomics import ABORT, BARRIER_WORDS
     from netsim.packet.kernels_engine import GROW, PAUSE
     from netsim.packet.kernels_threads import ABORTED, SAID_WORDS, run_windows
 
@@ -68,7 +67,7 @@ def run_in_domains(
     crossbars = domain_crossbars(crossbar, n)
     ahead = lookahead(domains, routing.topology, arrays, crossbar)
     in_parts = int(arrays.sc[t.N_MESSAGES]) or None
-    barrier = np.zeros(BARRIER_WORDS, dtype=np.int64)
+    stop = np.zeros(1, dtype=np.int64)
     said = t.aligned_zeros((2 * n, SAID_WORDS), np.int64).reshape(-1)
     n_windows = _FIRST_WINDOWS
 
@@ -76,12 +75,12 @@ def run_in_domains(
         try:
             return int(
                 run_windows(
-                    borders[d], crossbars[d], in_parts, t.flat(parts[d]), tables, barrier, said,
+                    borders[d], crossbars[d], in_parts, t.flat(parts[d]), tables, said, stop,
                     ahead, until, n_windows,
                 )
             )  # fmt: skip
         except BaseException:
-            barrier[ABORT] = 1
+            stop[0] = 1
             raise
 
     with ThreadPoolExecutor(n - 1, thread_name_prefix="netcosim-domain") as pool:
@@ -92,7 +91,7 @@ def run_in_domains(
                 others = [pool.submit(run, d) for d in range(1, n)]
                 whys = [run(0), *(other.result() for other in others)]
             except BaseException:
-                barrier[ABORT] = 1  # lets those go that wait for this thread
+                stop[0] = 1  # lets those go that wait for this thread
                 raise
             why = whys[0]
             assert why != ABORTED

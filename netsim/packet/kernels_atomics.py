@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 from numba import config, njit, types
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
@@ -17,7 +18,7 @@ from netsim.kernels_options import INNER_KERNEL
 SPINS = 400
 """Looks at a word before a waiting thread lets others have the core."""
 
-llvm.load_library_permanently(None)  # the symbols of this process, as compiled code finds them
+_ = cpu_target.target_context  # without it no symbol of this process is known
 HAS_YIELD = llvm.address_of_symbol("sched_yield") is not None
 
 _sched_yield = types.ExternalFunction("sched_yield", types.int32())

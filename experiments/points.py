@@ -73,9 +73,8 @@ def point_key(config: Mapping[str, object], model_version: str = MODEL_VERSION) 
 
     An input file counts with what it holds, not with where it lies (`experiments.inputs`).
     """
-    text = canonical_json(
-        {"config": identity(without(config, HOW)), "model_version": model_version}
-    )
+    content = identity(without(config, HOW))
+    text = canonical_json({"config": content, "model_version": model_version})
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -280,3 +280,14 @@ def test_more_threads_than_nodes_that_send() -> None:
     )
     case = Case(make_routing(topology, "minimal-adaptive"), jobs, PacketConfig())
     assert_same(outcome(case, 1), outcome(case, 6))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "a", "g"), [(4, 8, 33), (4, 16, 65), (4, 16, 128)])
+def test_large_machines_are_equal(p: int, a: int, g: int) -> None:
+    """1056, 4160 and 8192 nodes, all of them in all-to-all jobs of 32."""
+    topology = dragonfly(p, a, g)
+    case = busy("ugal-l", topology, 1000, topology.n_nodes // 32)
+    one = outcome(case, 1)
+    for threads in (2, 4):
+        assert_same(one, outcome(case, threads))

@@ -17,9 +17,6 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.stats import rankdata
 
 from alloc.policy import Policy
 from netsim.parameters import check_values
@@ -141,7 +138,15 @@ def rank_correlation(a: FloatArray, b: FloatArray) -> float:
     """Spearman's rank correlation, ties at their mean rank; nan if one side never varies."""
     if len(a) < 2 or np.all(a == a[0]) or np.all(b == b[0]):
         return float("nan")
-    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
+    return float(np.corrcoef(mean_ranks(a), mean_ranks(b))[0, 1])
+
+
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Place of each value in order, from 1; equal ones share the mean of theirs."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: FloatArray = (last - (counts - 1) / 2)[which]
+    return ranks
 
 
 class PacketJudge:
@@ -342,6 +347,9 @@ class PacketRunTimes(FlowRunTimes):
         ends = np.concatenate(links) + len(jobs)
         starts = np.repeat(np.arange(len(jobs)), [len(part) for part in links])
         n = len(jobs) + self.judge.network.shared.routing.topology.n_links
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         joined = coo_array((np.ones(len(ends), dtype=np.int8), (starts, ends)), shape=(n, n))
         label = connected_components(joined, directed=False)[1][: len(jobs)]
         groups: dict[int, list[int]] = {}

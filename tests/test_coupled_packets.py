@@ -7,6 +7,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.stats
 from queue_helpers import make_workload
 from test_coupled_flow import Across, Given, Watched, job_network, one_cable, random_jobs, run
 
@@ -23,6 +24,7 @@ from queuesim.coupled_packets import (
     PacketJudge,
     PacketRecord,
     PacketRunTimes,
+    mean_ranks,
     rank_correlation,
 )
 from queuesim.job_network import JobLoads, JobNetwork, Situation
@@ -311,6 +313,14 @@ def test_rank_correlation() -> None:
     assert rank_correlation(a, a**3) == pytest.approx(1)
     assert rank_correlation(a, -a) == pytest.approx(-1)
     assert np.isnan(rank_correlation(a, np.ones(4)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ranks_are_those_of_scipy(seed: int) -> None:
+    """Equal values share the mean of their places."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 3 + 4 * seed, 30) * 0.1
+    np.testing.assert_array_equal(mean_ranks(values), scipy.stats.rankdata(values))
 
 
 @pytest.mark.parametrize(

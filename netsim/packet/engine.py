@@ -14,6 +14,7 @@ from netsim.packet.build import Clock, build_arrays, choose_clock, grown, kernel
 from netsim.packet.build_crossbar import with_crossbars
 from netsim.packet.checks import check_run, check_size, packets_of
 from netsim.packet.domains import make_domains, router_load
+from netsim.packet.footprint import check_memory
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.stuck import raise_stuck
 from netsim.packet.tables import Arrays
@@ -88,6 +89,7 @@ def simulate_packets(
     """
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
+    check_memory(routing, traffic, config, record_messages)
     program = traffic.program
     sent = packets_of(program, config.packet_bytes)
     n_threads = threads_used(routing, config, threads, sent)

@@ -17,15 +17,9 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from queuesim.coupled import CoupledFlow
-from queuesim.coupled_packets import (
-    CoupledPackets,
-    PacketBudget,
-    PacketJudge,
-    PacketRecord,
-    PacketRunTimes,
-    rank_correlation,
-)
+from queuesim.coupled_packets import CoupledPackets, PacketRunTimes
 from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, rank_correlation
 
 
 def long_messages(network: JobNetwork) -> JobNetwork:

@@ -1,0 +1,116 @@
+"""What packets have said of running jobs, and what the flow level has made of it since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from math import sqrt
+
+import numpy as np
+
+from queuesim.job_network import JobLoads, Situation
+from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
+
+
+class KeptStretches:
+    """Stretches at the last judgement, and when they are too old.
+
+    A job is stale where its flow stretch is off by more than the budget's ``tolerance`` from what
+    it was at its last judgement (1 before the first).
+
+    Parameters
+    ----------
+    tolerance, stale_share : float
+        As in `PacketBudget`.
+
+    Attributes
+    ----------
+    n_kept, n_by_flow : int
+        Estimates that packets had a part in, and those of the flow level alone.
+
+    Notes
+    -----
+    A kept stretch follows the flow level half the way: it is multiplied by the square root of the
+    flow stretch now over that at the judgement. Not following, or following all the way, is
+    further off (docs/queue.md). A job that no packets have spoken of has its flow stretch.
+    """
+
+    def __init__(self, tolerance: float, stale_share: float) -> None:
+        self.tolerance, self.stale_share = tolerance, stale_share
+        self.n_kept = self.n_by_flow = 0
+        self._said: dict[int, tuple[float, float]] = {}
+
+    def suffice(self, group: Sequence[int], flow: Sequence[float]) -> bool:
+        """Whether a group with these flow stretches need not be judged again."""
+        if self.tolerance == 0 and self.stale_share == 0:
+            return False
+        then = (self._said.get(job, (1.0, 1.0))[0] for job in group)
+        off = (abs(a - b) > self.tolerance * b for a, b in zip(flow, then, strict=True))
+        return sum(off) <= self.stale_share * len(group)
+
+    def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
+        """Stretches of a group with these flow stretches."""
+        known = sum(job in self._said for job in group)
+        self.n_kept += known
+        self.n_by_flow += len(group) - known
+        return tuple(self._estimate(job, now) for job, now in zip(group, flow, strict=True))
+
+    def _estimate(self, job: int, now: float) -> float:
+        if job not in self._said:
+            return now
+        then, packet = self._said[job]
+        return max(1.0, packet * sqrt(now / then))
+
+    def judged(self, group: Sequence[int], flow: Sequence[float], packet: Sequence[float]) -> None:
+        """Take note of a judgement."""
+        self._said.update(zip(group, zip(flow, packet, strict=True), strict=True))
+
+    def forget(self, job: int) -> None:
+        """A job has ended."""
+        self._said.pop(job, None)
+
+
+class Audit:
+    """Simulates a sample of what was not judged again: how far off it was.
+
+    Whether a situation is in the sample depends on the network's seed and the situation alone;
+    each is looked at once. What it simulates is not used, and not counted with the other packets.
+
+    Parameters
+    ----------
+    loads : JobLoads
+    budget : PacketBudget
+    """
+
+    def __init__(self, loads: JobLoads, budget: PacketBudget) -> None:
+        self.share = budget.audit
+        self.judge = PacketJudge(loads, budget, PacketRecord())
+        self.kept: list[float] = []
+        self.packet: list[float] = []
+        self._seen: set[bytes] = set()
+
+    def look(self, group: Sequence[Situation], kept: Sequence[float]) -> None:
+        """Compare a group's stretches with packets, if it is in the sample."""
+        if not self.share:
+            return
+        digest = blake2b(str(self.judge.network.shared.seed).encode(), digest_size=8)
+        for job in sorted(group):
+            digest.update(job.share.to_bytes(4, "little") + job.n_nodes.to_bytes(4, "little"))
+            digest.update(job.nodes)
+        name = digest.digest()
+        if int.from_bytes(name, "little") >= self.share * 2.0**64 or name in self._seen:
+            return
+        self._seen.add(name)
+        order = sorted(range(len(group)), key=lambda k: group[k])
+        self.kept += [kept[k] for k in order]
+        self.packet += self.judge.judge(tuple(group[k] for k in order))
+
+    def summary(self) -> dict[str, float]:
+        """Quantiles of |kept / packets - 1| of the sample's jobs, and what it took."""
+        found = level_errors(np.array(self.kept), np.array(self.packet))
+        return {
+            "audited_jobs": len(self.kept),
+            "kept_p50": found["error_p50"],
+            "kept_p90": found["error_p90"],
+            "audit_hops": self.judge.record.packet_hops,
+        }

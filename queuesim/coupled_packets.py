@@ -24,7 +24,7 @@ from queuesim.coupled import (
     stretch_of_reference,
 )
 from queuesim.job_network import JobNetwork, Situation
-from queuesim.kept_stretches import Audit, KeptStretches
+from queuesim.kept_stretches import Audit, Judgement, KeptStretches
 from queuesim.model_context import ModelContext
 from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
@@ -50,6 +50,8 @@ class CoupledPackets(RunTimeModel):
         As in `queuesim.coupled.CoupledFlow`.
     record : PacketRecord or None
         Filled while the queue runs; one a run. None: a new one each run.
+    journal : list of Judgement or None
+        Gets every judgement, for `queuesim.kept_stretches.replayed`.
     """
 
     name = "coupled-packets"
@@ -62,6 +64,7 @@ class CoupledPackets(RunTimeModel):
     runtime_reference: str = "isolated"
     reference_stretch: FloatArray | None = None
     record: PacketRecord | None = None
+    journal: list[Judgement] | None = None
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: PacketParameters) -> CoupledPackets:
@@ -83,6 +86,7 @@ class CoupledPackets(RunTimeModel):
             work_s,
             self.budget,
             PacketRecord() if self.record is None else self.record,
+            self.journal,
         )
 
 
@@ -99,11 +103,13 @@ class PacketRunTimes(FlowRunTimes):
         work_s: FloatArray,
         budget: PacketBudget,
         record: PacketRecord,
+        journal: list[Judgement] | None = None,
     ) -> None:
         super().__init__(network, workload, policy, share, fraction, work_s)
         self.judge = PacketJudge(self.loads, budget, record)
         self.kept = KeptStretches(budget.tolerance, budget.stale_share)
         self.audit = Audit(self.loads, budget)
+        self.journal = journal
         self._jobs: dict[int, tuple[Situation, NDArray[np.int32]]] = {}
         self._stretch: dict[int, float] = {}
         self._members: dict[int, frozenset[int]] = {}
@@ -165,6 +171,8 @@ class PacketRunTimes(FlowRunTimes):
         if len(group) > 1 and self.kept.suffice(group, flow):
             return self._kept_stretches(group, members, flow)
         stretches = (1.0,) if len(group) == 1 else self._judged(group, flow)
+        if self.journal is not None:
+            self.journal.append(Judgement(group, tuple(flow), stretches))
         self.kept.judged(group, flow, stretches)
         self._members.update(dict.fromkeys(group, members))
         return dict(zip(group, stretches, strict=True))

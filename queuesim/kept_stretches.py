@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from queuesim.job_network import JobLoads, Situation
 from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
+
+
+class Judgement(NamedTuple):
+    """What was found of a group at an instant, the jobs by their index in the workload."""
+
+    group: tuple[int, ...]
+    flow: tuple[float, ...]
+    packet: tuple[float, ...]
 
 
 class KeptStretches:
@@ -62,11 +72,14 @@ class KeptStretches:
         return max(1.0, packet * sqrt(now / then))
 
     def judged(self, group: Sequence[int], flow: Sequence[float], packet: Sequence[float]) -> None:
-        """Take note of a judgement."""
-        self._said.update(zip(group, zip(flow, packet, strict=True), strict=True))
+        """Take note of a judgement; of who is alone packets have nothing to say."""
+        if len(group) == 1:
+            self.forget(group[0])
+        else:
+            self._said.update(zip(group, zip(flow, packet, strict=True), strict=True))
 
     def forget(self, job: int) -> None:
-        """A job has ended."""
+        """A job has ended, or has nobody left to share links with."""
         self._said.pop(job, None)
 
 
@@ -114,3 +127,55 @@ class Audit:
             "kept_p90": found["error_p90"],
             "audit_hops": self.judge.record.packet_hops,
         }
+
+
+class Replay(NamedTuple):
+    """What a budget would have made of a run that judged every group.
+
+    Attributes
+    ----------
+    n_groups, n_judged : int
+        Groups of several jobs that had changed, and those that the budget judges too.
+    judgement : (k,) int64
+        For each job of each group: the place of its judgement in the journal.
+    estimate, packet : (k,) float64
+        Stretch with the budget, where it judges that of packets; and that of packets.
+    """
+
+    n_groups: int
+    n_judged: int
+    judgement: NDArray[np.int64]
+    estimate: NDArray[np.float64]
+    packet: NDArray[np.float64]
+
+    def errors(self, kept: NDArray[np.bool_]) -> tuple[float, float]:
+        """Median and 90th percentile of |estimate / packet - 1| over some of the rows."""
+        found = level_errors(self.estimate[kept], self.packet[kept])
+        return found["error_p50"], found["error_p90"]
+
+
+def replayed(journal: Sequence[Judgement], tolerance: float, stale_share: float) -> Replay:
+    """Go through the judgements of an exact run with a budget: nothing is simulated.
+
+    Parameters
+    ----------
+    journal : sequence of Judgement
+        Of a run with ``tolerance`` and ``stale_share`` 0.
+    tolerance, stale_share : float
+        As in `PacketBudget`.
+    """
+    kept, n_groups, n_judged = KeptStretches(tolerance, stale_share), 0, 0
+    rows: list[tuple[int, float, float]] = []
+    for place, (group, flow, packet) in enumerate(journal):
+        estimates = packet
+        if len(group) > 1:
+            n_groups += 1
+            if kept.suffice(group, flow):
+                estimates = kept.estimates(group, flow)
+            else:
+                n_judged += 1
+            rows += zip([place] * len(group), estimates, packet, strict=True)
+        if estimates is packet:
+            kept.judged(group, flow, packet)
+    judgement, estimate, truth = np.array(rows).reshape(-1, 3).T
+    return Replay(n_groups, n_judged, judgement.astype(np.int64), estimate, truth)

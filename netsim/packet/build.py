@@ -27,6 +27,9 @@ from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
+CACHED_BYTES = 1 << 23
+"""What a core keeps near, about."""
+
 MAX_SPANS = 1 << 16
 """Spans of ticks that the wheel reaches ahead at most; what is later waits in a heap."""
 
@@ -182,10 +185,13 @@ def build_arrays(
     channels = _channels(n_links, vshift, config.buffer_bytes)
     sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc[t.REQUEST] = request
+    sc[t.COMMON] = common_class(clock)
+    sc[t.AHEAD] = look_ahead(n_links << vshift)
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
         sc=sc,
         links=_links(topology, clock),
+        counters=aligned_zeros((n_links, t.C_WIDTH), np.int64),
         channels=channels,
         channel_ticks=channels.view(np.int64),
         packets=aligned_zeros((pool, t.PK_WIDTH), np.int64),
@@ -210,6 +216,21 @@ def build_arrays(
         out_ptr=out_ptr.astype(np.int32),
         out_link=out_link.astype(np.int32),
     )
+
+
+def common_class(clock: Clock) -> int:
+    """The size class of most packets."""
+    last = np.bincount(clock.message_tail, minlength=len(clock.wire))
+    last[0] += int(clock.message_packets.sum(dtype=np.int64)) - len(clock.message_packets)
+    return int(last.argmax())
+
+
+def look_ahead(n_channels: int) -> int:
+    """Packets between the look ahead and the work: as long as a line from memory takes, about.
+
+    0 where everything is in the processor's own cache, and looking ahead costs more than it gives.
+    """
+    return 0 if n_channels * 8 * (t.Q_WIDTH // 2 + t.L_WIDTH) < CACHED_BYTES else 8
 
 
 def looks_visits(routing: Routing) -> int:
@@ -309,9 +330,9 @@ def _links(topology: Topology, clock: Clock) -> NDArray[np.int64]:
 
 def _channels(n_links: int, vshift: int, buffer_bytes: int) -> NDArray[np.int32]:
     channels: NDArray[np.int32] = aligned_zeros((n_links << vshift, t.Q_WIDTH), np.int32)
-    channels[:, [t.FIFO_HEAD, t.FIFO_TAIL, t.CREDIT_HEAD, t.CREDIT_TAIL]] = -1
+    channels[:, [t.FIFO_HEAD, t.FIFO_TAIL, t.CREDIT_TAIL]] = -1
     channels[:, [t.SPACE, t.ROOM]] = buffer_bytes
-    channels.view(np.int64)[:, [t.FIRST_TICK, t.SECOND_TICK]] = NONE
+    channels.view(np.int64)[:, t.CREDIT_TICK] = NONE
     return channels
 
 

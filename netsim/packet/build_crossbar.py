@@ -30,10 +30,10 @@ def with_crossbars(
     n_outputs = np.bincount(out_of[from_router], minlength=n_routers)
     words = -(-n_slots // 64)
 
-    ports = aligned_zeros((2 * n_links, t.L_WIDTH), np.int64)
-    ports[:n_links] = arrays.links
-    own = ports[n_links:]
-    own[:, t.TRY_TICK] = NONE
+    links = aligned_zeros((2 * n_links, t.L_WIDTH), np.int64)
+    links[:n_links] = arrays.links
+    links[n_links:, t.TRY_TICK] = NONE
+    own = aligned_zeros((n_links, x.P_WIDTH), np.int64)
     own[:, x.LOOK_NEXT] = x.NOT_LISTED
     own[:, x.SERVED_LAST] = -1
     own[:, x.SRC_ROUTER] = out_of
@@ -63,10 +63,10 @@ def with_crossbars(
     nth = np.arange(len(outputs)) - _before(n_outputs)[owner]
     own[outputs, x.BIDS_AT] = routers[owner, x.X_FREE_AT] + words[owner] * (1 + nth)
 
-    channels = arrays.channels
-    channels[:, x.OUT_SPACE] = config.output_space
     crossings = [[config.crossing_ps(int(s)) for s in row] for row in clock.ser_ps]
     crossbar = Crossbar(
+        ports=own.reshape(-1),
+        out_space=np.full(len(arrays.channels), config.output_space, dtype=np.int64),
         slots=slots.reshape(-1),
         routers=routers.reshape(-1),
         bits=bits,
@@ -76,7 +76,7 @@ def with_crossbars(
         round_robin=int(config.arbitration == ARBITRATIONS[1]),
         unlimited=int(np.isinf(config.speedup)),
     )
-    return grown_events(arrays._replace(links=ports, channels=channels)), crossbar
+    return grown_events(arrays._replace(links=links)), crossbar
 
 
 def _before(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -94,7 +94,7 @@ def simulate_packets(
         loop = partial(kernels_crossbar_run.run, crossbar, in_parts)
     else:
         loop = partial(kernels_engine.run, paces_of(arrays, traffic, config, clock), in_parts)
-    links = arrays.links[: routing.topology.n_links]
+    links, counters = arrays.links[: routing.topology.n_links], arrays.counters
     while True:
         why = loop(t.flat(arrays), tables, until, BUDGET)
         if why == kernels_engine.GROW:
@@ -110,7 +110,7 @@ def simulate_packets(
     else:
         end_ps = to_ps(until_s)
         stalled = links[:, t.STALL_START] >= 0
-        links[stalled, t.STALL_TIME] += until - links[stalled, t.STALL_START]
+        counters[stalled, t.STALL_TIME] += until - links[stalled, t.STALL_START]
     tick = clock.tick_ps
     rank_finish = in_ps(arrays.ranks[:, t.FINISH].copy(), tick)
     group = np.full(traffic.n_groups, -1, dtype=np.int64)
@@ -118,6 +118,8 @@ def simulate_packets(
     np.maximum.at(group, traffic.rank_group, rank_finish)
     np.minimum.at(lowest, traffic.rank_group, rank_finish)
     group[lowest < 0] = -1
+    packets, common = links[:, t.PACKETS].copy(), int(arrays.sc[t.COMMON])
+    common_ser = arrays.ser[links[:, t.BANDWIDTH], common]
     recorded = program.n_messages if record_messages else 0
     return PacketResult(
         end_ps=end_ps,
@@ -125,11 +127,11 @@ def simulate_packets(
         message_finish_ps=in_ps(arrays.message_finish[:recorded], tick),
         rank_finish_ps=rank_finish,
         group_finish_ps=group,
-        link_packets=links[:, t.PACKETS].copy(),
-        link_bytes=links[:, t.BYTES].copy(),
-        link_busy_ps=links[:, t.BUSY] * tick,
-        link_stalls=links[:, t.STALLS].copy(),
-        link_stall_ps=links[:, t.STALL_TIME] * tick,
+        link_packets=packets,
+        link_bytes=packets * arrays.wire[common] + counters[:, t.MORE_BYTES],
+        link_busy_ps=(packets * common_ser + counters[:, t.MORE_BUSY]) * tick,
+        link_stalls=counters[:, t.STALLS].copy(),
+        link_stall_ps=counters[:, t.STALL_TIME] * tick,
     )
 
 

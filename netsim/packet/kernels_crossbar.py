@@ -22,8 +22,8 @@ from netsim.packet.kernels_crossbar_tables import (
     N_BIDS,
     N_SLOTS,
     NOT_LISTED,
-    OUT_SPACE,
     OUT_UNTIL,
+    P_BITS,
     S_BITS,
     S_BYTES,
     S_HEAD,
@@ -43,7 +43,6 @@ from netsim.packet.kernels_links import chance_key, see_credits
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
-    BLOCKED,
     BUFFER_BYTES,
     CH_BITS,
     CHANCE_VISITS,
@@ -70,10 +69,10 @@ from netsim.packet.tables import (
     SPACE,
     STATE,
     TO_NODE,
+    VCS,
     VISIT,
     VSHIFT,
     WAITING,
-    WAITING_VCS,
 )
 from netsim.routing.kernels import route
 
@@ -81,13 +80,13 @@ ONE = np.uint64(1)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def look_at(links, routers, look, n_links, out):
+def look_at(ports, routers, look, out):
     """Put an output on its router's list, and the router among those to be visited."""
-    port = np.uint64(n_links + out) << L_BITS
-    if links[port + LOOK_NEXT] == NOT_LISTED:
-        r = links[port + SRC_ROUTER]
+    port = np.uint64(out) << P_BITS
+    if ports[port + LOOK_NEXT] == NOT_LISTED:
+        r = ports[port + SRC_ROUTER]
         router = np.uint64(r) << X_BITS
-        links[port + LOOK_NEXT] = routers[router + X_LOOK_HEAD]
+        ports[port + LOOK_NEXT] = routers[router + X_LOOK_HEAD]
         routers[router + X_LOOK_HEAD] = out
         w = r >> 6
         look[w] |= ONE << np.uint64(r & 63)
@@ -132,35 +131,35 @@ def route_head(a, x, rt, slot):
     slots[row + S_BYTES] = size
     if out >= 2 * sc[N_NODES]:
         channels[(np.uint64(want) << Q_BITS) + ROOM] -= size
-    port = np.uint64(sc[N_LINKS] + out) << L_BITS
+    ports = x.ports
+    port = np.uint64(out) << P_BITS
     place = slot - x.routers[(np.uint64(router) << X_BITS) + X_SLOTS]
-    x.bits[links[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
-    links[port + N_BIDS] += 1
+    x.bits[ports[port + BIDS_AT] + (place >> 6)] |= ONE << np.uint64(place & 63)
+    ports[port + N_BIDS] += 1
 
 
 @njit(**HOT_KERNEL)
 def release(a, x, came_over):
     """A crossing is over: its input port and its output port are free."""
     sc = a.sc
-    links = a.links
+    ports = x.ports
     slots = x.slots
     routers = x.routers
     bits = x.bits
     look = x.look
-    n_links = sc[N_LINKS]
     vshift = sc[VSHIFT]
-    port = np.uint64(n_links + came_over) << L_BITS
+    port = np.uint64(came_over) << P_BITS
     router = np.uint64(a.link_router[came_over]) << X_BITS
-    first = links[port + FIRST_SLOT]
+    first = ports[port + FIRST_SLOT]
     place = first - routers[router + X_SLOTS]
     free_at = routers[router + X_FREE_AT]
-    look_at(links, routers, look, n_links, links[port + CROSSES_TO])
-    for k in range(links[port + N_SLOTS]):
+    look_at(ports, routers, look, ports[port + CROSSES_TO])
+    for k in range(ports[port + N_SLOTS]):
         bit = place + k
         bits[free_at + (bit >> 6)] |= ONE << np.uint64(bit & 63)
         row = np.uint64(first + k) << S_BITS
         if slots[row + S_HEAD] >= 0:
-            look_at(links, routers, look, n_links, slots[row + S_WANT] >> vshift)
+            look_at(ports, routers, look, slots[row + S_WANT] >> vshift)
 
 
 @njit(**HOT_KERNEL)
@@ -168,26 +167,25 @@ def first_to_cross(a, x, r, out):
     """The slot whose head an output takes next; -1 if no head can cross to it now."""
     sc = a.sc
     links = a.links
-    channels = a.channels
+    ports = x.ports
     slots = x.slots
     routers = x.routers
     bits = x.bits
     round_robin = x.round_robin
-    port = np.uint64(sc[N_LINKS] + out) << L_BITS
+    port = np.uint64(out) << P_BITS
     row = np.uint64(out) << L_BITS
     now = sc[NOW]
-    if links[port + OUT_UNTIL] > now or links[port + N_BIDS] == 0:
+    if ports[port + OUT_UNTIL] > now or ports[port + N_BIDS] == 0:
         return np.int64(-1)
-    if links[port + LEAVES_BYTES] > 0 and links[row + FREE_AT] <= now:
-        channel = np.uint64(links[port + LEAVES_Q]) << Q_BITS
-        channels[channel + OUT_SPACE] += links[port + LEAVES_BYTES]
-        links[port + LEAVES_BYTES] = 0
+    if ports[port + LEAVES_BYTES] > 0 and links[row + FREE_AT] <= now:
+        x.out_space[ports[port + LEAVES_Q]] += ports[port + LEAVES_BYTES]
+        ports[port + LEAVES_BYTES] = 0
     router = np.uint64(r) << X_BITS
     slot_0 = routers[router + X_SLOTS]
     words = routers[router + X_WORDS]
     free_at = routers[router + X_FREE_AT]
-    bids_at = links[port + BIDS_AT]
-    last = links[port + SERVED_LAST] if round_robin else np.int64(-1)
+    bids_at = ports[port + BIDS_AT]
+    last = ports[port + SERVED_LAST] if round_robin else np.int64(-1)
     best = np.int64(-1)
     longest_ago = NONE
     short = False
@@ -203,8 +201,8 @@ def first_to_cross(a, x, r, out):
                 left &= left - ONE
                 at = np.uint64(slot) << S_BITS
                 if slots[at + S_SERVED] < longest_ago:
-                    want = np.uint64(slots[at + S_WANT]) << Q_BITS
-                    if channels[want + OUT_SPACE] >= slots[at + S_BYTES]:
+                    want = slots[at + S_WANT]
+                    if x.out_space[want] >= slots[at + S_BYTES]:
                         if round_robin:
                             return slot
                         best = slot
@@ -224,6 +222,7 @@ def cross(a, x, rt, r, slot, out):
     channels = a.channels
     packets = a.packets
     chain = a.events.chain
+    ports = x.ports
     slots = x.slots
     routers = x.routers
     bits = x.bits
@@ -239,20 +238,20 @@ def cross(a, x, rt, r, slot, out):
     p = slots[row + S_HEAD]
     packet = np.uint64(p) << PK_BITS
     in_row = np.uint64(came_over) << L_BITS
-    in_port = np.uint64(n_links + came_over) << L_BITS
+    in_port = np.uint64(came_over) << P_BITS
     out_row = np.uint64(out) << L_BITS
-    out_port = np.uint64(n_links + out) << L_BITS
+    out_port = np.uint64(out) << P_BITS
     slot_0 = routers[router + X_SLOTS]
     free_at = routers[router + X_FREE_AT]
     place = slot - slot_0
 
-    bits[links[out_port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))
-    links[out_port + N_BIDS] -= 1
-    links[out_port + SERVED_LAST] = place
+    bits[ports[out_port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))
+    ports[out_port + N_BIDS] -= 1
+    ports[out_port + SERVED_LAST] = place
     slots[row + S_SERVED] = routers[router + X_SERVES]
     routers[router + X_SERVES] += 1
-    first = links[in_port + FIRST_SLOT] - slot_0
-    for bit in range(first, first + links[in_port + N_SLOTS]):
+    first = ports[in_port + FIRST_SLOT] - slot_0
+    for bit in range(first, first + ports[in_port + N_SLOTS]):
         bits[free_at + (bit >> 6)] &= ~(ONE << np.uint64(bit & 63))
     after = chain[(np.uint64(p) << CH_BITS) + NEXT]
     slots[row + S_HEAD] = after
@@ -265,11 +264,11 @@ def cross(a, x, rt, r, slot, out):
     out_class = links[out_row + BANDWIDTH]
     ser_out = a.ser[out_class, size_class]
     crossed = now + max(x.cross[in_class, size_class], x.cross[out_class, size_class])
-    links[in_port + CROSSES_TO] = out
+    ports[in_port + CROSSES_TO] = out
     if x.unlimited:
-        links[out_port + OUT_UNTIL] = NONE
+        ports[out_port + OUT_UNTIL] = NONE
     else:
-        links[out_port + OUT_UNTIL] = crossed
+        ports[out_port + OUT_UNTIL] = crossed
         add_try(sc, links, a.events, n_links + came_over, crossed)
     ready = now
     left = crossed
@@ -278,19 +277,18 @@ def cross(a, x, rt, r, slot, out):
         ready = max(now, max(tail_in, crossed) - ser_out)
         left = max(crossed, tail_in)
     back = left + links[in_row + LATENCY]
-    give_credit(sc, channels, a.channel_ticks, a.credits, from_q, back, size)
-    if channels[(np.uint64(from_q) << Q_BITS) + BLOCKED]:
+    if give_credit(sc, channels, a.channel_ticks, a.credits, from_q, back, size):
         tick = max(back, links[in_row + FREE_AT])
         add_try(sc, links, a.events, came_over, tick)
 
     channel = np.uint64(want) << Q_BITS
-    channels[channel + OUT_SPACE] -= size
+    x.out_space[want] -= size
     packets[packet + READY] = ready
     chain[(np.uint64(p) << CH_BITS) + NEXT] = -1
     links[out_row + WAITING] += ser_out
     if channels[channel + FIFO_HEAD] < 0:
         channels[channel + FIFO_HEAD] = p
-        links[out_row + WAITING_VCS] |= np.int64(1) << (want & ((1 << vshift) - 1))
+        links[out_row + VCS] |= np.int64(1) << (want & ((1 << vshift) - 1))
         tick = max(ready, links[out_row + FREE_AT])
         add_try(sc, links, a.events, out, tick)
     else:
@@ -303,10 +301,9 @@ def cross(a, x, rt, r, slot, out):
 def arbitrate(a, x, rt, r):
     """Let heads cross at a router until no more can in this tick."""
     sc = a.sc
-    links = a.links
+    ports = x.ports
     slots = x.slots
     routers = x.routers
-    n_links = sc[N_LINKS]
     vshift = sc[VSHIFT]
     router = np.uint64(r) << X_BITS
     outs = x.scratch[0]
@@ -317,9 +314,9 @@ def arbitrate(a, x, rt, r):
         out = routers[router + X_LOOK_HEAD]
         routers[router + X_LOOK_HEAD] = -1
         while out >= 0:
-            port = np.uint64(n_links + out) << L_BITS
-            after = links[port + LOOK_NEXT]
-            links[port + LOOK_NEXT] = NOT_LISTED
+            port = np.uint64(out) << P_BITS
+            after = ports[port + LOOK_NEXT]
+            ports[port + LOOK_NEXT] = NOT_LISTED
             outs[n] = out
             firsts[n] = -1
             n += 1
@@ -365,7 +362,7 @@ def arbitrate(a, x, rt, r):
         if not x.unlimited or crossings == 0:
             return
         for k in range(crossings):
-            port = np.uint64(n_links + used[k]) << L_BITS
-            out = links[port + CROSSES_TO]
-            links[(np.uint64(n_links + out) << L_BITS) + OUT_UNTIL] = sc[NOW]
+            port = np.uint64(used[k]) << P_BITS
+            out = ports[port + CROSSES_TO]
+            ports[(np.uint64(out) << P_BITS) + OUT_UNTIL] = sc[NOW]
             release(a, x, used[k])

@@ -10,14 +10,14 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_credits import take_credits, when_room
+from netsim.packet.kernels_credits import take_credits, use_space, when_room
 from netsim.packet.kernels_crossbar import ONE, arbitrate, look_at, release, route_head
 from netsim.packet.kernels_crossbar_tables import (
     FIRST_SLOT,
     LEAVES_BYTES,
     LEAVES_Q,
     N_BIDS,
-    OUT_SPACE,
+    P_BITS,
     S_BITS,
     S_HEAD,
     S_TAIL,
@@ -41,7 +41,6 @@ from netsim.packet.kernels_wheel import (
 )
 from netsim.packet.tables import (
     BANDWIDTH,
-    BLOCKED,
     CH_BITS,
     CH_WIDTH,
     CR_WIDTH,
@@ -49,6 +48,7 @@ from netsim.packet.tables import (
     HEAD_COUNTS,
     HOLDS,
     L_BITS,
+    LAST_SHIFT,
     LATENCY,
     N_CR,
     N_FAR,
@@ -68,10 +68,9 @@ from netsim.packet.tables import (
     SIZE,
     SPACE,
     TRY_TICK,
-    UP_TO_LAST,
+    VCS,
     VSHIFT,
     WAITING,
-    WAITING_VCS,
 )
 
 
@@ -82,13 +81,12 @@ def reach_router(a, x, rt, p, came_over):
     packets = a.packets
     chain = a.events.chain
     slots = x.slots
-    n_links = sc[N_LINKS]
     vshift = sc[VSHIFT]
     packet = np.uint64(p) << PK_BITS
     packets[packet + READY] = sc[NOW]
     chain[(np.uint64(p) << CH_BITS) + NEXT] = -1
     vc = packets[packet + HOLDS] & ((1 << vshift) - 1)
-    slot = a.links[(np.uint64(n_links + came_over) << L_BITS) + FIRST_SLOT] + vc
+    slot = x.ports[(np.uint64(came_over) << P_BITS) + FIRST_SLOT] + vc
     row = np.uint64(slot) << S_BITS
     if slots[row + S_HEAD] >= 0:
         chain[(np.uint64(slots[row + S_TAIL]) << CH_BITS) + NEXT] = p
@@ -102,7 +100,7 @@ def reach_router(a, x, rt, p, came_over):
     place = slot - x.routers[router + X_SLOTS]
     free = x.bits[x.routers[router + X_FREE_AT] + (place >> 6)]
     if (free >> np.uint64(place & 63)) & ONE:
-        look_at(a.links, x.routers, x.look, n_links, out)
+        look_at(x.ports, x.routers, x.look, out)
 
 
 @njit(**INNER_KERNEL)
@@ -146,8 +144,8 @@ def crossbar_phase(a, x, rt, bucket):
             if row >= n_links:
                 links[at + TRY_TICK] = NONE
                 release(a, x, row - n_links)
-            elif row >= n_nodes and links[(np.uint64(n_links + row) << L_BITS) + N_BIDS] > 0:
-                look_at(links, x.routers, look, n_links, row)  # its buffer may have come free
+            elif row >= n_nodes and x.ports[(np.uint64(row) << P_BITS) + N_BIDS] > 0:
+                look_at(x.ports, x.routers, look, row)  # its buffer may have come free
         entry = after
     wheel[2 * bucket + 1] = kept
     upper = ((len(x.routers) >> 3) >> 6) + 1
@@ -162,18 +160,19 @@ def crossbar_phase(a, x, rt, bucket):
 
 
 @njit(**HOT_KERNEL)
-def try_output(a, link):
+def try_output(a, x, link):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
     sc = a.sc
     links = a.links
     channels = a.channels
     packets = a.packets
+    ports = x.ports
     now = sc[NOW]
     vshift = sc[VSHIFT]
     row = np.uint64(link) << L_BITS
     # channels after the one served last come first, then those up to it
-    waiting = links[row + WAITING_VCS]
-    up_to_last = links[row + UP_TO_LAST]
+    waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
+    up_to_last = links[row + VCS] >> LAST_SHIFT
     left = waiting & ~up_to_last
     rest = waiting & up_to_last
     wake = NONE
@@ -206,36 +205,33 @@ def try_output(a, link):
             if channels[channel + SPACE] < size:
                 wake = min(wake, when_room(channels, a.channel_ticks, a.credits, q, size))
                 continue
-            channels[channel + SPACE] -= size
-            channels[channel + BLOCKED] = 0
+            use_space(channels, q, size)
             tick += sc[ROUTER_LATENCY]
         after = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
         channels[channel + FIFO_HEAD] = after
         if after < 0:
             waiting &= ~(np.int64(1) << vc)
-            links[row + WAITING_VCS] = waiting
-        links[row + UP_TO_LAST] = (np.int64(2) << vc) - 1
+        links[row + VCS] = waiting | (((np.int64(2) << vc) - 1) << LAST_SHIFT)
         links[row + WAITING] -= ser
         packets[packet + HOLDS] = q
-        occupy(sc, links, row, ser, size)
+        occupy(a, link, ser, size_class)
         add_arrival(sc, a.events, p, link, tick)
-        port = np.uint64(sc[N_LINKS] + link) << L_BITS
-        if links[port + LEAVES_BYTES] > 0:
-            before = np.uint64(links[port + LEAVES_Q]) << Q_BITS
-            channels[before + OUT_SPACE] += links[port + LEAVES_BYTES]
-        links[port + LEAVES_Q] = q
-        links[port + LEAVES_BYTES] = size
-        if waiting != 0 or links[port + N_BIDS] > 0:
+        port = np.uint64(link) << P_BITS
+        if ports[port + LEAVES_BYTES] > 0:
+            x.out_space[ports[port + LEAVES_Q]] += ports[port + LEAVES_BYTES]
+        ports[port + LEAVES_Q] = q
+        ports[port + LEAVES_BYTES] = size
+        if waiting != 0 or ports[port + N_BIDS] > 0:
             add_try(sc, links, a.events, link, now + ser)
         return
     if ready:
-        stall(links, row, now)
+        stall(links, a.counters, link, now)
     if wake != NONE:
         add_try(sc, links, a.events, link, wake)
 
 
 @njit(**INNER_KERNEL)
-def start_phase(a, bucket):
+def start_phase(a, x, bucket):
     """Phase 5: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
@@ -254,7 +250,7 @@ def start_phase(a, bucket):
         if link < sc[N_NODES]:
             try_node(a, link)
         else:
-            try_output(a, link)
+            try_output(a, x, link)
 
 
 @njit(**PLAIN_KERNEL)
@@ -293,6 +289,6 @@ def run(x, in_parts, a, rt, until, budget):
             done += arrival_phase(a, x, pr, rt, bucket)
         crossbar_phase(a, x, rt, bucket)
         if wheel[2 * bucket + 1] >= 0:
-            start_phase(a, bucket)
+            start_phase(a, x, bucket)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(events.occupied, bucket)

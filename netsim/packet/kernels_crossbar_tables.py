@@ -2,8 +2,8 @@
 
 A *slot* is an input FIFO: the channels of the links into a router have consecutive slots, by link
 and channel, and a slot's place among them is its bit in the router's words of bits. A link
-has a second row in ``links``, number ``n_links + link``: the input port at its end and the output
-port at its beginning. Its TRY_TICK is the end of the crossing from that input port.
+has a second row in ``links``, number ``n_links + link``, of which TRY_TICK alone is used: the end
+of the crossing from the input port at its end.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ from netsim.packet.tables import I64
 
 _COLUMN = np.uint64
 
-# a link's second row; column 2 is TRY_TICK
-OUT_UNTIL, CROSSES_TO = _COLUMN(0), _COLUMN(1)
-FIRST_SLOT, N_SLOTS, BIDS_AT, N_BIDS = _COLUMN(5), _COLUMN(6), _COLUMN(7), _COLUMN(8)
-LEAVES_Q, LEAVES_BYTES = _COLUMN(9), _COLUMN(10)
-"""What holds output space until the link is free: its channel, and its bytes (0: nothing)."""
-LOOK_NEXT, SERVED_LAST, SRC_ROUTER = _COLUMN(11), _COLUMN(12), _COLUMN(13)
-
-# channels: the free bytes of the output buffer
-OUT_SPACE = _COLUMN(7)
+# ports: P[link, ...]: the input port at a link's end and the output port at its beginning.
+# LEAVES_Q and LEAVES_BYTES are what holds output space until the link is free: its channel, and its
+# bytes (0: nothing)
+(OUT_UNTIL, CROSSES_TO, FIRST_SLOT, N_SLOTS, BIDS_AT, N_BIDS, LEAVES_Q, LEAVES_BYTES, LOOK_NEXT,
+ SERVED_LAST, SRC_ROUTER) = (_COLUMN(i) for i in range(11))  # fmt: skip
+P_BITS, P_WIDTH = _COLUMN(4), 16
 
 # slots: S[slot, ...]; SERVED is smaller the longer ago
 S_Q, S_SERVED, S_WANT, S_BYTES, S_HEAD, S_TAIL = (_COLUMN(i) for i in range(6))
@@ -44,8 +41,9 @@ class Crossbar(NamedTuple):
 
     Attributes
     ----------
-    slots, routers
+    ports, slots, routers
         Rows as told above, flat.
+    out_space : (channels,) free bytes of the output buffer
     bits : words of bits over a router's slots: for each router, those whose input port is free,
         then for each of its outputs those whose head bids for it
     look : words of bits over the routers with outputs to look at, then over those words
@@ -55,6 +53,8 @@ class Crossbar(NamedTuple):
         Whether it is.
     """
 
+    ports: I64
+    out_space: I64
     slots: I64
     routers: I64
     bits: NDArray[np.uint64]

@@ -27,6 +27,7 @@ from netsim.packet.kernels_wheel import (
     unmark,
 )
 from netsim.packet.tables import (
+    AHEAD,
     BUFFER_BYTES,
     CH_BITS,
     CH_WIDTH,
@@ -39,6 +40,7 @@ from netsim.packet.tables import (
     HOLDS,
     L_BITS,
     L_WIDTH,
+    LAST_SHIFT,
     LOOKS_VISITS,
     M_BITS,
     M_LEFT,
@@ -55,7 +57,6 @@ from netsim.packet.tables import (
     NIC_HEAD,
     NOW,
     OVER,
-    PACKETS,
     PK_BITS,
     PK_FREE,
     PK_WIDTH,
@@ -69,21 +70,15 @@ from netsim.packet.tables import (
     STATE,
     TO_NODE,
     TRY_TICK,
-    UP_TO_LAST,
+    VCS,
     VISIT,
     VSHIFT,
     WAITING,
-    WAITING_VCS,
 )
 from netsim.routing.kernels import route
 
 # why `run` came back
 DONE, UNTIL, GROW, PAUSE = range(4)
-
-AHEAD = 8
-"""Packets between the look ahead and the work: what a line from memory takes, about."""
-
-_UNDECIDED, _EJECTED = -2, -1
 
 
 @njit(**INNER_KERNEL)
@@ -169,32 +164,32 @@ def arrival_phase(a, pr, rt, bucket, paces):
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
     n = collect(sc, a.events, packets, a.arriving, a.marked, order, bucket)
-    for i in range(n + AHEAD):
-        for late in range(2):
-            k = i - AHEAD if late else i
+    ahead = sc[AHEAD]
+    for i in range(n + ahead):
+        for late in range(ahead == 0, 2):
+            k = i - ahead if late else i
             if k < 0 or k >= n:
                 continue
             p = np.int64(order[k])
             packet = np.uint64(p) << PK_BITS
-            over = np.int64(chain[(np.uint64(p) << CH_BITS) + OVER])
-            if late:
-                if chosen[k] == _EJECTED:
+            router = np.int64(a.link_router[chain[(np.uint64(p) << CH_BITS) + OVER]])
+            if router < 0:
+                if late:
                     reach_node(a, pr, p)
-                    continue
-            else:
-                router = np.int64(a.link_router[over])
-                if router < 0:
-                    chosen[k] = _EJECTED
+                else:
                     prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
-                    continue
+                continue
+            q = np.int64(-1)
+            if late:
+                if ahead > 0:
+                    q = np.int64(chosen[k])
+            else:
                 prefetch(channels, np.uint64(packets[packet + HOLDS]) << Q_BITS)
                 if packets[packet + VISIT] & 0xFFFF < sc[LOOKS_VISITS]:
-                    chosen[k] = _UNDECIDED
+                    chosen[k] = -1
                     continue
-            q = np.int64(chosen[k])
             size = a.wire[packets[packet + SIZE]]
-            if not late or q == _UNDECIDED:
-                router = np.int64(a.link_router[over])
+            if q < 0:
                 visit = packets[packet + VISIT]
                 packets[packet + VISIT] = visit + 1
                 key = np.uint64(0)
@@ -230,8 +225,8 @@ def arrival_phase(a, pr, rt, bucket, paces):
 def next_channel(links, link, vshift):
     """The channel that a link will serve next, or any of its own."""
     row = np.uint64(link) << L_BITS
-    waiting = links[row + WAITING_VCS]
-    left = waiting & ~links[row + UP_TO_LAST]
+    waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
+    left = waiting & ~(links[row + VCS] >> LAST_SHIFT)
     if left == 0:
         left = waiting
     vc = low_bit(np.uint64(left)) if left != 0 else 0
@@ -239,17 +234,47 @@ def next_channel(links, link, vshift):
 
 
 @njit(**HOT_KERNEL)
+def fetch_ahead(a, i, n):
+    """Fetch what the starts after the ``i``-th of ``n`` will need, step by step."""
+    ahead = a.sc[AHEAD]
+    n_nodes = a.sc[N_NODES]
+    vshift = a.sc[VSHIFT]
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    order = a.order
+    if i < n:
+        q = next_channel(links, order[i], vshift)
+        prefetch(channels, np.uint64(q) << Q_BITS)
+    i -= ahead
+    if 0 <= i < n:
+        if order[i] >= n_nodes:
+            q = next_channel(links, order[i], vshift)
+            p = channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD]
+            prefetch(packets, np.uint64(p) << PK_BITS)
+        else:
+            m = a.nodes[(np.uint64(order[i]) << N_BITS) + NIC_HEAD]
+            prefetch(a.messages, np.uint64(m) << M_BITS)
+    i -= ahead
+    if 0 <= i < n and order[i] >= n_nodes:
+        q = next_channel(links, order[i], vshift)
+        p = np.int64(channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD])
+        if p >= 0:
+            holds = packets[(np.uint64(p) << PK_BITS) + HOLDS]
+            prefetch(channels, np.uint64(holds) << Q_BITS)
+
+
+@njit(**HOT_KERNEL)
 def start_phase(a, bucket, paces):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
-    packets = a.packets
     order = a.order
     wheel = a.events.wheel
     tries = a.events.tries
     now = sc[NOW]
     n_nodes = sc[N_NODES]
-    vshift = sc[VSHIFT]
+    ahead = sc[AHEAD]
     most = len(order)
     while wheel[2 * bucket + 1] >= 0:
         n = 0
@@ -259,33 +284,15 @@ def start_phase(a, bucket, paces):
             link = np.int64(tries[row + OVER])
             after = np.int64(tries[row + NEXT])
             prefetch(links, np.uint64(link) << L_BITS)
-            prefetch(links, (np.uint64(link) << L_BITS) + PACKETS)
             free_try(sc, tries, entry)
             order[n] = link
             n += 1
             entry = after
         wheel[2 * bucket + 1] = entry
-        for i in range(n + 3 * AHEAD):
-            if i < n:
-                q = next_channel(links, order[i], vshift)
-                prefetch(a.channels, np.uint64(q) << Q_BITS)
-            k = i - AHEAD
-            if 0 <= k < n:
-                if order[k] >= n_nodes:
-                    q = next_channel(links, order[k], vshift)
-                    p = a.channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD]
-                    prefetch(packets, np.uint64(p) << PK_BITS)
-                else:
-                    m = a.nodes[(np.uint64(order[k]) << N_BITS) + NIC_HEAD]
-                    prefetch(a.messages, np.uint64(m) << M_BITS)
-            k -= AHEAD
-            if 0 <= k < n and order[k] >= n_nodes:
-                q = next_channel(links, order[k], vshift)
-                p = np.int64(a.channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD])
-                if p >= 0:
-                    holds = packets[(np.uint64(p) << PK_BITS) + HOLDS]
-                    prefetch(a.channels, np.uint64(holds) << Q_BITS)
-            k = i - 3 * AHEAD
+        for i in range(n + 3 * ahead):
+            if ahead > 0:
+                fetch_ahead(a, i, n)
+            k = i - 3 * ahead
             if k >= 0:
                 link = np.int64(order[k])
                 row = np.uint64(link) << L_BITS

@@ -10,22 +10,22 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_credits import give_credit, take_credits, when_room
+from netsim.packet.kernels_credits import give_credit, take_credits, use_space, when_room
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
-    BLOCKED,
-    BUSY,
-    BYTES,
+    C_BITS,
     CAME_LATENCY,
     CH_BITS,
     CHANCE_SHIFT,
+    COMMON,
     FIFO_HEAD,
     FIFO_TAIL,
     FREE_AT,
     HEAD_COUNTS,
     HOLDS,
     L_BITS,
+    LAST_SHIFT,
     LATENCY,
     M_BITS,
     M_LEFT,
@@ -34,6 +34,8 @@ from netsim.packet.tables import (
     M_TAIL,
     M_TO,
     MESSAGE,
+    MORE_BUSY,
+    MORE_BYTES,
     N_BITS,
     N_MESSAGES,
     N_NODES,
@@ -61,11 +63,10 @@ from netsim.packet.tables import (
     STALLS,
     STATE,
     TO_NODE,
-    UP_TO_LAST,
+    VCS,
     VISIT,
     VSHIFT,
     WAITING,
-    WAITING_VCS,
 )
 from netsim.routing.kernels import links_compared
 from netsim.routing.kernels_chance import packet_key
@@ -97,26 +98,34 @@ def see_credits(a, rt, router, p, key):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def stall(links, row, now):
-    """The link of this row is free, has a ready packet, and cannot start."""
+def stall(links, counters, link, now):
+    """The link is free, has a ready packet, and cannot start."""
+    row = np.uint64(link) << L_BITS
     if links[row + STALL_START] < 0:
         links[row + STALL_START] = now
-        links[row + STALLS] += 1
+        counters[(np.uint64(link) << C_BITS) + STALLS] += 1
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def occupy(sc, links, row, ser, size):
+def occupy(a, link, ser, size_class):
     """What every start does to its link: time, counters, stall."""
+    sc = a.sc
+    links = a.links
+    counters = a.counters
     now = sc[NOW]
+    row = np.uint64(link) << L_BITS
+    at = np.uint64(link) << C_BITS
     links[row + FREE_AT] = now + ser
     links[row + PACKETS] += 1
-    links[row + BYTES] += size
-    links[row + BUSY] += ser
+    common = sc[COMMON]
+    if size_class != common:
+        counters[at + MORE_BYTES] += a.wire[size_class] - a.wire[common]
+        counters[at + MORE_BUSY] += ser - a.ser[links[row + BANDWIDTH], common]
     since = links[row + STALL_START]
     if since >= 0:
         if since == now:
-            links[row + STALLS] -= 1  # began and ended in one tick
-        links[row + STALL_TIME] += now - since
+            counters[at + STALLS] -= 1  # began and ended in one tick
+        counters[at + STALL_TIME] += now - since
         links[row + STALL_START] = -1
 
 
@@ -144,14 +153,13 @@ def try_node(a, node):
     size = a.wire[size_class]
     take_credits(sc, channels, a.channel_ticks, a.credits, q)
     if channels[channel + SPACE] < size:
-        stall(links, row, now)
+        stall(links, a.counters, node, now)
         tick = when_room(channels, a.channel_ticks, a.credits, q, size)
         if tick != NONE:
             add_try(sc, links, a.events, node, tick)
         return
-    channels[channel + SPACE] -= size
+    use_space(channels, q, size)
     channels[channel + ROOM] -= size
-    channels[channel + BLOCKED] = 0
     p = sc[PK_FREE]
     if p >= 0:
         sc[PK_FREE] = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
@@ -169,7 +177,7 @@ def try_node(a, node):
     packets[packet + READY] = ser
     packets[packet + CAME_LATENCY] = links[row + LATENCY]
     packets[packet + TO_NODE] = messages[message + M_TO]
-    occupy(sc, links, row, ser, size)
+    occupy(a, node, ser, size_class)
     add_arrival(sc, a.events, p, node, now + links[row + LATENCY] + sc[ROUTER_LATENCY])
     if not last:
         nodes[nic + NIC_SENT] = sent + 1
@@ -195,8 +203,8 @@ def try_link(a, link):
     vshift = sc[VSHIFT]
     row = np.uint64(link) << L_BITS
     # channels after the one served last come first, then those up to it
-    waiting = links[row + WAITING_VCS]
-    up_to_last = links[row + UP_TO_LAST]
+    waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
+    up_to_last = links[row + VCS] >> LAST_SHIFT
     left = waiting & ~up_to_last
     rest = waiting & up_to_last
     wake = NONE
@@ -230,25 +238,22 @@ def try_link(a, link):
             if channels[channel + SPACE] < size:
                 wake = min(wake, when_room(channels, ticks, a.credits, q, size))
                 continue
-            channels[channel + SPACE] -= size
-            channels[channel + BLOCKED] = 0
+            use_space(channels, q, size)
             tick += sc[ROUTER_LATENCY]
         after = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
         channels[channel + FIFO_HEAD] = after
         if after < 0:
             waiting &= ~(np.int64(1) << vc)
-            links[row + WAITING_VCS] = waiting
-        links[row + UP_TO_LAST] = (np.int64(2) << vc) - 1
+        links[row + VCS] = waiting | (((np.int64(2) << vc) - 1) << LAST_SHIFT)
         links[row + WAITING] -= ser
         came_from = packets[packet + HOLDS]
         back = now + ser + packets[packet + CAME_LATENCY]
         packets[packet + HOLDS] = q
         packets[packet + READY] = ser
         packets[packet + CAME_LATENCY] = latency
-        occupy(sc, links, row, ser, size)
+        occupy(a, link, ser, size_class)
         add_arrival(sc, a.events, p, link, tick)
-        give_credit(sc, channels, ticks, a.credits, came_from, back, size)
-        if channels[(np.uint64(came_from) << Q_BITS) + BLOCKED]:
+        if give_credit(sc, channels, ticks, a.credits, came_from, back, size):
             feeder = came_from >> vshift
             tick = max(back, links[(np.uint64(feeder) << L_BITS) + FREE_AT])
             add_try(sc, links, a.events, feeder, tick)
@@ -256,7 +261,7 @@ def try_link(a, link):
             add_try(sc, links, a.events, link, now + ser)
         return
     if ready:
-        stall(links, row, now)
+        stall(links, a.counters, link, now)
     if wake != NONE:
         add_try(sc, links, a.events, link, wake)
 
@@ -284,7 +289,7 @@ def enqueue(a, p, link, q, size):
         channels[channel + ROOM] -= size
     if channels[channel + FIFO_HEAD] < 0:
         channels[channel + FIFO_HEAD] = p
-        links[row + WAITING_VCS] |= np.int64(1) << (q & ((1 << sc[VSHIFT]) - 1))
+        links[row + VCS] |= np.int64(1) << (q & ((1 << sc[VSHIFT]) - 1))
         add_try(sc, links, a.events, link, max(ready, links[row + FREE_AT]))
     else:
         tail = np.int64(channels[channel + FIFO_TAIL])

@@ -18,12 +18,13 @@ I64 = NDArray[np.int64]
 # scalars: SC[...]; N_NODES counts the ports of all nodes; N_MESSAGES is 0 where every message is
 # one part on the only rail; REQUEST is the number of a request among the parts, -1 for none;
 # HORIZON is the first span of ticks that the fine wheel does not hold, N_LATER what is in later
-# ones; the routing looks at no queue from visit LOOKS_VISITS on
+# ones; the routing looks at no queue from visit LOOKS_VISITS on; the phases look AHEAD packets
+# ahead; COMMON is the size class of most packets
 (NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  CHANCE_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
- LOOKS_VISITS) = range(35)  # fmt: skip
+ LOOKS_VISITS, AHEAD, COMMON) = range(37)  # fmt: skip
 N_SCALARS = 40
 
 
@@ -32,21 +33,26 @@ def _fields(n: int) -> tuple[np.uint64, ...]:
     return tuple(np.uint64(i) for i in range(n))
 
 
-# links: L[link, ...]; what a hop needs comes first, in one cache line; counters are in the other.
-# TRY_TICK is when the link will be tried, WAITING_VCS a mask of the channels in whose FIFO packets
-# wait, UP_TO_LAST of those up to the one served last
-(FREE_AT, WAITING, TRY_TICK, WAITING_VCS, UP_TO_LAST, STALL_START, LATENCY, BANDWIDTH,
- PACKETS, BYTES, BUSY, STALLS, STALL_TIME) = _fields(13)  # fmt: skip
-L_BITS, L_WIDTH = np.uint64(4), 16
+# links: L[link, ...], a cache line each. TRY_TICK is when the link will be tried; VCS a mask of the
+# channels in whose FIFO packets wait, and from bit 32 on one of those up to the one served last
+(FREE_AT, WAITING, TRY_TICK, VCS, STALL_START, LATENCY, BANDWIDTH, PACKETS) = _fields(8)
+L_BITS, L_WIDTH = np.uint64(3), 8
+LAST_SHIFT = 32
+"""Where the second mask of VCS begins."""
 
-# channels: Q[link << VSHIFT | vc, ...] (int32), a cache line each; nobody reads SPACE and ROOM of
-# ejection links. The two earliest credits stand in the row itself, those after them in a list;
-# their ticks are the columns of the same line as int64 (QT), NONE for no credit
-FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_HEAD, CREDIT_TAIL, BLOCKED = _fields(7)
-FIRST_BYTES, SECOND_BYTES = np.uint64(12), np.uint64(13)
-Q_BITS, Q_WIDTH = np.uint64(4), 16
-FIRST_TICK, SECOND_TICK = np.uint64(4), np.uint64(5)
-QT_BITS, QT_WIDTH = np.uint64(3), 8
+# counters: C[link, ...]: what is seldom counted. MORE_BYTES and MORE_BUSY are what packets have
+# beyond those of size class COMMON (below 0 for shorter ones)
+MORE_BYTES, MORE_BUSY, STALLS, STALL_TIME = _fields(4)
+C_BITS, C_WIDTH = np.uint64(2), 4
+
+# channels: Q[link << VSHIFT | vc, ...] (int32), half a cache line each; nobody reads SPACE and
+# ROOM of ejection links. The earliest credit stands in the row itself, CREDIT_BYTES and, as the
+# first column of the same memory as int64 (QT), its tick, NONE for no credit; those after it stand
+# in a ring whose last is CREDIT_TAIL. CREDIT_BYTES has all bits turned if the link waits for space
+_, _, FIFO_HEAD, FIFO_TAIL, SPACE, ROOM, CREDIT_TAIL, CREDIT_BYTES = _fields(8)
+Q_BITS, Q_WIDTH = np.uint64(3), 8
+CREDIT_TICK = np.uint64(0)
+QT_BITS, QT_WIDTH = np.uint64(2), 4
 
 # packets: PK[packet, ...]; VISIT is packet number << 16 | routers visited; HOLDS is the
 # channel whose buffer (or link, on its way) the packet occupies; READY is, on a link to a router,
@@ -122,7 +128,7 @@ class Arrays(NamedTuple):
     Attributes
     ----------
     sc : (N_SCALARS,) scalars
-    links, channels, packets, credits, nodes, ranks, messages, steps
+    links, counters, channels, packets, credits, nodes, ranks, messages, steps
         Rows as told above.
     compute, recv_cost
         Of the program; length 1 if all zero.
@@ -142,6 +148,7 @@ class Arrays(NamedTuple):
 
     sc: I64
     links: I64
+    counters: I64
     channels: I32
     packets: I64
     credits: I64
@@ -194,6 +201,7 @@ def aligned_zeros(shape: tuple[int, int], dtype: type[np.generic]) -> Any:
 
 ROWS: dict[str, int] = {
     "links": L_WIDTH,
+    "counters": C_WIDTH,
     "channels": Q_WIDTH,
     "channel_ticks": QT_WIDTH,
     "packets": PK_WIDTH,

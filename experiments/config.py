@@ -246,7 +246,7 @@ class _QueueKeys(Section):
     @model_serializer(mode="wrap")
     def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Budgets that came later count in a point's content once they are used."""
-        given = dump(self)
+        given: dict[str, Any] = dump(self)
         coupled = given["coupled"]
         given["coupled"] = {k: v for k, v in coupled.items() if v or k not in _LATER_BUDGETS}
         return given

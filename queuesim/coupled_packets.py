@@ -170,21 +170,21 @@ class PacketRunTimes(FlowRunTimes):
         flow = [self.flows.stretch(job) for job in group]
         if len(group) > 1 and self.kept.suffice(group, flow):
             return self._kept_stretches(group, members, flow)
-        stretches = (1.0,) if len(group) == 1 else self._judged(group, flow)
+        packet = self._judged(group, flow) if len(group) > 1 else None
+        # alone it is 1, whatever way it takes; where the budget is spent flows have to do
+        stretches = packet or (tuple(flow) if len(group) > 1 else (1.0,))
         if self.journal is not None:
             self.journal.append(Judgement(group, tuple(flow), stretches))
-        self.kept.judged(group, flow, stretches)
+        self.kept.judged(group, flow, packet)
         self._members.update(dict.fromkeys(group, members))
         return dict(zip(group, stretches, strict=True))
 
-    def _judged(self, group: tuple[int, ...], flow: list[float]) -> tuple[float, ...]:
-        """Stretches from packets, or those of the flow level if the budget is spent."""
+    def _judged(self, group: tuple[int, ...], flow: list[float]) -> tuple[float, ...] | None:
+        """Stretches from packets; None if the budget is spent."""
         record = self.judge.record
         before = record.n_simulations
         stretches = self.judge.stretches([self._jobs[job][0] for job in group])
-        if stretches is None:
-            return tuple(flow)
-        if record.n_simulations > before:
+        if stretches is not None and record.n_simulations > before:
             record.flow += flow
             record.packet += stretches
         return stretches

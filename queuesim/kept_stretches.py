@@ -48,39 +48,43 @@ class KeptStretches:
     def __init__(self, tolerance: float, stale_share: float) -> None:
         self.tolerance, self.stale_share = tolerance, stale_share
         self.n_kept = self.n_by_flow = 0
-        self._said: dict[int, tuple[float, float]] = {}
+        self._flow: dict[int, float] = {}
+        self._packet: dict[int, float] = {}
 
     def suffice(self, group: Sequence[int], flow: Sequence[float]) -> bool:
         """Whether a group with these flow stretches need not be judged again."""
         if self.tolerance == 0 and self.stale_share == 0:
             return False
-        then = (self._said.get(job, (1.0, 1.0))[0] for job in group)
+        then = (self._flow.get(job, 1.0) for job in group)
         off = (abs(a - b) > self.tolerance * b for a, b in zip(flow, then, strict=True))
         return sum(off) <= self.stale_share * len(group)
 
     def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
         """Stretches of a group with these flow stretches."""
-        known = sum(job in self._said for job in group)
+        known = sum(job in self._packet for job in group)
         self.n_kept += known
         self.n_by_flow += len(group) - known
         return tuple(self._estimate(job, now) for job, now in zip(group, flow, strict=True))
 
     def _estimate(self, job: int, now: float) -> float:
-        if job not in self._said:
+        if job not in self._packet:
             return now
-        then, packet = self._said[job]
-        return max(1.0, packet * sqrt(now / then))
+        return max(1.0, self._packet[job] * sqrt(now / self._flow[job]))
 
-    def judged(self, group: Sequence[int], flow: Sequence[float], packet: Sequence[float]) -> None:
-        """Take note of a judgement; of who is alone packets have nothing to say."""
-        if len(group) == 1:
-            self.forget(group[0])
-        else:
-            self._said.update(zip(group, zip(flow, packet, strict=True), strict=True))
+    def judged(
+        self, group: Sequence[int], flow: Sequence[float], packet: Sequence[float] | None
+    ) -> None:
+        """Take note of a judgement; None where packets were not asked."""
+        self._flow.update(zip(group, flow, strict=True))
+        for job in group:
+            self._packet.pop(job, None)
+        if packet is not None:
+            self._packet.update(zip(group, packet, strict=True))
 
     def forget(self, job: int) -> None:
-        """A job has ended, or has nobody left to share links with."""
-        self._said.pop(job, None)
+        """A job has ended."""
+        self._flow.pop(job, None)
+        self._packet.pop(job, None)
 
 
 class Audit:
@@ -176,6 +180,6 @@ def replayed(journal: Sequence[Judgement], tolerance: float, stale_share: float)
                 n_judged += 1
             rows += zip([place] * len(group), estimates, packet, strict=True)
         if estimates is packet:
-            kept.judged(group, flow, packet)
+            kept.judged(group, flow, packet if len(group) > 1 else None)
     judgement, estimate, truth = np.array(rows).reshape(-1, 3).T
     return Replay(n_groups, n_judged, judgement.astype(np.int64), estimate, truth)

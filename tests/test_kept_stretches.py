@@ -52,7 +52,7 @@ def test_what_is_kept_follows_the_flow_level_half_the_way() -> None:
     assert found == pytest.approx((3.0, 1.0, 1.7))
     assert (kept.n_kept, kept.n_by_flow) == (2, 1)
     # who was alone in the meantime has nothing to keep
-    kept.judged((1,), (1.0,), (1.0,))
+    kept.judged((1,), (1.0,), None)
     assert kept.estimates((1,), (4.0,)) == (4.0,)
 
 

@@ -169,7 +169,6 @@ def build_arrays(
     vshift = int(routing.n_vcs - 1).bit_length()
     reach = clock.longest_ps // tick + 2
     pool = 4 * (n_ports + 64) + n_links
-    out_ptr, out_link = topology.router_out_links()
     starts = ps_array(traffic.start_s)[traffic.rank_group] // tick
     order = np.lexsort((np.arange(n_ranks), starts))  # a sorted list is a heap
     messages, n_parts, request = message_rows(
@@ -186,7 +185,7 @@ def build_arrays(
     sc[t.N_MESSAGES] = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc[t.REQUEST] = request
     sc[t.COMMON] = common_class(clock)
-    sc[t.AHEAD] = look_ahead(n_links << vshift)
+    sc[t.FETCH_STARTS] = beyond_cache(n_links << vshift)
     recorded = n_messages if record_messages and n_messages else 1
     return Arrays(
         sc=sc,
@@ -213,8 +212,6 @@ def build_arrays(
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
         timers=np.column_stack([starts[order], order]).astype(np.int64),
-        out_ptr=out_ptr.astype(np.int32),
-        out_link=out_link.astype(np.int32),
     )
 
 
@@ -225,12 +222,9 @@ def common_class(clock: Clock) -> int:
     return int(last.argmax())
 
 
-def look_ahead(n_channels: int) -> int:
-    """Packets between the look ahead and the work: as long as a line from memory takes, about.
-
-    0 where everything is in the processor's own cache, and looking ahead costs more than it gives.
-    """
-    return 0 if n_channels * 8 * (t.Q_WIDTH // 2 + t.L_WIDTH) < CACHED_BYTES else 8
+def beyond_cache(n_channels: int) -> bool:
+    """Whether links and channels are more than a core keeps near, and worth a look ahead."""
+    return n_channels * (4 * t.Q_WIDTH + 4 * t.L_WIDTH) > CACHED_BYTES
 
 
 def looks_visits(routing: Routing) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_credits import give_credit, take_credits
+from netsim.packet.kernels_credits import give_credit
 from netsim.packet.kernels_crossbar_tables import (
     BIDS_AT,
     CROSSES_TO,
@@ -39,7 +39,7 @@ from netsim.packet.kernels_crossbar_tables import (
     X_SLOTS,
     X_WORDS,
 )
-from netsim.packet.kernels_links import chance_key, see_credits
+from netsim.packet.kernels_links import chance_key, see_credits, see_room
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
@@ -115,9 +115,7 @@ def route_head(a, x, rt, slot):
         if sc[COMPARES_CREDITS]:
             see_credits(a, rt, router, p, key)
     if sc[ROOM_VC] >= 0:
-        for k in range(a.out_ptr[router], a.out_ptr[router + 1]):
-            q = (np.int64(a.out_link[k]) << vshift) | sc[ROOM_VC]
-            take_credits(sc, channels, a.channel_ticks, a.credits, q)
+        see_room(a, rt, router, p)
     size = a.wire[packets[packet + SIZE]]
     out, vc, state = route(
         rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, sc[NOW],

@@ -12,8 +12,14 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_credits import take_credits
-from netsim.packet.kernels_links import chance_key, enqueue, see_credits, try_link, try_node
+from netsim.packet.kernels_links import (
+    chance_key,
+    enqueue,
+    see_credits,
+    see_room,
+    try_link,
+    try_node,
+)
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
 from netsim.packet.kernels_throttle import joined, try_paced
@@ -27,7 +33,6 @@ from netsim.packet.kernels_wheel import (
     unmark,
 )
 from netsim.packet.tables import (
-    AHEAD,
     BUFFER_BYTES,
     CH_BITS,
     CH_WIDTH,
@@ -35,6 +40,7 @@ from netsim.packet.tables import (
     COMPARES_CREDITS,
     CR_WIDTH,
     END,
+    FETCH_STARTS,
     FIFO_HEAD,
     FREE_AT,
     HOLDS,
@@ -44,6 +50,8 @@ from netsim.packet.tables import (
     LOOKS_VISITS,
     M_BITS,
     M_LEFT,
+    M_RANK,
+    M_STEP,
     MESSAGE,
     N_BITS,
     N_CR,
@@ -62,9 +70,11 @@ from netsim.packet.tables import (
     PK_WIDTH,
     Q_BITS,
     Q_WIDTH,
+    R_BITS,
     READY_HEAD,
     ROOM,
     ROOM_VC,
+    S_BITS,
     SIZE,
     SPACE,
     STATE,
@@ -79,6 +89,11 @@ from netsim.routing.kernels import route
 
 # why `run` came back
 DONE, UNTIL, GROW, PAUSE = range(4)
+
+AHEAD = 8
+"""Packets between the look ahead and the work: as long as a line from memory takes, about."""
+
+_UNDECIDED, _EJECTED = -1, -2
 
 
 @njit(**INNER_KERNEL)
@@ -105,20 +120,20 @@ def collect(sc, events, packets, arriving, marked, order, bucket):
         prefetch(packets, np.uint64(p) << PK_BITS)
         row = np.uint64(p) << CH_BITS
         link = np.int64(chain[row + OVER])
-        arriving[link] = p
+        arriving[np.uint64(link)] = p
         w = link >> 6
-        marked[w] |= np.uint64(1) << np.uint64(link & 63)
-        marked[upper + (w >> 6)] |= np.uint64(1) << np.uint64(w & 63)
+        marked[np.uint64(w)] |= np.uint64(1) << np.uint64(link & 63)
+        marked[np.uint64(upper + (w >> 6))] |= np.uint64(1) << np.uint64(w & 63)
         p = np.int64(chain[row + NEXT])
     n = 0
     for g in range(upper, len(marked)):
         while marked[g] != 0:
             w = ((g - upper) << 6) + low_bit(marked[g])
             marked[g] &= marked[g] - np.uint64(1)
-            bits = marked[w]
-            marked[w] = np.uint64(0)
+            bits = marked[np.uint64(w)]
+            marked[np.uint64(w)] = np.uint64(0)
             while bits != 0:
-                order[n] = arriving[(w << 6) + low_bit(bits)]
+                order[np.uint64(n)] = arriving[np.uint64((w << 6) + low_bit(bits))]
                 n += 1
                 bits &= bits - np.uint64(1)
     return n
@@ -145,6 +160,14 @@ def reach_node(a, pr, p):
             run_ready(pr)
 
 
+@njit(**PLAIN_KERNEL, inline="always")
+def fetch_receiver(a, p):
+    """Fetch what will be needed if this is the last packet of its message."""
+    message = np.uint64(a.packets[(np.uint64(p) << PK_BITS) + MESSAGE]) << M_BITS
+    prefetch(a.steps, np.uint64(a.messages[message + M_STEP]) << S_BITS)
+    prefetch(a.ranks, np.uint64(a.messages[message + M_RANK]) << R_BITS)
+
+
 @njit(**HOT_KERNEL)
 def arrival_phase(a, pr, rt, bucket, paces):
     """Phase 3: packets that arrive, by the number of the link they came over.
@@ -160,35 +183,42 @@ def arrival_phase(a, pr, rt, bucket, paces):
     chain = a.events.chain
     order = a.order
     chosen = a.chosen
+    free_at = links[np.int64(FREE_AT) :: L_WIDTH]
+    waiting = links[np.int64(WAITING) :: L_WIDTH]
+    space = channels[np.int64(SPACE) :: Q_WIDTH]
+    room = channels[np.int64(ROOM) :: Q_WIDTH]
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
     n = collect(sc, a.events, packets, a.arriving, a.marked, order, bucket)
-    ahead = sc[AHEAD]
+    ahead = min(n, AHEAD)
     for i in range(n + ahead):
-        for late in range(ahead == 0, 2):
+        for late in range(2):
             k = i - ahead if late else i
             if k < 0 or k >= n:
                 continue
-            p = np.int64(order[k])
+            p = np.int64(order[np.uint64(k)])
             packet = np.uint64(p) << PK_BITS
-            router = np.int64(a.link_router[chain[(np.uint64(p) << CH_BITS) + OVER]])
-            if router < 0:
-                if late:
-                    reach_node(a, pr, p)
-                else:
-                    prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
-                continue
-            q = np.int64(-1)
+            router = np.int64(a.link_router[np.uint64(chain[(np.uint64(p) << CH_BITS) + OVER])])
+            q = np.int64(chosen[np.uint64(k)])
             if late:
-                if ahead > 0:
-                    q = np.int64(chosen[k])
+                if router < 0:
+                    reach_node(a, pr, p)
+                    continue
             else:
+                half = np.uint64(i - AHEAD // 2)
+                if i >= AHEAD // 2 and chosen[half] == _EJECTED:
+                    fetch_receiver(a, order[half])
+                if router < 0:
+                    chosen[np.uint64(k)] = _EJECTED
+                    prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
+                    continue
+                q = np.int64(_UNDECIDED)
                 prefetch(channels, np.uint64(packets[packet + HOLDS]) << Q_BITS)
                 if packets[packet + VISIT] & 0xFFFF < sc[LOOKS_VISITS]:
-                    chosen[k] = -1
+                    chosen[np.uint64(k)] = _UNDECIDED
                     continue
-            size = a.wire[packets[packet + SIZE]]
+            size = a.wire[np.uint64(packets[packet + SIZE])]
             if q < 0:
                 visit = packets[packet + VISIT]
                 packets[packet + VISIT] = visit + 1
@@ -198,19 +228,15 @@ def arrival_phase(a, pr, rt, bucket, paces):
                     if sc[COMPARES_CREDITS]:
                         see_credits(a, rt, router, p, key)
                 if sc[ROOM_VC] >= 0:
-                    for j in range(a.out_ptr[router], a.out_ptr[router + 1]):
-                        one = (np.int64(a.out_link[j]) << vshift) | sc[ROOM_VC]
-                        take_credits(sc, channels, a.channel_ticks, a.credits, one)
+                    see_room(a, rt, router, p)
                 out, vc, state = route(
                     rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, now,
-                    links[np.int64(FREE_AT) :: L_WIDTH], links[np.int64(WAITING) :: L_WIDTH],
-                    channels[np.int64(SPACE) :: Q_WIDTH], channels[np.int64(ROOM) :: Q_WIDTH],
-                    1 << vshift, sc[BUFFER_BYTES],
+                    free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
                 )  # fmt: skip
                 packets[packet + STATE] = state
                 q = (out << vshift) | vc
                 if not late:
-                    chosen[k] = q
+                    chosen[np.uint64(k)] = q
                     prefetch(links, np.uint64(out) << L_BITS)
                     prefetch(channels, np.uint64(q) << Q_BITS)
                     continue
@@ -234,9 +260,8 @@ def next_channel(links, link, vshift):
 
 
 @njit(**HOT_KERNEL)
-def fetch_ahead(a, i, n):
+def fetch_ahead(a, i, n, ahead):
     """Fetch what the starts after the ``i``-th of ``n`` will need, step by step."""
-    ahead = a.sc[AHEAD]
     n_nodes = a.sc[N_NODES]
     vshift = a.sc[VSHIFT]
     links = a.links
@@ -274,7 +299,6 @@ def start_phase(a, bucket, paces):
     tries = a.events.tries
     now = sc[NOW]
     n_nodes = sc[N_NODES]
-    ahead = sc[AHEAD]
     most = len(order)
     while wheel[2 * bucket + 1] >= 0:
         n = 0
@@ -285,16 +309,17 @@ def start_phase(a, bucket, paces):
             after = np.int64(tries[row + NEXT])
             prefetch(links, np.uint64(link) << L_BITS)
             free_try(sc, tries, entry)
-            order[n] = link
+            order[np.uint64(n)] = link
             n += 1
             entry = after
         wheel[2 * bucket + 1] = entry
+        ahead = min(n, sc[FETCH_STARTS] * AHEAD)
         for i in range(n + 3 * ahead):
             if ahead > 0:
-                fetch_ahead(a, i, n)
+                fetch_ahead(a, i, n, ahead)
             k = i - 3 * ahead
             if k >= 0:
-                link = np.int64(order[k])
+                link = np.int64(order[np.uint64(k)])
                 row = np.uint64(link) << L_BITS
                 if links[row + TRY_TICK] != now:
                     continue

@@ -54,6 +54,7 @@ from netsim.packet.tables import (
     R_BITS,
     READY,
     ROOM,
+    ROOM_VC,
     ROUTER_LATENCY,
     SEED,
     SIZE,
@@ -68,7 +69,7 @@ from netsim.packet.tables import (
     VSHIFT,
     WAITING,
 )
-from netsim.routing.kernels import links_compared
+from netsim.routing.kernels import links_compared, pair_compared, pairs_compared
 from netsim.routing.kernels_chance import packet_key
 
 
@@ -94,6 +95,18 @@ def see_credits(a, rt, router, p, key):
         if link >= 0:
             for vc in range(sc[N_VCS]):
                 q = (link << sc[VSHIFT]) | vc
+                take_credits(sc, a.channels, a.channel_ticks, a.credits, q)
+
+
+@njit(**HOT_KERNEL)
+def see_room(a, rt, router, p):
+    """The same on the channel ``room_vc``, for the routings that have one."""
+    sc = a.sc
+    to = a.packets[(np.uint64(p) << PK_BITS) + TO_NODE]
+    for i in range(pairs_compared(rt, router, to)):
+        for link in pair_compared(rt, router, to, i):
+            if link >= 0:
+                q = (link << sc[VSHIFT]) | sc[ROOM_VC]
                 take_credits(sc, a.channels, a.channel_ticks, a.credits, q)
 
 
@@ -150,7 +163,7 @@ def try_node(a, node):
     size_class = np.int64(0)
     if last:
         size_class = np.int64(messages[message + M_TAIL])
-    size = a.wire[size_class]
+    size = a.wire[np.uint64(size_class)]
     take_credits(sc, channels, a.channel_ticks, a.credits, q)
     if channels[channel + SPACE] < size:
         stall(links, a.counters, node, now)
@@ -168,7 +181,7 @@ def try_node(a, node):
         sc[PK_USED] = p + 1
     sc[N_PK] += 1
     packet = np.uint64(p) << PK_BITS
-    ser = a.ser[links[row + BANDWIDTH], size_class]
+    ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
     packets[packet + MESSAGE] = m
     packets[packet + VISIT] = sent << 16
     packets[packet + STATE] = 0
@@ -226,9 +239,9 @@ def try_link(a, link):
             continue
         ready = True
         size_class = packets[packet + SIZE]
-        size = a.wire[size_class]
+        size = a.wire[np.uint64(size_class)]
         latency = links[row + LATENCY]
-        ser = a.ser[links[row + BANDWIDTH], size_class]
+        ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
         tick = now + latency
         if link < 2 * sc[N_NODES]:
             if not sc[HEAD_COUNTS]:
@@ -277,7 +290,7 @@ def enqueue(a, p, link, q, size):
     now = sc[NOW]
     row = np.uint64(link) << L_BITS
     packet = np.uint64(p) << PK_BITS
-    ser_out = a.ser[links[row + BANDWIDTH], packets[packet + SIZE]]
+    ser_out = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(packets[packet + SIZE])]
     ready = now
     if not sc[HEAD_COUNTS]:
         ready += max(0, packets[packet + READY] - ser_out)

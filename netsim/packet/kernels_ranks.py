@@ -33,6 +33,7 @@ from netsim.packet.tables import (
     M_PARTS,
     M_RANK,
     M_STEP,
+    M_TO,
     N_BITS,
     N_MESSAGES,
     N_TIMERS,
@@ -162,11 +163,15 @@ def post(pr, m, node):
     sc = pr.sc
     if sc[RECORD]:
         pr.message_post[m] = sc[NOW]
-    receiver = np.uint64(pr.messages[(np.uint64(m) << M_BITS) + M_RANK])
-    if pr.ranks[(receiver << R_BITS) + NODE] == node:
+    row = np.uint64(m) << M_BITS
+    if pr.in_parts is None:
+        # the only port of a node has its number
+        if pr.messages[row + M_TO] == node:
+            deliver(pr, m)
+        else:
+            post_part(pr, m, node)
+    elif pr.ranks[(np.uint64(pr.messages[row + M_RANK]) << R_BITS) + NODE] == node:
         deliver(pr, m)
-    elif pr.in_parts is None:
-        post_part(pr, m, node)
     else:
         post_in_parts(pr, m)
 

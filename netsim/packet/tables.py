@@ -18,13 +18,13 @@ I64 = NDArray[np.int64]
 # scalars: SC[...]; N_NODES counts the ports of all nodes; N_MESSAGES is 0 where every message is
 # one part on the only rail; REQUEST is the number of a request among the parts, -1 for none;
 # HORIZON is the first span of ticks that the fine wheel does not hold, N_LATER what is in later
-# ones; the routing looks at no queue from visit LOOKS_VISITS on; the phases look AHEAD packets
-# ahead; COMMON is the size class of most packets
+# ones; the routing looks at no queue from visit LOOKS_VISITS on; FETCH_STARTS tells whether what
+# starts is looked ahead for; COMMON is the size class of most packets
 (NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  CHANCE_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
- LOOKS_VISITS, AHEAD, COMMON) = range(37)  # fmt: skip
+ LOOKS_VISITS, FETCH_STARTS, COMMON) = range(37)  # fmt: skip
 N_SCALARS = 40
 
 
@@ -143,7 +143,6 @@ class Arrays(NamedTuple):
     marked : words of bits over the links with such a packet, then words over those words
     order, chosen : (n_links,) the packets of a phase in their order; the channel chosen for each
     timers : heap of (tick, rank)
-    out_ptr, out_link : router-to-router links that leave each router
     """
 
     sc: I64
@@ -170,8 +169,6 @@ class Arrays(NamedTuple):
     order: I32
     chosen: I32
     timers: I64
-    out_ptr: I32
-    out_link: I32
 
 
 class Paces(NamedTuple):

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import PLAIN_KERNEL
+from netsim.routing.kernels_common import entry
 from netsim.routing.kernels_dragonfly import (
     ADAPTIVE_LOCAL,
     MINIMAL,
@@ -14,7 +15,7 @@ from netsim.routing.kernels_dragonfly import (
 )
 from netsim.routing.kernels_dragonfly_plus import PLUS_MINIMAL, route_dragonfly_plus
 from netsim.routing.kernels_fattree import D_MOD_K, TWO_CHOICE, route_fattree
-from netsim.routing.kernels_torus import route_torus
+from netsim.routing.kernels_torus import N_DIMS, productive_links, route_torus
 
 SHORTEST_PATH = 1
 
@@ -54,10 +55,10 @@ def route(  # type: ignore[no-untyped-def]
     -------
     link, vc, state : int64
     """
-    dst_router = np.int64(rt.port_router[dst_node])
+    dst_router = entry(rt.port_router, dst_node)
     state = np.int64(state)
     if router == dst_router:
-        return np.int64(rt.eject_link[dst_node]), np.int64(0), state
+        return entry(rt.eject_link, dst_node), np.int64(0), state
     code = rt.code
     if MINIMAL <= code <= ADAPTIVE_LOCAL:
         return route_dragonfly(
@@ -68,7 +69,7 @@ def route(  # type: ignore[no-untyped-def]
         up_or_down = route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting)
         return up_or_down, np.int64(0), state
     if code == SHORTEST_PATH:
-        link = np.int64(rt.table_a[router * rt.params[1] + dst_router])
+        link = entry(rt.table_a, router * rt.params[1] + dst_router)
         return link, state, state + rt.params[2]
     if code >= PLUS_MINIMAL:
         return route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting)
@@ -82,8 +83,25 @@ def links_compared(rt, router, dst_node, state, key):  # type: ignore[no-untyped
     For routings with ``compares_credits``. An engine whose credits become visible when
     somebody looks makes those of these links visible first.
     """
-    dst_router = np.int64(rt.port_router[dst_node])
+    dst_router = entry(rt.port_router, dst_node)
     if MINIMAL <= rt.code <= ADAPTIVE_LOCAL and router != dst_router:
         return dragonfly_compares(rt, router, dst_router, np.int64(state), key)
     none = np.int64(-1)
     return none, none, none, none
+
+
+@njit(**PLAIN_KERNEL, forceinline=True)
+def pairs_compared(rt, router, dst_node):  # type: ignore[no-untyped-def]
+    """How many `pair_compared` there are for a packet; 0 at its last router."""
+    if router == entry(rt.port_router, dst_node):
+        return np.int64(0)
+    return rt.params[N_DIMS]
+
+
+@njit(**PLAIN_KERNEL, forceinline=True)
+def pair_compared(rt, router, dst_node, i):  # type: ignore[no-untyped-def]
+    """Two links, -1 for none, whose ``room`` `route` will look at on the channel ``room_vc``.
+
+    For routings with a ``room_vc``, which look at it everywhere.
+    """
+    return productive_links(rt, router, entry(rt.port_router, dst_node), i)

@@ -18,6 +18,12 @@ def draw(key, i, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
+def entry(table, index):  # type: ignore[no-untyped-def]
+    """An entry of a table: unsigned, so that compiled code does not look for negative indices."""
+    return np.int64(table[np.uint64(index)])
+
+
+@njit(**HOT_KERNEL)
 def load_of(link, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """Ticks until the link could start one more packet, were there no credit stalls."""
-    return max(np.int64(0), free_at[link] - now) + waiting[link]
+    return max(np.int64(0), entry(free_at, link) - now) + entry(waiting, link)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
-from netsim.routing.kernels_common import draw, load_of
+from netsim.routing.kernels_common import draw, entry, load_of
 
 MINIMAL, VALIANT, UGAL_L, UGAL_G, PAR, VALIANT_LOCAL, ADAPTIVE_LOCAL = range(10, 17)
 
@@ -26,38 +26,38 @@ NOT_CHOSEN = 3
 def _local_hops(rt, group, r, t):  # type: ignore[no-untyped-def]
     a = rt.params[A]
     base = group * a
-    return np.int64(rt.table_a[a * a + (r - base) * a + (t - base)])
+    return entry(rt.table_a, a * a + (r - base) * a + (t - base))
 
 
 @njit(**HOT_KERNEL)
 def _local_link(rt, group, r, t):  # type: ignore[no-untyped-def]
     a = rt.params[A]
     base = group * a
-    offset = np.int64(rt.table_a[(r - base) * a + (t - base)])
+    offset = entry(rt.table_a, (r - base) * a + (t - base))
     return rt.params[FIRST_LOCAL] + group * rt.params[LOCAL_PER_GROUP] + offset
 
 
 @njit(**HOT_KERNEL)
 def _pair_link(rt, src, dst, copy):  # type: ignore[no-untyped-def]
     p = rt.params
-    return np.int64(rt.table_b[((p[N_ROUTERS] + src) * p[G] + dst) * p[K] + copy])
+    return entry(rt.table_b, ((p[N_ROUTERS] + src) * p[G] + dst) * p[K] + copy)
 
 
 @njit(**HOT_KERNEL)
 def _sender(rt, link):  # type: ignore[no-untyped-def]
-    return np.int64(rt.table_c[rt.params[N_ROUTERS] + link - rt.params[FIRST_GLOBAL]])
+    return entry(rt.table_c, rt.params[N_ROUTERS] + link - rt.params[FIRST_GLOBAL])
 
 
 @njit(**HOT_KERNEL)
 def _receiver(rt, link):  # type: ignore[no-untyped-def]
     p = rt.params
-    return np.int64(rt.table_c[p[N_ROUTERS] + p[N_GLOBAL] + link - p[FIRST_GLOBAL]])
+    return entry(rt.table_c, p[N_ROUTERS] + p[N_GLOBAL] + link - p[FIRST_GLOBAL])
 
 
 @njit(**HOT_KERNEL)
 def _toward(rt, router, group, copy):  # type: ignore[no-untyped-def]
     """The next link from a router toward its group's ``copy``-th link to a group."""
-    return np.int64(rt.table_b[(router * rt.params[G] + group) * rt.params[K] + copy])
+    return entry(rt.table_b, (router * rt.params[G] + group) * rt.params[K] + copy)
 
 
 @njit(**HOT_KERNEL)
@@ -93,10 +93,10 @@ def _bytes(rt, link, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-
     used = p[COMPARES] == USED_CREDITS
     total = np.int64(0)
     for vc in range(link * nv, link * nv + rt.n_vcs):
-        total += (buffer_bytes if used else np.int64(space[vc])) - np.int64(room[vc])
+        total += (buffer_bytes if used else entry(space, vc)) - entry(room, vc)
     if used:
         at = p[N_ROUTERS] + 2 * p[N_GLOBAL] + link - p[FIRST_LOCAL]
-        total *= p[FIRST_COST + np.int64(rt.table_c[at])]
+        total *= p[FIRST_COST + entry(rt.table_c, at)]
     return total
 
 
@@ -168,8 +168,8 @@ def _decide(  # type: ignore[no-untyped-def]
 def _freest(rt, router, group, copy, taken, room, nv):  # type: ignore[no-untyped-def]
     """Of a drawn copy of the links to a group and the next one, the one with more room; room."""
     other = (copy + 1) % rt.params[K]
-    room_one = np.int64(room[_toward(rt, router, group, copy) * nv + taken])
-    room_other = np.int64(room[_toward(rt, router, group, other) * nv + taken])
+    room_one = entry(room, _toward(rt, router, group, copy) * nv + taken)
+    room_other = entry(room, _toward(rt, router, group, other) * nv + taken)
     if room_other > room_one:
         return other, max(room_other, 0)
     return copy, max(room_one, 0)
@@ -197,8 +197,8 @@ def _via(rt, here, router, dst_router, key, room, nv):  # type: ignore[no-untype
         return dst_router
     via = base + _draw_other(key, a, router - base, dst_router - base)
     if rt.code == ADAPTIVE_LOCAL:
-        free_min = np.int64(room[_local_link(rt, here, router, dst_router) * nv])
-        free_via = np.int64(room[_local_link(rt, here, router, via) * nv])
+        free_min = entry(room, _local_link(rt, here, router, dst_router) * nv)
+        free_via = entry(room, _local_link(rt, here, router, via) * nv)
         if free_via <= 0 or free_via <= FREE_FACTOR * free_min:
             return dst_router
     return via
@@ -260,7 +260,7 @@ def route_dragonfly(  # type: ignore[no-untyped-def]
 ):
     """Next link, channel and state of a packet that is not yet at its last router."""
     p = rt.params
-    here, target = np.int64(rt.table_c[router]), np.int64(rt.table_c[dst_router])
+    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     if rt.code > UGAL_G:
         return _route_on(
             rt, router, here, target, dst_router, state, key, now, free_at, waiting, space, room,
@@ -295,7 +295,7 @@ def dragonfly_compares(rt, router, dst_router, state, key):  # type: ignore[no-u
     """See `netsim.routing.kernels.links_compared`."""
     p = rt.params
     none = np.int64(-1)
-    here, target = np.int64(rt.table_c[router]), np.int64(rt.table_c[dst_router])
+    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     g, k, plan, taken = p[G], p[K], state >> 2, state & 3
     group, first, second = _parts(rt, plan)
     if rt.code == ADAPTIVE_LOCAL:

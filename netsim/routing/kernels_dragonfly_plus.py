@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
-from netsim.routing.kernels_common import draw, load_of
+from netsim.routing.kernels_common import draw, entry, load_of
 
 PLUS_MINIMAL, PLUS_VALIANT, PLUS_UGAL_L, PLUS_UGAL_G = 40, 41, 42, 43
 
@@ -31,8 +31,8 @@ def _seen(rt, here, leaf, group, copy):  # type: ignore[no-untyped-def]
     """The link whose load stands for leaving by the ``copy``-th link to a group."""
     at = _pair(rt, here, group, copy)
     if rt.code == PLUS_UGAL_G:
-        return np.int64(rt.table_a[at])
-    return _up(rt, here, leaf, np.int64(rt.table_b[at]))
+        return entry(rt.table_a, at)
+    return _up(rt, here, leaf, entry(rt.table_b, at))
 
 
 @njit(**HOT_KERNEL)
@@ -63,7 +63,7 @@ def _own(rt, here, spine, target):  # type: ignore[no-untyped-def]
     """The first of a spine's own links to a group, and how many there are."""
     p = rt.params
     at = 2 * ((here * p[SPINES] + spine) * p[G] + target)
-    return np.int64(rt.table_c[at]), np.int64(rt.table_c[at + 1])
+    return entry(rt.table_c, at), entry(rt.table_c, at + 1)
 
 
 @njit(**HOT_KERNEL)
@@ -82,7 +82,7 @@ def _decide(rt, here, leaf, target, key, now, free_at, waiting):  # type: ignore
     out = _choose(rt, here, leaf, middle, k, key, 2, now, free_at, waiting)
     if rt.code == PLUS_VALIANT:
         return middle, out
-    landing = np.int64(rt.table_b[_pair(rt, middle, here, out)])
+    landing = entry(rt.table_b, _pair(rt, middle, here, out))
     hops = 4 if _own(rt, middle, landing, target)[1] > 0 else 6
     load_min = load_of(_seen(rt, here, leaf, target, direct), now, free_at, waiting)
     load_val = load_of(_seen(rt, here, leaf, middle, out), now, free_at, waiting)
@@ -110,8 +110,8 @@ def route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiti
                 copy = first + draw(key, 0, count)
                 if count == 0:
                     copy, leaf = draw(key, 1, p[K]), draw(key, 2, leaves)
-            if taken == 0 or np.int64(rt.table_b[_pair(rt, here, group, copy)]) == spine:
-                return np.int64(rt.table_a[_pair(rt, here, group, copy)]), taken, taken + 1
+            if taken == 0 or entry(rt.table_b, _pair(rt, here, group, copy)) == spine:
+                return entry(rt.table_a, _pair(rt, here, group, copy)), taken, taken + 1
             state = (copy << 2) | taken
         down = p[FIRST_DOWN] + (here * leaves + leaf) * spines + spine
         return down, max(taken - 1, np.int64(0)), state
@@ -122,5 +122,5 @@ def route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiti
     if taken == 0:
         group, copy = _decide(rt, here, place, target, key, now, free_at, waiting)
         state = ((group << bits) | copy) << 2
-    spine = np.int64(rt.table_b[_pair(rt, here, group, copy)])
+    spine = entry(rt.table_b, _pair(rt, here, group, copy))
     return _up(rt, here, place, spine), taken, state

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
-from netsim.routing.kernels_common import draw, load_of
+from netsim.routing.kernels_common import draw, entry, load_of
 
 D_MOD_K, PARTITION, ADAPTIVE, RANDOM_UP, TWO_CHOICE = 20, 21, 22, 23, 24
 LAST_STATIC = PARTITION
@@ -19,10 +19,10 @@ ROW = 11
 @njit(**INNER_KERNEL)
 def _choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """One of the up links ``first`` + port; ``ports`` is where their list stands in table_c."""
-    count = np.int64(rt.table_c[ports])
+    count = entry(rt.table_c, ports)
     ports += 1
     one = draw(key, 0, count)
-    best = first + np.int64(rt.table_c[ports + one])
+    best = first + entry(rt.table_c, ports + one)
     if rt.code == RANDOM_UP or count == 1:
         return best
     least = load_of(best, now, free_at, waiting)
@@ -30,7 +30,7 @@ def _choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no
         two = draw(key, 1, count - 1)
         if two >= one:
             two += 1
-        other = first + np.int64(rt.table_c[ports + two])
+        other = first + entry(rt.table_c, ports + two)
         if load_of(other, now, free_at, waiting) < least:
             return other
         return best
@@ -38,14 +38,14 @@ def _choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no
         return best
     alike = np.int64(0)
     for i in range(count):
-        load = load_of(first + np.int64(rt.table_c[ports + i]), now, free_at, waiting)
+        load = load_of(first + entry(rt.table_c, ports + i), now, free_at, waiting)
         if load < least:
             least, alike = load, np.int64(1)
         elif load == least:
             alike += 1
     left = draw(key, 1, alike)
     for i in range(count):
-        best = first + np.int64(rt.table_c[ports + i])
+        best = first + entry(rt.table_c, ports + i)
         if load_of(best, now, free_at, waiting) == least:
             if left == 0:
                 break
@@ -57,17 +57,17 @@ def _choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no
 def route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
     """Next link of a packet that is not yet at its destination's leaf."""
     p = rt.params
-    place = np.int64(rt.table_c[router])
-    dst_pod = np.int64(rt.table_c[dst_router])
+    place = entry(rt.table_c, router)
+    dst_pod = entry(rt.table_c, dst_router)
     if router < p[N_LEAVES]:
         first = p[UP1] + router * p[W2]
-        port = np.int64(rt.table_a[router * p[ROW] + dst_node])
+        port = entry(rt.table_a, router * p[ROW] + dst_node)
     elif router < p[FIRST_SPINE]:
         index = router - p[N_LEAVES]
         if place == dst_pod:
             return p[DOWN1] + dst_router * p[W2] + index - place * p[W2]
         first = p[UP2] + index * p[W3]
-        port = np.int64(rt.table_b[index * p[ROW] + dst_node])
+        port = entry(rt.table_b, index * p[ROW] + dst_node)
     else:
         spine = router - p[FIRST_SPINE] - place * p[W3]
         return p[DOWN2] + (dst_pod * p[W2] + place) * p[W3] + spine

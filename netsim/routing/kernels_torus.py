@@ -6,11 +6,31 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL
-from netsim.routing.kernels_common import load_of
+from netsim.routing.kernels_common import entry, load_of
 
 DIMENSION_ORDER, MINIMAL_ADAPTIVE = 30, 31
 
 N_DIMS, N_ESCAPE, LENGTHS = 1, 2, 3
+
+
+@njit(**HOT_KERNEL)
+def productive_links(rt, router, dst_router, d):  # type: ignore[no-untyped-def]
+    """The links by which a packet gets nearer in dimension ``d``, up and down; -1 for none."""
+    p = rt.params
+    n = p[N_DIMS]
+    c, t = entry(rt.table_b, router * n + d), entry(rt.table_b, dst_router * n + d)
+    plus, minus = t > c, t < c
+    if c != t and p[LENGTHS + n + d]:
+        twice = 2 * (t - c)
+        if twice < 0:
+            twice += 2 * p[LENGTHS + d]
+        plus, minus = twice <= p[LENGTHS + d], twice >= p[LENGTHS + d]
+    up, down = np.int64(-1), np.int64(-1)
+    if plus:
+        up = entry(rt.table_a, (router * n + d) * 2)
+    if minus:
+        down = entry(rt.table_a, (router * n + d) * 2 + 1)
+    return up, down
 
 
 @njit(**HOT_KERNEL)
@@ -19,37 +39,30 @@ def route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting
     p = rt.params
     n = p[N_DIMS]
     if state == 0:
-        state = 1 + np.int64(rt.table_c[router])
+        state = 1 + entry(rt.table_c, router)
     escape, escape_vc = np.int64(-1), np.int64(0)
     best, least = np.int64(-1), np.int64(0)
     adaptive_vc = p[N_ESCAPE]
     for d in range(n):
-        c, t = np.int64(rt.table_b[router * n + d]), np.int64(rt.table_b[dst_router * n + d])
-        if c == t:
+        up, down = productive_links(rt, router, dst_router, d)
+        if up < 0 and down < 0:
             continue
-        plus, tie, vc = t > c, False, np.int64(0)
-        if p[LENGTHS + n + d]:
-            length = p[LENGTHS + d]
-            twice = 2 * (t - c)
-            if twice < 0:
-                twice += 2 * length
-            tie = twice == length
-            plus = state == 1 if tie else twice < length
-            wraps = t < c if plus else t > c
-            vc = np.int64(0) if wraps else np.int64(1)
-        way = 0 if plus else 1
-        link = np.int64(rt.table_a[(router * n + d) * 2 + way])
+        plus = state == 1 if up >= 0 and down >= 0 else up >= 0
+        link, other = (up, down) if plus else (down, up)
         if escape < 0:
-            escape, escape_vc = link, vc
+            escape = link
+            if p[LENGTHS + n + d]:
+                c, t = entry(rt.table_b, router * n + d), entry(rt.table_b, dst_router * n + d)
+                wraps = t < c if plus else t > c
+                escape_vc = np.int64(0) if wraps else np.int64(1)
             if rt.code == DIMENSION_ORDER:
                 break
-        for other in range(2 if tie else 1):
-            if other:
-                link = np.int64(rt.table_a[(router * n + d) * 2 + 1 - way])
-            if room[link * nv + adaptive_vc] >= wire_bytes:
+        while link >= 0:
+            if entry(room, link * nv + adaptive_vc) >= wire_bytes:
                 load = load_of(link, now, free_at, waiting)
                 if best < 0 or load < least:
                     best, least = link, load
+            link, other = other, np.int64(-1)
     if best >= 0:
         return best, adaptive_vc, state
     return escape, escape_vc, state

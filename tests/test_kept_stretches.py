@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -220,3 +223,27 @@ def test_what_is_remembered_has_an_end() -> None:
 def test_bad_shares(values: dict[str, float], message: str) -> None:
     with pytest.raises(NetcosimError, match=message):
         PacketBudget(**values)
+
+
+def test_the_page_on_whole_logs_has_the_numbers_of_its_file() -> None:
+    """The budget of the config is one whose error was measured, and is within what was asked."""
+    docs = Path(__file__).resolve().parents[1] / "docs"
+    budget = tomllib.loads((docs / "isolation" / "thunder-live.toml").read_text())["queue"][
+        "coupled"
+    ]
+    rows = list(csv.DictReader((docs / "loop-errors.csv").read_text().splitlines()))
+    named = [str(budget["tolerance"]), str(budget["stale_share"])]
+    [row] = [row for row in rows if [row["tolerance"], row["stale_share"]] == named]
+    assert int(row["held_out_stretches"]) >= 2000
+    assert float(row["held_out_p50"]) <= 0.03
+    assert float(row["held_out_p90"]) <= 0.10
+    page = (docs / "queue.md").read_text(encoding="utf-8")
+    for row in rows:
+        told = f"| {float(row['tolerance']):g} | {float(row['stale_share']):g} |"
+        if told in page:
+            line = page[page.index(told) :].splitlines()[0]
+            for name in ("chosen", "held_out"):
+                assert f" {row[f'{name}_judged']} " in line
+                p50, p90 = (f"{float(row[f'{name}_{p}']):.3f}" for p in ("p50", "p90"))
+                assert f" {p50}, {p90} " in line
+    assert page.count("\n| 0.05 | 0.25 |") == 1

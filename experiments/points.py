@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -16,8 +13,6 @@ from netsim.errors import NetcosimError
 
 MODEL_VERSION = "6"
 """Raise it with any change that changes results; points of another version are not reused."""
-
-_MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim")
 
 
 def plain(value: object, where: str = "config") -> object:
@@ -134,29 +129,3 @@ def flatten(config: Mapping[str, object], prefix: str = "") -> dict[str, object]
         else:
             flat[f"{prefix}{key}"] = value
     return flat
-
-
-@cache
-def code_fingerprint() -> str:
-    """Twelve hex digits of the model's sources, comments and docstrings left out.
-
-    Kept with each stored point, so that a report can say when points of one store were
-    computed by different code. It is not part of a point's key (`MODEL_VERSION` is).
-    """
-    root = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256()
-    for package in _MODEL_PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(_normalised(path.read_text(encoding="utf-8")).encode())
-    return digest.hexdigest()[:12]
-
-
-def _normalised(source: str) -> str:
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body = node.body[1:]
-    return ast.dump(tree)

@@ -1,14 +1,21 @@
-"""The results of a sweep in one SQLite file, one transaction a point, one writer at a time."""
+"""The results of a sweep in one SQLite file, whole points alone, one writer at a time.
+
+A transaction costs the disk some ten milliseconds, so points that come faster share one: what was
+put is in the file `BATCH_S` later, or when the store is read, flushed or closed. (A write-ahead
+log would be as fast, but does not work over network file systems.)
+"""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
+import math
 import os
 import sqlite3
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,17 +23,23 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from experiments.points import canonical_json, flatten, plain
-from experiments.store_format import COLUMNS, SCHEMA, check_tables, read_rows
+from experiments.signals import held_back
+from experiments.store_format import COLUMNS, SCHEMA, cell, check_tables, read_rows, varying
 from netsim.errors import NetcosimError
+from netsim.file_lock import take_lock
 
 if TYPE_CHECKING:
     import pandas as pd
 
 APPLICATION_ID = 0x4E434F53  # "NCOS"
 SCHEMA_VERSION = 1
+BATCH_S = 0.5
+"""Longest that a point waits for others to be written with."""
 
 Rows = Sequence[Mapping[str, object]]
 """One table of a point's result: a list of rows, each a mapping of column to value."""
+
+_Waiting = tuple[tuple[object, ...], list[tuple[str, str, str]]]  # rows: a point's, its tables'
 
 
 @dataclass(frozen=True)
@@ -149,6 +162,10 @@ class Store:
         self.path = Path(path)
         self.mode = mode
         self._lock: IO[str] | None = None
+        self._guard = threading.RLock()
+        self._waiting: list[_Waiting] = []
+        self._timer: threading.Timer | None = None
+        self._written_s = -math.inf
         if self.path.is_dir():
             raise NetcosimError(f"{self.path}: a directory; a results file was expected")
         if mode == "read" and not self.path.exists():
@@ -159,7 +176,7 @@ class Store:
             # Looked at before anything is written beside a file that is not ours.
             if self.path.exists() and self.path.stat().st_size:
                 self._check_header()
-            self._lock = _take_lock(self.path)
+            self._lock = take_lock(self.path)
         try:
             self._db = self._open()
         except BaseException:
@@ -185,7 +202,8 @@ class Store:
         access = ("rwc" if self.mode == "write" else "rw") if writable else "ro"
         uri = f"{self.path.resolve().as_uri()}?mode={access}"
         try:
-            db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30.0)
+            # the timer's thread writes, too
+            db = sqlite3.connect(uri, 30.0, isolation_level=None, check_same_thread=False, uri=True)
         except sqlite3.Error as error:
             raise NetcosimError(f"{self.path}: cannot be opened: {error}") from None
         try:
@@ -229,9 +247,15 @@ class Store:
             self._lock = None
 
     def close(self) -> None:
-        """Close the file and let others write it."""
-        self._db.close()
-        self._unlock()
+        """Write what waits, close the file and let others write it."""
+        try:
+            # a second Ctrl-C waits for what the first has left
+            with held_back():
+                self.flush()
+        finally:
+            self._waiting.clear()
+            self._db.close()
+            self._unlock()
 
     def __enter__(self) -> Store:
         return self
@@ -244,10 +268,13 @@ class Store:
     ) -> None:
         self.close()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _check_writable(self) -> None:
         if self.mode != "write":
             raise NetcosimError(f"{self.path}: opened for reading alone")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._check_writable()
         try:
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
@@ -264,23 +291,60 @@ class Store:
     # Writing
 
     def put(self, key: str, config: Mapping[str, object], outcome: Outcome, code: str = "") -> None:
-        """Store what became of a point, in one transaction."""
+        """Store what became of a point: at once if none was for `BATCH_S`, or with others.
+
+        Raises
+        ------
+        NetcosimError
+            The file cannot be written; it may be a point before this one that could not be.
+        """
+        self._check_writable()
         status = "failed" if outcome.tables is None else "done"
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        with self._transaction() as db:
-            db.execute("DELETE FROM points WHERE key = ?", (key,))
-            db.execute(
-                "INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (key, canonical_json(config), status, outcome.error, outcome.seconds, now, code),
-            )
-            db.executemany(
-                "INSERT INTO results VALUES (?, ?, ?)",
-                [(key, name, text) for name, text in sorted((outcome.tables or {}).items())],
-            )
+        # a name of a file need not be text; one such error must not keep others from the disk
+        error = outcome.error and outcome.error.encode(errors="backslashreplace").decode()
+        point = (key, canonical_json(config), status, error, outcome.seconds, now, code)
+        tables = [(key, name, text) for name, text in sorted((outcome.tables or {}).items())]
+        with self._guard:
+            self._waiting.append((point, tables))
+            left_s = self._written_s + BATCH_S - time.monotonic()
+            if left_s <= 0:
+                self.flush()
+            elif self._timer is None:
+                self._timer = threading.Timer(left_s, self._flush_on_time)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Write all that was put and waits, in one transaction.
+
+        Raises
+        ------
+        NetcosimError
+            The file cannot be written; what waits goes on waiting.
+        """
+        with self._guard:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if not self._waiting:
+                return
+            with self._transaction() as db:
+                for point, tables in self._waiting:
+                    db.execute("DELETE FROM points WHERE key = ?", point[:1])
+                    db.execute("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?)", point)
+                    db.executemany("INSERT INTO results VALUES (?, ?, ?)", tables)
+            self._waiting.clear()
+            self._written_s = time.monotonic()
+
+    def _flush_on_time(self) -> None:
+        # An error is told to whoever puts, reads or closes next: all of them flush.
+        with suppress(NetcosimError):
+            self.flush()
 
     def put_meta(self, values: Mapping[str, object]) -> None:
         """Set entries of the store as a whole (the config's text, versions, ...)."""
-        with self._transaction() as db:
+        with self._guard, self._transaction() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)",
                 [(key, json.dumps(plain(value), sort_keys=True)) for key, value in values.items()],
@@ -289,8 +353,10 @@ class Store:
     # Reading
 
     def _read(self, query: str, kinds: str, values: tuple[object, ...] = ()) -> list[Any]:
-        """See `experiments.store_format.read_rows`."""
-        return read_rows(self._db, self.path, query, kinds, values)
+        """See `experiments.store_format.read_rows`; what was put is read, too."""
+        with self._guard:
+            self.flush()
+            return read_rows(self._db, self.path, query, kinds, values)
 
     def meta(self) -> dict[str, object]:
         """Every entry of the store as a whole."""
@@ -373,46 +439,12 @@ class Store:
                 f"{self.path}: damaged results file: table {table!r} is of no stored point"
             )
         flat = [flatten(config) for _, config, _ in found]
-        varying = _varying(flat)
+        names = varying(flat)
         frames = []
         for (key, _, columns), parameters in zip(found, flat, strict=True):
             length = len(next(iter(columns.values()), []))
-            lead = {name: [_cell(parameters.get(name))] * length for name in varying}
-            cells = {name: [_cell(v) for v in values] for name, values in columns.items()}
+            lead = {name: [cell(parameters.get(name))] * length for name in names}
+            cells = {name: [cell(v) for v in values] for name, values in columns.items()}
             frames.append(pd.DataFrame({"point": [key] * length, **lead, **cells}))
         filled = [frame for frame in frames if len(frame)]
         return pd.concat(filled, ignore_index=True) if filled else frames[0]
-
-
-def _varying(flat: Sequence[Mapping[str, object]]) -> list[str]:
-    """Dotted keys whose value is not the same in every config, in order of appearance."""
-    names = list(dict.fromkeys(name for config in flat for name in config))
-    return [name for name in names if len({json.dumps(config.get(name)) for config in flat}) > 1]
-
-
-def _cell(value: object) -> object:
-    """A list in one table cell: its only entry, or its entries joined; a table as JSON."""
-    if isinstance(value, dict):
-        return json.dumps(value, sort_keys=True)
-    if not isinstance(value, list):
-        return value
-    return _cell(value[0]) if len(value) == 1 else ", ".join(str(entry) for entry in value)
-
-
-def _take_lock(path: Path) -> IO[str]:
-    """Hold ``path.lock``; the system lets go of it when the process ends, however it ends."""
-    lock_path = path.with_name(path.name + ".lock")
-    while True:
-        try:
-            file = lock_path.open("w")
-        except OSError as error:
-            raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise NetcosimError(f"{path}: another process is writing this results file") from None
-        # The former holder may have removed the name between our open and our lock.
-        if lock_path.exists() and os.fstat(file.fileno()).st_ino == lock_path.stat().st_ino:
-            return file
-        file.close()

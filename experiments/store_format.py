@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +96,18 @@ def _checked(value: object, kind: str) -> object:
         if len({len(column) for column in lists}) > 1:
             raise ValueError("columns of unequal length")
     return content
+
+
+def varying(flat: Sequence[Mapping[str, object]]) -> list[str]:
+    """Dotted keys whose value is not the same in every config, in order of appearance."""
+    names = list(dict.fromkeys(name for config in flat for name in config))
+    return [name for name in names if len({json.dumps(config.get(name)) for config in flat}) > 1]
+
+
+def cell(value: object) -> object:
+    """A list in one table cell: its only entry, or its entries joined; a table as JSON."""
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
+    if not isinstance(value, list):
+        return value
+    return cell(value[0]) if len(value) == 1 else ", ".join(str(entry) for entry in value)

@@ -12,10 +12,11 @@ from typing import Any
 from experiments.executor import Task, check_jobs, run_here, run_mpi, run_pool
 from experiments.inputs import refuse_bare_paths
 from experiments.mpi import world
-from experiments.points import code_fingerprint, point_key
+from experiments.points import point_key
 from experiments.progress import progress as show_progress
 from experiments.store import Outcome, Store
 from experiments.worker import PointFunction, compute, function_path
+from netsim.fingerprint import code_fingerprint
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import difflib
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,8 +184,14 @@ def entries(kind: str) -> dict[str, str]:
     return {name: entry.description for name, entry in _registry(kind).items()}
 
 
-def describe(name: str) -> Lines:
+def describe(name: str, among: Sequence[str] | None = None) -> Lines:
     """All that is known of a name, under every kind that has it.
+
+    Parameters
+    ----------
+    name : str
+    among : sequence of str, optional
+        The kinds to look at; all of them by default.
 
     Raises
     ------
@@ -201,7 +207,7 @@ def describe(name: str) -> Lines:
     """
     found: Lines = []
     names: set[str] = set()
-    for kind in kinds():
+    for kind in kinds() if among is None else among:
         registry = _registry(kind)
         names |= set(registry)
         if name in registry:

@@ -32,7 +32,7 @@ _COMMANDS = Path(__file__).resolve().parent / "commands"
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
     *("demo", "run", "sweep", "reproduce", "list", "describe", "trace", "report"),
-    *("validate", "warmup"),
+    *("validate", "bench", "warmup"),
 )
 
 

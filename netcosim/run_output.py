@@ -10,10 +10,11 @@ from experiments.config import Config
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.inputs import digests
-from experiments.points import code_fingerprint, point_key
+from experiments.points import point_key
 from experiments.progress import progress
 from experiments.store import Outcome, Store, encode_tables
 from netsim.errors import NetcosimError
+from netsim.fingerprint import code_fingerprint
 from netsim.packet.credit import buffer_warning
 from queuesim.coupled import CoupledFlow
 from queuesim.flow_errors import flow_warning

@@ -12,26 +12,74 @@ from netsim.errors import NetcosimError
 MAX_INDEX = 2**31 - 1
 """Nodes, links and messages are numbered with 32 bits."""
 
-_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def memory_bytes() -> int:
     """Memory that this process can have at most: the machine's, or less where a limit is set.
 
-    What the machine has and not what happens to be free: the same request gets the same answer.
+    What the machine has and not what happens to be free (`free_bytes`).
     """
     most = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY:
         most.append(soft)
-    # no such file on this system, or "max"
+    return min([*most, *(limit for limit, _ in _control_groups())])
+
+
+def free_bytes() -> int:
+    """Memory that could be had now: what nobody uses, or what control groups have left.
+
+    Swapped memory counts as none. Where the system does not tell, all of it is free.
+    """
+    found = [memory_bytes()]
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        text = (_PROC / "meminfo").read_text(encoding="ascii")
+        rows = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+        found.append(int(rows["MemAvailable"].split()[0]) * 1024)
+    return min([*found, *(limit - used for limit, used in _control_groups())])
+
+
+def _control_groups() -> list[tuple[int, int]]:
+    """Limit and use of each control group that holds this process and limits memory.
+
+    Version 2 has one tree of groups, version 1 one of its own for memory; a group above counts,
+    too, and in a container the tree may begin at the group itself.
+    """
+    found = []
+    with contextlib.suppress(OSError):
+        for line in (_PROC / "self" / "cgroup").read_text().splitlines():
+            number, controllers, path = line.split(":", 2)
+            if number == "0" and not controllers:
+                root, names = _CGROUPS, ("memory.max", "memory.current", "inactive_file")
+            elif "memory" in controllers.split(","):
+                root = _CGROUPS / "memory"
+                names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            else:
+                continue
+            own = root / path.lstrip("/")
+            groups = [own, *own.parents][: len(own.parts) - len(root.parts) + 1]
+            found += [read for group in groups if (read := _group(group, *names)) is not None]
+    return found
+
+
+def _group(group: Path, limit: str, use: str, dropped: str) -> tuple[int, int] | None:
+    """Limit of one group and its use, without what the system would drop; None without a limit."""
+    # no such file in this group, or "max"
+    try:
+        most, used = int((group / limit).read_text()), int((group / use).read_text())
+    except (OSError, ValueError):
+        return None
     with contextlib.suppress(OSError, ValueError):
-        most.append(int(_CGROUP_LIMIT.read_text()))
-    return min(most)
+        for line in (group / "memory.stat").read_text().splitlines():
+            name, _, value = line.partition(" ")
+            if name == dropped:
+                used -= int(value)
+    return most, max(used, 0)
 
 
 def need_memory(where: str, wanted: int) -> None:
-    """Raise NetcosimError if ``wanted`` bytes are more than the machine has.
+    """Raise NetcosimError if ``wanted`` bytes are more than the machine has, or has left.
 
     Parameters
     ----------
@@ -44,12 +92,24 @@ def need_memory(where: str, wanted: int) -> None:
     ------
     NetcosimError
     """
+    if wanted < _ALWAYS_THERE:
+        return
     most = memory_bytes()
     if wanted > most:
         raise NetcosimError(
             f"{where}: about {shown_bytes(wanted)} of memory needed; this machine gives "
             f"{shown_bytes(most)}"
         )
+    free = free_bytes()
+    if wanted > free:
+        raise NetcosimError(
+            f"{where}: about {shown_bytes(wanted)} of memory needed; of this machine's "
+            f"{shown_bytes(most)} only {shown_bytes(max(free, 0))} are free now"
+        )
+
+
+_ALWAYS_THERE = 1 << 24
+"""Bytes below which nobody asks what there is, which takes half a millisecond."""
 
 
 def shown(number: int) -> str:

@@ -60,11 +60,10 @@ def halo_program(
     by_dimension = exchange == "by-dimension"
     parts = []
     for shifts, n_bytes in offset_bytes:
-        for shift in shifts:
-            there = at + shift
-            src = np.flatnonzero(np.all((there >= 0) & (there < np.asarray(grid)), axis=1))
-            step = int(np.argmax(shift != 0)) if by_dimension else 0
-            parts.append(make_messages(src, step, ranks_at(there[src], grid), step, n_bytes))
+        there = at + shifts[:, np.newaxis]
+        which, src = np.nonzero(np.all((there >= 0) & (there < np.asarray(grid)), axis=2))
+        step = np.argmax(shifts != 0, axis=1)[which] if by_dimension else 0
+        parts.append(make_messages(src, step, ranks_at(there[which, src], grid), step, n_bytes))
     return build_program(n_ranks, len(grid) if by_dimension else 1, join(parts), iterations)
 
 

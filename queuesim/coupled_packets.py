@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from alloc.policy import Policy
 from queuesim.coupled import (
@@ -155,6 +153,9 @@ class PacketRunTimes(FlowRunTimes):
         ends = np.concatenate(links) + len(jobs)
         starts = np.repeat(np.arange(len(jobs)), [len(part) for part in links])
         n = len(jobs) + self.judge.network.shared.routing.topology.n_links
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         joined = coo_array((np.ones(len(ends), dtype=np.int8), (starts, ends)), shape=(n, n))
         label = connected_components(joined, directed=False)[1][: len(jobs)]
         groups: dict[int, list[int]] = {}

@@ -15,7 +15,6 @@ from typing import Annotated, TypeVar
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from netsim.parameters import check_values
 from queuesim.draws import stand_in_id
@@ -136,7 +135,15 @@ def rank_correlation(a: FloatArray, b: FloatArray) -> float:
     """Spearman's rank correlation, ties at their mean rank; nan if one side never varies."""
     if len(a) < 2 or np.all(a == a[0]) or np.all(b == b[0]):
         return float("nan")
-    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
+    return float(np.corrcoef(mean_ranks(a), mean_ranks(b))[0, 1])
+
+
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Place of each value in order, from 1; equal ones share the mean of theirs."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: FloatArray = (last - (counts - 1) / 2)[which]
+    return ranks
 
 
 class PacketJudge:

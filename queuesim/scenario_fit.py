@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import wasserstein_distance
 
 from queuesim.assumed import SCENARIOS
 
@@ -50,6 +49,8 @@ def distances(
     assumed : mapping of str to (draws, n)
         From `assumed_shares`.
     """
+    from scipy.stats import wasserstein_distance
+
     x, w = (np.asarray(v, dtype=np.float64) for v in (measured, weights))
     which = np.asarray(classes)
     found = dict.fromkeys(assumed, 0.0)

@@ -106,11 +106,15 @@ class StaticQueue(WaitingQueue):
 
     def push(self, job: int) -> None:
         rank = self._rank[job]
-        full = self._n >= self._depth
-        if not full or rank < self._last_rank():
+        last = self._last_rank() if self._n >= self._depth else None
+        self._waits[rank] = 1
+        if last is None:
             self.changed = True
             self._last = None
-        self._waits[rank] = 1
+        elif rank < last:
+            self.changed = True
+            # the front's last job is behind it now
+            self._last = self._waits.rfind(1, rank, last)
         self._asked[rank] = self._asked_by_rank[rank]
         self._first = min(self._first, rank) if self._n else rank
         self._end = max(self._end, rank + 1) if self._n else rank + 1
@@ -121,7 +125,9 @@ class StaticQueue(WaitingQueue):
         self._waits[rank] = 0
         self._asked[rank] = np.nan
         self._n -= 1
-        self._last = None
+        if self._last is not None:
+            # the first job behind the front moves up, if there is one
+            self._last = self._waits.find(1, self._last + 1) if self._n >= self._depth else None
         if rank == self._first and self._n:
             self._first = self._waits.find(1, rank)
         if self._n >= self._depth:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from alloc.policy import Request
 from alloc.registry import make_policy
-from alloc.torus.first_fit_cuboid import free_corners
+from alloc.torus.first_fit_cuboid import free_corners, longest_free
 from netsim.topologies.torus import torus
 
 
@@ -82,3 +82,60 @@ def test_a_cuboid_as_long_as_its_ring_stands_at_0():
     assert np.argwhere(whole).tolist() == [[0, 0], [0, 1], [0, 2]]
     assert free_corners(free, np.array([3, 1]), (True, True)).sum() == 12
     assert free_corners(free, np.array([3, 1]), (False, True)).sum() == 6
+
+
+def one_by_one(policy, n_nodes):
+    """Every cuboid in turn, as the policy's order has them: the plain search."""
+    free = policy._free.reshape(*policy._dims, policy._width).all(axis=-1)
+    first = int(np.searchsorted(policy._volumes, -(-n_nodes // policy._width)))
+    for extents in policy._cuboids[first:]:
+        corners = free_corners(free, extents, policy._rings)
+        if corners.any():
+            return policy._nodes_of(
+                np.unravel_index(int(np.argmax(corners)), corners.shape), extents
+            )
+    return None
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        torus((7, 5, 6)),
+        torus((3, 4, 5), wrap=(True, False, True)),
+        torus((6, 6, 4), wrap=False),
+        torus((2, 3, 2, 4), concentration=2),
+        torus((17,)),
+    ],
+)
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_all_at_once_finds_what_one_by_one_does(topology, seed):
+    """Machines of scattered nodes, and of cuboids that came and went."""
+    rng = np.random.default_rng(seed)
+    policy = make_policy(topology, "first-fit-cuboid", rng)
+    policy._busy[rng.random(topology.n_nodes) < rng.choice([0.0, 0.05, 0.3, 0.7])] = True
+    policy._recount()
+    jobs = rng.integers(1, topology.n_nodes // 4, rng.integers(0, 8))
+    placed = [policy.allocate(Request(k, int(n))) for k, n in enumerate(jobs)]
+    for k in np.flatnonzero(rng.random(len(jobs)) < 0.4).tolist():
+        if placed[k] is not None:
+            policy.release(placed[k])
+    for n_nodes in rng.integers(1, topology.n_nodes + 1, 6).tolist():
+        expected, found = one_by_one(policy, n_nodes), policy._select(n_nodes)
+        assert (found is None) == (expected is None)
+        if expected is not None:
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("rings", [(True, True, True), (False, True, False)])
+def test_longest_free_cuboids(rings):
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        free = rng.random((3, 5, 4)) < 0.8
+        axis, longest = longest_free(free, rings, 4)
+        assert (axis, longest.shape) == (1, (3, 4))
+        for a, c in product(range(1, 4), range(1, 5)):
+            fit = [b for b in range(1, 6) if free_corners(free, np.array([a, b, c]), rings).any()]
+            most = max(fit, default=0)
+            # what is too small to matter may be left out
+            assert longest[a - 1, c - 1] == most or a * c * most < 4

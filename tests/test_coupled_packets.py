@@ -7,6 +7,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.stats
 from queue_helpers import make_workload
 from test_coupled_flow import Across, Given, Watched, job_network, one_cable, random_jobs, run
 
@@ -19,7 +20,13 @@ from netsim.topologies.graph import graph
 from queuesim.coupled import CoupledFlow
 from queuesim.coupled_packets import CoupledPackets, PacketRunTimes
 from queuesim.job_network import JobLoads, JobNetwork, Situation
-from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, rank_correlation
+from queuesim.packet_judge import (
+    PacketBudget,
+    PacketJudge,
+    PacketRecord,
+    mean_ranks,
+    rank_correlation,
+)
 
 
 def long_messages(network: JobNetwork) -> JobNetwork:
@@ -305,6 +312,14 @@ def test_rank_correlation() -> None:
     assert rank_correlation(a, a**3) == pytest.approx(1)
     assert rank_correlation(a, -a) == pytest.approx(-1)
     assert np.isnan(rank_correlation(a, np.ones(4)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ranks_are_those_of_scipy(seed: int) -> None:
+    """Equal values share the mean of their places."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 3 + 4 * seed, 30) * 0.1
+    np.testing.assert_array_equal(mean_ranks(values), scipy.stats.rankdata(values))
 
 
 @pytest.mark.parametrize(

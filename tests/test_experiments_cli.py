@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from experiments.store import Store
-from netcosim import catalogue
+from netcosim import catalogue, kept_names
 from netcosim.cli import command_names, main
 from workloads.swf import read_swf
 
@@ -224,7 +224,7 @@ def test_interrupt_and_closed_pipe(
     def interrupted(kind: str) -> dict[str, str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(catalogue, "entries", interrupted)
+    monkeypatch.setattr(kept_names, "names_of", interrupted)
     assert told(capsys, "list", "policies") == (130, "", "netcosim: interrupted\n")
     done = subprocess.run(
         f"{sys.executable} -m netcosim describe dragonfly | head -1",
@@ -273,5 +273,5 @@ def test_a_deadlock_is_one_line_and_status_1(
     def stuck(kind: str) -> dict[str, str]:
         raise NetworkDeadlockError("cycle:\n  link 1 -> link 2")
 
-    monkeypatch.setattr(catalogue, "entries", stuck)
+    monkeypatch.setattr(kept_names, "names_of", stuck)
     assert told(capsys, "list", "x") == (1, "", "netcosim: error: cycle: link 1 -> link 2\n")

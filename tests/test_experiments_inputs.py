@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from experiments import inputs
 from experiments.config import Config
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
@@ -208,3 +212,44 @@ def test_checked_path_reads_the_file_again(tmp_path: Path) -> None:
         checked_path(value)
     path.write_text("one")
     assert checked_path(value) == str(path)
+
+
+def aged(path: Path, text: str, mtime_ns: int) -> None:
+    """A file of that text and date."""
+    path.write_text(text)
+    os.utime(path, ns=(mtime_ns, mtime_ns))
+
+
+def test_a_file_is_hashed_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A settled file is read once; a new date, length or inode is another file."""
+    path, reads = tmp_path / "jobs.swf", []
+    plain = inputs._digest
+
+    def counted(known: tuple[str, int, int, int, int]) -> str:
+        reads.append(known)
+        return plain(known)
+
+    monkeypatch.setattr(inputs, "_digest", counted)
+    monkeypatch.setattr(inputs, "_kept_digest", lru_cache(counted))
+    aged(path, LOG, 10**18)
+    # just written: the next change may come with the same date
+    assert [file_digest(path) for _ in range(2)] == [hashlib.sha256(LOG.encode()).hexdigest()] * 2
+    assert len(reads) == 2
+    monkeypatch.setattr(inputs, "_SETTLED_NS", -(10**18))
+    assert len({file_digest(path) for _ in range(5)}) == 1
+    assert len(reads) == 3
+    changed = LOG.replace(" 300 ", " 301 ")
+    assert len(changed) == len(LOG)
+    for text, date in ((changed, 10**18 + 1), (LOG, 10**18 + 2), (LOG + LOG, 10**18 + 2)):
+        aged(path, text, date)
+        assert file_digest(path) == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_file_changed_at_once_is_read_again(tmp_path: Path) -> None:
+    """The same length and the same date, a moment after it was hashed."""
+    path = tmp_path / "jobs.swf"
+    for text in (LOG, LOG.replace(" 300 ", " 301 "), LOG.replace(" 300 ", " 302 ")):
+        aged(path, text, 10**18)
+        assert file_digest(path) == hashlib.sha256(text.encode()).hexdigest()

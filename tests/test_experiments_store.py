@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from datetime import datetime, tzinfo
 from pathlib import Path
 
@@ -210,6 +211,7 @@ def test_one_writer_many_readers(tmp_path: Path) -> None:
         key = put(store, {"p": 1}, jobs=[{"x": 1}])
         with pytest.raises(NetcosimError, match="another process is writing"):
             Store(path, "write")
+        store.flush()
         with Store(path, "read") as reader:
             assert reader.statuses() == {key: "done"}
     with Store(path, "write") as store:
@@ -217,33 +219,163 @@ def test_one_writer_many_readers(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["r.db"]
 
 
-def test_sigkill_loses_at_most_the_open_point(tmp_path: Path) -> None:
-    """A writer killed at any time leaves whole points only, and a file that goes on."""
-    script = (
-        "import sys\n"
-        "from experiments.store import Outcome, Store, encode_tables\n"
-        "from experiments.points import point_key\n"
-        "store = Store(sys.argv[1], 'write')\n"
-        "for i in range(10**6):\n"
-        "    tables = encode_tables({'jobs': [{'x': i}] * 50, 'links': [{'y': i}]})\n"
-        "    store.put(point_key({'i': i}), {'i': i}, Outcome(tables, None, 0.0))\n"
-        "    print(i, flush=True)\n"
+WRITER = (
+    "import sys, time\n"
+    "from experiments.store import Outcome, Store, encode_tables\n"
+    "from experiments.points import point_key\n"
+    "store = Store(sys.argv[1], 'write')\n"
+    "for i in range(int(sys.argv[2])):\n"
+    "    tables = encode_tables({'jobs': [{'x': i}] * 50, 'links': [{'y': i}]})\n"
+    "    store.put(point_key({'i': i}), {'i': i}, Outcome(tables, None, 0.0))\n"
+    "    if i % 100 == 99:\n"
+    "        store.flush()\n"
+    "        print(i, flush=True)\n"
+    "print('waiting', flush=True)\n"
+    "time.sleep(600)\n"
+)
+"""Puts points, tells which are flushed, and then does nothing more."""
+
+
+def writer(path: Path, count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), str(count)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        text=True,
     )
-    path = tmp_path / "r.db"
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, env=env, text=True
-    ) as writer:
-        assert writer.stdout is not None
-        told = [int(writer.stdout.readline()) for _ in range(20)]
-        writer.send_signal(signal.SIGKILL)
+
+
+def whole_points(path: Path) -> list[int]:
+    """The numbers of the stored points, each seen to have all of its rows."""
     with Store(path, "write") as store:
-        stored = {p.config["i"]: p.key for p in store.points()}
-        assert set(told) <= set(stored)
+        stored = {int(str(p.config["i"])): p.key for p in store.points()}
         for i, key in stored.items():
             assert store.rows(key, "jobs") == [{"x": i}] * 50
             assert store.rows(key, "links") == [{"y": i}]
         put(store, {"i": -1}, jobs=[{"x": 0}])
+    return sorted(stored)
+
+
+def test_sigkill_loses_at_most_the_last_batch(tmp_path: Path) -> None:
+    """A writer killed at any time leaves whole points only, the first so many, and goes on."""
+    path = tmp_path / "r.db"
+    with writer(path, 10**6) as victim:
+        assert victim.stdout is not None
+        told = [int(victim.stdout.readline()) for _ in range(3)]
+        victim.send_signal(signal.SIGKILL)
+    stored = whole_points(path)
+    assert stored == list(range(len(stored)))
+    assert len(stored) > told[-1]
+
+
+def test_a_batch_is_written_when_no_more_points_come(tmp_path: Path) -> None:
+    """Without a read, a flush or a next point: the clock alone."""
+    path = tmp_path / "r.db"
+    with writer(path, 5) as victim:
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == "waiting\n"
+        deadline = time.monotonic() + 60
+        found = 0
+        while found < 5 and time.monotonic() < deadline:
+            with Store(path, "read") as store:
+                found = len(store.points())
+            time.sleep(0.02)
+        victim.send_signal(signal.SIGKILL)
+    assert whole_points(path) == list(range(5))
+
+
+def count_of(path: Path) -> int:
+    """Points in the file, as another process sees them."""
+    with Store(path, "read") as store:
+        return len(store.points())
+
+
+def test_points_that_come_fast_share_a_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is written at once; the others wait, and are seen by whoever reads here."""
+    monkeypatch.setattr("experiments.store.BATCH_S", 3600.0)
+    path = tmp_path / "r.db"
+    with Store(path, "write") as store:
+        for p in range(4):
+            put(store, {"p": p}, jobs=[{"x": p}])
+            assert count_of(path) == 1
+        assert len(store.statuses()) == 4
+        assert count_of(path) == 4
+        put(store, {"p": 4}, jobs=[{"x": 4}])
+        assert count_of(path) == 4
+        store.flush()
+        assert count_of(path) == 5
+        put(store, {"p": 5}, jobs=[{"x": 5}])
+    assert count_of(path) == 6
+    with Store(path, "write") as store:
+        put(store, {"p": 6}, jobs=[{"x": 6}])
+        with store._transaction() as db:
+            db.execute("DELETE FROM points")
+    # what was written is not written again
+    assert count_of(path) == 0
+
+
+def test_points_that_come_slowly_are_written_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.store.BATCH_S", 0.0)
+    with Store(tmp_path / "r.db", "write") as store:
+        for p in range(3):
+            put(store, {"p": p}, jobs=[{"x": p}])
+            assert count_of(tmp_path / "r.db") == p + 1
+
+
+def test_a_stopped_writer_keeps_what_was_put(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C between two points, and Ctrl-C in the middle of writing a batch."""
+    monkeypatch.setattr("experiments.store.BATCH_S", 3600.0)
+    path = tmp_path / "r.db"
+
+    def stopped_between(first: int) -> None:
+        with Store(path, "write") as store:
+            for p in range(first, first + 3):
+                put(store, {"p": p}, jobs=[{"x": p}])
+            raise KeyboardInterrupt
+
+    def stopped_while_writing(first: int) -> None:
+        with Store(path, "write") as store:
+            for p in range(first, first + 3):
+                put(store, {"p": p}, jobs=[{"x": p}])
+            with store._transaction() as db:
+                db.execute("DELETE FROM points")
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped_between(0)
+    assert count_of(path) == 3
+    with pytest.raises(KeyboardInterrupt):
+        stopped_while_writing(3)
+    assert count_of(path) == 6
+
+
+def test_a_batch_that_cannot_be_written_is_told_and_goes_on_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.store.BATCH_S", 3600.0)
+    path = tmp_path / "r.db"
+    with Store(path, "write") as store:
+        put(store, {"p": 0}, jobs=[{"x": 0}])
+        put(store, {"p": 1}, jobs=[{"x": 1}])
+        store._db.execute("PRAGMA query_only = ON")
+        store._flush_on_time()  # nobody to tell it to
+        with pytest.raises(NetcosimError, match="cannot be written"):
+            store.flush()
+        store._db.execute("PRAGMA query_only = OFF")
+    assert count_of(path) == 2
+
+
+def test_an_error_text_that_is_no_text_is_stored(tmp_path: Path) -> None:
+    """A file name may hold bytes that are no UTF-8; Python reads them as halves of pairs."""
+    with Store(tmp_path / "r.db", "write") as store:
+        store.put("a" * 64, {"p": 1}, Outcome(None, "no such file: \udcff.swf", 0.1))
+        assert [p.error for p in store.points()] == ["no such file: \\udcff.swf"]
 
 
 def test_results_that_cannot_be_stored() -> None:

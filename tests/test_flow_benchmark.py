@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from netcosim.bench.flows import NETWORKS, all_to_all
 from netsim.flow.job_messages import job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.maxmin import flow_finish_times
@@ -26,17 +27,8 @@ from netsim.flow.paths import flow_paths
 from netsim.flow.reference import dense, reference_finish
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from patterns.registry import make_pattern
-
-NETWORKS = {"dragonfly-1056": lambda: dragonfly(4, 8, 33), "fattree-1024": lambda: fat_tree(16)}
-
-
-def all_to_all(nodes):
-    n = len(nodes)
-    src, dst = np.divmod(np.arange(n * n), n)
-    return nodes[src[src != dst]], nodes[dst[src != dst]]
 
 
 def permutations(n_nodes, count, rng):
@@ -100,6 +92,19 @@ def test_eight_random_permutations_of_1024(benchmark, network, sizes):
 
     finish = benchmark.pedantic(run, rounds=3, warmup_rounds=1)
     report(benchmark, "flows", len(finish), distinct_finishes=len(np.unique(finish)))
+
+
+@pytest.mark.parametrize("n_hosts", [64, 128, 256])
+def test_all_to_all_of_all_different_sizes(benchmark, n_hosts):
+    """No two flows are alike, and each finish moves the rates of a fifth of all."""
+    topology, rng = fat_tree(16), np.random.default_rng(1)
+    src, dst = all_to_all(np.arange(n_hosts))
+    paths = flow_paths(make_routing(topology), src, dst)
+    amount = rng.uniform(1e5, 1e7, len(src))
+    flow_finish_times(paths, 1.0, topology.link_bandwidth_Bps)
+    args = (paths, amount, topology.link_bandwidth_Bps)
+    finish = benchmark.pedantic(flow_finish_times, args, rounds=2)
+    report(benchmark, "flows", len(finish))
 
 
 def with_simgrid() -> str:

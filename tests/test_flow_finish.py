@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from test_flow_maxmin import cases, csr
 
 from netsim.errors import NetcosimError
+from netsim.flow.kernels_covered import uncovered
+from netsim.flow.kernels_filling import transpose
 from netsim.flow.maxmin import flow_finish_times, run_flows
 from netsim.flow.paths import FlowPaths, path_latency_s
 from netsim.flow.reference import dense, reference_finish
@@ -38,6 +40,52 @@ def test_equals_the_plain_simulation_where_events_reach_far(seed):
     finish = flow_finish_times(FlowPaths(ptr, links), amount, capacity, start)
     A = dense(ptr, links, n_links)
     np.testing.assert_allclose(finish, reference_finish(A, capacity, amount, start), rtol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=25)
+def test_equals_the_plain_simulation_where_levels_differ_by_orders(seed):
+    """Capacities and sizes over six and three orders of magnitude, weights, flows that come late
+    in ones and in crowds: levels leap, and flows are stopped by one link after the other."""
+    rng = np.random.default_rng(seed)
+    n_links, n = int(rng.integers(2, 25)), int(rng.integers(20, 90))
+    sizes = rng.integers(1, min(n_links, 5) + 1, n)
+    ptr, links = csr([rng.choice(n_links, size, False) for size in sizes])
+    weights = rng.uniform(0.1, 3, len(links)) if rng.random() < 0.5 else None
+    capacity = 10 ** rng.uniform(0, 6, n_links)
+    amount = 10 ** rng.uniform(0, 3, n)
+    start = np.where(rng.random(n) < 0.3, rng.choice([0.0, 5.0], n), rng.uniform(0, 50, n))
+    finish = flow_finish_times(FlowPaths(ptr, links, weights), amount, capacity, start)
+    A = dense(ptr, links, n_links, weights)
+    np.testing.assert_allclose(finish, reference_finish(A, capacity, amount, start), rtol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=25)
+def test_links_that_others_cover_are_left_out(seed):
+    """A link of more room to some of the flows of another never stops anybody; one of less
+    may, and so may one that takes a larger part of a flow."""
+    rng = np.random.default_rng(seed)
+    n_links, n = 8, 40
+    paths = [rng.choice(n_links, rng.integers(1, 4), False) for _ in range(n)]
+    capacity = rng.uniform(1, 4, n_links)
+    weights = [rng.uniform(0.5, 2, len(path)) for path in paths]
+    covered = [np.append(path, n_links + path[0]) for path in paths]
+    with_weights = np.concatenate([np.append(w, w[0]) for w in weights])
+    plain = FlowPaths(*csr(paths), np.concatenate(weights))
+    more = FlowPaths(*csr(covered), with_weights)
+    wider = np.concatenate([capacity, 1.5 * capacity])
+    _, links, kept = uncovered(transpose(more.ptr, more.links, with_weights, wider))
+    np.testing.assert_array_equal(links, plain.links)
+    np.testing.assert_array_equal(kept, plain.weights)
+    first = int(paths[0][0])
+    tight = np.tile(capacity, 2)
+    tight[n_links + first] *= 0.9
+    assert n_links + first in uncovered(transpose(more.ptr, more.links, with_weights, tight))[1]
+    amount = rng.uniform(1, 5, n)
+    finish = flow_finish_times(more, amount, tight)
+    A = dense(more.ptr, more.links, 2 * n_links, with_weights)
+    np.testing.assert_allclose(finish, reference_finish(A, tight, amount, np.zeros(n)), rtol=1e-9)
 
 
 def test_sizes_on_one_link():

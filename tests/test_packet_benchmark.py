@@ -9,7 +9,6 @@ round is a warm-up.
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import time
@@ -17,48 +16,28 @@ from pathlib import Path
 
 import numpy as np
 
+from netcosim.bench.packets import REFERENCE_CASE, dragonfly
 from netsim.packet import build, kernels_engine
 from netsim.packet import tables as columns
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.packet.reference import simulate_reference
-from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
-from netsim.traffic import combine
-from patterns.mapping import in_order
-from patterns.registry import make_pattern
 
-MESSAGE_BYTES = 1000
 CONFIG = PacketConfig()
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def jobs_case(p, a, g, n_jobs, job_nodes, seed=1):
-    """A dragonfly under UGAL-L, and all-to-all jobs of two ranks a node on random nodes."""
-    routing = make_routing(dragonfly(p, a, g), "ugal-l")
-    rng = np.random.default_rng(seed)
-    free = rng.permutation(routing.topology.n_nodes)[: n_jobs * job_nodes]
-    placed = [in_order(nodes, 2) for nodes in free.reshape(n_jobs, job_nodes)]
-    program = make_pattern("all-to-all", 2 * job_nodes, MESSAGE_BYTES, 1, rng)
-    return routing, combine([program] * n_jobs, placed)
-
-
-def issue_case():
-    """1056 nodes, fourteen 64-node jobs."""
-    return jobs_case(4, 8, 33, 14, 64)
-
-
-def peak_memory_bytes():
-    """Peak resident memory of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def usual_case():
+    """1056 nodes under UGAL-L, fourteen 64-node jobs."""
+    return dragonfly(4, 8, 33, 14, routing="ugal-l").built()
 
 
 def own_process_peak():
     """Peak resident memory of a process that imports, builds and runs the case once."""
     code = (
-        "import numpy as np, test_packet_benchmark as b; routing, traffic = b.issue_case();"
+        "import numpy as np, test_packet_benchmark as b; routing, traffic = b.usual_case();"
         "b.simulate_packets(routing, traffic, b.CONFIG, np.random.default_rng(1));"
-        "print(b.peak_memory_bytes())"
+        "print(b.peak_bytes())"
     )
     path = f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tests')!r}];"
     done = subprocess.run(
@@ -95,7 +74,7 @@ def report(benchmark, run, result, **extra):
 
 
 def test_fourteen_all_to_all_jobs_on_1056_nodes(benchmark):
-    routing, traffic = issue_case()
+    routing, traffic = usual_case()
     run = Timed(routing, traffic)
     result = benchmark.pedantic(run, rounds=5, warmup_rounds=1)
     assert np.all(result.group_finish_ps > 0)
@@ -105,7 +84,7 @@ def test_fourteen_all_to_all_jobs_on_1056_nodes(benchmark):
 
 def test_the_simpy_reference_on_a_small_case(benchmark):
     """72 nodes, one 64-node all-to-all: both engines, equal results."""
-    routing, traffic = jobs_case(2, 4, 9, 1, 64)
+    routing, traffic = REFERENCE_CASE.built()
     run = Timed(routing, traffic)
     result = benchmark.pedantic(run, rounds=10, warmup_rounds=1)
     begin = time.process_time()
@@ -123,7 +102,7 @@ def test_the_simpy_reference_on_a_small_case(benchmark):
 
 def test_the_loop_alone_on_1056_nodes(benchmark):
     """The compiled loop on fresh arrays, without checking input and building arrays."""
-    routing, traffic = issue_case()
+    routing, traffic = usual_case()
     clock = build.choose_clock(routing.topology, traffic, CONFIG, None)
     tables = build.kernel_tables(routing.tables, clock.tick_ps)
     hops = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,8 @@ from alloc.nodes import NodePolicy, Nodes
 from netsim.topology import Topology
 
 Shapes = NDArray[np.int64]
+
+_TRIED = 8  # cuboids that are looked for one by one, before all are at once
 
 
 def cuboids(dims: tuple[int, ...]) -> Shapes:
@@ -53,6 +56,75 @@ def free_corners(
     return corners
 
 
+def longest_free(
+    free: NDArray[np.bool_], rings: tuple[bool, ...], least_volume: int
+) -> tuple[int, NDArray[np.int64]]:
+    """How long a free cuboid can be along one axis, for all its other edge lengths.
+
+    Parameters
+    ----------
+    free : (d0, d1, ...) bool
+        Free routers.
+    rings : tuple of bool
+        As in `free_corners`.
+    least_volume : int
+        Smaller cuboids need not be found.
+
+    Returns
+    -------
+    axis : int
+        The longest.
+    longest : int64
+        By the other edge lengths, less 1 each; 0 where no cuboid is free, or none of the volume.
+    """
+    axis = int(np.argmax(free.shape))
+    others = [k for k in range(free.ndim) if k != axis]
+    length = free.shape[axis]
+    along = np.moveaxis(free, axis, -1)
+    runs = np.empty(along.shape, dtype=np.min_scalar_type(length))
+    run = np.zeros(along.shape[:-1], dtype=np.int64)
+    for at in range((2 if rings[axis] else 1) * length - 1, -1, -1):
+        run = np.where(along[..., at % length], run + 1, 0)
+        runs[..., at % length] = np.minimum(run, length)
+    longest = np.zeros(along.shape[:-1], dtype=np.int64)
+    _widen(runs, [rings[k] for k in others], (), least_volume, longest)
+    return axis, longest
+
+
+def _widen(
+    runs: NDArray[np.unsignedinteger],
+    rings: list[bool],
+    extents: tuple[int, ...],
+    least_volume: int,
+    longest: NDArray[np.int64],
+) -> None:
+    """Note the longest run of all cuboids with these first edge lengths.
+
+    ``runs`` are those that all routers of a cuboid have that starts at each place; an edge that
+    is longer by one takes the lesser of its own and of the place behind it.
+    """
+    axis = len(extents)
+    if axis == longest.ndim:
+        longest[tuple(e - 1 for e in extents)] = runs.max()
+        return
+    length = runs.shape[axis]
+    rest = int(np.prod(longest.shape[axis + 1 :]) * np.prod(extents))
+    twice = np.concatenate([runs, runs], axis=axis) if rings[axis] else runs
+    both: list[slice] = [slice(None)] * runs.ndim
+    least = runs
+    for extent in range(1, length + 1):
+        if extent > 1:
+            places = length if rings[axis] else length - extent + 1
+            here, behind = [both.copy() for _ in range(2)]
+            here[axis], behind[axis] = slice(places), slice(extent - 1, extent - 1 + places)
+            least = np.minimum(least[tuple(here)], twice[tuple(behind)])
+        top = int(least.max())
+        if top == 0:
+            return
+        if rest * extent * top >= least_volume:
+            _widen(least, rings, (*extents, extent), least_volume, longest)
+
+
 class FirstFitCuboid(NodePolicy):
     """A job gets a cuboid of routers of its own, of the smallest volume that fits now.
 
@@ -81,17 +153,24 @@ class FirstFitCuboid(NodePolicy):
         free = np.asarray(self._free.reshape(*self._dims, width).all(axis=-1))
         first = int(np.searchsorted(self._volumes, -(-n_nodes // width)))
         last = int(np.searchsorted(self._volumes, int(free.sum()), side="right"))
-        possible = np.ones(last, dtype=np.bool_)
-        for i in range(first, last):
-            if not possible[i]:
-                continue
+        tried = min(first + _TRIED, last)
+        found = self._first_free(free, range(first, tried))
+        if found is not None or tried == last:
+            return found
+        axis, longest = longest_free(free, self._rings, int(self._volumes[tried]))
+        edges = self._cuboids[tried:last]
+        others = tuple(np.delete(edges, axis, axis=1).T - 1)
+        fits = np.flatnonzero(edges[:, axis] <= longest[others])
+        return self._first_free(free, tried + fits[:1])
+
+    def _first_free(self, free: NDArray[np.bool_], cuboids: Iterable[int]) -> Nodes | None:
+        """The first of these cuboids that is free somewhere, at its first corner."""
+        for i in cuboids:
             extents = self._cuboids[i]
             corners = free_corners(free, extents, self._rings)
             corner = int(np.argmax(corners))
             if corners.flat[corner]:
                 return self._nodes_of(np.unravel_index(corner, self._dims), extents)
-            # What does not fit, fits no larger either.
-            possible &= (self._cuboids[:last] < extents).any(axis=1)
         return None
 
     def _nodes_of(self, corner: tuple[np.intp, ...], extents: NDArray[np.int64]) -> Nodes:

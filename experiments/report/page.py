@@ -16,10 +16,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from experiments.points import MODEL_VERSION, code_fingerprint
+from experiments.points import MODEL_VERSION
 from experiments.report.style import STYLE
 from experiments.report.table import table_html
 from netsim.errors import NetcosimError
+from netsim.fingerprint import code_fingerprint
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,6 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the entries of the name under every kind that has it, or the whole reference."""
     from netcosim.catalogue import describe, reference
+    from netcosim.kept_names import kept_names
 
-    print("\n".join(reference() if args.all else describe(args.name)))
+    # registries that do not have the name need not be imported
+    having = [kind for kind, names in kept_names().items() if args.name in names]
+    print("\n".join(reference() if args.all else describe(args.name, having or None)))
     return 0

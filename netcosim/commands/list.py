@@ -16,13 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print names with one line of description each."""
-    from netcosim.catalogue import entries, kinds
+    from netcosim.kept_names import kept_names, names_of
 
     if args.kind is None:
-        for kind in kinds():
-            print(f"netcosim list {kind:<16} {len(entries(kind)):>3} entries")
+        for kind, names in kept_names().items():
+            print(f"netcosim list {kind:<16} {len(names):>3} entries")
         return 0
-    listed = entries(args.kind)
+    listed = names_of(args.kind)
     width = max((len(name) for name in listed), default=0)
     for name, description in listed.items():
         print(f"{name:<{width}}  {description}")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.flow import kernels_job_routes, kernels_paths
+from netsim.flow import kernels_job_routes
 from netsim.flow.paths import (
     PIECES,
     FlowPaths,
@@ -16,6 +16,7 @@ from netsim.flow.paths import (
     looks_at_others,
     spreads_up,
     takes_one_way,
+    walk_view,
 )
 from netsim.routing.base import Routing
 from netsim.topologies.fattree import FatTreeShape
@@ -116,6 +117,10 @@ class JobRoutes:
         self.most_slow = _DETOUR if can_detour(routing) else np.inf
         self.looks_at_others = looks_at_others(routing)
         self.felt_waits = 1.0
+        self._view = walk_view(routing)
+        # all 0 between two jobs: none pays for the links that it does not use
+        self._scratch_load = np.zeros(topology.n_links)
+        self._scratch_links = np.empty(topology.n_links, dtype=np.int32)
         ways = 1
         if spreads_up(routing):
             ways = shape.w2
@@ -151,7 +156,7 @@ class JobRoutes:
         *,
         seed: int = 0,
         background_s: FloatArray | None = None,
-    ) -> tuple[FloatArray, FlowPaths]:
+    ) -> tuple[NDArray[np.int32], FloatArray, FlowPaths]:
         """Load of pairs of nodes, and the paths of some of them.
 
         Parameters
@@ -167,8 +172,10 @@ class JobRoutes:
 
         Returns
         -------
-        link_bytes : (n_links,) float64
-            Of all pairs; nothing on injection and ejection links.
+        links : (k,) int32
+            Router-to-router links that carry anything, ascending.
+        link_bytes : (k,) float64
+            On them, of all pairs.
         paths : FlowPaths
             Of ``wanted``, router-to-router links only.
         """
@@ -187,18 +194,37 @@ class JobRoutes:
                 pieces=pieces,
                 seed=seed,
                 background_s=background_s,
+                view=self._view,
             )
             paths = self._between_routers(walked)
             weights = np.empty(0) if paths.weights is None else paths.weights
-            load = kernels_paths.link_bytes(
-                paths.ptr, paths.links, weights, amount, topology.n_links
+            every = np.arange(len(src))
+            return *self._loads(paths.ptr, paths.links, weights, every, amount), _rows(
+                *paths[:2], weights, wanted
             )
-            return np.asarray(load), _rows(*paths[:2], weights, wanted)
-        load = np.zeros(topology.n_links)
         ptr, links, weights = self._table
-        kernels_job_routes.add_loads(ptr, links, weights, self._node_leaf, src, dst, amount, load)
+        rows = np.where(src == dst, -1, self._node_leaf[src] * topology.n_nodes + dst)
+        found = self._loads(ptr, links, weights, rows, amount)
         rows = self._node_leaf[src[wanted]] * topology.n_nodes + dst[wanted]
-        return load, _rows(ptr, links, weights, rows)
+        return *found, _rows(ptr, links, weights, rows)
+
+    def _loads(
+        self,
+        ptr: LongArray,
+        links: NDArray[np.int32],
+        weights: FloatArray,
+        rows: LongArray,
+        amount: FloatArray,
+    ) -> tuple[NDArray[np.int32], FloatArray]:
+        """Links that carry anything of what is sent over some rows, and the bytes on them."""
+        load = self._scratch_load
+        n = kernels_job_routes.add_loads(
+            ptr, links, weights, rows, amount, load, self._scratch_links
+        )
+        used = np.sort(self._scratch_links[:n])
+        link_bytes = load[used]
+        load[used] = 0.0
+        return used, link_bytes
 
 
 def _rows(

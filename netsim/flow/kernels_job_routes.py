@@ -1,4 +1,4 @@
-"""Bytes on links from a table of routes, compiled."""
+"""Bytes on links from rows of routes, compiled."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from netsim.kernels_options import PLAIN_KERNEL
 
 
 @njit(**PLAIN_KERNEL)
-def add_loads(ptr, links, weights, node_leaf, src, dst, amount, load):  # type: ignore[no-untyped-def]
-    """Add what pairs of nodes send to ``load``, on links between routers.
+def add_loads(ptr, links, weights, rows, amount, load, touched):  # type: ignore[no-untyped-def]
+    """Add what is sent over rows of (ptr, links, weights) to ``load``, which is 0 before.
 
-    Row ``leaf * n_nodes + node`` of (ptr, links, weights) is the route from a leaf to a node;
-    empty ``weights`` are all 1.
+    A row below 0 is no route; empty ``weights`` are all 1. The links that carry anything come into
+    ``touched``; returns how many.
     """
-    n_nodes = len(node_leaf)
     whole = len(weights) == 0
-    for k in range(len(src)):
-        if src[k] == dst[k]:
+    n = 0
+    for k in range(len(rows)):
+        row = rows[k]
+        if row < 0:
             continue
-        row = node_leaf[src[k]] * n_nodes + dst[k]
         for i in range(ptr[row], ptr[row + 1]):
-            if whole:
-                load[links[i]] += amount[k]
-            else:
-                load[links[i]] += amount[k] * weights[i]
+            link = links[i]
+            more = amount[k] if whole else amount[k] * weights[i]
+            if more == 0.0:
+                continue
+            if load[link] == 0.0:
+                touched[n] = link
+                n += 1
+            load[link] += more
+    return n

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 
 SPARE = 0.2
 """Least spare part of a link in the waits: jobs that wait send less, unlike in an open queue."""
@@ -73,7 +73,7 @@ class Work(NamedTuple):
     felt: NDArray[np.int32]
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def add_up(b, link):  # type: ignore[no-untyped-def]
     """Work out the sums of a link's row."""
     used = work = feeds = most = hunger = 0.0
@@ -92,7 +92,7 @@ def add_up(b, link):  # type: ignore[no-untyped-def]
     b.sums[link, HUNGER], b.hungriest[link] = hunger, who
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def use_link(b, job, i):  # type: ignore[no-untyped-def]
     """Note what a job uses of a link at its stretch."""
     link, me = b.link[i], b.row_at[i]
@@ -140,7 +140,7 @@ def delete(b, job):  # type: ignore[no-untyped-def]
         add_up(b, link)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def fair_level(b, link, me, n, mine, level):  # type: ignore[no-untyped-def]
     """Level of a link to which one job takes all it can get, and the others what they use."""
     satisfied, count = -1, 0
@@ -159,7 +159,7 @@ def fair_level(b, link, me, n, mine, level):  # type: ignore[no-untyped-def]
     return level
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def look_at_link(b, job, i):  # type: ignore[no-untyped-def]
     """What the others leave the job of a link: how much slower it is, and the wait for them.
 
@@ -192,7 +192,7 @@ def look_at_link(b, job, i):  # type: ignore[no-untyped-def]
     b.wait_s[i] = min(most, work / (2.0 * max(SPARE, 1.0 - used - own)))
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def job_time(b, job):  # type: ignore[no-untyped-def]
     """Time of one iteration at the ``slow`` and ``wait_s`` of the job's links.
 
@@ -253,7 +253,7 @@ def settle_alone(b, job):  # type: ignore[no-untyped-def]
     b.told[job] = 1.0
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**HOT_KERNEL)
 def push(w, job, tail):  # type: ignore[no-untyped-def]
     """Put a job at the end of the queue unless it is there."""
     if w.queued[job]:
@@ -339,8 +339,9 @@ def solve(b, w, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-
             goal = max(1.0, job_time(b, job) / b.alone_s[job])
             near = abs(goal - old) <= tolerance * old
             b.stretch[job] = goal if near else old + damping * (goal - old)
-            for i in range(begin, end):
-                use_link(b, job, i)
+            if b.stretch[job] != old:
+                for i in range(begin, end):
+                    use_link(b, job, i)
             if near:
                 break
         moved = abs(b.stretch[job] / b.told[job] - 1.0)
@@ -354,21 +355,21 @@ def solve(b, w, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-
 
 
 @njit(**PLAIN_KERNEL)
-def step_loads(ptr, links, parts, pair, step, n_bytes, loads):  # type: ignore[no-untyped-def]
-    """Bytes on every link in every step; ``loads``: (n_steps, n_links)."""
+def step_loads(ptr, column, parts, pair, step, n_bytes, loads):  # type: ignore[no-untyped-def]
+    """Bytes in every step; ``loads``: (n_steps, columns), ``column``: of each link of a path."""
     for m in range(len(pair)):
         for e in range(ptr[pair[m]], ptr[pair[m] + 1]):
-            loads[step[m], links[e]] += n_bytes[m] * parts[e]
+            loads[step[m], column[e]] += n_bytes[m] * parts[e]
 
 
 @njit(**PLAIN_KERNEL)
-def link_inputs(ptr, links, pair, step, src, link_src, link_dst, codes):  # type: ignore[no-untyped-def]
-    """Number (step, link, link before it) for all messages into ``codes``; returns how many."""
+def link_inputs(ptr, links, column, width, pair, step, src, link_src, link_dst, codes):  # type: ignore[no-untyped-def]
+    """Number (step, column, link before it) for all messages into ``codes``; returns how many."""
     n, n_links = 0, np.int64(len(link_src))
     for m in range(len(pair)):
         begin, end = ptr[pair[m]], ptr[pair[m] + 1]
         for e in range(begin, end):
-            base = (step[m] * n_links + links[e]) * n_links
+            base = (step[m] * width + column[e]) * n_links
             first = True
             for other in range(begin, end):
                 if link_dst[links[other]] == link_src[links[e]]:

@@ -109,7 +109,7 @@ class FlowRun:
     n_events : int
         Distinct times at which flows started or finished.
     n_solved : int
-        Rates solved, over all events.
+        Rates that moved, over all events.
     """
 
     finish_s: NDArray[np.float64]
@@ -220,8 +220,8 @@ def flow_finish_times(
 
     Notes
     -----
-    Rates are solved again at each start and finish, only for flows that the event
-    reaches (`kernels_events`); flows that cannot be told apart are one
+    Rates are brought up to date at each start and finish, only those that the event
+    reaches (`kernels_levels`); flows that cannot be told apart are one
     (`kernels_symmetry`). Finishes within a relative 1e-12 of the time since the
     first start are one event. The model is
     the fluid limit of SimGrid's network at zero latency.

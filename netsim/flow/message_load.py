@@ -11,6 +11,7 @@ from netsim.errors import NetcosimError
 from netsim.flow import kernels_messages as kernels
 from netsim.flow.job_messages import JobMessages
 from netsim.flow.job_routes import JobRoutes
+from netsim.flow.paths import FlowPaths
 from netsim.packet.model import PacketConfig
 
 FloatArray = NDArray[np.float64]
@@ -71,7 +72,7 @@ def message_load(
         Several ports a node and messages that are not striped over them.
     """
     topology = routes.routing.topology
-    n_links, n_ports, rails = topology.n_links, topology.n_ports, topology.rails
+    n_ports, rails = topology.n_ports, topology.rails
     if rails > 1 and config.rail_policy != "striped":
         raise NetcosimError(
             f"rail_policy = {config.rail_policy!r} on {rails} ports a node is told by packets "
@@ -80,16 +81,21 @@ def message_load(
     bandwidth = routes.bandwidth_Bps
     where = nodes.astype(np.int64)
     src, dst = where[job.pair_src], where[job.pair_dst]
-    link_bytes, paths = routes.of(
+    links, link_bytes, paths = routes.of(
         src, dst, job.pair_bytes, job.used_pairs, seed=seed, background_s=background_s
     )
     parts = np.ones(len(paths.links)) if paths.weights is None else paths.weights
-    links = np.flatnonzero(link_bytes)
-    src, dst = (end[job.used_pairs][job.pair] for end in (src, dst))
+    # a column for each link that the job uses: between routers, then out of nodes, then into them
+    column = np.searchsorted(links, paths.links)
+    ends, place = np.unique(where, return_inverse=True)
+    ports = (ends[:, None] * rails + np.arange(rails)).ravel()
+    of_column = np.concatenate([links, ports, n_ports + ports])
+    src, dst = (end[job.used_pairs][job.pair] for end in (job.pair_src, job.pair_dst))
+    first = len(links) + place.ravel() * rails
+    src, dst = first[src], len(ports) + first[dst]
     n_steps = int(job.step.max(initial=-1)) + 1
-    loads = np.zeros((n_steps, n_links))
-    kernels.step_loads(paths.ptr, paths.links, parts, job.pair, job.step, job.n_bytes, loads)
-    src, dst = src * rails, n_ports + dst * rails
+    loads = np.zeros((n_steps, len(of_column)))
+    kernels.step_loads(paths.ptr, column, parts, job.pair, job.step, job.n_bytes, loads)
     for rail in range(rails):
         np.add.at(loads, (job.step, src + rail), job.n_bytes / rails)
         np.add.at(loads, (job.step, dst + rail), job.n_bytes / rails)
@@ -99,7 +105,7 @@ def message_load(
     message_ptr = np.concatenate([[0], np.cumsum(count)])
     entry = np.repeat(begin - message_ptr[:-1], count) + np.arange(message_ptr[-1])
     owner = np.repeat(np.arange(len(pair)), count)
-    entry_link = paths.links[entry]
+    entry_link, entry_column = paths.links[entry], column[entry]
     hop_s = topology.link_latency_s[entry_link] + config.router_latency_s
     one_way_s = np.bincount(owner, weights=hop_s * parts[entry], minlength=len(pair))
     latency = job.compute_s + job.trips * one_way_s
@@ -110,19 +116,19 @@ def message_load(
         job.rank_ptr,
         job.step_ptr,
         message_ptr,
-        np.searchsorted(links, entry_link),
+        entry_column,
     ]
     floats = [
         np.array([job.scale, routes.most_slow]),
-        np.maximum(loads[step, src] / bandwidth[src], loads[step, dst] / bandwidth[dst]),
+        np.maximum(*(loads[step, end] / bandwidth[of_column[end]] for end in (src, dst))),
         latency,
-        loads[np.repeat(step, count), entry_link] / bandwidth[entry_link],
+        loads[np.repeat(step, count), entry_column] / bandwidth[entry_link],
         parts[entry] * last * routes.felt_waits,
     ]
     return MessageLoad(
-        links.astype(np.int32),
-        link_bytes[links] / bandwidth[links],
-        _inputs(routes, job, where, paths.ptr, paths.links, loads)[links],
+        links,
+        link_bytes / bandwidth[links],
+        _inputs(routes, job, where, paths, column, loads)[: len(links)],
         np.where(routes.waits[links], job.packet_bytes / bandwidth[links], 0.0),
         np.concatenate(ints).astype(np.int32),
         np.concatenate(floats),
@@ -133,17 +139,19 @@ def _inputs(
     routes: JobRoutes,
     job: JobMessages,
     where: NDArray[np.int64],
-    ptr: NDArray[np.int64],
-    links: NDArray[np.int32],
+    paths: FlowPaths,
+    column: NDArray[np.int64],
     loads: FloatArray,
 ) -> FloatArray:
-    """(n_links,) float64: links that feed each link at once, mean over its bytes; at least 1."""
-    topology = routes.routing.topology
-    count = np.diff(ptr)[job.pair]
+    """Links that feed each column of ``loads`` at once, mean over its bytes; at least 1."""
+    n_links = routes.routing.topology.n_links
+    count = np.diff(paths.ptr)[job.pair]
     codes = np.empty(int((count * (count + 1)).sum()), dtype=np.int64)
     n = kernels.link_inputs(
-        ptr,
-        links,
+        paths.ptr,
+        paths.links,
+        column,
+        loads.shape[1],
         job.pair,
         job.step,
         where[job.pair_src[job.used_pairs]][job.pair],
@@ -151,10 +159,10 @@ def _inputs(
         routes.link_dst,
         codes,
     )
-    into = np.unique(codes[:n]) // topology.n_links
+    into = np.unique(codes[:n]) // n_links
     at_once = np.bincount(into, minlength=loads.size).reshape(loads.shape)
     total = loads.sum(axis=0)
     mean = (at_once * loads).sum(axis=0)
-    fed = np.ones(topology.n_links)
+    fed = np.ones(loads.shape[1])
     np.divide(mean, total, out=fed, where=mean > 0)
     return fed

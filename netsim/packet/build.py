@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,35 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(values)
 
 
+def classes(values: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The values that occur, in order, and the place of each among them: counted, not sorted.
+
+    Parameters
+    ----------
+    values : (n,) int64
+        From 1 to ``most``.
+    most : int
+    """
+    if len(values) and values.min() == values.max():
+        return values[:1], np.zeros(len(values), dtype=np.int64)
+    if most > _COUNTED and most > len(values):
+        found, place = np.unique(values, return_inverse=True)
+        return found, place
+    there = np.zeros(most + 1, dtype=np.int64)
+    there[values] = 1
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[values]
+
+
+_COUNTED = 1 << 16
+
+
+@lru_cache(maxsize=4)
+def _link_values(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bandwidths and latencies (ps) that occur: looked for once in runs of the same machine."""
+    latency = ps_array(topology.link_latency_s, "a link latency")
+    return np.unique(topology.link_bandwidth_Bps), distinct(latency)
+
+
 def choose_clock(
     topology: Topology, traffic: Traffic, config: PacketConfig, until_s: float | None
 ) -> Clock:
@@ -96,10 +126,7 @@ def choose_clock(
     size = config.packet_bytes
     packets = -(-program.send_bytes // size)
     last = program.send_bytes - (packets - 1) * size
-    if len(last) and last.min() == last.max():
-        tails, tail_class = last[:1], np.zeros(len(last), dtype=np.int64)
-    else:
-        tails, tail_class = np.unique(last, return_inverse=True)
+    tails, tail_class = classes(last, size)
     limit = config.eager_limit_bytes
     above = program.send_bytes > (program.send_bytes.max(initial=0) if limit is None else limit)
     by_rendezvous = above if above.any() else None
@@ -111,7 +138,7 @@ def choose_clock(
         raise NetcosimError(
             f"a message of {program.send_bytes.max()} bytes has too many packets of {size} bytes"
         )
-    bandwidths = np.unique(topology.link_bandwidth_Bps)
+    bandwidths, latency = _link_values(topology)
     sizes_used = wire if np.any(packets > 1) or np.any(last == size) else wire[1:]
     slowest = serialisation_ps(int(wire.max()), int(bandwidths[0]))
     if slowest > MAX_DURATION_PS:
@@ -121,7 +148,6 @@ def choose_clock(
         )
     ser = np.array([[serialisation_ps(int(w), int(b)) for w in wire] for b in bandwidths])
     used = ser[:, len(wire) - len(sizes_used) :]
-    latency = ps_array(topology.link_latency_s, "a link latency")
     compute = ps_array(program.compute_s, "a compute time")
     recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * program.send_bytes)
     starts = ps_array(traffic.start_s)
@@ -130,7 +156,7 @@ def choose_clock(
     if config.input_queued:
         crossing = np.array([config.crossing_ps(int(s)) for s in used.ravel()], dtype=np.int64)
     durations = np.concatenate([
-        used.ravel(), crossing, *(distinct(x) for x in (latency, compute, recv)), starts,
+        used.ravel(), crossing, latency, distinct(compute), distinct(recv), starts,
         [to_ps(x) for x in config.congestion_times_s],
         [router, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip

@@ -12,6 +12,7 @@ from netsim.packet import tables as t
 from netsim.packet.build import build_arrays, choose_clock, grown, kernel_tables, paces_of
 from netsim.packet.build_crossbar import with_crossbars
 from netsim.packet.checks import check_run, check_size
+from netsim.packet.footprint import check_memory
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.stuck import raise_stuck
 from netsim.routing.base import Routing
@@ -79,6 +80,7 @@ def simulate_packets(
 
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
+    check_memory(routing, traffic, config, record_messages)
     program = traffic.program
     seed = int(rng.integers(0, 2**63))
     clock = choose_clock(routing.topology, traffic, config, until_s)

@@ -8,10 +8,10 @@ finaliser (Steele, Lea, Flood, OOPSLA 2014).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit
 
 
-@njit(uint64(uint64), cache=True, inline="always")
+@njit(cache=True, inline="always")
 def mix64(x):  # type: ignore[no-untyped-def]
     """A bijective scramble of 64 bits."""
     x = np.uint64(x)

@@ -11,8 +11,6 @@ routers) next link from row toward column, -1 on the diagonal.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 
 from netsim.errors import NetcosimError
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
@@ -39,6 +37,9 @@ def router_distances(topology: Topology) -> np.ndarray:
     links = slice(topology.first_router_link, None)
     src = topology.link_src[links] - topology.n_ports
     dst = topology.link_dst[links] - topology.n_ports
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
     graph = csr_array((np.ones(len(src)), (src, dst)), shape=(n, n))
     distances = np.asarray(shortest_path(graph, unweighted=True))
     if not np.all(np.isfinite(distances)):

@@ -7,9 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import networkx as nx
 import numpy as np
 
 from netsim.errors import NetcosimError
@@ -25,6 +24,9 @@ from netsim.topologies.family import (
     NodeLatencyS,
 )
 from netsim.topology import Topology, build_topology
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 MAX_FILE_BYTES = 1 << 26
 """A graph file of more is none: 64 MiB hold a million cables."""
@@ -131,6 +133,8 @@ def graph(
     labels = tuple(network.nodes)
     if not labels:
         raise NetcosimError(f"{name}: the graph has no nodes")
+    import networkx as nx
+
     if not nx.is_connected(network):
         raise NetcosimError(f"{name}: the graph is not connected")
     index = {label: i for i, label in enumerate(labels)}
@@ -180,6 +184,8 @@ def graph_file(
         A file that cannot be read, and see `graph`.
     """
     path = Path(file)
+    import networkx as nx
+
     data = io.BytesIO(read_bytes(path, limit_bytes=MAX_FILE_BYTES))
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     try:

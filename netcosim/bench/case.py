@@ -1,0 +1,151 @@
+"""One measurement: what is timed, how often, and what came out."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from netsim.errors import NetcosimError
+
+Amounts = Mapping[str, float]
+"""What one round has done, by unit; the first is the case's."""
+
+Round = Callable[[], Amounts]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What can be measured.
+
+    Attributes
+    ----------
+    name : str
+    part : str
+        Under which heading it stands.
+    description : str
+        One line: machine, load, what counts.
+    prepare : callable
+        Builds the input, untimed; gives what is timed, called once a round.
+    unit : str
+        What a round does, "hops" say; "s" if its time alone is told.
+    quick : bool
+        Whether it is measured by default.
+    peers : tuple of str
+        Of `netcosim.bench.peers.PEERS`: whose recorded rate stands beside it.
+    facts : mapping
+        What figures are drawn against: nodes, threads, routing, ...
+    """
+
+    name: str
+    part: str
+    description: str
+    prepare: Callable[[], Round]
+    unit: str
+    quick: bool = False
+    peers: tuple[str, ...] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What came out.
+
+    Attributes
+    ----------
+    name : str
+    wall_s, cpu_s : tuple of float
+        Of each round; CPU time is that of all threads and child processes.
+    amounts : mapping
+        Of one round, by unit.
+    prepare_s : float
+    memory_bytes : int
+        Most that the process held, the interpreter and what it has imported among it.
+    """
+
+    name: str
+    wall_s: tuple[float, ...]
+    cpu_s: tuple[float, ...]
+    amounts: Amounts
+    prepare_s: float
+    memory_bytes: int
+
+    @property
+    def best_s(self) -> float:
+        """The shortest round by the wall's clock: others had company."""
+        return min(self.wall_s)
+
+    @property
+    def spread(self) -> float:
+        """How much longer the median round took than the best, as a share."""
+        return statistics.median(self.wall_s) / self.best_s - 1
+
+    def rate(self, unit: str) -> float:
+        """So many a second in the best round."""
+        return self.amounts[unit] / self.best_s
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often a case is measured.
+
+    Attributes
+    ----------
+    rounds : int
+        At most so many, after one to warm up.
+    enough_s : float
+        No further round once the rounds have taken so long.
+    """
+
+    rounds: int
+    enough_s: float
+
+
+QUICK, FULL = Patience(5, 1.5), Patience(9, 60.0)
+_FEWEST = 3
+"""Rounds in any case, unless one alone takes longer than is enough."""
+
+
+def measure(case: Case, patience: Patience) -> Reading:
+    """Measure a case in this process.
+
+    Raises
+    ------
+    NetcosimError
+        A round that did not do what the round before did.
+    """
+    began = time.perf_counter()
+    timed = case.prepare()
+    prepare_s = time.perf_counter() - began
+    wall: list[float] = []
+    cpu: list[float] = []
+    amounts = timed()
+    while len(wall) < patience.rounds:
+        cpu_began, began = _cpu_s(), time.perf_counter()
+        again = timed()
+        wall.append(time.perf_counter() - began)
+        cpu.append(_cpu_s() - cpu_began)
+        if again != amounts:
+            raise NetcosimError(f"bench {case.name}: {dict(amounts)}, then {dict(again)}")
+        fewest = 1 if wall[0] > patience.enough_s else _FEWEST
+        if sum(wall) > patience.enough_s and len(wall) >= fewest:
+            break
+    return Reading(case.name, tuple(wall), tuple(cpu), amounts, prepare_s, peak_bytes())
+
+
+def _cpu_s() -> float:
+    """CPU time of this process, its threads and the children that it has waited for."""
+    ours, theirs = (resource.getrusage(who) for who in (_SELF, _CHILDREN))
+    return ours.ru_utime + ours.ru_stime + theirs.ru_utime + theirs.ru_stime
+
+
+_SELF, _CHILDREN = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+
+
+def peak_bytes() -> int:
+    """Most memory that this process has held so far."""
+    peak = resource.getrusage(_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

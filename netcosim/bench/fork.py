@@ -1,0 +1,49 @@
+"""Runs a function in a fork of this process, so that its memory is its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import TypeVar
+
+from netsim.errors import NetcosimError
+
+T = TypeVar("T")
+
+
+def in_fork(function: Callable[[], T]) -> T:
+    """What the function returns.
+
+    Raises
+    ------
+    NetcosimError
+        In one line what it raised, or that its process was killed.
+    """
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(function, theirs))
+    child.start()
+    theirs.close()
+    try:
+        done, found = ours.recv()
+    except EOFError:
+        done, found = False, "its process was killed (out of memory?)"
+    except BaseException:
+        child.terminate()
+        raise
+    finally:
+        child.join()
+        ours.close()
+    if not done:
+        raise NetcosimError(f"bench: {found}")
+    result: T = found
+    return result
+
+
+def _child(function: Callable[[], object], pipe: Connection) -> None:
+    try:
+        pipe.send((True, function()))
+    except Exception as error:
+        told = error if isinstance(error, NetcosimError) else f"{type(error).__name__}: {error}"
+        pipe.send((False, str(told)))

@@ -1,0 +1,91 @@
+"""The machine that is measured, and whether it is quiet enough."""
+
+from __future__ import annotations
+
+import os
+import platform
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from netsim.limits import memory_bytes, shown_bytes
+
+_CPUINFO = Path("/proc/cpuinfo")
+BUSY = 0.3
+"""Load for each core from which on times are not to be trusted."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What was measured on.
+
+    Attributes
+    ----------
+    cpu : str
+    cores : int
+        That this process may use.
+    memory_bytes : int
+    load : float
+        Processes that wanted to run in the last minute, on average.
+    python, numpy, numba, system : str
+    """
+
+    cpu: str
+    cores: int
+    memory_bytes: int
+    load: float
+    python: str
+    numpy: str
+    numba: str
+    system: str
+
+    @property
+    def busy(self) -> bool:
+        """Whether others are running."""
+        return self.load > BUSY * self.cores
+
+    def lines(self) -> list[str]:
+        """For the head of a table."""
+        told = [
+            f"{self.cpu}, {self.cores} cores, {shown_bytes(self.memory_bytes)}, {self.system}",
+            f"Python {self.python}, NumPy {self.numpy}, Numba {self.numba}; load {self.load:.2f}",
+        ]
+        if self.busy:
+            told.append("warning: this machine is busy; times by the wall's clock are too long")
+        return told
+
+    def record(self) -> dict[str, object]:
+        """As it is stored."""
+        return asdict(self)
+
+
+def this_host() -> Host:
+    """Look at the machine."""
+    import numba
+    import numpy
+
+    return Host(
+        _cpu(),
+        usable_cores(),
+        memory_bytes(),
+        os.getloadavg()[0],
+        platform.python_version(),
+        numpy.__version__,
+        numba.__version__,
+        f"{platform.system()} {platform.machine()}",
+    )
+
+
+def usable_cores() -> int:
+    """Cores that this process may use, which may be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _cpu() -> str:
+    with suppress(OSError):
+        for line in _CPUINFO.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown processor"

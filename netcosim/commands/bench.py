@@ -1,0 +1,70 @@
+"""Measure how fast this machine runs packets, flows, queues and all around them.
+
+  netcosim bench
+  netcosim bench --full --json speed.json
+
+Every measurement is repeated; the best round is told, how far above it the median is, and the CPU
+time. Under the table stand ratios to other simulators, whose rates were recorded on a machine like
+that of docs/speed.md. An idle machine gives the best answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+HELP = "measure how fast this machine runs all of it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``netcosim bench``."""
+    much = parser.add_mutually_exclusive_group()
+    much.add_argument("--quick", action="store_true", help="under a minute (this is the default)")
+    much.add_argument("--full", action="store_true", help="all of it, some twenty minutes")
+    parser.add_argument(
+        "--only", metavar="NAME", help="one measurement or part: size, tick, flows, loop, ..."
+    )
+    parser.add_argument("--json", metavar="FILE", help="write all that was measured here, too")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, tell, and store if asked to; 1 if something could not be measured."""
+    import json
+    import sys
+    from functools import partial
+    from pathlib import Path
+
+    from netcosim.announce import compile_kernels
+    from netcosim.bench.case import FULL, QUICK, measure
+    from netcosim.bench.fork import in_fork
+    from netcosim.bench.host import this_host
+    from netcosim.bench.registry import chosen
+    from netcosim.bench.table import head, line, report, summary
+    from netcosim.folders import need_folder
+    from netsim.errors import NetcosimError
+
+    target = None if args.json is None else Path(args.json)
+    if target is not None:
+        if target.is_dir():
+            raise NetcosimError(f"--json {target}: a folder; a file was expected")
+        need_folder(target.parent)
+    cases = chosen(args.full, args.only)
+    # in another process, whose memory does not count
+    in_fork(compile_kernels)
+    host, patience = this_host(), FULL if args.full else QUICK
+    print("\n".join([*host.lines(), "", head()]), flush=True)
+    readings = []
+    for number, case in enumerate(cases, start=1):
+        print(f"netcosim: {number} of {len(cases)}: {case.name}", file=sys.stderr, flush=True)
+        try:
+            readings.append((case, in_fork(partial(measure, case, patience))))
+        except NetcosimError as error:
+            # the others are worth having
+            print(f"{case.name}: {error}", flush=True)
+            continue
+        print(line(*readings[-1]), flush=True)
+    print("\n".join(["", *summary(readings)]))
+    if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(report(host, readings), indent=1)
+        target.write_text(f"{text}\n", encoding="utf-8")
+    return 0 if len(readings) == len(cases) else 1

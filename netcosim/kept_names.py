@@ -1,0 +1,70 @@
+"""The names of everything, kept from one command to the next.
+
+The registries know their entries' descriptions by importing them, kernels and all, which takes a
+second; a list of names should not. So the first ``netcosim list`` of a version writes down what
+it found beside the compiled kernels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from netcosim.house import PACKAGES
+from netsim.errors import unknown_name
+from netsim.kernel_cache import use_kernel_cache
+
+Names = dict[str, dict[str, str]]
+"""Kinds to names to descriptions."""
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def sources_hash(root: Path = _ROOT) -> str:
+    """Hex digits of the bytes of every source, since a name may come from any of them."""
+    digest = hashlib.sha256()
+    for package in (*PACKAGES, "netcosim"):
+        for path in sorted((root / package).rglob("*.py")):
+            source = path.read_bytes()
+            digest.update(f"{path.relative_to(root)} {len(source)} ".encode() + source)
+    return digest.hexdigest()
+
+
+def kept_names(folder: Path | None = None) -> Names:
+    """Every kind with its names and descriptions, as `netcosim.catalogue.entries` has them.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where they are kept; by default beside the kernels.
+    """
+    kept = (folder or use_kernel_cache()) / f"names-{sources_hash()}.json"
+    with suppress(OSError, ValueError):
+        found: Names = json.loads(kept.read_text(encoding="utf-8"))
+        return found
+    from netcosim.catalogue import entries, kinds
+
+    names = {kind: entries(kind) for kind in kinds()}
+    with suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        # whole or not at all, for whoever reads meanwhile
+        part = kept.with_suffix(".part")
+        part.write_text(json.dumps(names), encoding="utf-8")
+        part.replace(kept)
+    return names
+
+
+def names_of(kind: str) -> dict[str, str]:
+    """Names of a kind, with one line of description each.
+
+    Raises
+    ------
+    NetcosimError
+        An unknown kind.
+    """
+    names = kept_names()
+    if kind not in names:
+        raise unknown_name("kind", kind, list(names))
+    return names[kind]

@@ -1,0 +1,59 @@
+"""Which code computed a result: a short name of the model's sources."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from netsim.kernel_cache import use_kernel_cache
+
+_MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim")
+
+
+@cache
+def code_fingerprint() -> str:
+    """Twelve hex digits of the model's sources, comments and docstrings left out.
+
+    Kept with each stored point, so that a report can say when points of one store were
+    computed by different code. It is not part of a point's key (`MODEL_VERSION` is).
+    """
+    return fingerprint_of(Path(__file__).resolve().parent.parent, use_kernel_cache())
+
+
+def fingerprint_of(root: Path, folder: Path) -> str:
+    """See `code_fingerprint`; parsing takes a second, so ``folder`` keeps what it gave.
+
+    It is found again by the bytes of all files, so a change is noticed whatever a file's date,
+    and by Python's version, whose trees differ.
+    """
+    paths = sorted(p for package in _MODEL_PACKAGES for p in (root / package).rglob("*.py"))
+    sources = [(str(path.relative_to(root)), path.read_bytes()) for path in paths]
+    raw = hashlib.sha256(repr((sys.version_info[:2], sources)).encode()).hexdigest()
+    kept = folder / f"sources-{raw}"
+    with suppress(OSError, ValueError):
+        found = kept.read_text(encoding="ascii")
+        if re.fullmatch("[0-9a-f]{12}", found):
+            return found
+    digest = hashlib.sha256()
+    for name, source in sources:
+        digest.update(name.encode())
+        digest.update(_normalised(source.decode()).encode())
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        kept.write_text(digest.hexdigest()[:12], encoding="ascii")
+    return digest.hexdigest()[:12]
+
+
+def _normalised(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:]
+    return ast.dump(tree)

@@ -1,0 +1,81 @@
+"""The memory that a packet run will take, estimated before any of it is asked for."""
+
+from __future__ import annotations
+
+from netsim.limits import need_memory
+from netsim.packet import kernels_crossbar_tables as x
+from netsim.packet import tables as t
+from netsim.packet.model import PacketConfig
+from netsim.routing.base import Routing
+from netsim.traffic import Traffic
+
+_WORD = 8
+_CLOCK_BYTES = 16
+"""A message's packets, last packet and cost on arrival, kept while the arrays are made."""
+_RESULT_WORDS = 5
+"""Of a link: packets, bytes, busy time, stalls and their time."""
+_SLOT_WORDS = 6
+"""Of a channel of an input-queued router, while the rows are made."""
+_LINK_WORDS = 4
+"""Of a link beside its row: its place in lists."""
+
+
+def run_bytes(
+    routing: Routing, traffic: Traffic, config: PacketConfig, record_messages: bool
+) -> int:
+    """Bytes that `netsim.packet.engine.simulate_packets` takes beside its input.
+
+    Packets that wait are counted as many as there is room for at first; a network full of small
+    packets in large buffers takes more.
+    """
+    topology, program = routing.topology, traffic.program
+    links, ports, messages = topology.n_links, topology.n_ports, program.n_messages
+    vcs = 1 << int(routing.n_vcs - 1).bit_length()
+    packets = min(4 * (ports + 64) + links, _most_packets(traffic, config))
+    events = min(4 * (ports + 2 * links), packets)
+    parts = 1 if config.eager_limit_bytes is None else 3
+    if topology.rails > 1:
+        parts += topology.rails
+    found = links * _WORD * (t.L_WIDTH + t.C_WIDTH + _LINK_WORDS + _RESULT_WORDS)
+    found += links * vcs * 4 * t.Q_WIDTH
+    found += ports * _WORD * t.N_WIDTH
+    found += packets * (_WORD * (t.PK_WIDTH + t.CR_WIDTH) + 4 * t.CH_WIDTH)
+    found += events * (4 * t.CH_WIDTH + 2 * _WORD)
+    found += program.n_ranks * _WORD * (t.R_WIDTH + 3)
+    found += program.n_steps * (4 * t.S_WIDTH + (_WORD if program.compute_s.any() else 0))
+    found += messages * (4 * t.M_WIDTH * parts + _CLOCK_BYTES)
+    found += 2 * _WORD * messages if record_messages else 0
+    if config.input_queued:
+        # two rows more for every link, slots of channels, and bits by output and slot
+        slots_a_router = -(-links * routing.n_vcs // topology.n_routers)
+        found += links * _WORD * (t.L_WIDTH + x.P_WIDTH)
+        found += links * routing.n_vcs * _WORD * (x.S_WIDTH + _SLOT_WORDS)
+        found += links * _WORD * (1 + slots_a_router // 64)
+    return found
+
+
+def _most_packets(traffic: Traffic, config: PacketConfig) -> int:
+    """Packets under way at a time: no more than are sent, and some of each rank's."""
+    program = traffic.program
+    sent = int(program.send_bytes.sum()) // config.packet_bytes + program.n_messages
+    return min(sent, _WINDOW * program.n_ranks)
+
+
+_WINDOW = 64
+
+
+def check_memory(
+    routing: Routing, traffic: Traffic, config: PacketConfig, record_messages: bool
+) -> None:
+    """Refuse a run that needs more memory than there is.
+
+    Raises
+    ------
+    NetcosimError
+    """
+    program, topology = traffic.program, routing.topology
+    need_memory(
+        f"packets: {program.n_messages:,} messages on {topology.n_links:,} links of "
+        f"{topology.name}, {routing.n_vcs} channels each",
+        run_bytes(routing, traffic, config, record_messages),
+    )

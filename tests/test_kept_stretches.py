@@ -88,6 +88,15 @@ def test_the_audit_tells_how_far_off_a_kept_stretch_is() -> None:
     assert told["audit_hops"] > told["packet_hops"] > 0
 
 
+def test_nothing_is_kept_of_jobs_that_have_ended() -> None:
+    """A log's jobs come and go; what is known of them must not pile up."""
+    live, _ = three_on_a_cable(PacketBudget(tolerance=0.6, stale_share=0.5))
+    for job in range(3):
+        live.on_finish(job, 2.0)
+    live.settle(2.0)
+    assert (live.kept._flow, live.kept._packet, live._members) == ({}, {}, {})
+
+
 def test_the_audit_of_what_is_merely_tolerated() -> None:
     """With no share of stale jobs allowed, who hardly changes keeps its stretch as it is."""
     live, rates = three_on_a_cable(PacketBudget(tolerance=2.5, audit=1.0))

@@ -44,7 +44,8 @@ REPORTS = {
     "flow_vs_packets": (
         "Flow against packets on this run",
         "Stretch of communication of every job in every group sent through the packet engine: "
-        "the flow level's against the packets'. Errors are |flow / packets - 1|.",
+        "the flow level's against the packets'. Errors are |flow / packets - 1|; kept_p50 and "
+        "kept_p90 are |kept / packets - 1| of audited stretches that were kept.",
     ),
 }
 """Title and text of the tables that measures and run-time models report."""

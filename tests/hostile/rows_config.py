@@ -81,6 +81,8 @@ KEYS: dict[str, str] = {
     "queue.coupled.max_repeats": "count",
     "queue.coupled.message_scale": "number",
     "queue.coupled.tolerance": "number",
+    "queue.coupled.stale_share": "share",
+    "queue.coupled.audit": "share",
     "queue.coupled.max_simulations": "whole",
     "queue.measured.bound": "name",
     "queue.partition_bisection.bound_jobs": "share",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -127,7 +127,9 @@ def _case(
         return _round(load, simulate_packets, **more)
 
     peers = PACKET_PEERS if part in _BESIDE_PEERS else ()
-    return Case(name, part, told, prepare, "hops", quick, peers, {"threads": threads, **facts})
+    clock: Literal["cpu", "wall"] = "cpu" if threads == 1 else "wall"
+    facts = {"threads": threads, **facts}
+    return Case(name, part, told, prepare, "hops", quick, peers, clock, facts)
 
 
 def _by_size() -> list[Case]:

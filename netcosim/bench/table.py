@@ -45,9 +45,10 @@ def against_peers(case: Case, reading: Reading) -> str:
 def line(case: Case, reading: Reading) -> str:
     """One line for the terminal, under `head`."""
     spread, cpu = f"+{100 * reading.spread:.0f} %", seconds_shown(min(reading.cpu_s))
+    wall = min(reading.wall_s)
     memory = f"{reading.memory_bytes / 1e6:,.0f} MB"
     return (
-        f"{case.name:<24} {told(case, reading):>17} {spread:>7} {seconds_shown(reading.best_s):>8} "
+        f"{case.name:<24} {told(case, reading):>17} {spread:>7} {seconds_shown(wall):>8} "
         f"{cpu:>8} {memory:>8}  {case.description}"
     )
 
@@ -64,7 +65,13 @@ def summary(readings: Readings) -> list[str]:
     by_name = {reading.name: reading for _, reading in readings}
     for what, over, told in _PAIRS:
         if what in by_name and over in by_name:
-            ratio = by_name[what].rate("hops") / by_name[over].rate("hops")
+            # by the wall's clock where threads are compared
+            seconds = [
+                min(by_name[n].wall_s if "threads" in what else by_name[n].cpu_s)
+                for n in (what, over)
+            ]
+            hops = [by_name[n].amounts["hops"] for n in (what, over)]
+            ratio = hops[0] / hops[1] * seconds[1] / seconds[0]
             lines.append(f"{told}: {shown_ratio(ratio)} x")
     return lines
 
@@ -84,6 +91,7 @@ def record(case: Case, reading: Reading) -> dict[str, object]:
         "part": case.part,
         "description": case.description,
         "unit": case.unit,
+        "clock": reading.clock,
         **{key: value for key, value in case.facts.items() if value is not None},
         "amounts": dict(reading.amounts),
         "wall_s": list(reading.wall_s),

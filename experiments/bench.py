@@ -69,6 +69,7 @@ class Bench:
             section.ranks_per_node,
             section.task_mapping,
             int(self.queues.draws.rng("packets").integers(0, 2**32)),
+            self.config.run.threads,
         )
 
     @cached_property

@@ -217,6 +217,9 @@ class _WorkloadKeys(Section):
         return JobSource(**given, synthetic=made)
 
 
+_LATER_BUDGETS = ("stale_share", "audit")
+
+
 class _QueueKeys(Section):
     """``[queue]``: order, backfilling, the policies to compare (the first is the baseline).
 
@@ -239,6 +242,14 @@ class _QueueKeys(Section):
     estimates: Annotated[Text, known("estimates", ESTIMATES)] = "requested"
     run_time_model: Annotated[Text, known("run time model", RUNTIME_MODELS)] = "measured"
     bandwidth_need_Bps: BandwidthsBps = ()
+
+    @model_serializer(mode="wrap")
+    def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Budgets that came later count in a point's content once they are used."""
+        given: dict[str, Any] = dump(self)
+        coupled = given["coupled"]
+        given["coupled"] = {k: v for k, v in coupled.items() if v or k not in _LATER_BUDGETS}
+        return given
 
     @field_validator("policies", "speeds_up", check_fields=False)
     @classmethod

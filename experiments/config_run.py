@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     Field,
     SerializerFunctionWrapHandler,
     field_validator,
@@ -26,6 +27,7 @@ from experiments.fields import (
     known,
 )
 from netsim.errors import NetcosimError
+from netsim.packet.thread_count import checked_threads
 from netsim.parameters import checked
 from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
@@ -109,6 +111,8 @@ class RunSection(Section):
     the schedule whose running jobs are sent through the packet engine, 0 for the queue alone;
     ``only_snapshot`` is the one of them (counted from 0) that is, so that a sweep can have one
     point a snapshot. ``repetition`` changes nothing but the draws.
+    ``threads``, a number or "auto", share a packet simulation (`netsim.packet.thread_count`); they
+    change no result and no point's key.
     ``observables`` are more tables on each schedule (`netcosim list observables`).
     """
 
@@ -120,7 +124,13 @@ class RunSection(Section):
     measure: Annotated[Text, known("measure", MEASURES)] = "stretch"
     paired: PairedSection = PairedSection()
     confidence: Share = 0.95
+    threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = 1
     observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = ()
+
+    @model_serializer(mode="wrap")
+    def _threads_if_asked_for(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        return {key: value for key, value in content.items() if (key, value) != ("threads", 1)}
 
     @model_validator(mode="after")
     def _one_of_the_snapshots(self) -> RunSection:

@@ -15,6 +15,10 @@ MODEL_VERSION = "6"
 """Raise it with any change that changes results; points of another version are not reused."""
 
 
+HOW = ("run.threads",)
+"""Dotted keys that say how a point is computed; they change no result, no key and no draw."""
+
+
 def plain(value: object, where: str = "config") -> object:
     """A value in the plain types of JSON: NumPy scalars and arrays unpacked, tuples as lists.
 
@@ -64,7 +68,8 @@ def point_key(config: Mapping[str, object], model_version: str = MODEL_VERSION) 
 
     An input file counts with what it holds, not with where it lies (`experiments.inputs`).
     """
-    text = canonical_json({"config": identity(config), "model_version": model_version})
+    content = identity(without(config, HOW))
+    text = canonical_json({"config": content, "model_version": model_version})
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -112,7 +117,7 @@ def point_rng(
         Dotted keys that must not matter, such as ``("queue.policies",)``: points that differ
         in nothing else then share their draws (common random numbers).
     """
-    kept = identity(without(config, leave_out))
+    kept = identity(without(config, (*HOW, *leave_out)))
     text = canonical_json({"config": kept, "purpose": purpose})
     entropy = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))

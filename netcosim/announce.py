@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from experiments.mpi import launched_rank
-from netcosim.kernel_parts import CROSSBARS, FLOWS, PACKETS, PARTS, POLICY_SEARCH, mark_of
+from netcosim.kernel_parts import (
+    CROSSBAR_THREADS,
+    CROSSBARS,
+    FLOWS,
+    PACKET_THREADS,
+    PACKETS,
+    PARTS,
+    POLICY_SEARCH,
+    mark_of,
+)
 from netsim.kernel_cache import use_kernel_cache
 
 if TYPE_CHECKING:
@@ -21,8 +30,11 @@ def parts_of(config: Config) -> tuple[str, ...]:
     from queuesim.registry import RUNTIME_MODELS
 
     parts = [PACKETS]
-    if config.machine.packet.router == INPUT_QUEUED:
+    crossbars = config.machine.packet.router == INPUT_QUEUED
+    if crossbars:
         parts.append(CROSSBARS)
+    if config.run.threads != 1:
+        parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
     if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
         parts.append(FLOWS)
     if any(POLICIES[name].compiled for name in config.queue.policies):

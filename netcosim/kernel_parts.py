@@ -7,7 +7,8 @@ from pathlib import Path
 from netsim.kernel_cache import use_kernel_cache
 
 PACKETS, CROSSBARS, FLOWS, POLICY_SEARCH = "packets", "crossbars", "flows", "policies"
-PARTS = (PACKETS, CROSSBARS, FLOWS, POLICY_SEARCH)
+PACKET_THREADS, CROSSBAR_THREADS = "packet threads", "crossbar threads"
+PARTS = (PACKETS, CROSSBARS, PACKET_THREADS, CROSSBAR_THREADS, FLOWS, POLICY_SEARCH)
 """The kernels that take long to compile."""
 
 

@@ -13,6 +13,7 @@ from experiments.inputs import digests
 from experiments.points import point_key
 from experiments.progress import progress
 from experiments.store import Outcome, Store, encode_tables
+from netcosim.thread_share import threads_line
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.packet.credit import buffer_warning
@@ -83,11 +84,12 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         outcome = Outcome(encode_tables(tables), None, seconds)
         store.put(point_key(content), content, outcome, code_fingerprint())
         store.put_meta({"config_text": config_text, "title": title})
+    line = threads_line(result) if result.measured else None
     page = render_page(
         title,
         f"{len(result.workload):,} jobs on {result.machine.topology.n_nodes:,} nodes under "
         f"{len(config.queue.policies)} placement policies; the reference is "
-        f"{result.reference.label}.",
+        f"{result.reference.label}." + ("" if line is None else f" {line.capitalize()}."),
         run_sections(result, tables),
         config=config_text,
         seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},

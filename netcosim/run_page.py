@@ -17,6 +17,7 @@ from experiments.figures.gantt import gantt
 from experiments.figures.heatmap import link_heat_map
 from experiments.report.page import Section, long_table
 from experiments.store import Rows
+from netcosim.thread_share import threads_line
 from netsim.packet.credit import buffer_warning
 from queuesim.coupled import CoupledFlow
 from queuesim.flow_errors import flow_error_text
@@ -43,7 +44,8 @@ REPORTS = {
     "flow_vs_packets": (
         "Flow against packets on this run",
         "Stretch of communication of every job in every group sent through the packet engine: "
-        "the flow level's against the packets'. Errors are |flow / packets - 1|.",
+        "the flow level's against the packets'. Errors are |flow / packets - 1|; kept_p50 and "
+        "kept_p90 are |kept / packets - 1| of audited stretches that were kept.",
     ),
 }
 """Title and text of the tables that measures and run-time models report."""
@@ -111,6 +113,8 @@ def notes_of(result: CosimResult) -> list[str]:
         lines.append(f"communication_time is relative to {result.reference.label}")
     else:
         lines.append("no packets were sent (run.snapshots = 0): nothing is said of communication")
+    if result.measured and (line := threads_line(result)) is not None:
+        lines.append(line)
     lines += [f"left out: {count:,} ({why})" for why, count in jobs.dropped.items() if count]
     lines += [f"note: {note}" for note in jobs.notes]
     return lines + list(result.measurement.notes if result.measurement is not None else ())

@@ -10,8 +10,10 @@ import numpy as np
 from alloc.policy import Request
 from alloc.registry import make_policy, policies_for
 from netcosim.kernel_parts import (
+    CROSSBAR_THREADS,
     CROSSBARS,
     FLOWS,
+    PACKET_THREADS,
     PACKETS,
     PARTS,
     POLICY_SEARCH,
@@ -47,6 +49,8 @@ def warm_up(parts: Sequence[str] = PARTS) -> Iterator[tuple[str, float]]:
     for part, what, step in (
         (PACKETS, "packet engine and routings", _packets),
         (CROSSBARS, "packet engine with input-queued routers", _crossbars),
+        (PACKET_THREADS, "packet engine on several threads", _packet_threads),
+        (CROSSBAR_THREADS, "input-queued routers on several threads", _crossbar_threads),
         (FLOWS, "flow engine", _flows),
         (POLICY_SEARCH, "policies", _policies),
     ):
@@ -63,16 +67,25 @@ def _crossbars(topology: Topology) -> None:
     _send_packets(topology, PacketConfig(router=INPUT_QUEUED))
 
 
+def _crossbar_threads(topology: Topology) -> None:
+    _send_packets(topology, PacketConfig(router=INPUT_QUEUED), threads=2)
+
+
+def _packet_threads(topology: Topology) -> None:
+    _send_packets(topology, PacketConfig(), threads=2)
+
+
 def _packets(topology: Topology) -> None:
     _send_packets(topology, PacketConfig())
 
 
-def _send_packets(topology: Topology, config: PacketConfig) -> None:
+def _send_packets(topology: Topology, config: PacketConfig, threads: int = 1) -> None:
     rng = np.random.default_rng(1)
     program = make_pattern("all-to-all", 4, 1000, 1, rng)
     traffic = combine([program], [np.arange(4)])
     for name in routings_for(topology.family):
-        simulate_packets(make_routing(topology, name), traffic, config, rng)
+        routing = make_routing(topology, name)
+        simulate_packets(routing, traffic, config, rng, threads=threads)
 
 
 def _flows(topology: Topology) -> None:

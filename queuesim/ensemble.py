@@ -101,6 +101,8 @@ class SharedNetwork:
         A name of `patterns.mapping.MAPPINGS`.
     seed : int
         Of all chance: see `job_streams` and `Ensemble.packets`.
+    threads : int or "auto"
+        Of a packet simulation (`netsim.packet.engine.simulate_packets`); they change no result.
 
     Examples
     --------
@@ -118,6 +120,7 @@ class SharedNetwork:
     ranks_per_node: int = 1
     task_mapping: str = "random"
     seed: int = 0
+    threads: int | str = 1
 
     def streams(self, job: PlacedJob) -> JobStreams:
         """The job's generators, as new."""
@@ -249,7 +252,12 @@ class Ensemble:
         traffic = self._traffic([job.iterations for job in self.jobs])
         rng = self._routing_rng(stream)
         result = simulate_packets(
-            self.routing, traffic, self.network.packet, rng, record_messages=False
+            self.routing,
+            traffic,
+            self.network.packet,
+            rng,
+            record_messages=False,
+            threads=self.network.threads,
         )
         ranks = np.bincount(traffic.rank_group)
         end = np.cumsum(ranks)
@@ -295,7 +303,12 @@ class Ensemble:
         while True:
             traffic, rng = self._traffic(counts.tolist()), self._routing_rng(stream)
             result = simulate_packets(
-                self.routing, traffic, self.network.packet, rng, until_s=until_s
+                self.routing,
+                traffic,
+                self.network.packet,
+                rng,
+                until_s=until_s,
+                threads=self.network.threads,
             )
             # where an iteration draws anew, another may be shorter than the one bounded
             ended = result.group_finish_ps >= 0

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy, Request
-from queuesim.coupled_packets import PacketBudget, PacketJudge, PacketRecord, level_errors
 from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
 from queuesim.running_jobs import RunningJobs
 from workloads.size_laws import draw_size
 

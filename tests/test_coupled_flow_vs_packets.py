@@ -10,9 +10,9 @@ from test_coupled_packets import long_messages
 from alloc.registry import make_policy
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
-from queuesim.coupled_packets import PacketBudget
 from queuesim.flow_vs_packets import compare_mix, joined, random_mix
 from queuesim.job_network import Situation
+from queuesim.packet_judge import PacketBudget
 
 
 def test_three_jobs_on_one_cable() -> None:

@@ -18,16 +18,15 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from queuesim.coupled import CoupledFlow
-from queuesim.coupled_packets import (
-    CoupledPackets,
+from queuesim.coupled_packets import CoupledPackets, PacketRunTimes
+from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.packet_judge import (
     PacketBudget,
     PacketJudge,
     PacketRecord,
-    PacketRunTimes,
     mean_ranks,
     rank_correlation,
 )
-from queuesim.job_network import JobLoads, JobNetwork, Situation
 
 
 def long_messages(network: JobNetwork) -> JobNetwork:

@@ -114,7 +114,8 @@ def test_the_loop_alone_on_1056_nodes(benchmark):
 
     def loop(arrays):
         flat = columns.flat(arrays)
-        assert kernels_engine.run(None, None, flat, tables, 1 << 61, 1 << 61) == kernels_engine.DONE
+        why = kernels_engine.run(None, None, None, flat, tables, 1 << 61, 1 << 61)
+        assert why == kernels_engine.DONE
         hops.append(int(arrays.links[:, columns.PACKETS].sum()))
 
     benchmark.pedantic(loop, setup=fresh, rounds=9, warmup_rounds=1)

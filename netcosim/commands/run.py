@@ -6,6 +6,7 @@ netcosim run CONFIG.toml --out FOLDER
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from netcosim.folders import need_folder
@@ -25,9 +26,13 @@ def run(args: argparse.Namespace) -> int:
     """Run and report."""
     from experiments.config_load import load_config_text
     from netcosim.announce import compile_kernels, parts_of
+    from netcosim.thread_share import with_threads_that_fit
 
     path = Path(args.config)
     config, text = load_config_text(path)
+    config, line = with_threads_that_fit(config, 1)
+    if line is not None:
+        print(f"netcosim: {line}", file=sys.stderr)
     out = Path(args.out or f"netcosim-{path.stem}")
     need_folder(out)
     compile_kernels(parts_of(config))

@@ -10,6 +10,7 @@ where it was. The results do not depend on how many processes computed them.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 HELP = "compute all points of a config with lists or ranges"
@@ -36,13 +37,19 @@ def run(args: argparse.Namespace) -> int:
     """Expand the config and compute what is not stored; 1 if a point failed."""
     from experiments.config_load import load_sweep
     from experiments.executor import check_jobs
-    from experiments.mpi import launched_rank
+    from experiments.mpi import launched_by_mpi, launched_rank
     from netcosim.announce import compile_kernels, parts_of
+    from netcosim.thread_share import with_threads_that_fit
     from netsim.units import format_quantity
 
     check_jobs(args.jobs)
     sweep = load_sweep(args.config)
-    points = [point.resolved() for point in sweep.points]
+    processes = args.jobs if not launched_by_mpi() else max(2, args.jobs)
+    fitting = [with_threads_that_fit(point, processes) for point in sweep.points]
+    if launched_rank() == 0:
+        for line in dict.fromkeys(line for _, line in fitting if line is not None):
+            print(f"netcosim: {line}", file=sys.stderr)
+    points = [point.resolved() for point, _ in fitting]
     store = Path(args.store or f"{sweep.path.stem}.db")
     compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
     # what it imports takes a while and must not come before a word on compiling

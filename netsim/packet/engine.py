@@ -8,14 +8,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.packet import kernels_engine
 from netsim.packet import tables as t
-from netsim.packet.build import build_arrays, choose_clock, grown, kernel_tables, paces_of
+from netsim.packet.build import Clock, build_arrays, choose_clock, grown, kernel_tables, paces_of
 from netsim.packet.build_crossbar import with_crossbars
-from netsim.packet.checks import check_run, check_size
+from netsim.packet.checks import check_run, check_size, packets_of
+from netsim.packet.domains import make_domains, router_load
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.stuck import raise_stuck
+from netsim.packet.tables import Arrays
+from netsim.packet.thread_count import threads_used
+from netsim.packet.threads import run_in_domains
 from netsim.routing.base import Routing
+from netsim.routing.tables import RouteTables
 from netsim.traffic import Traffic
 
 BUDGET = 5_000_000
@@ -33,6 +39,7 @@ def simulate_packets(
     until_s: float | None = None,
     record_messages: bool = True,
     progress: Callable[[float], None] | None = None,
+    threads: int | str = 1,
 ) -> PacketResult:
     """Send every packet of the traffic over the routing's network.
 
@@ -50,6 +57,10 @@ def simulate_packets(
         Keep post and finish time of every message (16 bytes each).
     progress : callable (simulated seconds), optional
         Called every few million packet arrivals.
+    threads : int or "auto"
+        Parts of the machine that are simulated side by side; the result is the same to the last
+        bit. "auto" chooses by the size of the machine and the cores there are. What cannot be
+        split (`netsim.packet.thread_count.why_one_thread`) runs on one.
 
     Returns
     -------
@@ -76,12 +87,12 @@ def simulate_packets(
     >>> float(result.group_finish_ps[0] / 1e6), result.packet_hops
     (10.18, 10)
     """
-    from netsim.packet import kernels_engine
-
     check_run(routing.topology, traffic, until_s)
     check_size(routing.topology, traffic, config, until_s)
     check_memory(routing, traffic, config, record_messages)
     program = traffic.program
+    sent = packets_of(program, config.packet_bytes)
+    n_threads = threads_used(routing, config, threads, sent)
     seed = int(rng.integers(0, 2**63))
     clock = choose_clock(routing.topology, traffic, config, until_s)
     arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)
@@ -90,22 +101,23 @@ def simulate_packets(
     crossbar = None
     in_parts = int(arrays.sc[t.N_MESSAGES]) or None
     if config.input_queued:
+        arrays, crossbar = with_crossbars(arrays, routing, config, clock)
+    if n_threads > 1:
+        load = router_load(routing.topology, traffic, config.packet_bytes)
+        domains = make_domains(routing.topology, load, n_threads)
+        arrays = run_in_domains(
+            domains, arrays, crossbar, tables, routing, traffic, clock, until, progress
+        )
+    elif config.input_queued:
         from netsim.packet import kernels_crossbar_run
 
-        arrays, crossbar = with_crossbars(arrays, routing, config, clock)
-        loop = partial(kernels_crossbar_run.run, crossbar, in_parts)
+        loop = partial(kernels_crossbar_run.run, None, crossbar, in_parts)
+        arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     else:
-        loop = partial(kernels_engine.run, paces_of(arrays, traffic, config, clock), in_parts)
+        paces = paces_of(arrays, traffic, config, clock)
+        loop = partial(kernels_engine.run, None, paces, in_parts)
+        arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     links, counters = arrays.links[: routing.topology.n_links], arrays.counters
-    while True:
-        why = loop(t.flat(arrays), tables, until, BUDGET)
-        if why == kernels_engine.GROW:
-            arrays = grown(arrays)
-        elif why == kernels_engine.PAUSE:
-            if progress is not None:
-                progress(int(arrays.sc[t.NOW]) * clock.tick_ps / PS_PER_S)
-        else:
-            break
     if until_s is None:
         raise_stuck(routing, traffic, arrays, crossbar)
         end_ps = int(arrays.sc[t.END]) * clock.tick_ps
@@ -135,6 +147,26 @@ def simulate_packets(
         link_stalls=counters[:, t.STALLS].copy(),
         link_stall_ps=counters[:, t.STALL_TIME] * tick,
     )
+
+
+def _run_on_one(
+    loop: Callable[..., int],
+    arrays: Arrays,
+    tables: RouteTables,
+    clock: Clock,
+    until: int,
+    progress: Callable[[float], None] | None,
+) -> Arrays:
+    """Run to the end on this thread; the arrays, whose pools may have grown."""
+    while True:
+        why = loop(t.flat(arrays), tables, until, BUDGET)
+        if why == kernels_engine.GROW:
+            arrays = grown(arrays)
+        elif why == kernels_engine.PAUSE:
+            if progress is not None:
+                progress(int(arrays.sc[t.NOW]) * clock.tick_ps / PS_PER_S)
+        else:
+            return arrays
 
 
 def in_ps(ticks: NDArray[np.int64], tick_ps: int) -> NDArray[np.int64]:

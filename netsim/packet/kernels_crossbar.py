@@ -11,7 +11,6 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_credits import give_credit
 from netsim.packet.kernels_crossbar_tables import (
     BIDS_AT,
     CROSSES_TO,
@@ -39,7 +38,13 @@ from netsim.packet.kernels_crossbar_tables import (
     X_SLOTS,
     X_WORDS,
 )
-from netsim.packet.kernels_links import chance_key, see_credits, see_room
+from netsim.packet.kernels_links import (
+    chance_key,
+    return_space,
+    return_space_to,
+    see_credits,
+    see_room,
+)
 from netsim.packet.kernels_wheel import NONE, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
@@ -213,7 +218,7 @@ def first_to_cross(a, x, r, out):
 
 
 @njit(**HOT_KERNEL)
-def cross(a, x, rt, r, slot, out):
+def cross(border, a, x, rt, r, slot, out):
     """Let the head of a slot begin to cross to an output."""
     sc = a.sc
     links = a.links
@@ -275,9 +280,10 @@ def cross(a, x, rt, r, slot, out):
         ready = max(now, max(tail_in, crossed) - ser_out)
         left = max(crossed, tail_in)
     back = left + links[in_row + LATENCY]
-    if give_credit(sc, channels, a.channel_ticks, a.credits, from_q, back, size):
-        tick = max(back, links[in_row + FREE_AT])
-        add_try(sc, links, a.events, came_over, tick)
+    if border is None:
+        return_space(a, from_q, back, size)
+    else:
+        return_space_to(border, a, from_q, back, size)
 
     channel = np.uint64(want) << Q_BITS
     x.out_space[want] -= size
@@ -296,7 +302,7 @@ def cross(a, x, rt, r, slot, out):
 
 
 @njit(**HOT_KERNEL)
-def arbitrate(a, x, rt, r):
+def arbitrate(border, a, x, rt, r):
     """Let heads cross at a router until no more can in this tick."""
     sc = a.sc
     ports = x.ports
@@ -356,7 +362,7 @@ def arbitrate(a, x, rt, r):
             n -= 1
             outs[chosen] = outs[n]
             firsts[chosen] = firsts[n]
-            cross(a, x, rt, r, slot, out)
+            cross(border, a, x, rt, r, slot, out)
         if not x.unlimited or crossings == 0:
             return
         for k in range(crossings):

@@ -27,7 +27,8 @@ from netsim.packet.kernels_crossbar_tables import (
     X_SLOTS,
 )
 from netsim.packet.kernels_engine import DONE, GROW, PAUSE, UNTIL, collect, rank_phase, reach_node
-from netsim.packet.kernels_links import occupy, stall, try_node
+from netsim.packet.kernels_links import depart, occupy, stall, try_node
+from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankArrays
 from netsim.packet.kernels_wheel import (
     FINE_MASK,
@@ -119,7 +120,7 @@ def arrival_phase(a, x, pr, rt, bucket):
 
 
 @njit(**INNER_KERNEL)
-def crossbar_phase(a, x, rt, bucket):
+def crossbar_phase(border, a, x, rt, bucket):
     """Phase 4: crossings end, and others begin, by router number."""
     sc = a.sc
     links = a.links
@@ -154,13 +155,13 @@ def crossbar_phase(a, x, rt, bucket):
             w = ((g - upper) << 6) + low_bit(look[g])
             while look[w] != 0:
                 r = (w << 6) + low_bit(look[w])
-                arbitrate(a, x, rt, r)
+                arbitrate(border, a, x, rt, r)
                 look[w] &= ~(ONE << np.uint64(r & 63))
             look[g] &= ~(ONE << np.uint64(w & 63))
 
 
 @njit(**HOT_KERNEL)
-def try_output(a, x, link):
+def try_output(border, a, x, link):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
     sc = a.sc
     links = a.links
@@ -215,7 +216,10 @@ def try_output(a, x, link):
         links[row + WAITING] -= ser
         packets[packet + HOLDS] = q
         occupy(a, link, ser, size_class)
-        add_arrival(sc, a.events, p, link, tick)
+        if border is None:
+            add_arrival(sc, a.events, p, link, tick)
+        else:
+            depart(border, a, p, link, tick)
         port = np.uint64(link) << P_BITS
         if ports[port + LEAVES_BYTES] > 0:
             x.out_space[ports[port + LEAVES_Q]] += ports[port + LEAVES_BYTES]
@@ -231,7 +235,7 @@ def try_output(a, x, link):
 
 
 @njit(**INNER_KERNEL)
-def start_phase(a, x, bucket):
+def start_phase(border, a, x, bucket):
     """Phase 5: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
@@ -248,13 +252,13 @@ def start_phase(a, x, bucket):
             continue
         links[row + TRY_TICK] = NONE
         if link < sc[N_NODES]:
-            try_node(a, link)
+            try_node(border, a, link)
         else:
-            try_output(a, x, link)
+            try_output(border, a, x, link)
 
 
 @njit(**PLAIN_KERNEL)
-def run(x, in_parts, a, rt, until, budget):
+def run(border, x, in_parts, a, rt, until, budget):
     """As `kernels_engine.run`, with the crossbars ``x``."""
     pr = RankArrays(
         a.sc, a.ranks, a.messages, a.steps, a.compute, a.recv_cost,
@@ -273,6 +277,9 @@ def run(x, in_parts, a, rt, until, budget):
         crowded = sc[N_PK] > spare_packets or sc[N_CR] + sc[N_PK] > n_credits
         if crowded or sc[N_TRIES] > spare_tries or sc[N_FAR] > spare_far:
             return GROW
+        if border is not None:  # noqa: SIM102 - left out of what is compiled for None
+            if outbox_full(border, sc[N_PK]):
+                return GROW
         timer = a.timers[0, 0] if sc[N_TIMERS] > 0 else NONE
         now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
@@ -287,8 +294,8 @@ def run(x, in_parts, a, rt, until, budget):
         bucket = now & FINE_MASK
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(a, x, pr, rt, bucket)
-        crossbar_phase(a, x, rt, bucket)
+        crossbar_phase(border, a, x, rt, bucket)
         if wheel[2 * bucket + 1] >= 0:
-            start_phase(a, x, bucket)
+            start_phase(border, a, x, bucket)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(events.occupied, bucket)

@@ -21,6 +21,7 @@ from netsim.packet.kernels_links import (
     try_node,
 )
 from netsim.packet.kernels_memory import prefetch
+from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankArrays, deliver, on_timer, part_arrived, run_ready
 from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_wheel import (
@@ -161,6 +162,13 @@ def reach_node(a, pr, p):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
+def fetch_channel(border, channels, q, vshift):
+    """Fetch the channel that a packet holds; not one that another domain writes."""
+    if border is None or border.link_from[np.uint64(q >> vshift)] == border.me:
+        prefetch(channels, np.uint64(q) << Q_BITS)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
 def fetch_receiver(a, p):
     """Fetch what will be needed if this is the last packet of its message."""
     message = np.uint64(a.packets[(np.uint64(p) << PK_BITS) + MESSAGE]) << M_BITS
@@ -169,7 +177,7 @@ def fetch_receiver(a, p):
 
 
 @njit(**HOT_KERNEL)
-def arrival_phase(a, pr, rt, bucket, paces):
+def arrival_phase(border, a, pr, rt, bucket, paces):
     """Phase 3: packets that arrive, by the number of the link they came over.
 
     A packet is routed when the look ahead comes to it, unless the routing looks at queues, which
@@ -214,7 +222,7 @@ def arrival_phase(a, pr, rt, bucket, paces):
                     prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
                     continue
                 q = np.int64(_UNDECIDED)
-                prefetch(channels, np.uint64(packets[packet + HOLDS]) << Q_BITS)
+                fetch_channel(border, channels, packets[packet + HOLDS], vshift)
                 if packets[packet + VISIT] & 0xFFFF < sc[LOOKS_VISITS]:
                     chosen[np.uint64(k)] = _UNDECIDED
                     continue
@@ -260,7 +268,7 @@ def next_channel(links, link, vshift):
 
 
 @njit(**HOT_KERNEL)
-def fetch_ahead(a, i, n, ahead):
+def fetch_ahead(border, a, i, n, ahead):
     """Fetch what the starts after the ``i``-th of ``n`` will need, step by step."""
     n_nodes = a.sc[N_NODES]
     vshift = a.sc[VSHIFT]
@@ -286,11 +294,11 @@ def fetch_ahead(a, i, n, ahead):
         p = np.int64(channels[(np.uint64(q) << Q_BITS) + FIFO_HEAD])
         if p >= 0:
             holds = packets[(np.uint64(p) << PK_BITS) + HOLDS]
-            prefetch(channels, np.uint64(holds) << Q_BITS)
+            fetch_channel(border, channels, holds, vshift)
 
 
 @njit(**HOT_KERNEL)
-def start_phase(a, bucket, paces):
+def start_phase(border, a, bucket, paces):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
@@ -316,7 +324,7 @@ def start_phase(a, bucket, paces):
         ahead = min(n, sc[FETCH_STARTS] * AHEAD)
         for i in range(n + 3 * ahead):
             if ahead > 0:
-                fetch_ahead(a, i, n, ahead)
+                fetch_ahead(border, a, i, n, ahead)
             k = i - 3 * ahead
             if k >= 0:
                 link = np.int64(order[np.uint64(k)])
@@ -325,19 +333,21 @@ def start_phase(a, bucket, paces):
                     continue
                 links[row + TRY_TICK] = NONE
                 if link >= n_nodes:
-                    try_link(a, link)
+                    try_link(border, a, link)
                 elif paces is None:
-                    try_node(a, link)
+                    try_node(border, a, link)
                 else:
                     try_paced(a, paces, link)
 
 
 @njit(**PLAIN_KERNEL)
-def run(paces, in_parts, a, rt, until, budget):
+def run(border, paces, in_parts, a, rt, until, budget):
     """Run until nothing is left (DONE), `until` (UNTIL), a full pool (GROW) or `budget` arrivals.
 
     Parameters
     ----------
+    border : Border or None
+        None where the machine is one domain.
     paces : Paces or None
     in_parts : int64 or None
         None where every message is one part on the only rail.
@@ -361,6 +371,9 @@ def run(paces, in_parts, a, rt, until, budget):
         crowded = sc[N_PK] > spare_packets or sc[N_CR] > spare_credits
         if crowded or sc[N_TRIES] > spare_tries or sc[N_FAR] > spare_far:
             return GROW
+        if border is not None:  # noqa: SIM102 - left out of what is compiled for None
+            if outbox_full(border, 0):
+                return GROW
         timer = a.timers[0, 0] if sc[N_TIMERS] > 0 else NONE
         now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
@@ -374,8 +387,8 @@ def run(paces, in_parts, a, rt, until, budget):
             rank_phase(pr, now)
         bucket = now & FINE_MASK
         if wheel[2 * bucket] >= 0:
-            done += arrival_phase(a, pr, rt, bucket, paces)
+            done += arrival_phase(border, a, pr, rt, bucket, paces)
         if wheel[2 * bucket + 1] >= 0:
-            start_phase(a, bucket, paces)
+            start_phase(border, a, bucket, paces)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(events.occupied, bucket)

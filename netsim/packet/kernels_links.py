@@ -11,6 +11,7 @@ from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_credits import give_credit, take_credits, use_space, when_room
+from netsim.packet.kernels_outbox import send_credit, send_packet
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit
 from netsim.packet.tables import (
     BANDWIDTH,
@@ -143,7 +144,36 @@ def occupy(a, link, ser, size_class):
 
 
 @njit(**HOT_KERNEL)
-def try_node(a, node):
+def return_space(a, q, tick, size):
+    """Channel ``q`` gets space back at ``tick``; a link that waits for it is tried then."""
+    if give_credit(a.sc, a.channels, a.channel_ticks, a.credits, q, tick, size):
+        link = q >> a.sc[VSHIFT]
+        tick = max(tick, a.links[(np.uint64(link) << L_BITS) + FREE_AT])
+        add_try(a.sc, a.links, a.events, link, tick)
+
+
+@njit(**HOT_KERNEL)
+def depart(border, a, p, link, tick):
+    """`add_arrival` of a packet over a link, which may lead into another domain."""
+    to = border.link_to[np.uint64(link)]
+    if to == border.me:
+        add_arrival(a.sc, a.events, p, link, tick)
+    else:
+        send_packet(border, a.sc, a.packets, a.events.chain, p, tick, to)
+
+
+@njit(**HOT_KERNEL)
+def return_space_to(border, a, q, tick, size):
+    """`return_space` to a channel that may be another domain's."""
+    owner = border.link_from[np.uint64(q >> a.sc[VSHIFT])]
+    if owner == border.me:
+        return_space(a, q, tick, size)
+    else:
+        send_credit(border, q, tick, size, owner)
+
+
+@njit(**HOT_KERNEL)
+def try_node(border, a, node):
     """Let a port's injection link start a packet if it can."""
     sc = a.sc
     links = a.links
@@ -191,7 +221,11 @@ def try_node(a, node):
     packets[packet + CAME_LATENCY] = links[row + LATENCY]
     packets[packet + TO_NODE] = messages[message + M_TO]
     occupy(a, node, ser, size_class)
-    add_arrival(sc, a.events, p, node, now + links[row + LATENCY] + sc[ROUTER_LATENCY])
+    tick = now + links[row + LATENCY] + sc[ROUTER_LATENCY]
+    if border is None:
+        add_arrival(sc, a.events, p, node, tick)
+    else:
+        depart(border, a, p, node, tick)
     if not last:
         nodes[nic + NIC_SENT] = sent + 1
     else:
@@ -205,7 +239,7 @@ def try_node(a, node):
 
 
 @njit(**HOT_KERNEL)
-def try_link(a, link):
+def try_link(border, a, link):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
     sc = a.sc
     links = a.links
@@ -265,11 +299,12 @@ def try_link(a, link):
         packets[packet + READY] = ser
         packets[packet + CAME_LATENCY] = latency
         occupy(a, link, ser, size_class)
-        add_arrival(sc, a.events, p, link, tick)
-        if give_credit(sc, channels, ticks, a.credits, came_from, back, size):
-            feeder = came_from >> vshift
-            tick = max(back, links[(np.uint64(feeder) << L_BITS) + FREE_AT])
-            add_try(sc, links, a.events, feeder, tick)
+        if border is None:
+            add_arrival(sc, a.events, p, link, tick)
+            return_space(a, came_from, back, size)
+        else:
+            depart(border, a, p, link, tick)
+            return_space_to(border, a, came_from, back, size)
         if waiting != 0:
             add_try(sc, links, a.events, link, now + ser)
         return

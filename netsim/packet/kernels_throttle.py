@@ -76,7 +76,7 @@ def try_paced(a, paces, port):
         add_try(sc, a.links, a.events, port, paces.flows[flow + NEXT_START])
         return
     before = a.links[row + PACKETS]
-    try_node(a, port)
+    try_node(None, a, port)
     if a.links[row + PACKETS] > before:
         _settle(paces.scalars, paces.flows, flow, now)
         ser = a.links[row + FREE_AT] - now

@@ -74,6 +74,8 @@ class Routing:
     compares_credits : bool
         Whether it looks at ``used`` or ``room`` of the links that its kernels name beforehand
         (`netsim.routing.kernels.links_compared`), at routers where it takes chances.
+    looks_far : bool
+        Whether it looks at links that leave other routers than the packet's own.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Routing:
     chance_visits: int = 1
     room_vc: int = -1
     compares_credits: bool = False
+    looks_far: bool = False
 
 
 @dataclass(frozen=True)

@@ -197,6 +197,7 @@ def dragonfly_routing(topology: Topology, name: str, ugal: Ugal | None = None) -
         choose=reference.choose,
         chance_visits=_chance_visits(name, shape),
         compares_credits=judges or name == "adaptive-local",
+        looks_far=name == "ugal-g",
     )
 
 

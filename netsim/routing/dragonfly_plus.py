@@ -235,4 +235,5 @@ def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -
         tables=_tables(topology, shape, CODES[name], n_vcs, bias_ps),
         choices=reference.choices,
         choose=reference.choose,
+        looks_far=name == "ugal-g",
     )

@@ -18,6 +18,7 @@ BAD: dict[str, tuple[str, ...]] = {
     "bandwidth": ('"0 GB/s"', '"-1 GB/s"', '"1 GB"', '"fast"', "1000", '"1e30 GB/s"'),
     "name": ('"no-such"', '""', "1", LIST, DATE),
     "flag": ("1", '"yes"', TABLE),
+    "threads": ("0", "-1", "1.5", "true", TEXT, TABLE, "nan", HUGE),
     "table": ("3", '"text"', LIST, "true"),
 }
 KEYS: dict[str, str] = {
@@ -80,6 +81,8 @@ KEYS: dict[str, str] = {
     "queue.coupled.max_repeats": "count",
     "queue.coupled.message_scale": "number",
     "queue.coupled.tolerance": "number",
+    "queue.coupled.stale_share": "share",
+    "queue.coupled.audit": "share",
     "queue.coupled.max_simulations": "whole",
     "queue.measured.bound": "name",
     "queue.partition_bisection.bound_jobs": "share",
@@ -97,6 +100,7 @@ KEYS: dict[str, str] = {
     "run.repetition": "whole",
     "run.snapshots": "whole",
     "run.confidence": "share",
+    "run.threads": "threads",
     "run.measure": "name",
     "run.only_snapshot": "whole",
     "run.paired.repeats": "number",

@@ -29,11 +29,11 @@ from netsim.topologies.slimfly import slimfly
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 from queuesim.communication import Communication
-from queuesim.coupled_packets import PacketBudget, level_errors
 from queuesim.ensemble import SharedNetwork
 from queuesim.flow_vs_packets import compare_mix, random_mix
 from queuesim.job_network import JobNetwork
 from queuesim.measured import CommunicationMix, PatternShare
+from queuesim.packet_judge import PacketBudget, level_errors
 
 if TYPE_CHECKING:
     import pandas as pd

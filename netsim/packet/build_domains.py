@@ -1,0 +1,193 @@
+"""The arrays of each domain: most are everybody's, each row written by one domain alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.packet import kernels_outbox as out
+from netsim.packet import tables as t
+from netsim.packet.build import grown
+from netsim.packet.domains import Domains
+from netsim.packet.kernels_crossbar_tables import Crossbar
+from netsim.packet.kernels_outbox import Border
+from netsim.packet.kernels_wheel import NONE
+from netsim.packet.tables import Arrays, aligned_zeros
+from netsim.topology import Topology
+from netsim.traffic import Traffic
+
+MOST_COPIES_BYTES = 2 * 10**9
+"""Of all domains' copies of the messages; with more, all share one."""
+
+
+def _copied(array: NDArray[np.int32]) -> NDArray[np.int32]:
+    copy: NDArray[np.int32] = aligned_zeros(array.shape, np.int32)
+    copy[:] = array
+    return copy
+
+
+def domain_arrays(
+    arrays: Arrays, domains: Domains, topology: Topology, traffic: Traffic
+) -> list[Arrays]:
+    """What each domain works on: the common rows, and scalars, pools and events of its own.
+
+    A message has two sides, and neither looks at what the other changes; neighbouring steps belong
+    to ranks of any domain. So each has a copy of both: cores would pass their lines to and fro.
+    """
+    own_messages = domains.n * arrays.messages.nbytes <= MOST_COPIES_BYTES
+    of_rank = domains.router[topology.node_router[np.asarray(traffic.rank_node)]]
+    parts = []
+    for d in range(domains.n):
+        timers = arrays.timers[of_rank[arrays.timers[:, 1]] == d]
+        sc = arrays.sc.copy()
+        sc[t.N_TIMERS] = len(timers)
+        parts.append(
+            arrays._replace(
+                sc=sc,
+                messages=_copied(arrays.messages) if own_messages else arrays.messages,
+                steps=_copied(arrays.steps),
+                packets=aligned_zeros(arrays.packets.shape, np.int64),
+                credits=aligned_zeros(arrays.credits.shape, np.int64),
+                events=arrays.events._replace(
+                    **{name: array.copy() for name, array in arrays.events._asdict().items()}
+                ),
+                order=arrays.order.copy(),
+                chosen=arrays.chosen.copy(),
+                arriving=arrays.arriving.copy(),
+                marked=arrays.marked.copy(),
+                # kernels look at no row of it, but want one
+                timers=timers if len(timers) else np.zeros((1, 2), dtype=np.int64),
+            )
+        )
+    return parts
+
+
+def domain_crossbars(crossbar: Crossbar | None, n: int) -> list[Crossbar | None]:
+    """What each domain works on of the crossbars: the common rows, and lists of its own."""
+    if crossbar is None:
+        return [None] * n
+    return [
+        crossbar._replace(look=crossbar.look.copy(), scratch=crossbar.scratch.copy())
+        for _ in range(n)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Mail:
+    """The outboxes of all domains."""
+
+    capacity: int
+    spare: int
+    words: NDArray[np.int64]
+    mail: NDArray[np.int64]
+    back: NDArray[np.int64]
+
+    def borders(self, domains: Domains) -> list[Border]:
+        """Each domain's view of them."""
+        return [
+            Border(
+                me=d,
+                n=domains.n,
+                capacity=self.capacity,
+                spare=self.spare,
+                link_from=domains.link_from,
+                link_to=domains.link_to,
+                words=self.words,
+                mail=self.mail.reshape(-1),
+                back=self.back.reshape(-1),
+            )
+            for d in range(domains.n)
+        ]
+
+
+def empty_mail(domains: Domains) -> Mail:
+    """Outboxes without mail, each for twice what a tick can bring."""
+    n = domains.n
+    # in a tick a link starts one packet, and gives back the space of one
+    spare = int(np.bincount(domains.link_from, minlength=n).max())
+    width = out.words_of(n)
+    words = aligned_zeros((n, width), np.int64)
+    size = out.LISTS + 2 * n
+    for parity in (0, 1):
+        box = words[:, out.COUNTS + parity * size : out.COUNTS + (parity + 1) * size]
+        box[:, out.EARLIEST] = NONE
+        box[:, out.LISTS :] = -1
+    capacity = 2 * spare + 64
+    return Mail(capacity, spare, words.reshape(-1), *_rows(n, capacity))
+
+
+def _rows(n: int, capacity: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return (
+        np.empty((n, 2, capacity, out.MAIL_WIDTH), dtype=np.int64),
+        np.empty((n, 2, capacity, out.BACK_WIDTH), dtype=np.int64),
+    )
+
+
+def grown_mail(old: Mail) -> Mail:
+    """The same mail in outboxes of twice the size."""
+    mail, back = _rows(len(old.mail), 2 * old.capacity)
+    mail[:, :, : old.capacity] = old.mail
+    back[:, :, : old.capacity] = old.back
+    return Mail(2 * old.capacity, old.spare, old.words, mail, back)
+
+
+def with_room(parts: list[Arrays], mail: Mail, crossbars: bool) -> Mail:
+    """Let the domains that had to stop go on: pools (in place) or outboxes of twice the size."""
+    n = len(parts)
+    words = mail.words.reshape(n, -1)
+    for d in np.flatnonzero(words[:, out.UNFINISHED]).tolist():
+        box = out.COUNTS + int(words[d, out.PARITY]) * (out.LISTS + 2 * n)
+        sent = max(words[d, box + out.N_MAIL], words[d, box + out.N_BACK])
+        most = int(parts[d].sc[t.N_PK]) if crossbars else 0
+        if sent + max(mail.spare, most) > mail.capacity:
+            return grown_mail(mail)
+        parts[d] = grown(parts[d])
+    return mail
+
+
+def lookahead(
+    domains: Domains, topology: Topology, arrays: Arrays, crossbar: Crossbar | None
+) -> int:
+    """Ticks before which nothing that happens in a domain reaches another.
+
+    A packet is routed a latency and a router's latency after it starts; the space that it held
+    is seen free a latency after it has been sent on its next link, or has crossed. Heads, where
+    they count, reach a node that hangs on routers of two domains a latency after the start.
+    """
+    border = domains.border_links
+    latency = arrays.links[border, t.LATENCY].min(initial=NONE)
+    to_node = np.any(topology.link_dst[border] < topology.n_ports)
+    if to_node and arrays.sc[t.HEAD_COUNTS]:
+        return int(latency)
+    held = arrays.ser if crossbar is None else crossbar.cross
+    return int(latency + min(arrays.sc[t.ROUTER_LATENCY], held.min()))
+
+
+def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
+    """The arrays of one domain that is all of them, of a run that is over; mail is none left."""
+    vshift = int(parts[0].sc[t.VSHIFT])
+    owner = np.repeat(domains.link_from, 1 << vshift)
+    channels = parts[0].channels.copy()
+    packets: list[NDArray[np.int64]] = []
+    chains: list[NDArray[np.int32]] = []
+    begin = 0
+    for d, part in enumerate(parts):
+        used = int(part.sc[t.PK_USED])
+        chain = part.events.chain[:used].copy()
+        chain[chain[:, t.NEXT] >= 0, t.NEXT] += begin
+        waiting = (owner == d) & (channels[:, t.FIFO_HEAD] >= 0)
+        channels[waiting, t.FIFO_HEAD] += begin
+        begin += used
+        packets.append(part.packets[:used])
+        chains.append(chain)
+    sc = parts[0].sc.copy()
+    sc[t.END] = max(int(part.sc[t.END]) for part in parts)
+    return parts[0]._replace(
+        sc=sc,
+        channels=channels,
+        steps=np.maximum.reduce([part.steps for part in parts]),  # ARRIVED grows, in one of them
+        packets=np.concatenate(packets),
+        events=parts[0].events._replace(chain=np.concatenate(chains)),
+    )

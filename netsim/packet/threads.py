@@ -1,0 +1,112 @@
+"""One packet simulation on several threads, each a domain of the machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from netsim.packet import tables as t
+from netsim.packet.build import Clock
+from netsim.packet.build_domains import (
+    domain_arrays,
+    domain_crossbars,
+    empty_mail,
+    joined_arrays,
+    lookahead,
+    with_room,
+)
+from netsim.packet.domains import Domains
+from netsim.packet.kernels_crossbar_tables import Crossbar
+from netsim.packet.model import PS_PER_S
+from netsim.packet.tables import Arrays
+from netsim.routing.base import Routing
+from netsim.routing.tables import RouteTables
+from netsim.traffic import Traffic
+
+PAUSE_S = 0.5
+"""Between two looks at the caller (progress, Ctrl-C), about."""
+_FIRST_WINDOWS = 64
+
+
+def run_in_domains(
+    domains: Domains,
+    arrays: Arrays,
+    crossbar: Crossbar | None,
+    tables: RouteTables,
+    routing: Routing,
+    traffic: Traffic,
+    clock: Clock,
+    until: int,
+    progress: Callable[[float], None] | None,
+) -> Arrays:
+    """Run all domains to the end, each on a thread; the arrays of the whole.
+
+    Parameters
+    ----------
+    domains : Domains
+    arrays : Arrays
+        Of an empty network; used up.
+    crossbar : Crossbar or None
+    tables : RouteTables
+    routing, traffic, clock
+        What they were built from.
+    until : int
+        Tick.
+    progress : callable or None
+        See `netsim.packet.engine.simulate_packets`.
+    """
+    from netsim.packet.kernels_engine import GROW, PAUSE
+    from netsim.packet.kernels_threads import ABORTED, SAID_WORDS, run_windows
+
+    n = domains.n
+    parts = domain_arrays(arrays, domains, routing.topology, traffic)
+    mail = empty_mail(domains)
+    crossbars = domain_crossbars(crossbar, n)
+    ahead = lookahead(domains, routing.topology, arrays, crossbar)
+    in_parts = int(arrays.sc[t.N_MESSAGES]) or None
+    stop = np.zeros(1, dtype=np.int64)
+    said = t.aligned_zeros((2 * n, SAID_WORDS), np.int64).reshape(-1)
+    n_windows = _FIRST_WINDOWS
+
+    def run(d: int) -> int:
+        try:
+            return int(
+                run_windows(
+                    borders[d], crossbars[d], in_parts, t.flat(parts[d]), tables, said, stop,
+                    ahead, until, n_windows,
+                )
+            )  # fmt: skip
+        except BaseException:
+            stop[0] = 1
+            raise
+
+    with ThreadPoolExecutor(n - 1, thread_name_prefix="netcosim-domain") as pool:
+        while True:
+            borders = mail.borders(domains)
+            began = time.perf_counter()
+            try:
+                others = [pool.submit(run, d) for d in range(1, n)]
+                whys = [run(0), *(other.result() for other in others)]
+            except BaseException:
+                stop[0] = 1  # lets those go that wait for this thread
+                raise
+            why = whys[0]
+            assert why != ABORTED
+            assert whys == [why] * n
+            if why == GROW:
+                mail = with_room(parts, mail, crossbar is not None)
+            elif why != PAUSE:
+                break
+            else:
+                if progress is not None:
+                    now = max(int(part.sc[t.NOW]) for part in parts)
+                    progress(now * clock.tick_ps / PS_PER_S)
+                took = time.perf_counter() - began
+                if took < PAUSE_S / 2:
+                    n_windows *= 2
+                elif took > 2 * PAUSE_S and n_windows > 1:
+                    n_windows //= 2
+    return joined_arrays(parts, domains)

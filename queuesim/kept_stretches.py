@@ -1,0 +1,185 @@
+"""What packets have said of running jobs, and what the flow level has made of it since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queuesim.job_network import JobLoads, Situation
+from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
+
+
+class Judgement(NamedTuple):
+    """What was found of a group at an instant, the jobs by their index in the workload."""
+
+    group: tuple[int, ...]
+    flow: tuple[float, ...]
+    packet: tuple[float, ...]
+
+
+class KeptStretches:
+    """Stretches at the last judgement, and when they are too old.
+
+    A job is stale where its flow stretch is off by more than the budget's ``tolerance`` from what
+    it was at its last judgement (1 before the first).
+
+    Parameters
+    ----------
+    tolerance, stale_share : float
+        As in `PacketBudget`.
+
+    Attributes
+    ----------
+    n_kept, n_by_flow : int
+        Estimates that packets had a part in, and those of the flow level alone.
+
+    Notes
+    -----
+    A kept stretch follows the flow level half the way: it is multiplied by the square root of the
+    flow stretch now over that at the judgement. Not following, or following all the way, is
+    further off (docs/queue.md). A job that no packets have spoken of has its flow stretch.
+    """
+
+    def __init__(self, tolerance: float, stale_share: float) -> None:
+        self.tolerance, self.stale_share = tolerance, stale_share
+        self.n_kept = self.n_by_flow = 0
+        self._flow: dict[int, float] = {}
+        self._packet: dict[int, float] = {}
+
+    def suffice(self, group: Sequence[int], flow: Sequence[float]) -> bool:
+        """Whether a group with these flow stretches need not be judged again."""
+        if self.tolerance == 0 and self.stale_share == 0:
+            return False
+        then = (self._flow.get(job, 1.0) for job in group)
+        off = (abs(a - b) > self.tolerance * b for a, b in zip(flow, then, strict=True))
+        return sum(off) <= self.stale_share * len(group)
+
+    def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
+        """Stretches of a group with these flow stretches."""
+        known = sum(job in self._packet for job in group)
+        self.n_kept += known
+        self.n_by_flow += len(group) - known
+        return tuple(self._estimate(job, now) for job, now in zip(group, flow, strict=True))
+
+    def _estimate(self, job: int, now: float) -> float:
+        if job not in self._packet:
+            return now
+        return max(1.0, self._packet[job] * sqrt(now / self._flow[job]))
+
+    def judged(
+        self, group: Sequence[int], flow: Sequence[float], packet: Sequence[float] | None
+    ) -> None:
+        """Take note of a judgement; None where packets were not asked."""
+        self._flow.update(zip(group, flow, strict=True))
+        for job in group:
+            self._packet.pop(job, None)
+        if packet is not None:
+            self._packet.update(zip(group, packet, strict=True))
+
+    def forget(self, job: int) -> None:
+        """A job has ended."""
+        self._flow.pop(job, None)
+        self._packet.pop(job, None)
+
+
+class Audit:
+    """Simulates a sample of what was not judged again: how far off it was.
+
+    Whether a situation is in the sample depends on the network's seed and the situation alone;
+    each is looked at once. What it simulates is not used, and not counted with the other packets.
+
+    Parameters
+    ----------
+    loads : JobLoads
+    budget : PacketBudget
+    """
+
+    def __init__(self, loads: JobLoads, budget: PacketBudget) -> None:
+        self.share = budget.audit
+        self.judge = PacketJudge(loads, budget, PacketRecord())
+        self.kept: list[float] = []
+        self.packet: list[float] = []
+        self._seen: set[bytes] = set()
+
+    def look(self, group: Sequence[Situation], kept: Sequence[float]) -> None:
+        """Compare a group's stretches with packets, if it is in the sample."""
+        if not self.share:
+            return
+        digest = blake2b(str(self.judge.network.shared.seed).encode(), digest_size=8)
+        for job in sorted(group):
+            digest.update(job.share.to_bytes(4, "little") + job.n_nodes.to_bytes(4, "little"))
+            digest.update(job.nodes)
+        name = digest.digest()
+        if int.from_bytes(name, "little") >= self.share * 2.0**64 or name in self._seen:
+            return
+        self._seen.add(name)
+        order = sorted(range(len(group)), key=lambda k: group[k])
+        self.kept += [kept[k] for k in order]
+        self.packet += self.judge.judge(tuple(group[k] for k in order))
+
+    def summary(self) -> dict[str, float]:
+        """Quantiles of |kept / packets - 1| of the sample's jobs, and what it took."""
+        found = level_errors(np.array(self.kept), np.array(self.packet))
+        return {
+            "audited_jobs": len(self.kept),
+            "kept_p50": found["error_p50"],
+            "kept_p90": found["error_p90"],
+            "audit_hops": self.judge.record.packet_hops,
+        }
+
+
+class Replay(NamedTuple):
+    """What a budget would have made of a run that judged every group.
+
+    Attributes
+    ----------
+    n_groups, n_judged : int
+        Groups of several jobs that had changed, and those that the budget judges too.
+    judgement : (k,) int64
+        For each job of each group: the place of its judgement in the journal.
+    estimate, packet : (k,) float64
+        Stretch with the budget, where it judges that of packets; and that of packets.
+    """
+
+    n_groups: int
+    n_judged: int
+    judgement: NDArray[np.int64]
+    estimate: NDArray[np.float64]
+    packet: NDArray[np.float64]
+
+    def errors(self, kept: NDArray[np.bool_]) -> tuple[float, float]:
+        """Median and 90th percentile of |estimate / packet - 1| over some of the rows."""
+        found = level_errors(self.estimate[kept], self.packet[kept])
+        return found["error_p50"], found["error_p90"]
+
+
+def replayed(journal: Sequence[Judgement], tolerance: float, stale_share: float) -> Replay:
+    """Go through the judgements of an exact run with a budget: nothing is simulated.
+
+    Parameters
+    ----------
+    journal : sequence of Judgement
+        Of a run with ``tolerance`` and ``stale_share`` 0.
+    tolerance, stale_share : float
+        As in `PacketBudget`.
+    """
+    kept, n_groups, n_judged = KeptStretches(tolerance, stale_share), 0, 0
+    rows: list[tuple[int, float, float]] = []
+    for place, (group, flow, packet) in enumerate(journal):
+        estimates = packet
+        if len(group) > 1:
+            n_groups += 1
+            if kept.suffice(group, flow):
+                estimates = kept.estimates(group, flow)
+            else:
+                n_judged += 1
+            rows += zip([place] * len(group), estimates, packet, strict=True)
+        if estimates is packet:
+            kept.judged(group, flow, packet if len(group) > 1 else None)
+    judgement, estimate, truth = np.array(rows).reshape(-1, 3).T
+    return Replay(n_groups, n_judged, judgement.astype(np.int64), estimate, truth)

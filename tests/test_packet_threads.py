@@ -1,0 +1,293 @@
+"""A run on several threads gives what it gives on one, to the last counter."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from packet_cases import Send, Step, config, line, one_way_ring, traffic
+
+from netsim.errors import NetcosimError
+from netsim.packet import build_domains, thread_count
+from netsim.packet import threads as threads_module
+from netsim.packet.cases import Case, random_case
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import (
+    NetworkDeadlockError,
+    PacketConfig,
+    PacketResult,
+    ProgramStuckError,
+)
+from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
+from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree
+from netsim.topologies.registry import FAMILIES
+from netsim.topologies.torus import torus
+from netsim.traffic import Traffic, combine
+from patterns.registry import make_pattern
+
+CASES, MANY_CASES = 40, 2500
+"""Of each family, in the usual run and in the long one."""
+
+
+def splittable(case: Case) -> Case:
+    """The case without what keeps a run on one thread, where that is the configuration."""
+    return replace(case, config=replace(case.config, congestion_control="none"))
+
+
+def outcome(
+    case: Case, threads: int | str, until_s: float | None = None
+) -> PacketResult | RuntimeError:
+    """What a run gives, be it an error."""
+    try:
+        return simulate_packets(
+            case.routing,
+            case.traffic,
+            case.config,
+            np.random.default_rng(5),
+            until_s=until_s,
+            threads=threads,
+        )
+    except (NetworkDeadlockError, ProgramStuckError) as error:
+        return error
+
+
+def assert_same(one: PacketResult | RuntimeError, other: PacketResult | RuntimeError) -> None:
+    """Every field of the results, or the words of the errors."""
+    assert type(one) is type(other)
+    if isinstance(one, PacketResult):
+        for f in fields(PacketResult):
+            np.testing.assert_array_equal(getattr(one, f.name), getattr(other, f.name), f.name)
+    else:
+        assert str(one) == str(other)
+
+
+def compare_random_cases(family: str, numbers: range) -> int:
+    """How many of the cases ran on several threads, all with equal results."""
+    split = 0
+    for k in numbers:
+        rng = np.random.default_rng((13, k))
+        case = splittable(random_case(rng, family))
+        if why_one_thread(case.routing, case.config):
+            continue
+        split += 1
+        until_s = None if k % 4 else 1e-9 * float(rng.integers(0, 20_000))
+        one = outcome(case, 1, until_s)
+        for threads in (2, 3, 4):
+            assert_same(one, outcome(case, threads, until_s))
+    return split
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_cases_are_equal_on_one_to_four_threads(family: str) -> None:
+    assert compare_random_cases(family, range(CASES)) > CASES / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_thousands_of_random_cases_are_equal(family: str) -> None:
+    assert compare_random_cases(family, range(CASES, CASES + MANY_CASES)) > MANY_CASES / 2
+
+
+def busy(routing_name: str, topology, size: int = 3500, jobs: int = 2) -> Case:
+    """All-to-all jobs on all nodes, in buffers of two packets: queues, stalls, choices."""
+    routing = make_routing(topology, routing_name)
+    rng = np.random.default_rng(3)
+    nodes = rng.permutation(topology.n_nodes)
+    placed = np.array_split(nodes, jobs)
+    programs = [make_pattern("all-to-all", len(part), size, 1, rng) for part in placed]
+    return Case(
+        routing, combine(programs, placed), PacketConfig(packet_bytes=1000, buffer_bytes=2500)
+    )
+
+
+CROWDED = [
+    busy("ugal-l", dragonfly(2, 4, 9)),
+    busy("adaptive-local", dragonfly(2, 4, 5, h=2)),
+    busy("adaptive", fat_tree(6)),
+    busy("minimal-adaptive", torus((4, 4, 3))),
+]
+
+
+@pytest.mark.parametrize("router", ["output-queued", "input-queued"])
+@pytest.mark.parametrize("case", CROWDED, ids=lambda case: case.routing.topology.family)
+def test_a_crowded_network_is_equal_on_any_number_of_threads(case: Case, router: str) -> None:
+    """5 threads share what 4 do, 7 divide nothing evenly; 16 take turns on fewer cores."""
+    case = replace(case, config=replace(case.config, router=router))
+    one = outcome(case, 1)
+    assert isinstance(one, PacketResult)
+    assert one.link_stalls.sum() > 0
+    for threads in (2, 5, 7, 16):
+        assert_same(one, outcome(case, threads))
+
+
+def test_pools_and_outboxes_grow_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outboxes hold one tick's mail and pools a tick's packets at first: each grows, at other
+    windows than the other domains' do."""
+    built, widened, rooms = build_domains.empty_mail, build_domains.grown_mail, []
+    pools = build_domains.grown
+
+    def tight(domains):
+        mail = built(domains)
+        capacity = mail.spare + 1
+        cut = [np.ascontiguousarray(a[:, :, :capacity]) for a in (mail.mail, mail.back)]
+        return replace(mail, capacity=capacity, mail=cut[0], back=cut[1])
+
+    def grown_mail(mail):
+        rooms.append("outbox")
+        return widened(mail)
+
+    def grown(arrays):
+        rooms.append("pool")
+        return pools(arrays)
+
+    monkeypatch.setattr(threads_module, "empty_mail", tight)
+    monkeypatch.setattr(build_domains, "grown_mail", grown_mail)
+    monkeypatch.setattr(build_domains, "grown", grown)
+    # wires so long that a window brings many packets, and buffers that hold them all
+    topology = dragonfly(2, 4, 5, h=2, global_latency_s=2e-4, local_latency_s=2e-4)
+    case = replace(busy("minimal", topology, 30_000), config=PacketConfig(packet_bytes=100))
+    one = outcome(case, 1)
+    rooms.clear()
+    assert_same(one, outcome(case, 3))
+    assert {"outbox", "pool"} <= set(rooms)
+
+
+def test_a_network_that_locks_up_names_the_same_ring() -> None:
+    n = 8
+    routing = one_way_ring(n)
+    sends = [Step([Send((r + n // 2) % n, 20_000)], need=1) for r in range(n)]
+    jobs = traffic(*([step] for step in sends))
+    case = Case(routing, jobs, config(buffer=1000))
+    one = outcome(case, 1)
+    assert isinstance(one, NetworkDeadlockError)
+    for threads in (2, 3, 4):
+        assert_same(one, outcome(case, threads))
+
+
+def test_ranks_that_wait_for_ever_are_named_alike() -> None:
+    routing = line([0, 1, 2, 3], [1000] * 3)
+    jobs = traffic([Step([Send(3, 500)])], [Step(need=1)], [Step()], [Step(need=2)])
+    one = outcome(Case(routing, jobs, config()), 1)
+    assert isinstance(one, ProgramStuckError)
+    assert_same(one, outcome(Case(routing, jobs, config()), 4))
+
+
+def test_messages_need_not_be_recorded_and_nobody_need_send() -> None:
+    case = CROWDED[0]
+    results = [
+        simulate_packets(
+            case.routing,
+            case.traffic,
+            case.config,
+            np.random.default_rng(5),
+            record_messages=False,
+            threads=threads,
+        )
+        for threads in (1, 3)
+    ]
+    assert_same(*results)
+    idle = Case(case.routing, traffic([Step(compute_ps=5_000_000)]), case.config)
+    assert_same(outcome(idle, 1), outcome(idle, 3))
+    assert outcome(idle, 3).end_ps == 5_000_000
+
+
+def test_progress_is_told_and_an_interrupt_ends_all_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threads_module, "_FIRST_WINDOWS", 4)
+    monkeypatch.setattr(threads_module, "PAUSE_S", 0.0)  # never more windows than one
+    case, told = CROWDED[0], []
+
+    def stop(seconds: float) -> None:
+        told.append(seconds)
+        if len(told) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_packets(
+            case.routing,
+            case.traffic,
+            case.config,
+            np.random.default_rng(5),
+            threads=3,
+            progress=stop,
+        )
+    assert told == sorted(told)
+    assert 0 < told[0] < told[-1]
+    assert_same(outcome(case, 1), outcome(case, 3))
+
+
+def test_what_cannot_be_split_runs_on_one_thread_and_says_why() -> None:
+    machine = dragonfly(2, 4, 5)
+    far, near = make_routing(machine, "ugal-g"), make_routing(machine, "ugal-l")
+    throttled = PacketConfig(congestion_control="per-flow-throttle")
+    still = dragonfly(2, 4, 5, local_latency_s=0)
+    instant = PacketConfig(router_latency_s=0)
+    for routing, packets, word in (
+        (far, PacketConfig(), "ugal-g"),
+        (near, throttled, "per-flow-throttle"),
+        (make_routing(still, "minimal"), instant, "latency"),
+        (
+            make_routing(still, "minimal"),
+            PacketConfig(router="input-queued", crossbar_speedup="unlimited"),
+            "latency",
+        ),
+    ):
+        assert word in why_one_thread(routing, packets)
+        assert threads_used(routing, packets, 4) == 1
+        case = Case(routing, CROWDED[0].traffic, packets)
+        nodes = np.arange(machine.n_nodes)
+        case = replace(case, traffic=combine([make_pattern(
+            "all-to-all", len(nodes), 100, 1, np.random.default_rng(1))], [nodes]))  # fmt: skip
+        assert_same(outcome(case, 1), outcome(case, 4))
+    assert threads_used(near, PacketConfig(), 4) == 4
+    assert threads_used(make_routing(still, "minimal"), PacketConfig(), 4) == 4
+    assert threads_used(near, instant, 4) == 4
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, True, "all", 10**9, None])
+def test_a_number_of_threads_that_is_none_is_refused(given: object) -> None:
+    routing = CROWDED[0].routing
+    with pytest.raises(NetcosimError, match=r'threads = .*allowed: 1 to 1,?024, or "auto"'):
+        threads_used(routing, PacketConfig(), given)
+
+
+def test_auto_goes_by_the_machine_and_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, large = (
+        make_routing(torus((4, 4)), "dimension-order"),
+        make_routing(torus((16, 16, 16)), "dimension-order"),
+    )
+    monkeypatch.setattr(thread_count, "available_cores", lambda: 4)
+    assert threads_used(small, PacketConfig(), AUTO) == 1
+    assert threads_used(large, PacketConfig(), AUTO) == 4
+    assert threads_used(large, PacketConfig(), AUTO, 150_000) == 3
+    assert threads_used(large, PacketConfig(), AUTO, 99_000) == 1
+    assert threads_used(large, PacketConfig(), 2, 1) == 2
+    assert threads_used(small, PacketConfig(), 99) == 16
+
+
+def test_more_threads_than_nodes_that_send() -> None:
+    """Some domains have nothing to do, or no routers at all."""
+    topology = torus((6,))
+    jobs = Traffic(
+        program=make_pattern("all-to-all", 2, 5000, 1, np.random.default_rng(1)),
+        rank_node=np.array([0, 1]),
+        rank_group=np.array([0, 0]),
+        start_s=np.array([0.0]),
+    )
+    case = Case(make_routing(topology, "minimal-adaptive"), jobs, PacketConfig())
+    assert_same(outcome(case, 1), outcome(case, 6))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "a", "g"), [(4, 8, 33), (4, 16, 65), (4, 16, 128)])
+def test_large_machines_are_equal(p: int, a: int, g: int) -> None:
+    """1056, 4160 and 8192 nodes, all of them in all-to-all jobs of 32."""
+    topology = dragonfly(p, a, g)
+    case = busy("ugal-l", topology, 1000, topology.n_nodes // 32)
+    one = outcome(case, 1)
+    for threads in (2, 4):
+        assert_same(one, outcome(case, threads))

@@ -198,8 +198,15 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
-    n = collect(sc, a.events, packets, a.arriving, a.marked, order, bucket)
-    ahead = min(n, AHEAD)
+    first = np.int64(a.events.wheel[2 * bucket])
+    if chain[(np.uint64(first) << CH_BITS) + NEXT] < 0:
+        # one packet is in order
+        a.events.wheel[2 * bucket] = -1
+        order[0] = first
+        n = 1
+    else:
+        n = collect(sc, a.events, packets, a.arriving, a.marked, order, bucket)
+    ahead = min(n - 1, AHEAD)
     for i in range(n + ahead):
         for late in range(2):
             k = i - ahead if late else i
@@ -321,7 +328,7 @@ def start_phase(border, a, bucket, paces):
             n += 1
             entry = after
         wheel[2 * bucket + 1] = entry
-        ahead = min(n, sc[FETCH_STARTS] * AHEAD)
+        ahead = min(n - 1, sc[FETCH_STARTS] * AHEAD)
         for i in range(n + 3 * ahead):
             if ahead > 0:
                 fetch_ahead(border, a, i, n, ahead)

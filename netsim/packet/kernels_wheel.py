@@ -279,13 +279,23 @@ def bring_near(sc, ev):
             ev.wheel[2 * bucket + which] = item
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def next_event(sc, links, packets, ev, first_timer, until):
     """The tick of what happens next, with all of its events in the fine wheel; NONE for nothing.
 
     ``first_timer`` is the first tick at which a rank goes on. An answer beyond ``until`` may come
     before what happens next.
     """
+    now = next_tick(ev.occupied, sc[NOW])
+    opened = (now >> SPAN_BITS) + 2 <= sc[HORIZON]
+    if opened and now <= min(first_timer, until) and sc[N_FAR] == 0:
+        return now
+    return _next_event_elsewhere(sc, links, packets, ev, first_timer, until)
+
+
+@njit(**INNER_KERNEL)
+def _next_event_elsewhere(sc, links, packets, ev, first_timer, until):
+    """`next_event` where it is not just the next mark in the fine wheel."""
     while True:
         now = next_tick(ev.occupied, sc[NOW])
         other = first_timer

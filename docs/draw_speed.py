@@ -21,7 +21,7 @@ from netcosim.bench.table import rate_shown, seconds_shown
 DOCS = Path(__file__).resolve().parent
 STORED, PAGE, FIGURE = DOCS / "speed.json", DOCS / "speed.md", DOCS / "images" / "speed.png"
 MARKS = re.compile(r"<!-- (\w+)(?: ([\w ,-]+))? -->\n.*?<!-- end -->", re.S)
-COLD_LINES = 12
+COLD_LINES = 6
 """Cache lines that a hop touches and no cache holds where the machine is large; counted once."""
 
 Reading = Mapping[str, Any]

@@ -262,6 +262,21 @@ def test_the_page_stands_on_the_stored_readings() -> None:
     assert (ROOT / "docs" / "images" / "speed.png").exists()
 
 
+def test_the_readme_has_the_stored_rates() -> None:
+    """In whole millions of packet hops a second."""
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    told = re.search(
+        r"(\d+) to (\d+) million packet hops a second on one core \(1,056 and 1,458 nodes; (\d+) "
+        r"million at 4,160, (\d+) at 8,192, (\d+) at 32,768",
+        text,
+    )
+    assert told
+    found = {r["name"]: r for r in draw_speed.stored()["readings"]}
+    sizes = (1056, 1458, 4160, 8192, 32768)
+    rates = [round(draw_speed.rate(found[f"packets-{n}"]) / 1e6) for n in sizes]
+    assert [int(n) for n in told.groups()] == rates
+
+
 def test_every_measurement_that_is_stored_is_shown() -> None:
     """A machine with other cores has other numbers of threads; the rest is what there is."""
     found = {r["name"]: r for r in draw_speed.stored()["readings"]}
@@ -282,7 +297,7 @@ def test_the_figures_numbers_by_hand() -> None:
              "amounts": {"lines": 12e6}, "cpu_s": [2.0, 1.0, 3.0], "clock": "cpu"},
         ],
     }  # fmt: skip
-    assert draw_speed.roof_of(found) == {1: 1e6}
+    assert draw_speed.roof_of(found) == {1: 12e6 / draw_speed.COLD_LINES}
     [only] = found["readings"]
     assert draw_speed.spread(only) == "+100 %"
     assert draw_speed.value(only) == "12 M lines/s"

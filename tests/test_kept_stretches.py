@@ -256,3 +256,19 @@ def test_the_page_on_whole_logs_has_the_numbers_of_its_file() -> None:
                 p50, p90 = (f"{float(row[f'{name}_{p}']):.3f}" for p in ("p50", "p90"))
                 assert f" {p50}, {p90} " in line
     assert page.count("\n| 0.05 | 0.25 |") == 1
+
+
+def test_the_page_has_the_live_queues_that_are_stored() -> None:
+    """The table of the first 10,000 jobs of Thunder is that of its file."""
+    docs = Path(__file__).parents[1] / "docs"
+    page = (docs / "queue.md").read_text(encoding="utf-8")
+    table = page[page.index("The first 10,000 jobs") :]
+    stored = (docs / "isolation" / "thunder-live-10000.csv").read_text().splitlines()
+    found: dict[str, list[str]] = {}
+    for row in csv.DictReader(stored):
+        cell = f"{float(row['turnaround']):.3f}, {float(row['makespan']):.3f}"
+        found.setdefault(row["run_times"], []).append(cell)
+    assert list(found) == ["as-logged", "measured", "coupled-packets"]
+    for name, cells in found.items():
+        line = next(x for x in table.splitlines() if x.startswith(f"| `{name}`"))
+        assert [cell.strip() for cell in line.split("|")[2:-1]] == cells

@@ -328,6 +328,22 @@ def test_agree_where_something_happens_just_as_far_ahead_as_the_wheel_reaches(sp
         assert_same(fast, plain)
 
 
+@pytest.mark.parametrize("beside", [-1, 0, 1])
+@pytest.mark.parametrize("spans", [-1, 0, 1])
+def test_agree_where_a_packet_arrives_just_as_far_ahead_as_the_wheel_reaches(spans, beside):
+    """A packet starts on its long link 140,000 ps after the start, in ticks of 1 ps; it arrives in
+    the last span that the wheel has then, in the one before it or in the one after it."""
+    starts = 40_000 + 100_000
+    first = starts // SPAN + 2  # the fine wheel holds the spans before
+    reached = (first + MAX_SPANS + spans) * SPAN + 1 + beside
+    routing = line([0, 1, 1], [1000], [reached - starts - 100_000])
+    sent = traffic([Step([Send(1, 1000)])], [Step(need=1)], [Step()])
+    plain = simulate_reference(routing, sent, config(), np.random.default_rng(0))
+    fast = simulate_packets(routing, sent, config(), np.random.default_rng(0))
+    assert fast.message_finish_ps.tolist() == [reached + 40_000 + 1_000_000]
+    assert_same(fast, plain)
+
+
 def test_both_name_the_same_error():
     topology = torus((6,), wrap=True)
     routing = make_routing(topology, "dimension-order")

@@ -27,6 +27,7 @@ from netsim.packet.kernels_throttle import joined, try_paced
 from netsim.packet.kernels_wheel import (
     FINE_MASK,
     NONE,
+    free_packet,
     free_try,
     heap_pop,
     low_bit,
@@ -67,7 +68,6 @@ from netsim.packet.tables import (
     NOW,
     OVER,
     PK_BITS,
-    PK_FREE,
     PK_WIDTH,
     Q_BITS,
     Q_WIDTH,
@@ -146,9 +146,7 @@ def reach_node(a, pr, p):
     sc = a.sc
     messages = a.messages
     m = a.packets[(np.uint64(p) << PK_BITS) + MESSAGE]
-    a.events.chain[(np.uint64(p) << CH_BITS) + NEXT] = sc[PK_FREE]
-    sc[PK_FREE] = p
-    sc[N_PK] -= 1
+    free_packet(sc, a.events.chain, p)
     sc[END] = sc[NOW]
     message = np.uint64(m) << M_BITS
     messages[message + M_LEFT] -= 1

@@ -12,7 +12,7 @@ from numba import njit
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_credits import give_credit, take_credits, use_space, when_room
 from netsim.packet.kernels_outbox import send_credit, send_packet
-from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit
+from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit, new_packet
 from netsim.packet.tables import (
     BANDWIDTH,
     C_BITS,
@@ -40,7 +40,6 @@ from netsim.packet.tables import (
     N_BITS,
     N_MESSAGES,
     N_NODES,
-    N_PK,
     N_VCS,
     NEXT,
     NIC_COUNT,
@@ -49,8 +48,6 @@ from netsim.packet.tables import (
     NOW,
     PACKETS,
     PK_BITS,
-    PK_FREE,
-    PK_USED,
     Q_BITS,
     R_BITS,
     READY,
@@ -203,13 +200,7 @@ def try_node(border, a, node):
         return
     use_space(channels, q, size)
     channels[channel + ROOM] -= size
-    p = sc[PK_FREE]
-    if p >= 0:
-        sc[PK_FREE] = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
-    else:
-        p = sc[PK_USED]
-        sc[PK_USED] = p + 1
-    sc[N_PK] += 1
+    p = new_packet(sc, a.events.chain)
     packet = np.uint64(p) << PK_BITS
     ser = a.ser[np.uint64(links[row + BANDWIDTH]), np.uint64(size_class)]
     packets[packet + MESSAGE] = m

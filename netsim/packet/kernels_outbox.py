@@ -15,8 +15,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_wheel import NONE
-from netsim.packet.tables import CH_BITS, I64, N_PK, NEXT, PK_BITS, PK_FREE, PK_WIDTH
+from netsim.packet.kernels_wheel import NONE, free_packet
+from netsim.packet.tables import I64, PK_BITS, PK_WIDTH
 
 # rows of outboxes: the next one for the same receiver, the tick, then a packet's row or a credit
 AFTER, TICK, PACKET = 0, 1, 2
@@ -105,9 +105,7 @@ def send_packet(border, sc, packets, chain, p, tick, to):
     packet = np.uint64(p) << PK_BITS
     for i in range(PK_WIDTH):
         border.mail[row + PACKET + i] = packets[packet + np.uint64(i)]
-    chain[(np.uint64(p) << CH_BITS) + NEXT] = sc[PK_FREE]
-    sc[PK_FREE] = p
-    sc[N_PK] -= 1
+    free_packet(sc, chain, p)
 
 
 @njit(**INNER_KERNEL)

@@ -35,9 +35,8 @@ from netsim.packet.kernels_outbox import (
     empty_outbox,
     words_of,
 )
-from netsim.packet.kernels_wheel import NONE, add_arrival, next_event
+from netsim.packet.kernels_wheel import NONE, add_arrival, new_packet, next_event
 from netsim.packet.tables import (
-    CH_BITS,
     CH_WIDTH,
     CR_WIDTH,
     HOLDS,
@@ -46,10 +45,7 @@ from netsim.packet.tables import (
     N_PK,
     N_TIMERS,
     N_TRIES,
-    NEXT,
     PK_BITS,
-    PK_FREE,
-    PK_USED,
     PK_WIDTH,
     VSHIFT,
 )
@@ -79,19 +75,6 @@ def room_for_mail(border, a, parity):
         and a.sc[N_TRIES] + n_back <= len(a.events.tries) // CH_WIDTH
         and a.sc[N_FAR] + n_mail + n_back <= len(a.events.far)
     )
-
-
-@njit(**INNER_KERNEL)
-def new_packet(sc, chain):
-    """A free row of the pool, which must have one."""
-    p = sc[PK_FREE]
-    if p >= 0:
-        sc[PK_FREE] = chain[(np.uint64(p) << CH_BITS) + NEXT]
-    else:
-        p = sc[PK_USED]
-        sc[PK_USED] = p + 1
-    sc[N_PK] += 1
-    return p
 
 
 @njit(**INNER_KERNEL)

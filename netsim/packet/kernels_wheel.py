@@ -27,11 +27,14 @@ from netsim.packet.tables import (
     L_BITS,
     N_FAR,
     N_LATER,
+    N_PK,
     N_TRIES,
     NEXT,
     NOW,
     OVER,
     PK_BITS,
+    PK_FREE,
+    PK_USED,
     TRY_FREE,
     TRY_TICK,
     TRY_USED,
@@ -161,6 +164,27 @@ def add_arrival(sc, ev, p, link, tick):
         ev.wheel[2 * bucket] = p
     else:
         add_later(sc, ev, ev.chain, 0, p, tick)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def new_packet(sc, chain):
+    """A free row of the pool of packets, which must have one."""
+    p = sc[PK_FREE]
+    if p >= 0:
+        sc[PK_FREE] = chain[(np.uint64(p) << CH_BITS) + NEXT]
+    else:
+        p = sc[PK_USED]
+        sc[PK_USED] = p + 1
+    sc[N_PK] += 1
+    return p
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def free_packet(sc, chain, p):
+    """Give a row of the pool of packets back."""
+    chain[(np.uint64(p) << CH_BITS) + NEXT] = sc[PK_FREE]
+    sc[PK_FREE] = p
+    sc[N_PK] -= 1
 
 
 @njit(**PLAIN_KERNEL, inline="always")

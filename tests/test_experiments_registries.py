@@ -211,8 +211,14 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", sorted(PATTERNS))
 def test_every_pattern_sends_its_own_packets(name: str, log: Path) -> None:
-    parameters = {"group_size": 2} if name == "adversarial" else {}
-    result = run(entry={"pattern": name, "parameters": parameters}, log=log)
+    entry: dict[str, object] = {"pattern": name}
+    if name == "adversarial":
+        entry["parameters"] = {"group_size": 2}
+    if PATTERNS[name].recorded_ranks is not None:
+        entry["file"] = str(log.parent / "recorded")
+        text = {"goal": "num_ranks 2\nrank 0 { send 9b to 1 }\nrank 1 { recv 9b from 0 }\n"}
+        (log.parent / "recorded").write_text(text.get(name, "0,5\n7,0\n"))
+    result = run(entry=entry, log=log)
     assert result.measured["baseline"].packet_hops > 0
     if name != "all-to-all":
         other = run(log=log)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.flow.message_load import MessageLoad
-from netsim.flow.message_network import MessageNetwork
+from netsim.flow.message_network import TOLERANCE, MessageNetwork
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import preset
@@ -124,6 +124,9 @@ class Live:
         Of task mappings, random partners and routings that draw.
     budget : PacketBudget, optional
         What the packet level may cost.
+    tolerance : float
+        Changes of a flow stretch below this part are not passed on to other jobs nor told: the
+        larger it is, the less a change takes. The default is the queue's.
 
     Raises
     ------
@@ -156,11 +159,14 @@ class Live:
         task_mapping: str = "random",
         seed: int = 0,
         budget: PacketBudget | None = None,
+        tolerance: float = TOLERANCE,
     ) -> None:
         if level not in LEVELS:
             raise unknown_name("level", level, LEVELS)
         if level == "flow" and budget is not None:
             raise NetcosimError("a budget is for packets; level is 'flow'")
+        if level != "flow" and tolerance != TOLERANCE:
+            raise NetcosimError("tolerance is the flow level's; budget has that of packets")
         topology = preset(machine) if isinstance(machine, str) else machine
         shared = SharedNetwork(
             make_routing(topology, routing),
@@ -172,7 +178,7 @@ class Live:
         self._senders = _Senders(shared, [])
         self._loads = JobLoads(self._senders)
         self._by_packets = level == "packets"
-        self._stretches = FlowStretches(self._loads)
+        self._stretches = FlowStretches(self._loads, tolerance)
         if self._by_packets:
             given = PacketBudget() if budget is None else budget
             self._stretches = PacketStretches(self._loads, given, PacketRecord())

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.flow.message_load import MessageLoad
+from netsim.flow.message_network import TOLERANCE
 from queuesim.job_network import JobLoads, Situation
 from queuesim.kept_stretches import Audit, Judgement, KeptStretches
 from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord
@@ -24,11 +25,13 @@ class FlowStretches:
     Parameters
     ----------
     loads : JobLoads
+    tolerance : float
+        Changes of a flow stretch below this part are not passed on.
     """
 
-    def __init__(self, loads: JobLoads) -> None:
+    def __init__(self, loads: JobLoads, tolerance: float = TOLERANCE) -> None:
         self.loads = loads
-        self.flows = RunningJobs(loads)
+        self.flows = RunningJobs(loads, tolerance)
         self._coming: dict[int, tuple[Situation, MessageLoad]] = {}
         self._leaving: list[int] = []
 

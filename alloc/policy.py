@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,8 @@ class Policy(ABC):
     ``description``. The state is free nodes (and links), changed by `allocate`,
     `release`, `hold` and `unhold` alone. Random policies take a generator when they are made.
     """
+
+    registered_in: ClassVar[str] = "alloc.registry:POLICIES"
 
     name: str
     description: str

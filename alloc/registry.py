@@ -33,11 +33,14 @@ from alloc.torus.cuboid_worst import CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from alloc.torus.menu import Menu, MenuProposed
 from netsim.errors import unknown_name
+from netsim.registry import Registry
 from netsim.topology import Topology
 
-POLICIES: dict[str, type[Policy]] = {
-    policy.name: policy
-    for policy in (
+POLICIES: Registry[type[Policy]] = Registry(
+    "alloc.registry:POLICIES",
+    "allocation policy",
+    Policy,
+    (
         Baseline,
         RandomNodes,
         Simple,
@@ -72,8 +75,9 @@ POLICIES: dict[str, type[Policy]] = {
         CobaltSimilar,
         CobaltPaired,
         CobaltCombo,
-    )
-}
+    ),
+    classes=True,
+)
 
 
 def policies_for(family: str) -> list[str]:

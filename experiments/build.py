@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from experiments.config import MachineSection
-from experiments.inputs import checked_path, is_input
+from netsim.inputs import checked_path, is_input
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing

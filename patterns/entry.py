@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from netsim.parameters import Parameter, parameters_of
 from netsim.traffic import Program
@@ -21,6 +22,8 @@ class Pattern:
         ``(n_ranks, message_bytes, iterations, [rng], further parameters by name) -> Program``;
         the further ones are declared as `netsim.parameters` says.
     """
+
+    registered_in: ClassVar[str] = "patterns.registry:PATTERNS"
 
     name: str
     description: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -78,6 +78,8 @@ class Family:
         Parameters of machines small enough to walk every path: on them the laws that hold for
         all families and routings are tested.
     """
+
+    registered_in: ClassVar[str] = "netsim.topologies.registry:FAMILIES"
 
     name: str
     description: str

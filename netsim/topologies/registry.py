@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import checked
+from netsim.registry import Registry
 from netsim.topologies import (
     dragonfly,
     dragonfly_plus,
@@ -19,9 +20,11 @@ from netsim.topologies.family import Family
 from netsim.topologies.presets import PRESETS
 from netsim.topology import Topology
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
+FAMILIES: Registry[Family] = Registry(
+    "netsim.topologies.registry:FAMILIES",
+    "topology family",
+    Family,
+    (
         fattree.FAMILY,
         dragonfly.FAMILY,
         dragonfly_plus.FAMILY,
@@ -30,8 +33,8 @@ FAMILIES: dict[str, Family] = {
         hyperx.HYPERX,
         slimfly.FAMILY,
         graph.FAMILY,
-    )
-}
+    ),
+)
 
 
 def family_of(topology: Topology) -> Family:

@@ -225,7 +225,7 @@ def _told(kind: str, name: str) -> Lines:
     source = source_of(KINDS[kind].registry, name)
     return [
         f"  {entry.description}",
-        *([f"  from {source}"] if source else []),
+        *([f"  from {source.told}"] if source else []),
         *KINDS[kind].details(name, entry),
     ]
 

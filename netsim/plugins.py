@@ -67,6 +67,11 @@ class Plugin:
         return self.content["sha256"]
 
     @property
+    def told(self) -> str:
+        """Its source and the start of its digest, for a list."""
+        return f"plug-in {self.source}, SHA-256 {self.sha256[:12]}"
+
+    @property
     def names(self) -> set[str]:
         """All names that it registers."""
         return {name for entries in self.entries.values() for name in entries}
@@ -210,12 +215,10 @@ def using(plugins: Iterable[Plugin]) -> Iterator[tuple[Plugin, ...]]:
         IN_USE.reset(token)
 
 
-def source_of(home: str, name: str) -> str | None:
-    """The plug-in that an entry of a registry comes from, in words; None for one of ours."""
-    for plugin in plugins_in_use():
-        if name in plugin.entries.get(home, {}):
-            return f"plug-in {plugin.source}, SHA-256 {plugin.sha256[:12]}"
-    return None
+def source_of(home: str, name: str) -> Plugin | None:
+    """The plug-in that an entry of a registry comes from; None for one of ours."""
+    having = (p for p in plugins_in_use() if name in p.entries.get(home, {}))
+    return next(having, None)
 
 
 def _refuse_twice(plugin: Plugin, others: Sequence[Plugin]) -> None:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from netsim.registry import Registry
 from queuesim.observables.hops import hops, spread
 from queuesim.observables.jobs import bins, classes, days, needs, quantiles
+from queuesim.observables.locality import jobs_locality, switches
 from queuesim.observables.machine import minutes, ranges, runs, timing
 from queuesim.result import QueueResult, Rows
 
@@ -61,6 +62,16 @@ OBSERVABLES: Registry[Observable] = Registry(
         ),
         Observable("hops", "fat-trees: average pairwise hops by job size, and the least", hops),
         Observable("spread", "fat-trees: nodes, hops and least possible hops of 1500 jobs", spread),
+        Observable(
+            "switches",
+            "domains (switches, groups, ...) that jobs span by level and job size, the least",
+            switches,
+        ),
+        Observable(
+            "locality",
+            "nodes, domains spanned and fewest possible of 1500 jobs at each level",
+            jobs_locality,
+        ),
     ),
 )
 

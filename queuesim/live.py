@@ -61,6 +61,13 @@ class LiveJob:
         as if it communicated all the time; with it they feel this rate. At flow level only.
     parameters : mapping
         The pattern's own parameters.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> job = nc.LiveJob("climate-17", range(40, 80), "halo2d", node_bytes=20_000_000)
+    >>> nc.Live("dragonfly-272").change([job])
+    {'climate-17': Effect(stretch=1.0, slowdown=1.0)}
     """
 
     job_id: Hashable
@@ -140,9 +147,9 @@ class Live:
     >>> import netcosim as nc
     >>> machine = nc.make_topology("torus", {"dims": [4], "concentration": 2})
     >>> live = nc.Live(machine, task_mapping="in-order")
-    >>> jobs = [nc.LiveJob(name, nodes, communication_fraction=0.5)
-    ...         for name, nodes in (("a", [0, 2]), ("b", [1, 3]))]
-    >>> {job: round(effect.stretch, 2) for job, effect in live.change(jobs).items()}
+    >>> ends = {"a": [0, 2], "b": [1, 3]}
+    >>> jobs = [nc.LiveJob(job, ends[job], communication_fraction=0.5) for job in ends]
+    >>> {job: round(effect.stretch, 1) for job, effect in live.change(jobs).items()}
     {'a': 2.0, 'b': 2.0}
     >>> {job: effect.slowdown for job, effect in live.change(ended=["b"]).items()}
     {'a': 1.0}

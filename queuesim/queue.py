@@ -9,7 +9,6 @@ their events: with a process for each, SimPy would take half as long again.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import replace
 from math import inf, isfinite, nan, nextafter
 from time import perf_counter
 from typing import Any
@@ -29,6 +28,7 @@ from queuesim.result import KeptPlacements, QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
 from queuesim.waiting import make_queue
 from workloads.job import Workload
+from workloads.transform import drop
 
 SimProcess = Generator[Any, Any, None]
 
@@ -150,10 +150,7 @@ def fitting(workload: Workload, policy: Policy) -> Workload:
     keep = fits[inverse] if len(sizes) else np.ones(0, dtype=bool)
     if keep.all():
         return workload
-    reason = f"never fits under {policy.name}"
-    columns = ("job_id", "submit_s", "run_time_s", "n_nodes", "requested_s", "user", "project")
-    kept = {name: getattr(workload, name)[keep] for name in (*columns, "wait_s")}
-    return replace(workload, **kept, dropped={**workload.dropped, reason: int((~keep).sum())})
+    return drop(workload, ~keep, f"never fits under {policy.name}")
 
 
 def _check_fits(workload: Workload, policy: Policy) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from workloads.details import JobDetails
+
 
 @dataclass(frozen=True, eq=False)
 class Workload:
@@ -33,6 +35,8 @@ class Workload:
         How many of the log's jobs were left out, by reason.
     notes : tuple of str
         What the reader should tell the user ("requested time missing for 68 % ...").
+    details : JobDetails
+        What else the log says of its jobs: partitions, nodes, dependencies, patterns.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Workload:
     wait_s: NDArray[np.float64]
     dropped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    details: JobDetails = field(default_factory=JobDetails)
 
     def __len__(self) -> int:
         return len(self.job_id)

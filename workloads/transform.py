@@ -25,10 +25,12 @@ def select(workload: Workload, keep: NDArray[np.bool_] | NDArray[np.integer]) ->
         user=workload.user[keep],
         project=workload.project[keep],
         wait_s=workload.wait_s[keep],
+        details=workload.details.take(keep),
     )
 
 
-def _drop(workload: Workload, unwanted: NDArray[np.bool_], reason: str) -> Workload:
+def drop(workload: Workload, unwanted: NDArray[np.bool_], reason: str) -> Workload:
+    """Leave out the jobs of a mask, counted in ``dropped``; the workload itself if none is."""
     count = int(np.count_nonzero(unwanted))
     if count == 0:
         return workload
@@ -85,7 +87,7 @@ def scale_sizes(workload: Workload, factor: float) -> Workload:
         raise NetcosimError(
             f"size_factor = {factor:g}: a job has {float(workload.n_nodes.max()) * factor:g} nodes"
         )
-    return replace(workload, n_nodes=np.maximum(scaled, 1).astype(np.int32))
+    return _resized(workload, np.maximum(scaled, 1).astype(np.int32))
 
 
 def round_sizes(workload: Workload, sizes: Sequence[int]) -> Workload:
@@ -93,17 +95,26 @@ def round_sizes(workload: Workload, sizes: Sequence[int]) -> Workload:
     offered = np.unique(np.asarray(sizes, dtype=np.int32))
     place = np.searchsorted(offered, workload.n_nodes)
     next_up = offered[np.minimum(place, len(offered) - 1)]
-    return replace(workload, n_nodes=np.maximum(next_up, workload.n_nodes))
+    return _resized(workload, np.maximum(next_up, workload.n_nodes))
+
+
+def _resized(workload: Workload, n_nodes: NDArray[np.int32]) -> Workload:
+    """Jobs of other sizes; a job whose size changes did not run like that on any nodes."""
+    details = workload.details
+    if details.node_list is not None:
+        nodes = details.node_list.without(n_nodes != workload.n_nodes)
+        details = replace(details, node_list=nodes)
+    return replace(workload, n_nodes=n_nodes, details=details)
 
 
 def drop_larger(workload: Workload, max_nodes: int) -> Workload:
     """Leave out jobs of more than ``max_nodes`` nodes, counted in ``dropped``."""
-    return _drop(workload, workload.n_nodes > max_nodes, f"more than {max_nodes} nodes")
+    return drop(workload, workload.n_nodes > max_nodes, f"more than {max_nodes} nodes")
 
 
 def drop_shorter(workload: Workload, min_run_time_s: float) -> Workload:
     """Leave out jobs that run for less than ``min_run_time_s``, counted in ``dropped``."""
-    return _drop(
+    return drop(
         workload, workload.run_time_s < min_run_time_s, f"run time below {min_run_time_s:g} s"
     )
 
@@ -163,7 +174,7 @@ def time_window(workload: Workload, start_s: float, end_s: float) -> Workload:
     if not end_s > start_s:
         raise NetcosimError(f"time window {start_s} to {end_s} s; the end must be after the start")
     outside = (workload.submit_s < start_s) | (workload.submit_s >= end_s)
-    return _drop(workload, outside, f"submitted outside {start_s:g} to {end_s:g} s")
+    return drop(workload, outside, f"submitted outside {start_s:g} to {end_s:g} s")
 
 
 def head(workload: Workload, n_jobs: int) -> Workload:
@@ -177,4 +188,4 @@ def head(workload: Workload, n_jobs: int) -> Workload:
     if n_jobs < 1:
         raise NetcosimError(f"n_jobs = {n_jobs}; it must be at least 1")
     beyond = np.arange(len(workload)) >= n_jobs
-    return _drop(workload, beyond, f"after the first {n_jobs} jobs")
+    return drop(workload, beyond, f"after the first {n_jobs} jobs")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
@@ -81,7 +83,12 @@ def policies_for(family: str) -> list[str]:
     return sorted(name for name, kind in POLICIES.items() if kind.serves(family))
 
 
-def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Policy:
+def make_policy(
+    topology: Topology,
+    name: str,
+    rng: np.random.Generator,
+    parameters: Mapping[str, object] | None = None,
+) -> Policy:
     """A policy for an empty machine.
 
     Parameters
@@ -91,12 +98,14 @@ def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Poli
         A key of `POLICIES`.
     rng : numpy.random.Generator
         For the policies that draw.
+    parameters : mapping, optional
+        What a config says in ``[policies.NAME]``, in SI units; defaults for the rest.
 
     Raises
     ------
     NetcosimError
         An unknown name or a policy for another family (the message lists the policies for
-        this one), or a topology that the policy cannot work on.
+        this one), parameters that it does not take, or a topology that it cannot work on.
 
     Examples
     --------
@@ -111,4 +120,4 @@ def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Poli
     valid = policies_for(topology.family)
     if name not in valid:
         raise unknown_name(f"allocation policy for a {topology.family}", name, valid)
-    return POLICIES[name](topology, rng)
+    return POLICIES[name].from_config(topology, rng, parameters or {})

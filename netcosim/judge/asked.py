@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import field_validator
 
+from alloc.registry import POLICIES
 from experiments.build import build_machine
 from experiments.config import Config, file_keys
 from experiments.config_errors import ConfigError, validated
@@ -55,12 +57,15 @@ class Asked:
         TOML that asks the same again, in any folder.
     assumed : bool
         Whether what jobs send is the judge's own assumption, as no config says it.
+    notes : tuple of str
+        What was asked and is left out, and why.
     """
 
     config: Config
     section: JudgeSection
     text: str
     assumed: bool
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,9 +135,19 @@ def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> Asked:
     if assumed:
         content["communication"]["mix"] = _assumed_mix(False)
     config = config_from(content, folder)
-    if assumed and build_machine(config.machine).topology.n_nodes > LARGE_MACHINE:
+    _can_be_judged(config)
+    n_nodes = build_machine(config.machine).topology.n_nodes
+    if assumed and n_nodes > LARGE_MACHINE:
         content["communication"]["mix"] = _assumed_mix(True)
         config = config_from(content, folder)
+    notes = _without_replay(content, config, n_nodes)
+    if notes:
+        config = config_from(content, folder)
+    text = HEAD + toml_text(content | {"judge": {"fractions": list(section.fractions)}})
+    return Asked(config, section, text, assumed, notes)
+
+
+def _can_be_judged(config: Config) -> None:
     if config.run.snapshots == 0:
         raise ConfigError("run.snapshots", 0, "the judge measures; at least 1 is needed")
     if config.run.measure != "paired":
@@ -141,8 +156,24 @@ def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> Asked:
         raise ConfigError("run.only_snapshot", None, "the judge needs all snapshots")
     if len(config.queue.policies) < 2:
         raise ConfigError("queue.policies", None, "give two policies or more to compare")
-    text = HEAD + toml_text(content | {"judge": {"fractions": list(section.fractions)}})
-    return Asked(config, section, text, assumed)
+
+
+def _without_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple[str, ...]:
+    """Take policies that replay out of the content where the log does not say where jobs ran."""
+    replaying = [name for name in config.queue.policies if POLICIES[name].replays]
+    if not replaying:
+        return ()
+    # what is read is kept; a made workload has no node lists, however it is drawn
+    jobs = config.workload.source().jobs(n_nodes, np.random.default_rng(0))
+    lists = jobs.details.node_list
+    if lists is not None and lists.known.any():
+        return ()
+    note = f"{', '.join(replaying)} is left out: {jobs.name} does not say where its jobs ran"
+    left = [name for name in config.queue.policies if name not in replaying]
+    if len(left) < 2:
+        raise NetcosimError(f"{note}; give two other policies or more")
+    content["queue"]["policies"] = left
+    return (note,)
 
 
 def _judge_section(own: Mapping[str, Any]) -> JudgeSection:
@@ -279,5 +310,3 @@ def _value(value: object) -> str:
 def _text(text: str) -> str:
     # JSON's escapes are TOML's, but for one control character
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-

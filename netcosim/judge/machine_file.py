@@ -59,7 +59,9 @@ def machine_of(given: str) -> dict[str, Any]:
         return {"preset": given}
     path = Path(given)
     if not path.exists():
-        raise NetcosimError(f"--machine {given}: no such file, and no preset;{near(given, PRESETS)}")
+        raise NetcosimError(
+            f"--machine {given}: no such file, and no preset;{near(given, PRESETS)}"
+        )
     if path.suffix == ".toml":
         content = parse_toml(read_text(path), path)
         section = content.get("machine", content)
@@ -93,7 +95,9 @@ def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]
     known = {short_name(name): name for name in entry.parameters}
     given = dict(PRESETS[preset].params) if preset in PRESETS else {}
     given |= {known.get(key, key): value for key, value in machine.items()}
-    names = parameters_of(entry.builder_for({k: v for k, v in given.items() if k in known.values()}))
+    names = parameters_of(
+        entry.builder_for({k: v for k, v in given.items() if k in known.values()})
+    )
     links = [name for name in names if name.endswith("bandwidth_Bps")]
     kept = {key: value for key, value in machine.items() if known.get(key, key) not in links}
     return kept | {short_name(name): bandwidth for name in links}

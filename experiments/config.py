@@ -304,7 +304,7 @@ def file_keys() -> list[str]:
     declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
     declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
     found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
-    return ["workload.log", *found]
+    return ["workload.log", "communication.mix.*.file", *found]
 
 
 def _joined(name: str, keys: type[BaseModel], *more: type[BaseModel]) -> Any:

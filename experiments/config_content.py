@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from experiments.config_errors import ConfigError, config_error, model_inside
 from experiments.config_machine import machine_section
 from experiments.points import flatten
 from netsim.errors import NetcosimError
+from netsim.named_files import place_files
 from netsim.units import quantity_of, short_name
 from queuesim.registry import RUNTIME_MODELS
 
@@ -37,7 +37,7 @@ def config_alone(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     spelled: dict[str, str] = {}
     content = _in_si(content, Config, "", spelled)
     if folder is not None:
-        _place_files(content, folder)
+        place_files(content, file_keys(), folder)
     try:
         config = Config.model_validate(content)
     except ValidationError as error:
@@ -87,23 +87,3 @@ def _in_si(
             ]
         found[name] = value
     return found
-
-
-def _place_files(content: dict[str, Any], folder: Path) -> None:
-    """Files that a config names, relative to the config or else to the working directory."""
-    for dotted in file_keys():
-        *path, key = dotted.split(".")
-        section: Any = content
-        for part in path:
-            section = section.get(part) if isinstance(section, dict) else None
-        if not isinstance(section, dict):
-            continue
-        pinned = section.get(key)
-        if isinstance(pinned, dict):
-            section, key = pinned, "file"
-        name = section.get(key)
-        if isinstance(name, str):
-            if "\0" in name:
-                raise ConfigError(key, name, "no file has a zero byte in its name")
-            if os.path.exists(folder / name):
-                section[key] = str(folder / name)

@@ -121,6 +121,7 @@ Flag = Annotated[bool, Strict()]
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Count = Annotated[Whole, Field(ge=1)]
+CountRange = Annotated[tuple[Count, Count], BeforeValidator(_interval)]
 
 SizeBytes = Annotated[int, in_si("bytes", positive=True)]
 SizeOrZeroBytes = Annotated[int, in_si("bytes")]

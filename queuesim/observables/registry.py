@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from queuesim.observables.hops import hops, spread
 from queuesim.observables.jobs import bins, classes, days, needs, quantiles
+from queuesim.observables.locality import jobs_locality, switches
 from queuesim.observables.machine import minutes, ranges, runs, timing
 from queuesim.result import QueueResult, Rows
 
@@ -41,6 +42,12 @@ OBSERVABLES: dict[str, Observable] = {
     "needs": Observable(needs, "run times, waits and turnarounds by the bandwidth that jobs need"),
     "hops": Observable(hops, "fat-trees: average pairwise hops by job size, and the least"),
     "spread": Observable(spread, "fat-trees: nodes, hops and least possible hops of 1500 jobs"),
+    "switches": Observable(
+        switches, "domains (switches, groups, ...) that jobs span by level and job size, the least"
+    ),
+    "locality": Observable(
+        jobs_locality, "nodes, domains spanned and fewest possible of 1500 jobs at each level"
+    ),
 }
 
 

@@ -19,19 +19,15 @@ from netcosim.judge.changes import DAY_S, changes_of, most_rows, queue_rows
 from netcosim.judge.machine_file import machine_of, with_bandwidth
 from netcosim.judge.score import (
     drawn_correlation,
-    least_switches,
     placement_rows,
     rank_correlation,
     score_rows,
-    switches_of,
     worth,
 )
 from netcosim.judge.verdict import answer, change_told, number
 from netcosim.judge.waits import reproduced, trust, waits_by_size
 from netsim.errors import NetcosimError
-from netsim.hierarchy import Hierarchy
 from queuesim.metrics import wait_s
-from queuesim.result import KeptPlacements
 
 MACHINE = """[machine]
 family = "fattree"
@@ -153,22 +149,6 @@ def test_without_logged_waits_it_cannot_be_told() -> None:
 
 
 # The score
-
-
-def test_switches_are_counted_by_hand() -> None:
-    """Leaves of 2, 3 and 1 nodes; a policy that rounds up gave the third job a node too many."""
-    hierarchy = Hierarchy(
-        ("machine", "leaf"), np.array([[0] * 6, [0, 0, 1, 1, 1, 2]], dtype=np.int32)
-    )
-    kept = KeptPlacements(
-        np.array([0, 3, 5, 8]),
-        np.array([0, 2, 5, 3, 4, 1, 0, 5], dtype=np.int32),
-        np.zeros(4, dtype=np.int64),
-        np.empty(0, dtype=np.int32),
-    )
-    found = switches_of(hierarchy, kept, np.array([3, 2, 2], dtype=np.int32))
-    assert found.tolist() == [3, 1, 1]
-    assert least_switches(hierarchy, [1, 3, 4, 5, 6]).tolist() == [1, 1, 2, 2, 3]
 
 
 def test_rank_correlation_is_scipys() -> None:

@@ -37,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
+    parser.add_argument(
+        "--taper", type=float, help="bandwidth up for what comes from below a switch"
+    )
     parser.add_argument("--jobs", type=int, metavar="N", help="the first N jobs of the log")
     parser.add_argument("--days", type=float, metavar="D", help="the first D days of the log")
     parser.add_argument("--month", metavar="YYYY-MM", help="one month of the log (UTC)")
@@ -67,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
         bandwidth=args.bandwidth,
         jobs=args.jobs,
         days=args.days,
+        taper=args.taper,
         month=args.month,
         seed=args.seed,
         snapshots=args.snapshots,

@@ -77,7 +77,7 @@ class Flags:
     log, machine, bandwidth, month, order, backfill : str or None
     policies : tuple of str
     jobs, seed, snapshots : int or None
-    days : float or None
+    days, taper : float or None
     fractions : tuple of float
     """
 
@@ -87,6 +87,7 @@ class Flags:
     bandwidth: str | None = None
     jobs: int | None = None
     days: float | None = None
+    taper: float | None = None
     month: str | None = None
     seed: int | None = None
     snapshots: int | None = None
@@ -203,6 +204,8 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
         raise NetcosimError("no machine: give --machine (a file or a preset), or [machine]")
     if flags.bandwidth is not None:
         machine = with_bandwidth(machine, flags.bandwidth)
+    if flags.taper is not None:
+        machine["taper"] = flags.taper
     if flags.log is not None:
         for key in ("known_log", "synthetic"):
             workload.pop(key, None)

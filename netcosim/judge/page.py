@@ -18,7 +18,9 @@ from netcosim.judge.figures import (
 )
 from netcosim.judge.verdict import score_told
 from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, trust
-from netsim.units import format_quantity
+from netsim.parameters import parameters_of
+from netsim.topologies.registry import FAMILIES
+from netsim.units import format_quantity, short_name
 
 Frames = Mapping[str, pd.DataFrame]
 
@@ -34,6 +36,9 @@ def assumptions(asked: Asked, frames: Frames) -> str:
         for entry in section.mix
     )
     where = "by this program" if asked.assumed else "in the config"
+    cables = ", ".join(
+        f"{short_name(name)} {_cell(name, value)}" for name, value in _cables(asked).items()
+    )
     parts = [
         "ASSUMED, and not in the log: what jobs send and how much of their time that takes. "
         f"Set {where}, drawn for each job, the same under every policy: {mix}.",
@@ -42,6 +47,14 @@ def assumptions(asked: Asked, frames: Frames) -> str:
         "at the end (pattern, weight, node_bytes, communication_fraction) and run it again with "
         "netcosim judge --config.",
     ]
+    if cables:
+        parts.append(
+            f"Cables, where the machine's file does not say them: {cables}. A tree with full "
+            "bandwidth up (taper 1) forgives most placements; give yours with --taper, or "
+            "uplinks in [machine]."
+            if "taper" in cables
+            else f"Cables: {cables}."
+        )
     known = {
         name: int(about[name])
         for name in ("jobs_with_pattern", "jobs_with_fraction")
@@ -53,6 +66,24 @@ def assumptions(asked: Asked, frames: Frames) -> str:
         )
         parts.append(f"From the log itself: {told}.")
     return "\n\n".join(parts)
+
+
+def _cables(asked: Asked) -> dict[str, Any]:
+    """Bandwidths and tapers of the machine, given or the family's defaults."""
+    section = asked.config.machine
+    declared = parameters_of(FAMILIES[section.family].builder_for(section.parameters))
+    values = {name: section.parameters.get(name, p.default) for name, p in declared.items()}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and (name.endswith("bandwidth_Bps") or name in ("taper", "uplinks"))
+    }
+
+
+def _cell(name: str, value: object) -> str:
+    if name.endswith("_Bps") and isinstance(value, (int, float)):
+        return format_quantity(value, "bandwidth")
+    return str(value)
 
 
 def _share(ends: tuple[float, float]) -> str:

@@ -1,7 +1,7 @@
 """The locality score that operators count, switches a job, and whether it foretells times.
 
-A switch is a domain of the lowest level of the machine's hierarchy that holds nodes: a leaf, a
-router, a block's rack. Two questions are asked of the score:
+A switch is a domain of the lowest level of the machine's hierarchy: a leaf, a router
+(`queuesim.observables.locality`). Two questions are asked of the score:
 
 - *Within a job.* Two policies place the same job; is the placement with fewer switches the one
   whose communication is shorter, and how well do the changes agree in rank?
@@ -14,10 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from netsim.hierarchy import Hierarchy
-from queuesim.result import KeptPlacements
 from queuesim.statistics import LEVEL, Interval, around, known_ends, mean_of_snapshots, resamples
 
 if TYPE_CHECKING:
@@ -29,33 +27,6 @@ LIKE = 1e-3
 """Times that differ by less than this part are equal."""
 GOOD = 0.6
 """A rank correlation from here on is called a fair guide."""
-
-Ints = NDArray[np.int64]
-
-
-def switches_of(hierarchy: Hierarchy, kept: KeptPlacements, n_nodes: NDArray[np.int32]) -> Ints:
-    """(n_jobs,) switches that hold nodes of each job.
-
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-    kept : KeptPlacements
-    n_nodes : (n_jobs,) int32
-        Nodes that each job uses, the first of those that it got.
-    """
-    count = n_nodes.astype(np.int64)
-    job = np.repeat(np.arange(len(count)), count)
-    place = np.arange(len(job)) - np.repeat(np.cumsum(count) - count, count)
-    nodes = kept.nodes[np.repeat(kept.node_ptr[:-1], count) + place]
-    switch = hierarchy.domain[-1][nodes].astype(np.int64)
-    width = int(hierarchy.domain[-1].max()) + 1
-    return np.bincount(np.unique(job * width + switch) // width, minlength=len(count))
-
-
-def least_switches(hierarchy: Hierarchy, n_nodes: ArrayLike) -> Ints:
-    """(n,) fewest switches that can hold jobs of these sizes, on the machine when it is empty."""
-    sizes = np.sort(np.bincount(hierarchy.domain[-1]))[::-1]
-    return np.searchsorted(np.cumsum(sizes), np.asarray(n_nodes), side="left") + 1
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:

@@ -23,12 +23,13 @@ from experiments.steps import Steps
 from experiments.store import Rows
 from netcosim.judge.asked import Asked
 from netcosim.judge.changes import changes_of, communication_rows, gain_rows, most_rows, queue_rows
-from netcosim.judge.score import least_switches, placement_rows, score_rows, switches_of
+from netcosim.judge.score import placement_rows, score_rows
 from netcosim.judge.waits import reproduced, waits_by_size
 from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
 from queuesim.measured_times import Measured
 from queuesim.metrics import wait_s
+from queuesim.observables.locality import locality
 from queuesim.result import QueueResult
 
 if TYPE_CHECKING:
@@ -236,11 +237,10 @@ def _pairs(bench: Bench, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd
 
     if not rows:
         return pd.DataFrame()
-    jobs, hierarchy = bench.queues.jobs, hierarchy_of(bench.machine.topology)
-    switches = {}
-    for name, schedule in schedules.items():
-        assert schedule.placements is not None
-        switches[name] = switches_of(hierarchy, schedule.placements, jobs.n_nodes)
+    jobs = bench.queues.jobs
+    found = {name: locality(schedule) for name, schedule in schedules.items()}
+    # the lowest level's domains are the switches
+    switches = {name: spans.spanned[-1] for name, spans in found.items()}
     pairs = pd.DataFrame(rows)
     index = dict(zip(jobs.job_id.tolist(), range(len(jobs)), strict=True))
     at = pairs["job_id"].map(index).to_numpy()
@@ -249,7 +249,7 @@ def _pairs(bench: Bench, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd
     return pairs.assign(
         switches=mine,
         reference_switches=switches[reference][at],
-        least_switches=least_switches(hierarchy, pairs["n_nodes"]),
+        least_switches=found[reference].least[-1][at],
     )
 
 

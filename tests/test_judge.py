@@ -394,3 +394,21 @@ def test_jobs_of_one_node_alone_are_refused(
     assert main(command) == 2
     assert "every job has one node" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_plug_in_is_asked_for_again(tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from alloc.first_free import Baseline\n\n\nclass Mine(Baseline):\n"
+        '    """Mine."""\n\n    name = "mine"\n    description = "as baseline"\n\n\n'
+        "PLUGIN = [Mine]\n"
+    )
+    config = tmp_path / "c.toml"
+    config.write_text('plugins = ["mine.py"]\n')
+    log = a_log(tmp_path, "slurm-tree", 40)
+    more = ("--config", str(config), "--fractions", "0.6")
+    out = judged(tmp_path, log, *more, policies="baseline,mine")
+    assert (table(out, "gains")["turnaround_change_s"] == 0).all()
+    again = asked_of(Flags(), out / "judge.toml")
+    assert again.config.queue.policies == ("baseline", "mine")
+    assert [one["file"] for one in again.config.plugins] == [str(plugin)]

@@ -15,8 +15,12 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netcosim.folders import need_folder
+
+if TYPE_CHECKING:
+    from netcosim.judge.asked import Asked
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
@@ -57,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, compute, report."""
-    from netcosim.announce import compile_kernels, parts_of
     from netcosim.judge.asked import Flags, asked_of
-    from netcosim.thread_share import with_threads_that_fit
 
     out = Path(args.out)
     need_folder(out)
@@ -79,6 +81,15 @@ def run(args: argparse.Namespace) -> int:
         fractions=_numbers(args.fractions),
     )
     asked = asked_of(flags, None if args.config is None else Path(args.config))
+    with asked.config.plugged():
+        _run(asked, out)
+    return 0
+
+
+def _run(asked: Asked, out: Path) -> None:
+    from netcosim.announce import compile_kernels, parts_of
+    from netcosim.thread_share import with_threads_that_fit
+
     config, line = with_threads_that_fit(asked.config, 1)
     if line is not None:
         print(f"netcosim: {line}", file=sys.stderr)
@@ -87,7 +98,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.judge.output import judge_and_report
 
     judge_and_report(replace(asked, config=config), out)
-    return 0
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -137,13 +137,14 @@ def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> Asked:
         content["communication"]["mix"] = _assumed_mix(False)
     config = config_from(content, folder)
     _can_be_judged(config)
-    n_nodes = build_machine(config.machine).topology.n_nodes
-    if assumed and n_nodes > LARGE_MACHINE:
-        content["communication"]["mix"] = _assumed_mix(True)
-        config = config_from(content, folder)
-    notes = _without_replay(content, config, n_nodes)
-    if notes:
-        config = config_from(content, folder)
+    with config.plugged():
+        n_nodes = build_machine(config.machine).topology.n_nodes
+        notes = _without_replay(content, config, n_nodes)
+    if assumed:
+        content["communication"]["mix"] = _assumed_mix(n_nodes > LARGE_MACHINE)
+    if config.plugins:
+        content["plugins"] = [one.get("module", one["file"]) for one in config.plugins]
+    config = config_from(content, folder)
     text = HEAD + toml_text(content | {"judge": {"fractions": list(section.fractions)}})
     return Asked(config, section, text, assumed, notes)
 

@@ -89,8 +89,9 @@ def with_bandwidth(machine: Mapping[str, Any], bandwidth: str) -> dict[str, Any]
     """
     preset = machine.get("preset")
     family = PRESETS[preset].family if preset in PRESETS else machine.get("family")
-    if family not in FAMILIES:
-        return dict(machine)  # told by whoever reads the section
+    if not isinstance(family, str) or family not in FAMILIES:
+        # whoever reads the section, with the config's plug-ins, takes it or tells
+        return {**machine, "bandwidth": bandwidth}
     entry = FAMILIES[family]
     known = {short_name(name): name for name in entry.parameters}
     given = dict(PRESETS[preset].params) if preset in PRESETS else {}

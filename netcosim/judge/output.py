@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.inputs import digests
 from experiments.points import point_key
 from experiments.progress import progress
 from experiments.report.page import render_page, write_page
@@ -25,6 +24,7 @@ from netcosim.judge.waits import trust
 from netcosim.run_page import close_figures
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
+from netsim.inputs import digests
 
 RESULTS_FILE, PAGE_FILE, CONFIG_FILE, TABLES_FOLDER = (
     "results.db",

@@ -162,7 +162,7 @@ def _docstrings() -> Mapping[str, str]:
 
 def described_in(thing: object) -> dict[str, str]:
     """The descriptions of a numpydoc docstring's parameters or attributes, each on one line."""
-    found = {}
+    found: dict[str, str] = {}
     text = inspect.getdoc(thing) or ""
     for names, told in re.findall(r"^([a-z]\w*(?:, \w+)*)(?: : .*)?\n((?:    .+\n?)+)", text, re.M):
         line = " ".join(told.split()).replace("``", "").rstrip(".")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from netsim.errors import unknown_name
 from netsim.parameters import checked
-from netsim.routing import dragonfly, fattree, shortest_path, torus
+from netsim.routing import any_graph, dragonfly, fattree, shortest_path, torus
 from netsim.routing.base import Routing, RoutingEntry
 from netsim.topologies.registry import FAMILIES, family_of
 from netsim.topology import Topology
@@ -19,6 +19,7 @@ ROUTINGS: dict[str, RoutingEntry] = {
         *torus.ROUTINGS,
         *(entry for family in FAMILIES.values() for entry in family.routings),
         *shortest_path.ROUTINGS,
+        *any_graph.ROUTINGS,
     )
 }
 

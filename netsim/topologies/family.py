@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -100,6 +100,8 @@ class Family:
         ``notes(topology)``: what a user should know of a machine that a file describes, such as
         what was assumed and what was left out; a line each.
     """
+
+    registered_in: ClassVar[str] = "netsim.topologies.registry:FAMILIES"
 
     name: str
     description: str

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import checked
+from netsim.registry import Registry
 from netsim.topologies import (
     dragonfly,
     dragonfly_plus,
@@ -22,9 +23,11 @@ from netsim.topologies.family import Family
 from netsim.topologies.presets import PRESETS
 from netsim.topology import Topology
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
+FAMILIES: Registry[Family] = Registry(
+    "netsim.topologies.registry:FAMILIES",
+    "topology family",
+    Family,
+    (
         fattree.FAMILY,
         dragonfly.FAMILY,
         dragonfly_plus.FAMILY,
@@ -34,8 +37,8 @@ FAMILIES: dict[str, Family] = {
         slimfly.FAMILY,
         graph.FAMILY,
         topology_conf.FAMILY,
-    )
-}
+    ),
+)
 
 
 def family_of(topology: Topology) -> Family:

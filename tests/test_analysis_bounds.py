@@ -111,3 +111,29 @@ def test_a_dragonflys_global_links_are_the_bisection() -> None:
     found = bounds_of(topology)
     assert found.bisection_high_Bps == pytest.approx(25 * float(topology.link_bandwidth_Bps[-1]))
     assert "bisection" in found.told()[0]
+
+
+def test_a_run_that_asks_for_bounds_has_them_and_its_key_does() -> None:
+    from experiments.config_load import config_from
+    from experiments.cosim import run_cosim
+    from experiments.cosim_tables import result_tables
+    from experiments.points import point_key
+    from netcosim.run_page import notes_of
+
+    content: dict[str, object] = {
+        "machine": {"family": "torus", "dims": [4, 4]},
+        "workload": {"synthetic": {"n_jobs": 5, "mean_nodes": 2}},
+        "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+        "run": {"snapshots": 0},
+    }
+    plain, asked = (config_from(content | more) for more in ({}, {"analysis": {"bounds": True}}))
+    idle = config_from(content | {"analysis": {"bounds": False}})
+    assert point_key(plain.resolved()) == point_key(idle.resolved()) != point_key(asked.resolved())
+    results = [run_cosim(config) for config in (plain, asked)]
+    tables = [result_tables(result) for result in results]
+    assert "bounds" not in tables[0]
+    [row] = tables[1].pop("bounds")
+    assert row["bisection_high_Bps"] == 8 * results[0].machine.topology.link_bandwidth_Bps[-1]
+    assert tables[0] == tables[1]
+    assert sum("bisection" in line for line in notes_of(results[1])) == 1
+    assert not any("bisection" in line for line in notes_of(results[0]))

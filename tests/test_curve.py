@@ -74,11 +74,11 @@ def test_booksims_torus_has_the_same_shape() -> None:
 
 def test_a_window_whose_halves_differ_is_doubled() -> None:
     """Without a warm-up latencies climb; the window grows until they have settled."""
-    given: dict[str, Any] = {"loads": [0.85], "warm_up_s": 6e-6, "window_s": 60e-6}
+    given: dict[str, Any] = {"loads": [0.8], "warm_up_s": 30e-6, "window_s": 300e-6}
     found = {n: rows(DRAGONFLY, tolerance=0.08, doublings=n, **given).iloc[1] for n in (0, 6)}
-    assert found[0]["window_s"] == 60e-6
+    assert found[0]["window_s"] == 300e-6
     assert found[0]["state"] != "steady"
-    assert found[6]["window_s"] > 60e-6
+    assert found[6]["window_s"] > 300e-6
     assert found[6]["warm_up_s"] / found[6]["window_s"] == pytest.approx(0.1)
     assert found[6]["state"] == "steady"
     assert abs(found[6]["drift"]) <= 0.08 < abs(found[0]["drift"])

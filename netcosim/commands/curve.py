@@ -17,6 +17,7 @@ from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
     from netcosim.curve.config import CurveConfig
+    from netsim.analysis.bounds import Bounds
     from netsim.topology import Topology
 
 HELP = "load-latency and throughput curves of a machine"
@@ -92,19 +93,21 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     if rows:
         import pandas as pd
 
-        frame = pd.DataFrame(rows)
-        figure = write(
-            out, "curve", frame, machine.topology.name, _ceiling(config, machine.topology)
-        )
-        print("\n".join(told(summary(frame))))
+        frame, bounds = pd.DataFrame(rows), _bounds(machine.topology)
+        uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
+        ceiling = bounds.uniform_load if bounds is not None and uniform else None
+        figure = write(out, "curve", frame, machine.topology.name, ceiling)
+        print("\n".join([*told(summary(frame)), *(bounds.told() if bounds else ())]))
         print(f"{done.computed} points computed, {done.already} were stored; {figure}, curve.csv")
     return 1 if done.failed or len(keys) < len(points) else 0
 
 
-def _ceiling(config: CurveConfig, topology: Topology) -> float | None:
-    """What the bisection lets through of uniform traffic, where that is what is offered."""
-    from netsim.analysis.bounds import MAX_ROUTERS, bounds_of
+def _bounds(topology: Topology) -> Bounds | None:
+    """What its halves let through, where that can be worked out."""
+    from netsim.analysis.bounds import bounds_of
+    from netsim.errors import NetcosimError
 
-    if not set(config.curve.traffic) <= {"uniform", "uniform-random"}:
+    try:
+        return bounds_of(topology)
+    except NetcosimError:
         return None
-    return bounds_of(topology).uniform_load if 2 <= topology.n_routers <= MAX_ROUTERS else None

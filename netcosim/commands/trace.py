@@ -1,6 +1,7 @@
-"""Look at job logs, convert them and make synthetic ones (Standard Workload Format, gzip by name).
+"""Look at job logs, import those of schedulers, convert them and make synthetic ones.
 
 netcosim trace info LOG
+netcosim trace import sacct sacct.txt --out jobs.csv --timezone Europe/Berlin
 netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
 netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
 """
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workloads.job import Workload
 
-HELP = "look at, convert or generate a job log (SWF)"
+HELP = "look at, import, convert or generate a job log"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     info = actions.add_parser("info", help="sizes, times and what was left out")
     _add_reading(info)
+    imports = actions.add_parser(
+        "import", help="make a table of a scheduler's log (netcosim list importers)"
+    )
+    imports.add_argument("kind", metavar="KIND", help="sacct, pbs, ...: netcosim list importers")
+    imports.add_argument(
+        "rest",
+        nargs=argparse.REMAINDER,
+        metavar="FILE [--out JOBS.csv] ...",
+        help="netcosim trace import KIND --help tells what a kind takes",
+    )
     convert = actions.add_parser("convert", help="read, filter, scale and write")
     _add_reading(convert)
     convert.add_argument("out", metavar="OUT.swf[.gz]")
@@ -51,6 +62,10 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do the action."""
+    if args.action == "import":
+        from netcosim.trace_import import run_import
+
+        return run_import(args.kind, args.rest)
     import numpy as np
 
     from experiments.points import point_rng
@@ -120,7 +135,29 @@ def summary_lines(jobs: Workload) -> list[str]:
     if known.any():
         wait = format_quantity(float(np.mean(jobs.wait_s[known])), "time")
         lines.append(f"  logged wait: mean {wait}, known for {100 * known.mean():.0f} % of jobs")
+    lines += [f"  {line}" for line in carried_lines(jobs)]
     return lines + [f"  {line}" for line in left_out_and_notes(jobs)]
+
+
+def carried_lines(jobs: Workload) -> list[str]:
+    """What the log says of its jobs beside sizes and times."""
+    from datetime import UTC, datetime
+
+    lines = []
+    if jobs.start_unix_s is not None:
+        begin = datetime.fromtimestamp(jobs.start_unix_s + jobs.submit_s[0], tz=UTC)
+        lines.append(f"first job: {begin:%Y-%m-%d %H:%M:%S} UTC")
+    for name, count in jobs.details.carried().items():
+        column = getattr(jobs.details, name)
+        names = getattr(column, "names", ())
+        told = f"{count:,} jobs" if count < len(jobs) else "all jobs"
+        if name == "node_list":
+            told += f", {len(names):,} nodes"
+        elif names:
+            shown = ", ".join(names[:6])
+            told += f": {shown}, ..." if len(names) > 6 else f": {shown}"
+        lines.append(f"{name}: {told}")
+    return lines
 
 
 def left_out_and_notes(jobs: Workload) -> list[str]:
@@ -131,10 +168,10 @@ def left_out_and_notes(jobs: Workload) -> list[str]:
 
 def header_lines(log: str) -> list[str]:
     """What the header of a log in SWF says of its machine; nothing for a table."""
-    from workloads.csv_jobs import is_csv
+    from workloads.formats import format_of
     from workloads.swf import read_swf_header
 
-    if is_csv(log):
+    if not format_of(log).counts_processors:
         return []
     header = read_swf_header(log)
     numbers = {"MaxNodes": header.max_nodes, "MaxProcs": header.max_procs}

@@ -10,8 +10,9 @@ from typing import Annotated
 from netsim.errors import NetcosimError
 from netsim.hostlist import expand
 from netsim.parameters import OneOf
+from workloads.importers.assemble import workload_of
 from workloads.importers.dates import Clock
-from workloads.importers.logged import Found, LoggedJob, workload_of
+from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SHARED
 from workloads.importers.tables import Row, csv_rows
 from workloads.job import Workload
@@ -47,7 +48,7 @@ def read_cobalt(
     NetcosimError
         A file that cannot be read, a header without a column that is needed, a line (named
         ``file:line``) with another number of fields, a date or number that is none; and what
-        `workloads.importers.logged.workload_of` refuses.
+        `workloads.importers.assemble.workload_of` refuses.
     """
     rows = csv_rows(path)
     missing = [name.upper() for name in NEEDED if name not in rows.columns]

@@ -13,7 +13,8 @@ from annotated_types import Ge
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.parameters import OneOf
-from workloads.importers.logged import Found, LoggedJob, workload_of
+from workloads.importers.assemble import workload_of
+from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SHARED
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -46,7 +47,7 @@ def read_flux(
     ------
     NetcosimError
         A file that cannot be read or is no JSON, a job whose values are not what they should be;
-        and what `workloads.importers.logged.workload_of` refuses.
+        and what `workloads.importers.assemble.workload_of` refuses.
     """
     found = Found()
     for number, entry in enumerate(_entries(path), start=1):

@@ -10,8 +10,9 @@ from typing import Annotated
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import OneOf
 from workloads.dependencies import parse_dependency
+from workloads.importers.assemble import workload_of
 from workloads.importers.dates import Clock, in_order
-from workloads.importers.logged import Found, LoggedJob, workload_of
+from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SHARED
 from workloads.importers.tables import Row, Rows, csv_rows, parquet_rows
 from workloads.job import Workload
@@ -63,7 +64,7 @@ def read_mapped_csv(
     NetcosimError
         A file that cannot be read, a map of columns that are not there, a cell (named
         ``file:line``) that is not what it should be; and what
-        `workloads.importers.logged.workload_of` refuses.
+        `workloads.importers.assemble.workload_of` refuses.
     """
     return _read(csv_rows, path, columns, timezone, shared_nodes)
 

@@ -15,8 +15,9 @@ from netsim.files import read_lines
 from netsim.hostlist import compress
 from netsim.parameters import OneOf
 from workloads.details import DEPENDENCY_KINDS
+from workloads.importers.assemble import workload_of
 from workloads.importers.dates import length_s
-from workloads.importers.logged import Found, LoggedJob, workload_of
+from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SHARED
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -57,7 +58,7 @@ def read_pbs(
     ------
     NetcosimError
         A file that cannot be read, a line (named ``file:line``) that is no record; and what
-        `workloads.importers.logged.workload_of` refuses.
+        `workloads.importers.assemble.workload_of` refuses.
     """
     found = Found()
     unfinished: dict[str, str] = {}

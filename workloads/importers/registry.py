@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from netsim.errors import unknown_name
 from netsim.parameters import Parameter, checked, parameters_of
+from netsim.registry import Registry
 from workloads.importers import cobalt, flux, mapped, pbs, sacct
 from workloads.job import Workload
 
@@ -32,6 +33,8 @@ class Importer:
         without being told its kind.
     """
 
+    registered_in: ClassVar[str] = "workloads.importers.registry:IMPORTERS"
+
     name: str
     description: str
     read: Callable[..., Workload]
@@ -43,9 +46,11 @@ class Importer:
         return parameters_of(self.read)
 
 
-IMPORTERS: dict[str, Importer] = {
-    entry.name: entry
-    for entry in (
+IMPORTERS: Registry[Importer] = Registry(
+    Importer.registered_in,
+    "importer",
+    Importer,
+    (
         Importer(
             "sacct",
             "Slurm's accounting, as sacct -P prints it, with any columns in any order",
@@ -76,8 +81,8 @@ IMPORTERS: dict[str, Importer] = {
             "any table in Parquet, with a map of its columns (needs pyarrow)",
             mapped.read_mapped_parquet,
         ),
-    )
-}
+    ),
+)
 
 
 def import_log(kind: str, path: str | Path, parameters: Mapping[str, Any]) -> Workload:

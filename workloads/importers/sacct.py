@@ -15,8 +15,9 @@ from netsim.files import read_lines
 from netsim.hostlist import expand
 from netsim.parameters import OneOf
 from workloads.details import DEPENDENCY_KINDS
+from workloads.importers.assemble import last_runs, workload_of
 from workloads.importers.dates import Clock, in_order, length_s
-from workloads.importers.logged import Found, LoggedJob, last_runs, workload_of
+from workloads.importers.logged import Found, LoggedJob
 from workloads.importers.shared_nodes import SHARED
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -69,7 +70,7 @@ def read_sacct(
     NetcosimError
         A file that cannot be read, a header without a column that is needed, a line (named
         ``file:line``) with another number of fields, a date or number that is none; and what
-        `workloads.importers.logged.workload_of` refuses.
+        `workloads.importers.assemble.workload_of` refuses.
     """
     lines = read_lines(path)
     table = _Table(path, _header(path, next(lines, "")), Clock(timezone), submitted == "eligible")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from workloads.details import NodeLists
-
-if TYPE_CHECKING:
-    from workloads.importers.logged import LoggedJob
+from workloads.importers.logged import LoggedJob
 
 SHARED = ("refuse", "drop", "whole")
 """Stop; leave out all jobs that share; give each of them its nodes as if they were its own."""

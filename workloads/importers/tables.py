@@ -146,16 +146,18 @@ def csv_rows(path: str | Path) -> Rows:
         A file that cannot be read, no header, a column that stands there twice; while reading, a
         line (named ``file:line``) that is no valid CSV or has another number of fields.
     """
-    lines = read_lines(path)
+    lines, comments = read_lines(path), 0
     head = next(lines, "").rstrip("\r")
+    while head.startswith("#"):
+        head, comments = next(lines, "").rstrip("\r"), comments + 1
     counts = {c: head.count(c) for c in _SEPARATORS}
     separator = max(counts, key=lambda c: counts[c])
     names = [name.strip().lower() for name in next(csv.reader([head], delimiter=separator), [])]
     if not any(names):
-        raise NetcosimError(f"{path}:1: no header with the names of the columns")
+        raise NetcosimError(f"{path}:{comments + 1}: no header with the names of the columns")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise NetcosimError(f"{path}:1: column {short(twice[0])!r} stands there twice")
+        raise NetcosimError(f"{path}:{comments + 1}: column {short(twice[0])!r} stands there twice")
 
     def cells() -> Iterator[tuple[int, list[str]]]:
         reader = csv.reader(lines, delimiter=separator)
@@ -163,11 +165,11 @@ def csv_rows(path: str | Path) -> Rows:
             try:
                 found = next(reader, None)
             except csv.Error as error:
-                where = f"{path}:{reader.line_num + 1}"
+                where = f"{path}:{reader.line_num + comments + 1}"
                 raise NetcosimError(f"{where}: not valid CSV: {error}") from None
             if found is None:
                 return
-            yield reader.line_num + 1, found
+            yield reader.line_num + comments + 1, found
 
     return Rows(path, {name: k for k, name in enumerate(names)}, cells())
 

@@ -70,7 +70,7 @@ def _plain(word: str) -> object:
 
 def run_import(kind: str, rest: Sequence[str]) -> int:
     """Read the log, write the table, say what was left out."""
-    from netcosim.commands.trace import summary_lines
+    from netcosim.log_summary import summary_lines
     from workloads.csv_jobs import is_csv, write_csv
     from workloads.importers.registry import IMPORTERS, import_log
 

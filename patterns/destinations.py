@@ -126,6 +126,6 @@ def matrix_destinations(table: NDArray[np.float64]) -> Destinations:
     def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         at = np.searchsorted(line, src + rng.random(len(src)), side="right")
         last = n - 1 - (table[src, ::-1] > 0).argmax(axis=1)
-        return np.minimum(at - src * n, last)
+        return np.asarray(np.minimum(at - src * n, last), dtype=np.int64)
 
     return draw

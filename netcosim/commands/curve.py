@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from netcosim.folders import need_folder
 
@@ -73,8 +73,10 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
 
     node_bandwidth(machine.topology)
-    for point in points:
-        sources(machine.topology, point["curve"], np.random.default_rng(0))  # a mistake now
+    for point in points:  # a mistake is told now
+        sources(
+            machine.topology, cast("dict[str, object]", point["curve"]), np.random.default_rng(0)
+        )
     warning = buffer_warning(machine.topology, machine.packets)
     if warning is not None and launched_rank() == 0:
         print(f"netcosim: warning: {warning}", file=sys.stderr)

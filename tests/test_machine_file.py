@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,17 @@ def test_the_file_is_in_a_points_key(tmp_path: Path) -> None:
         assert made.machine.parameters["file"]["sha256"] == file_digest(path)
         keys.append(point_key(made.model_dump()))
     assert keys[0] == keys[1] != keys[2]
+
+
+def test_the_page_tells_what_describe_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    block = (docs / "machines.md").read_text(encoding="utf-8").split("```console\n")[1]
+    monkeypatch.chdir(tmp_path)
+    script = docs / "tutorials" / "make_topology_conf.py"
+    Path("topology.conf").write_text(runpy.run_path(str(script))["topology_conf"]())
+    told = lines_of("topology.conf")
+    shown = block.partition("```")[0].splitlines()
+    assert len(shown) > 5
+    assert all(line in told for line in shown if line != "..." and not line.startswith("$"))

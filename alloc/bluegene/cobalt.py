@@ -9,18 +9,20 @@ order on ties (Tang et al., section II-B).
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.bluegene.files import MenuFiles
 from alloc.bluegene.loops import machine_for
 from alloc.bluegene.machine import BlueGene, Mask, pairs_of
 from alloc.nodes import check_request
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
+from netsim.parameters import checked
 from netsim.topology import Topology
 
 IntArray = NDArray[np.int64]
@@ -100,6 +102,16 @@ class Cobalt(Policy):
     name = "cobalt"
     families = ("torus",)
     description = "Blue Gene: least-blocking partition of the smallest size on the menu"
+    parameters = MenuFiles
+
+    @classmethod
+    def from_config(
+        cls, topology: Topology, rng: np.random.Generator, given: Mapping[str, object]
+    ) -> Policy:
+        """With a menu of the user's own, if one is given (`alloc.bluegene.files.MenuFiles`)."""
+        cls.check_family(topology)
+        files = MenuFiles(**checked(f"policy {cls.name}", MenuFiles, given))
+        return cls(topology, rng, files.machine(topology))
 
     def __init__(
         self, topology: Topology, rng: np.random.Generator, machine: BlueGene | None = None

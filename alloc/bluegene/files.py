@@ -10,14 +10,58 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Annotated
 
 from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
 from netsim.errors import NetcosimError
 from netsim.files import read_text
+from netsim.parameters import NamesFile
+from netsim.topology import Topology
 
 COLUMNS = ("name", "midplanes", "shape")
+
+
+@dataclass(frozen=True)
+class MenuFiles:
+    """``[policies.cobalt]`` and its kin: a partition menu of the user's own.
+
+    Without ``menu`` the machine has that of `alloc.bluegene.loops.machine_for`.
+    """
+
+    menu: Annotated[str | None, "partitions of the machine: CSV", NamesFile()] = None
+    wires: Annotated[str | None, "wires of each partition: JSON, or gzip", NamesFile()] = None
+    midplanes: Annotated[
+        Sequence[str] | None, "names of the midplanes by number; by default sorted"
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.menu is None and (self.wires is not None or self.midplanes is not None):
+            raise NetcosimError("wires and midplanes are those of a menu, which is missing")
+
+    def machine(self, topology: Topology) -> BlueGene | None:
+        """The machine on a torus of midplanes; None without a menu.
+
+        Raises
+        ------
+        NetcosimError
+            As `read_machine`.
+        """
+        if self.menu is None:
+            return None
+        names = None if self.midplanes is None else tuple(self.midplanes)
+        shape = topology.shape
+        return read_machine(
+            self.menu,
+            self.wires,
+            midplane_names=names,
+            dims=tuple(shape.dims),
+            midplane_nodes=int(shape.concentration),
+        )
+
 
 MAX_MENU_BYTES = 64 * 2**20
 """Most text of a menu or of its wires; Intrepid's wires have 170 KB."""

@@ -28,7 +28,8 @@ class Blocks:
     ----------
     block_sizes : sequence of int
         Slurm's BlockSizes: nodes planned for a base block, then of the aggregates that are
-        enforced. Empty: the smallest base block, and up to 16 of them.
+        enforced. Empty: those of the machine's file; without one the smallest base block, and up
+        to 16 of them.
     block_level : str, optional
         The level of the machine whose domains are the base blocks; None: the lowest.
     """
@@ -36,7 +37,7 @@ class Blocks:
     block_sizes: Annotated[
         Sequence[int],
         "nodes planned for a base block, then of the aggregates that are enforced, as Slurm's "
-        "BlockSizes; 1, 2, 4, 8 and 16 base blocks if left out",
+        "BlockSizes; those of the machine's file, or 1, 2, 4, 8 and 16 base blocks, if left out",
         Ge(1),
     ] = ()
     block_level: Annotated[
@@ -84,14 +85,17 @@ class SlurmBlock(HierarchyPolicy):
         if given.block_level is not None:
             self._level = self.level_named(given.block_level)
         self._sizes = self.hierarchy.sizes(self._level)
-        self._base = given.block_sizes[0] if given.block_sizes else int(self._sizes.min())
+        sizes = tuple(given.block_sizes)
+        if not sizes and given.block_level is None:
+            sizes = getattr(topology.shape, "block_sizes", ())
+        self._base = sizes[0] if sizes else int(self._sizes.min())
         if self._base > self._sizes.min():
             small = int(self._sizes.argmin())
             raise NetcosimError(
                 f"policy {self.name}: block_sizes plans {self._base} nodes a base block, and "
                 f"{self.hierarchy.name(self._level, small)} has {self._sizes[small]}"
             )
-        self._enforced = sorted(set(map(self._doublings, given.block_sizes)) or DEFAULT_LEVELS)
+        self._enforced = sorted(set(map(self._doublings, sizes)) or DEFAULT_LEVELS)
 
     def _doublings(self, size: int) -> int:
         times, rest = divmod(size, self._base)

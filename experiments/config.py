@@ -307,6 +307,7 @@ def file_keys() -> list[str]:
     """Dotted keys whose values name files."""
     declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
     declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
+    declared += [(f"policies.{name}", policy.declares()) for name, policy in POLICIES.items()]
     found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
     return ["workload.log", "communication.mix.*.file", *found]
 
@@ -328,7 +329,38 @@ def _queue_section() -> Any:
     return create_model("QueueSection", __base__=base, **tables)
 
 
+class PolicyTables(Section):
+    """``[policies.NAME]``: parameters of a policy, as it declares them."""
+
+    def of(self, name: str) -> dict[str, Any]:
+        """What is said of a policy, but for defaults."""
+        table = getattr(self, name, None)
+        known = {} if table is None else type(table).model_fields
+        values = {k: getattr(table, k) for k, f in known.items() if getattr(table, k) != f.default}
+        return {k: v.checked() if isinstance(v, InputFile) else v for k, v in values.items()}
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> PolicyTables:
+        for name in type(self).model_fields:
+            declared: Any = POLICIES[name].parameters
+            try:
+                declared(**self.of(name))
+            except NetcosimError as error:
+                raise NetcosimError(f"{name}: {error}") from None
+        return self
+
+
+def _policy_tables() -> Any:
+    declared = {name: parameters for name, p in POLICIES.items() if (parameters := p.declares())}
+    tables: Any = {
+        name: (model_from(name, parameters, config_kind) | None, None)
+        for name, parameters in declared.items()
+    }
+    return create_model("policies", __base__=PolicyTables, **tables)
+
+
 if TYPE_CHECKING:
+    PoliciesSection = PolicyTables
     QueueSection = _QueueKeys
 
     class WorkloadSection(_WorkloadKeys):
@@ -336,6 +368,7 @@ if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 else:
+    PoliciesSection = _policy_tables()
     QueueSection = _queue_section()
     WorkloadSection = _joined(
         "WorkloadSection",
@@ -359,6 +392,7 @@ class Config(Section):
     queue: QueueSection
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
+    policies: PoliciesSection = PoliciesSection()
     reference: dict[str, Any] = Field(default_factory=dict)
     plugins: tuple[dict[str, str], ...] = ()
 
@@ -387,7 +421,9 @@ class Config(Section):
         key is made of.
         """
         content = self.model_dump(mode="json")
-        return content if self.plugins else without(content, ("plugins",))
+        tables = self.policies.model_dump(mode="json", exclude_defaults=True)
+        content["policies"] = {name: table for name, table in tables.items() if table}
+        return without(content, [key for key in ("plugins", "policies") if not content[key]])
 
     def plugged(self) -> AbstractContextManager[object]:
         """Inside of it the entries of the config's plug-ins are known."""
@@ -395,10 +431,13 @@ class Config(Section):
 
 
 def config_class() -> type[Config]:
-    """`Config`, with the keys of the run-time models that plug-ins in use add."""
-    return _with_models(tuple(RUNTIME_MODELS.added.values())) if RUNTIME_MODELS.added else Config
+    """`Config`, with the keys of the run-time models and policies that plug-ins in use add."""
+    added = (*RUNTIME_MODELS.added.values(), *POLICIES.added.values())
+    return _with_added(added) if added else Config
 
 
 @lru_cache(maxsize=16)
-def _with_models(models: tuple[object, ...]) -> type[Config]:
-    return create_model("Config", __base__=Config, queue=(_queue_section(), ...))
+def _with_added(entries: tuple[object, ...]) -> type[Config]:
+    tables = _policy_tables()
+    fields: Any = {"queue": (_queue_section(), ...), "policies": (tables, tables())}
+    return create_model("Config", __base__=Config, **fields)

@@ -16,6 +16,7 @@ from experiments.points import point_rng
 _NEVER = (
     "reference",
     "plugins",
+    "policies",
     "workload.month",
     "workload.days",
     "workload.sizes",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
-from experiments.config import Config, QueueSection
+from experiments.config import Config, PolicyTables, QueueSection
 from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_by_class
@@ -43,6 +43,8 @@ class Queues:
     estimates : EstimateModel
         Run times that the placement is told.
     draws : Draws
+    tables : PolicyTables
+        Parameters of the policies.
     """
 
     section: QueueSection
@@ -50,6 +52,7 @@ class Queues:
     jobs: Workload
     estimates: EstimateModel
     draws: Draws
+    tables: PolicyTables
 
     def under(
         self,
@@ -79,7 +82,8 @@ class Queues:
         NetcosimError
             What `queuesim.queue.simulate_queue` refuses.
         """
-        placing = make_policy(self.topology, policy, self.draws.rng("policy", policy))
+        rng = self.draws.rng("policy", policy)
+        placing = make_policy(self.topology, policy, rng, self.tables.of(policy))
         return simulate_queue(
             self.jobs,
             placing,
@@ -132,7 +136,8 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         jobs = jobs if source.log is None else from_zero(jobs)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
-            policy = make_policy(topology, name, np.random.default_rng(0))
+            given = config.policies.of(name)
+            policy = make_policy(topology, name, np.random.default_rng(0), given)
             jobs = refuse_empty(fitting(jobs, policy), jobs)
     model = ESTIMATES[config.queue.estimates]
     return Queues(
@@ -141,6 +146,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         _with_notes_on_needs(config.queue, jobs),
         model.after(source.history),
         draws,
+        config.policies,
     )
 
 

@@ -315,13 +315,17 @@ WRONG = [
     ("slurm-tree", {"switches": 0}, "switches = 0"),
     ("slurm-block", {"block_sizes": [3]}, "plans 3 nodes a base block, and leaf 0 has 2"),
     ("slurm-block", {"block_sizes": [2, 6]}, "has 6, which is not the first size (2) times"),
-    ("slurm-block", {"block_level": "rack"}, "unknown level of tree 'rack'; valid: leaf, machine"),
-    ("kueue-required", {"level": "rack"}, "unknown level of tree 'rack'"),
+    (
+        "slurm-block",
+        {"block_level": "rack"},
+        "unknown level of tree for slurm-block 'rack'; valid: leaf, machine",
+    ),
+    ("kueue-required", {"level": "rack"}, "unknown level of tree for kueue-required 'rack'"),
     ("kueue-required", {"level": "leaf", "lowest_level": "s4-s5"}, "lies below lowest_level"),
     ("kueue-preferred", {"profile": "tight"}, "profile = 'tight'"),
     ("kueue-unconstrained", {"level": "leaf"}, "unknown parameter of policy kueue-unconstrained"),
     ("pbs-placement-sets", {"levels": ["leaf", "leaf"]}, "names a level twice"),
-    ("group-spread", {"level": "group"}, "unknown level of tree 'group'"),
+    ("group-spread", {"level": "group"}, "unknown level of tree for group-spread 'group'"),
     ("flux-low", {"level": "leaf"}, "unknown parameter 'level'; it takes none"),
 ]
 

@@ -43,7 +43,7 @@ class HierarchyPolicy(NodePolicy):
         """
         levels = self.hierarchy.levels
         if name not in levels:
-            raise unknown_name(f"level of {self.topology.name}", name, levels)
+            raise unknown_name(f"level of {self.topology.name} for {self.name}", name, levels)
         return levels.index(name)
 
     def _recount(self) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from netcosim.catalogue import describe, entries
     from netcosim.run_page import policy_table
     from netsim.errors import NetcosimError
+    from netsim.hierarchy import hierarchy_of
     from netsim.packet.engine import simulate_packets
     from netsim.packet.model import PacketConfig
     from netsim.routing.registry import make_routing
@@ -53,6 +54,7 @@ _HOMES = {
     "netcosim.catalogue": ("describe", "entries"),
     "netcosim.run_page": ("policy_table",),
     "netsim.errors": ("NetcosimError",),
+    "netsim.hierarchy": ("hierarchy_of",),
     "netsim.packet.engine": ("simulate_packets",),
     "netsim.packet.model": ("PacketConfig",),
     "netsim.routing.registry": ("make_routing",),
@@ -82,6 +84,7 @@ __all__ = [
     "config_from",
     "describe",
     "entries",
+    "hierarchy_of",
     "laas_workload",
     "load_config",
     "make_pattern",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.hostlist import places_of
 from netsim.limits import shown
 
 IntArray = NDArray[np.int32]
@@ -53,6 +56,8 @@ class Topology:
         "injection", "ejection", then the family's own ("local", "global", "up", ...).
     rails : int
         Network ports of every node.
+    node_names : tuple of str
+        What the nodes are called, by number; empty where they are their numbers.
     """
 
     family: str
@@ -68,6 +73,7 @@ class Topology:
     link_kind: NDArray[np.int8]
     kinds: tuple[str, ...]
     rails: int = 1
+    node_names: tuple[str, ...] = ()
 
     @property
     def n_ports(self) -> int:
@@ -110,6 +116,49 @@ class Topology:
         return ptr, links[order]
 
 
+def _check_names(where: str, names: Sequence[str], n_nodes: int) -> None:
+    """Raise NetcosimError unless there is no name, or one for each node and none twice."""
+    if not names:
+        return
+    if len(names) != n_nodes:
+        raise NetcosimError(f"{where}: {len(names)} node names for {n_nodes} nodes")
+    if len(set(names)) < n_nodes:
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise NetcosimError(f"{where}: node name {twice!r} is there twice")
+
+
+def nodes_named(topology: Topology, names: Sequence[str]) -> LongArray:
+    """Numbers of the nodes with these names.
+
+    Names are compared as written; where none is the same, without case and without what follows
+    the first dot, so that ``n001`` is ``n001.cluster.example``. Where the machine names no nodes,
+    their numbers are their names.
+
+    Raises
+    ------
+    NetcosimError
+        Names that the machine has not: how many, and the first of them.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> from netsim.topology import nodes_named
+    >>> torus = nc.make_topology("torus", {"dims": [4]})
+    >>> nodes_named(torus, ["3", "0"]).tolist()
+    [3, 0]
+    """
+    known = topology.node_names or tuple(map(str, range(topology.n_nodes)))
+    found = places_of(names, known)
+    missing = list(dict.fromkeys(names[i] for i in np.flatnonzero(found < 0).tolist()))
+    if missing:
+        more = f" (and {len(missing) - 1:,} more)" if len(missing) > 1 else ""
+        raise NetcosimError(
+            f"{topology.name}: no node {missing[0]!r}{more}; its {topology.n_nodes:,} nodes are "
+            f"{known[0]} ... {known[-1]}"
+        )
+    return found
+
+
 def build_topology(
     *,
     family: str,
@@ -126,6 +175,7 @@ def build_topology(
     node_bandwidth_Bps: int,
     node_latency_s: float,
     rails: int = 1,
+    node_names: Sequence[str] = (),
 ) -> Topology:
     """Put nodes, routers and router links into the house order, checked.
 
@@ -142,11 +192,14 @@ def build_topology(
         Of every injection and ejection link.
     rails : int
         Ports of every node.
+    node_names : sequence of str
+        Of every node, each another; or empty.
 
     Raises
     ------
     NetcosimError
-        A bandwidth that is not positive, a negative latency, an index out of range.
+        A bandwidth that is not positive, a negative latency, an index out of range, names that
+        are too few, too many or twice there.
     """
     port_router = np.asarray(port_router, dtype=np.int32)
     n, m = len(port_router), len(router_src)
@@ -154,6 +207,7 @@ def build_topology(
         raise NetcosimError(f"{name}: a topology needs at least 1 node, got {n}")
     if rails < 1 or n % rails:
         raise NetcosimError(f"{name}: {n} ports cannot be {shown(rails)} rails of whole nodes")
+    _check_names(name, node_names, n // rails)
     for what, index, top in (
         ("port_router", port_router, n_routers),
         ("router_src", np.asarray(router_src), n_routers),
@@ -194,6 +248,7 @@ def build_topology(
         ),
         kinds=kinds,
         rails=rails,
+        node_names=tuple(node_names),
     )
     for array in (
         port_router,

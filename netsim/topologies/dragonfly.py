@@ -18,6 +18,7 @@ from netsim.topologies.checks import (
     need_one_of,
     need_size,
 )
+from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.family import (
     Family,
     Links,
@@ -336,12 +337,19 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
     return np.array(sorted(found), dtype=np.int64)
 
 
+def groups_and_routers(topology: Topology) -> Hierarchy:
+    """Machine, group, router (of a node's first port)."""
+    router = topology.node_router
+    return hierarchy(("group", "router"), (router // topology.shape.a, router))
+
+
 FAMILY = Family(
     name="dragonfly",
     description="groups of routers joined by global links (p, a, g, h)",
     builders=(dragonfly,),
     default_routing="minimal",
     links_between=links_between,
+    hierarchy=groups_and_routers,
     routers_a_group=lambda topology: int(topology.shape.a),
     small=(
         {"p": 1, "a": 2, "g": 5},

@@ -18,6 +18,7 @@ from netsim.topologies.checks import (
     need_one_of,
     need_size,
 )
+from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.dragonfly import ARRANGEMENTS, place_in_turn
 from netsim.topologies.family import (
     Family,
@@ -284,12 +285,19 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
     return np.array(sorted(found), dtype=np.int64)
 
 
+def groups_and_leaves(topology: Topology) -> Hierarchy:
+    """Machine, group, leaf (of a node's first port)."""
+    router = topology.node_router
+    return hierarchy(("group", "leaf"), (router // topology.shape.routers_per_group, router))
+
+
 FAMILY = Family(
     name=WHERE,
     description="dragonfly+ or Megafly: groups of leaf and spine routers (p, leaves, spines, g, h)",
     builders=(dragonfly_plus,),
     default_routing="minimal",
     links_between=links_between,
+    hierarchy=groups_and_leaves,
     routers_a_group=lambda topology: int(topology.shape.routers_per_group),
     small=(
         {"p": 1, "leaves": 2, "spines": 2, "g": 5},

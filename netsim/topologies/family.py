@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from netsim.parameters import Parameter, parameters_of
 from netsim.routing.base import RoutingEntry
+from netsim.topologies.domains import Hierarchy, router_hierarchy
 from netsim.topology import Topology
 
 Builder = Callable[..., Topology]
@@ -70,6 +71,8 @@ class Family:
     routers_a_group : callable or None
         ``routers_a_group(topology)``: consecutive routers that make a group, where there are
         groups that a picture should part.
+    hierarchy : callable
+        ``hierarchy(topology)``: the nested domains of its nodes.
     keeps_own_links : bool
         Whether `netsim.routing.partition` can keep a job on links of its own.
     routings : tuple of RoutingEntry
@@ -85,6 +88,7 @@ class Family:
     default_routing: str = "shortest-path"
     links_between: Callable[[Topology, Nodes], Links] = shortest_path_links
     routers_a_group: Callable[[Topology], int] | None = None
+    hierarchy: Callable[[Topology], Hierarchy] = router_hierarchy
     keeps_own_links: bool = False
     routings: tuple[RoutingEntry, ...] = ()
     small: tuple[Mapping[str, Any], ...] = ()

@@ -11,6 +11,7 @@ from annotated_types import Ge, Gt, Le
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
+from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.family import (
     Family,
     Links,
@@ -361,12 +362,23 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
     return np.unique(np.concatenate([part.ravel() for part in links]))
 
 
+def pods_and_leaves(topology: Topology) -> Hierarchy:
+    """Machine, pod, leaf; without pods on two levels. Leaves of one node's ports are one domain."""
+    s = topology.shape
+    nodes = np.arange(s.n_nodes)
+    leaf, pod = nodes // s.m1, s.pod_of(nodes)
+    return (
+        hierarchy(("pod", "leaf"), (pod, leaf)) if s.levels == 3 else hierarchy(("leaf",), (leaf,))
+    )
+
+
 FAMILY = Family(
     name="fattree",
     description="two- or three-level fat-tree, by radix or by level sizes (m1, m2, m3, w2, w3)",
     builders=(xgft, fat_tree),
     default_routing="d-mod-k",
     links_between=links_between,
+    hierarchy=pods_and_leaves,
     keeps_own_links=True,
     small=(
         {"radix": 4},

@@ -15,6 +15,7 @@ from netsim.errors import NetcosimError
 from netsim.files import read_bytes
 from netsim.parameters import NamesFile
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
+from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.family import (
     Family,
     LinkBandwidthBps,
@@ -210,8 +211,15 @@ def graph_file(
     )
 
 
+def labelled_routers(topology: Topology) -> Hierarchy:
+    """Machine and router, under the graph's own labels."""
+    names = tuple(map(str, topology.shape.labels))
+    return hierarchy(("router",), (topology.node_router,), (names,))
+
+
 FAMILY = Family(
     name="graph",
     description="any undirected networkx graph, or a GraphML, GML or edge-list file",
     builders=(graph_file,),
+    hierarchy=labelled_routers,
 )

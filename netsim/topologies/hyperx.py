@@ -19,6 +19,7 @@ from netsim.topologies.checks import (
     need_int,
     need_size,
 )
+from netsim.topologies.domains import grid_hierarchy
 from netsim.topologies.family import (
     Concentration,
     Family,
@@ -150,11 +151,13 @@ HYPERX = Family(
     name="hyperx",
     description="all-to-all in every dimension (dims)",
     builders=(hyperx,),
+    hierarchy=grid_hierarchy,
     small=({"dims": [3, 4]},),
 )
 HYPERCUBE = Family(
     name="hypercube",
     description="2^dimension routers, neighbours differ in one bit",
     builders=(hypercube,),
+    hierarchy=grid_hierarchy,
     small=({"dimension": 3},),
 )

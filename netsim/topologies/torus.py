@@ -19,6 +19,7 @@ from netsim.topologies.checks import (
     need_int,
     need_size,
 )
+from netsim.topologies.domains import grid_hierarchy
 from netsim.topologies.family import (
     Concentration,
     Family,
@@ -221,6 +222,7 @@ FAMILY = Family(
     description="torus or mesh of any number of dimensions (dims, wrap)",
     builders=(torus,),
     default_routing="dimension-order",
+    hierarchy=grid_hierarchy,
     small=(
         {"dims": [4, 3]},
         {"dims": [5]},

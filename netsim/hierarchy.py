@@ -1,0 +1,22 @@
+"""The nested domains of any machine's nodes, as its family tells them."""
+
+from __future__ import annotations
+
+from netsim.topologies.domains import Hierarchy
+from netsim.topologies.registry import family_of
+from netsim.topology import Topology
+
+__all__ = ["Hierarchy", "hierarchy_of"]
+
+
+def hierarchy_of(topology: Topology) -> Hierarchy:
+    """The nested domains of a machine's nodes, from the whole machine down.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> h = nc.hierarchy_of(nc.make_topology("dragonfly", {"p": 2, "a": 4, "g": 9}))
+    >>> h.levels, h.counts
+    (('machine', 'group', 'router'), (1, 9, 36))
+    """
+    return family_of(topology).hierarchy(topology)

@@ -1,0 +1,167 @@
+"""Lists of host names as Slurm writes them: ``n[001-016,020],login1``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.limits import shown
+
+MAX_HOSTS = 10_000_000
+"""More names than any machine has: a list that asks for them is a mistake."""
+
+_LAST_DIGITS = re.compile(r"[0-9]+(?=[^0-9]*$)")
+
+
+def expand(text: str) -> list[str]:
+    """The host names of a list, in its order.
+
+    Numbers in brackets keep their width (``n[08-10]`` is n08, n09, n10). Brackets may stand
+    anywhere and several times; the last changes fastest.
+
+    Raises
+    ------
+    NetcosimError
+        A bracket that is not closed, or a range that is none.
+
+    Examples
+    --------
+    >>> from netsim.hostlist import compress, expand
+    >>> expand("n[08-10,20],r[1-2]c[0-1]")
+    ['n08', 'n09', 'n10', 'n20', 'r1c0', 'r1c1', 'r2c0', 'r2c1']
+    >>> compress(["n08", "n09", "n10", "login"])
+    'n[08-10],login'
+    """
+    hosts: list[str] = []
+    for item in _items(text):
+        parts = [_bracket(text, p) if p[:1] == "[" else [p] for p in _pieces(item)]
+        count = len(hosts)
+        for part in parts:
+            count = max(count, 1) * len(part)
+        if count > MAX_HOSTS:
+            raise NetcosimError(f"host list {_short(text)}: more than {MAX_HOSTS:,} hosts")
+        hosts += ["".join(names) for names in product(*parts)]
+    return hosts
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+def _items(text: str) -> list[str]:
+    """The list cut at the commas outside brackets; empty items are left out."""
+    items, start, depth = [], 0, 0
+    for i, c in enumerate(text):
+        depth += {"[": 1, "]": -1}.get(c, 0)
+        if depth not in (0, 1):
+            raise NetcosimError(f"host list {_short(text)}: brackets do not match")
+        if c == "," and not depth:
+            items.append(text[start:i])
+            start = i + 1
+    if depth:
+        raise NetcosimError(f"host list {_short(text)}: a bracket is not closed")
+    items.append(text[start:])
+    return [item.strip() for item in items if item.strip()]
+
+
+def _pieces(item: str) -> list[str]:
+    """Plain text and brackets of an item, one after the other."""
+    return [piece for piece in re.split(r"(\[[^\]]*\])", item) if piece]
+
+
+def _bracket(text: str, bracket: str) -> list[str]:
+    """The numbers of "[08-10,20]", as written."""
+    numbers: list[str] = []
+    for part in bracket[1:-1].split(","):
+        first, dash, last = part.strip().partition("-")
+        last = last if dash else first
+        if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
+            raise NetcosimError(f"host list {_short(text)}: {part!r} is no number and no range")
+        if int(last) < int(first):
+            raise NetcosimError(f"host list {_short(text)}: range {part!r} runs backwards")
+        count = int(last) - int(first) + 1
+        if count > MAX_HOSTS:
+            raise NetcosimError(
+                f"host list {_short(text)}: range {part!r} has {shown(count)} hosts"
+            )
+        numbers += [f"{n:0{len(first)}d}" for n in range(int(first), int(last) + 1)]
+    return numbers
+
+
+def compress(hosts: Iterable[str]) -> str:
+    """A list that `expand` turns into these names again, in the same order.
+
+    Names that differ in their last number alone and follow each other share a bracket; runs of
+    numbers become ranges.
+
+    Raises
+    ------
+    NetcosimError
+        A name with a comma, a bracket or a blank in it, or an empty one.
+    """
+    found: list[str] = []
+    head, tail, numbers = "", "", list[str]()
+
+    def close() -> None:
+        if len(numbers) == 1:
+            found.append(f"{head}{numbers[0]}{tail}")
+        elif numbers:
+            found.append(f"{head}[{_ranges(numbers)}]{tail}")
+
+    for host in hosts:
+        if not host or re.search(r"[\s,\[\]]", host):
+            raise NetcosimError(f"host name {host!r}: it cannot stand in a host list")
+        at = _LAST_DIGITS.search(host)
+        if at is None:
+            close()
+            numbers = []
+            found.append(host)
+            continue
+        here = host[: at.start()], host[at.end() :]
+        if numbers and here == (head, tail):
+            numbers.append(at.group())
+            continue
+        close()
+        (head, tail), numbers = here, [at.group()]
+    close()
+    return ",".join(found)
+
+
+def _ranges(numbers: Sequence[str]) -> str:
+    """Runs of consecutive numbers of one width as ranges: 08-10,20."""
+    parts: list[list[str]] = []
+    for number in numbers:
+        if parts:
+            last = parts[-1][-1]
+            follows = int(number) == int(last) + 1
+            # as `expand` would write the number that comes after the first of the range
+            if follows and number == f"{int(number):0{len(parts[-1][0])}d}":
+                parts[-1] = [parts[-1][0], number]
+                continue
+        parts.append([number])
+    return ",".join("-".join(part) for part in parts)
+
+
+def places_of(names: Sequence[str], known: Sequence[str]) -> NDArray[np.int64]:
+    """Index of each name among the known ones; -1 for one that is not there.
+
+    Names are compared as written, then without what follows the first dot and without case, as
+    a log may have ``N001`` where the machine has ``n001.cluster.example``. A short name that
+    fits several known ones fits none.
+    """
+    exact = {name: i for i, name in enumerate(known)}
+    short: dict[str, int] = {}
+    for i, name in enumerate(known):
+        key = _short_name(name)
+        short[key] = -1 if key in short else i
+    found = [exact[name] if name in exact else short.get(_short_name(name), -1) for name in names]
+    return np.array(found, dtype=np.int64)
+
+
+def _short_name(name: str) -> str:
+    return name.split(".", 1)[0].lower()

@@ -64,6 +64,14 @@ class WaitingQueue(ABC):
     def remove(self, job: int) -> None:
         """Take out a job of the front."""
 
+    def started(self, job: int, now_s: float) -> None:
+        """A job runs, for orders that go by who has used how much."""
+        return
+
+    def ended(self, job: int, now_s: float) -> None:
+        """A job has ended."""
+        return
+
     @abstractmethod
     def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
         """Jobs behind the head within the front, in order, that would end early enough.

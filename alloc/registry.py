@@ -31,6 +31,7 @@ from alloc.hierarchy.flux import FluxHigh, FluxLocality, FluxLow
 from alloc.hierarchy.group_spread import GroupSpread
 from alloc.hierarchy.kueue import KueuePreferred, KueueRequired, KueueUnconstrained
 from alloc.hierarchy.pbs_sets import PbsPlacementSets
+from alloc.hierarchy.replay import Replay
 from alloc.hierarchy.slurm_block import SlurmBlock
 from alloc.hierarchy.slurm_tree import SlurmTree
 from alloc.hierarchy.slurm_tree_coded import SlurmTreeCoded
@@ -75,6 +76,7 @@ POLICIES: Registry[type[Policy]] = Registry(
         FluxHigh,
         FluxLocality,
         GroupSpread,
+        Replay,
         TopologyAware,
         OneTypeALeaf,
         WholeLeaves,

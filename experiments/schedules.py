@@ -19,6 +19,7 @@ from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_by_class
 from queuesim.estimates import EstimateModel
+from queuesim.logged import with_replay_notes
 from queuesim.queue import fitting, simulate_queue
 from queuesim.registry import ESTIMATES, RUNTIME_MODELS
 from queuesim.result import QueueResult
@@ -139,6 +140,11 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
             given = config.policies.of(name)
             policy = make_policy(topology, name, np.random.default_rng(0), given)
             jobs = refuse_empty(fitting(jobs, policy), jobs)
+    if any(POLICIES[name].replays for name in config.queue.policies):
+        jobs = with_replay_notes(jobs, topology)
+    unread = config.policies.model_fields_set - set(config.queue.policies)
+    told = [f"[policies.{name}] is not read: it is not compared here" for name in sorted(unread)]
+    jobs = replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *told))))
     model = ESTIMATES[config.queue.estimates]
     return Queues(
         config.queue,

@@ -19,9 +19,8 @@ from queuesim.backfill import check_window
 from queuesim.estimates import EstimateModel
 from queuesim.machine import Machine
 from queuesim.orders import Order
-from queuesim.registry import find_backfill, find_order
+from queuesim.registry import find_order
 from queuesim.result import QueueResult
-from queuesim.run import Run
 from queuesim.runtime import AsLogged, RunTimeModel
 from workloads.job import Workload
 from workloads.transform import drop

@@ -13,6 +13,7 @@ from queuesim.coupled_packets import CoupledPackets
 from queuesim.easy import EasyBackfill
 from queuesim.easy_retest import EasyRetest
 from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
+from queuesim.logged_starts import LoggedStarts
 from queuesim.measured_times import Measured
 from queuesim.orders import FCFS, LARGEST, SHORTEST, SMALLEST, WFP, Order
 from queuesim.partition_bisection import PartitionBisection
@@ -34,7 +35,7 @@ BACKFILLS: Registry[type[Backfill]] = Registry(
     "queuesim.registry:BACKFILLS",
     "backfilling",
     Backfill,
-    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill),
+    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill, LoggedStarts),
     classes=True,
 )
 RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import simpy
-from numpy.typing import NDArray
 
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
@@ -116,7 +115,7 @@ class Run:
         k, n = 0, len(submit)
         while k < n:
             if submit[k] > env.now:
-                yield env.timeout(_delay(env.now, submit[k]))
+                yield env.timeout(delay(env.now, submit[k]))
             while k < n and submit[k] <= env.now:
                 self._arrived(k)
                 k += 1
@@ -203,7 +202,7 @@ class Run:
             stop = running.limit + self.grace_s
             running.cut = began + needed > stop
             if running.cut:
-                needed = _delay(began, stop)
+                needed = delay(began, stop)
         running.end = None
         running.ends_s = began + needed
         if needed < inf:
@@ -291,7 +290,7 @@ class Run:
         return {}
 
 
-def _delay(now_s: float, time_s: float) -> float:
+def delay(now_s: float, time_s: float) -> float:
     """A delay that brings the clock to time_s, never a rounding step before it."""
     delay = time_s - now_s
     while now_s + delay < time_s:

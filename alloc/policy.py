@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.parameters import Parameter, checked, parameters_of
 from netsim.topology import Topology
 
 
@@ -31,18 +33,24 @@ class Request:
     bandwidth_Bps : float or None
         Bandwidth the job needs, for policies that place by it: of each of its links
         (`alloc.fattree.lc_s`), of each of its nodes (`alloc.torus.contention_aware`).
+    wait_s : float
+        How long the job will have waited, for policies that relent (`Policy.relents_after_s`).
+    nodes : (k,) int32 or None
+        Where the log says that the job ran, for policies that replay it (`Policy.replays`).
 
     Examples
     --------
     >>> import netcosim as nc
     >>> nc.Request(job_id=7, n_nodes=64)
-    Request(job_id=7, n_nodes=64, end_s=None, bandwidth_Bps=None)
+    Request(job_id=7, n_nodes=64, end_s=None, bandwidth_Bps=None, wait_s=0.0)
     """
 
     job_id: int
     n_nodes: int
     end_s: float | None = None
     bandwidth_Bps: float | None = None
+    wait_s: float = 0.0
+    nodes: NDArray[np.int32] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +81,8 @@ class Policy(ABC):
     `release`, `hold` and `unhold` alone. Random policies take a generator when they are made.
     """
 
+    registered_in: ClassVar[str] = "alloc.registry:POLICIES"
+
     name: str
     description: str
     families: tuple[str, ...] = ()
@@ -98,10 +108,47 @@ class Policy(ABC):
     pairs: bool = False
     """Whether `fill_partner` may start a second job beside one that has just been placed."""
 
+    replays: bool = False
+    """Whether `Request.nodes` says which nodes a job gets."""
+
+    relents_after_s: float | None = None
+    """Wait from which on a request may succeed that failed before, though nothing was released."""
+
+    parameters: ClassVar[type | None] = None
+    """The dataclass that declares its keys in ``[policies.NAME]`` (`netsim.parameters`); it is
+    then given as the third argument."""
+
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         self.check_family(topology)
         self.topology = topology
         self.rng = rng
+
+    @classmethod
+    def declares(cls) -> Mapping[str, Parameter]:
+        """The keys of a config's ``[policies.NAME]`` that it takes."""
+        return {} if cls.parameters is None else parameters_of(cls.parameters)
+
+    @classmethod
+    def from_config(
+        cls, topology: Topology, rng: np.random.Generator, given: Mapping[str, object]
+    ) -> Policy:
+        """The policy for an empty machine, with parameters by name.
+
+        Raises
+        ------
+        NetcosimError
+            Parameters that it does not take; what the policy refuses.
+        """
+        kind: Any = cls
+        if cls.parameters is None:
+            if given:
+                name = next(iter(given))
+                raise NetcosimError(f"policy {cls.name}: unknown parameter {name!r}; it takes none")
+            policy: Policy = kind(topology, rng)
+        else:
+            values = checked(f"policy {cls.name}", cls.parameters, given)
+            policy = kind(topology, rng, cls.parameters(**values))
+        return policy
 
     @classmethod
     def serves(cls, family: str) -> bool:
@@ -131,7 +178,8 @@ class Policy(ABC):
         """Place a job and take its resources; None (and nothing changed) if it cannot be placed.
 
         A size (and bandwidth) that cannot be placed must go on failing until something is
-        released, whatever else is placed or held: queues do not ask again.
+        released, whatever else is placed or held: queues do not ask again. Two exceptions are
+        told by `replays` (it holds for the same nodes) and `relents_after_s`.
         """
 
     def fill_partner(

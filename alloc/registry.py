@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
+from alloc.checked import checked_policy
 from alloc.dragonfly.jokanovic import Jokanovic
 from alloc.dragonfly.jokanovic_coded import JokanovicCoded
 from alloc.dragonfly.level_spread import LevelSpread
@@ -33,11 +36,15 @@ from alloc.torus.cuboid_worst import CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from alloc.torus.menu import Menu, MenuProposed
 from netsim.errors import unknown_name
+from netsim.plugins import source_of
+from netsim.registry import Registry
 from netsim.topology import Topology
 
-POLICIES: dict[str, type[Policy]] = {
-    policy.name: policy
-    for policy in (
+POLICIES: Registry[type[Policy]] = Registry(
+    "alloc.registry:POLICIES",
+    "allocation policy",
+    Policy,
+    (
         Baseline,
         RandomNodes,
         Simple,
@@ -72,8 +79,9 @@ POLICIES: dict[str, type[Policy]] = {
         CobaltSimilar,
         CobaltPaired,
         CobaltCombo,
-    )
-}
+    ),
+    classes=True,
+)
 
 
 def policies_for(family: str) -> list[str]:
@@ -81,7 +89,12 @@ def policies_for(family: str) -> list[str]:
     return sorted(name for name, kind in POLICIES.items() if kind.serves(family))
 
 
-def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Policy:
+def make_policy(
+    topology: Topology,
+    name: str,
+    rng: np.random.Generator,
+    parameters: Mapping[str, object] | None = None,
+) -> Policy:
     """A policy for an empty machine.
 
     Parameters
@@ -91,12 +104,14 @@ def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Poli
         A key of `POLICIES`.
     rng : numpy.random.Generator
         For the policies that draw.
+    parameters : mapping, optional
+        What a config says in ``[policies.NAME]``, in SI units; defaults for the rest.
 
     Raises
     ------
     NetcosimError
         An unknown name or a policy for another family (the message lists the policies for
-        this one), or a topology that the policy cannot work on.
+        this one), parameters that it does not take, or a topology that it cannot work on.
 
     Examples
     --------
@@ -111,4 +126,7 @@ def make_policy(topology: Topology, name: str, rng: np.random.Generator) -> Poli
     valid = policies_for(topology.family)
     if name not in valid:
         raise unknown_name(f"allocation policy for a {topology.family}", name, valid)
-    return POLICIES[name](topology, rng)
+    policy, plugin = POLICIES[name], source_of(POLICIES.home, name)
+    if plugin is not None:
+        policy = checked_policy(policy, plugin.source)
+    return policy.from_config(topology, rng, parameters or {})

@@ -7,12 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from experiments.config import MachineSection
-from experiments.inputs import checked_path, is_input
+from experiments.fields import InputFile
+from netsim.inputs import checked_path, is_input
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
+from patterns.registry import PATTERNS
 from queuesim.communication import Communication
 from queuesim.measured import CommunicationMix, PatternShare
 
@@ -65,7 +67,7 @@ def communications(section: CommunicationSection) -> list[Communication]:
             entry.pattern,
             entry.message_bytes,
             entry.iterations,
-            entry.parameters,
+            entry.all_parameters(InputFile.checked),
             None
             if entry.node_bytes is None
             else max(1, entry.node_bytes // section.ranks_per_node),
@@ -82,7 +84,11 @@ def communication_mix(section: CommunicationSection) -> CommunicationMix:
     NetcosimError
         What `queuesim.measured.CommunicationMix` refuses.
     """
-    return CommunicationMix(
-        PatternShare(entry.pattern, entry.weight, *entry.communication_fraction)
-        for entry in section.mix
-    )
+    shares = []
+    for entry in section.mix:
+        ranks = PATTERNS[entry.pattern].least_ranks(entry.all_parameters(InputFile.checked))
+        least, most = entry.nodes or (1, None)
+        least = max(least, -(-ranks // section.ranks_per_node))
+        named = (entry.pattern, entry.weight, *entry.communication_fraction)
+        shares.append(PatternShare(*named, least, most))
+    return CommunicationMix(shares)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import (
@@ -15,7 +16,10 @@ from pydantic import (
 
 from experiments.fields import (
     Count,
+    CountRange,
     Flag,
+    Input,
+    InputFile,
     Positive,
     Section,
     Share,
@@ -28,11 +32,12 @@ from experiments.fields import (
 )
 from netsim.errors import NetcosimError
 from netsim.packet.thread_count import checked_threads
-from netsim.parameters import checked
 from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
 from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
+
+_ADDED = ("node_bytes", "nodes", "file")
 
 
 class PatternSection(Section):
@@ -41,7 +46,8 @@ class PatternSection(Section):
     ``message_bytes`` is the size of the pattern's messages; ``node_bytes`` instead says what a
     node sends in an iteration, in the mean and about, whatever the ranks are.
     ``communication_fraction`` is the part of a job's run time that it spends
-    communicating, a number or ``[low, high]``, uniform between them.
+    communicating, a number or ``[low, high]``, uniform between them. ``nodes``, a number or
+    ``[low, high]``, says which jobs it is for; ``file`` is that of a pattern that is read from one.
     """
 
     pattern: Annotated[Text, known("pattern", PATTERNS)]
@@ -50,27 +56,27 @@ class PatternSection(Section):
     node_bytes: SizeBytes | None = None
     iterations: Count = 1
     communication_fraction: ShareRange = (0.3, 0.3)
+    nodes: CountRange | None = None
+    file: Input | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
 
-    @field_validator("communication_fraction")
+    @field_validator("communication_fraction", "nodes")
     @classmethod
-    def _low_to_high(cls, value: tuple[float, float]) -> tuple[float, float]:
-        if value[0] > value[1]:
+    def _low_to_high(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
+        if value is not None and value[0] > value[1]:
             raise NetcosimError(f"{list(value)}; must be [low, high]")
         return value
 
     @model_serializer(mode="wrap")
     def _content(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = handler(self)
-        content.pop("node_bytes" if self.node_bytes is None else "message_bytes")
-        return content
+        sized = self.node_bytes is not None or PATTERNS[self.pattern].recorded_ranks is not None
+        idle = {"message_bytes": sized, **{k: content[k] is None for k in _ADDED}}
+        return {key: value for key, value in content.items() if not idle.get(key)}
 
     @model_validator(mode="after")
     def _one_size(self) -> PatternSection:
-        if self.node_bytes is not None and "message_bytes" in self.model_fields_set:
-            raise NetcosimError("give either message_bytes or node_bytes, the one or the other")
-        if self.node_bytes is not None and "cells" in self.parameters:
-            raise NetcosimError("node_bytes says how many cells there are; leave parameters.cells")
+        PATTERNS[self.pattern].check_keys(self.model_fields_set, self.parameters)
         return self
 
     @model_validator(mode="after")
@@ -78,8 +84,12 @@ class PatternSection(Section):
         for name, value in self.parameters.items():
             if not all_finite(value):
                 raise NetcosimError(f"parameters.{name}: {value}; must be finite")
-        checked(f"pattern {self.pattern}", PATTERNS[self.pattern].function, self.parameters)
+        PATTERNS[self.pattern].least_ranks(self.all_parameters(lambda named: named.file))
         return self
+
+    def all_parameters(self, path_of: Callable[[InputFile], str]) -> dict[str, Any]:
+        """The pattern's parameters, the file among them by its path."""
+        return self.parameters | ({} if self.file is None else {"file": path_of(self.file)})
 
 
 class CommunicationSection(Section):

@@ -15,6 +15,7 @@ from typing import Any
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Parameter
+from netsim.plugins import source_of
 from netsim.units import format_quantity, quantity_of, short_name
 
 Lines = list[str]
@@ -221,7 +222,12 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
 
 def _told(kind: str, name: str) -> Lines:
     entry = _registry(kind)[name]
-    return [f"  {entry.description}", *KINDS[kind].details(name, entry)]
+    source = source_of(KINDS[kind].registry, name)
+    return [
+        f"  {entry.description}",
+        *([f"  from {source.told}"] if source else []),
+        *KINDS[kind].details(name, entry),
+    ]
 
 
 def reference() -> Lines:

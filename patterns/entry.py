@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
-from netsim.parameters import Parameter, parameters_of
+from netsim.errors import NetcosimError
+from netsim.parameters import Parameter, checked, parameters_of
 from netsim.traffic import Program
 
 
@@ -20,11 +22,18 @@ class Pattern:
     function : callable
         ``(n_ranks, message_bytes, iterations, [rng], further parameters by name) -> Program``;
         the further ones are declared as `netsim.parameters` says.
+    recorded_ranks : callable, optional
+        Of a pattern that is read from a file: ``recorded_ranks(further parameters by name)`` is
+        the number of ranks in it. Its sizes are those of the file, times its parameter ``scale``,
+        whatever the message bytes are; jobs with fewer ranks cannot have it.
     """
+
+    registered_in: ClassVar[str] = "patterns.registry:PATTERNS"
 
     name: str
     description: str
     function: Callable[..., Program]
+    recorded_ranks: Callable[..., int] | None = None
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -35,3 +44,45 @@ class Pattern:
     def takes_rng(self) -> bool:
         """Whether the function takes a generator."""
         return "rng" in inspect.signature(self.function).parameters
+
+    def least_ranks(self, parameters: Mapping[str, object]) -> int:
+        """The fewest ranks that can have it, with these further parameters.
+
+        Raises
+        ------
+        NetcosimError
+            As `netsim.parameters.checked`; and what a pattern's file is refused for.
+        """
+        values = checked(f"pattern {self.name}", self.function, parameters)
+        return 1 if self.recorded_ranks is None else self.recorded_ranks(**values)
+
+    def check_keys(self, given: Collection[str], parameters: Mapping[str, object]) -> None:
+        """See that what a config gives of sizes and files goes together.
+
+        Parameters
+        ----------
+        given : collection of str
+            Keys of the entry.
+        parameters : mapping
+            Its further parameters.
+
+        Raises
+        ------
+        NetcosimError
+            Sizes that contradict each other, a file among the parameters.
+        """
+        if "file" in parameters:
+            raise NetcosimError("parameters.file: the file is a key of the entry itself, file")
+        if self.recorded_ranks is not None and "message_bytes" in given:
+            raise NetcosimError(
+                f"message_bytes: the file of a {self.name} has the sizes; parameters.scale or "
+                "node_bytes change them"
+            )
+        if "node_bytes" not in given:
+            return
+        if "message_bytes" in given:
+            raise NetcosimError("give either message_bytes or node_bytes, the one or the other")
+        if "cells" in parameters:
+            raise NetcosimError("node_bytes says how many cells there are; leave parameters.cells")
+        if self.recorded_ranks is not None and "scale" in parameters:
+            raise NetcosimError("node_bytes says how long messages are; leave parameters.scale")

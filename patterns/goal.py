@@ -1,20 +1,24 @@
-"""Traces in GOAL, the text format of LogGOPSim and Schedgen."""
+"""Traces in GOAL, the format of LogGOPSim, Schedgen and ATLAHS, as text or binary."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
-import numpy as np
+from annotated_types import Gt
 
 from netsim.errors import NetcosimError
-from netsim.files import read_text
+from netsim.files import check_file, read_bytes
+from netsim.limits import need_memory, shown
+from netsim.parameters import NamesFile, OneOf
 from netsim.traffic import Program
-from patterns.build import build_program, make_messages
+from patterns.build import check_common
+from patterns.entry import Pattern
+from patterns.goal_binary import is_binary, operations_in
+from patterns.goal_steps import OVERLAPS, Op, Places, Trace, trace_of
 
 _OPERATION = re.compile(
     r"(?:(?P<label>\w+)\s*:\s*)?"
@@ -23,42 +27,100 @@ _OPERATION = re.compile(
     r"(?:\s+cpu\s+(?P<cpu>\d+))?(?:\s+nic\s+(?P<nic>\d+))?"
 )
 _REQUIRES = re.compile(r"(\w+)\s+(requires|irequires)\s+(\w+)")
-_NS = 1e-9
+_DIGITS = 18
+"""Of a number in a trace; more do not fit into 64 bits."""
+RANK_BYTES = 500
+"""Of a rank that has nothing to do, from its line to its place in a program."""
 
 
-@dataclass
-class _Op:
-    """One operation of a rank, and what it needs: (number of the other, complete or started)."""
+def goal(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int,
+    file: Annotated[str, "the trace, text or binary", NamesFile()],
+    scale: Annotated[float, "messages are so many times as long as in the trace", Gt(0)] = 1.0,
+    compute: Annotated[bool, "whether the trace's calculations take their time"] = True,
+    overlap: Annotated[
+        str, "operations of a rank that the trace lets run side by side", OneOf(OVERLAPS)
+    ] = "refuse",
+) -> Program:
+    """What the ranks of a GOAL trace do; the job's further ranks do nothing.
 
-    line: int
-    kind: str
-    value: int  # bytes, or nanoseconds of a calc
-    peer: int = -1
-    tag: int = 0
-    needs: list[tuple[int, bool]] = field(default_factory=list)
+    Rank r of the trace is rank r of the job.
 
-
-@dataclass
-class _Rank:
-    """A rank's operations in order, placed into steps."""
-
-    compute_s: list[float]
-    sends: list[tuple[_Op, int]]
-    waits: list[tuple[_Op, int]]
-
-
-def read_goal(path: str | Path) -> Program:
-    """Read a GOAL trace; see `parse_goal`.
+    Parameters
+    ----------
+    n_ranks : int
+        At least as many as the trace has.
+    message_bytes : int
+        Not used: the trace has the sizes.
+    iterations : int
+        How often each rank goes through its part.
 
     Raises
     ------
     NetcosimError
-        A file that cannot be read (binary GOAL cannot), and what `parse_goal` refuses.
+        More ranks in the trace; and what `read_trace` refuses.
     """
-    return parse_goal(read_text(path), str(path))
+    check_common(n_ranks, message_bytes, iterations)
+    trace = read_trace(file, overlap)
+    if n_ranks < trace.n_ranks:
+        raise NetcosimError(f"{file}: a trace of {trace.n_ranks} ranks, a job of {n_ranks}")
+    return trace.program(n_ranks, iterations, scale, compute=compute)
 
 
-def parse_goal(text: str, name: str = "goal") -> Program:
+def _ranks(file: str, scale: float = 1.0, compute: bool = True, overlap: str = "refuse") -> int:
+    return read_trace(file, overlap).n_ranks
+
+
+PATTERN = Pattern(
+    "goal", "what the ranks of a GOAL trace (file) do, with its sizes, not M", goal, _ranks
+)
+
+
+def read_goal(path: str | Path) -> Program:
+    """The program of a GOAL trace, text or binary, on as many ranks as it has.
+
+    Raises
+    ------
+    NetcosimError
+        As `read_trace`.
+    """
+    trace = read_trace(path)
+    return trace.program(trace.n_ranks)
+
+
+def read_trace(path: str | Path, overlap: str = "refuse") -> Trace:
+    """Read a GOAL trace, text (`parse_goal`) or binary (`patterns.goal_binary`), gzipped or not.
+
+    The last few that were read are kept; a file that has changed is read again.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, and what the two formats refuse.
+    """
+    check_file(path)
+    found = Path(path).stat()
+    return _read(str(path), overlap, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, overlap: str, mtime_ns: int, size: int) -> Trace:
+    raw = read_bytes(path)
+    if is_binary(raw):
+        places = Places(path, "operation")
+        return trace_of(operations_in(raw, path, overlap), places, overlap)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NetcosimError(
+            f"{path}: neither binary GOAL nor text (no UTF-8 at byte {error.start})"
+        ) from None
+    return trace_of(_parse(text, path, overlap), Places(path), overlap)
+
+
+def parse_goal(text: str, name: str = "goal", overlap: str = "refuse") -> Program:
     """The program of a GOAL text (Hoefler, Siebert and Lumsdaine, ICPP 2009).
 
     ::
@@ -73,54 +135,23 @@ def parse_goal(text: str, name: str = "goal") -> Program:
     Operations of a rank that could run in any order run in the order of the text, on one
     processor. A send is complete when it is posted.
 
-    A `Program` waits for *all* receives of a step before it goes on. So a calculation or
-    send must need every receive that the rank waits for before it; if it could start
-    earlier, the trace does not fit and is refused.
-
     Parameters
     ----------
     text : str
     name : str
         Stands before the line number in errors.
+    overlap : str
+        What becomes of operations that could run side by side (`patterns.goal_steps.OVERLAPS`).
 
     Raises
     ------
     NetcosimError
         ``name:line`` and: a statement that is none, an unknown or repeated label, a rank
-        outside ``num_ranks`` or given twice, a second processor or NIC, a cycle of
-        requirements, a send without receive or the reverse, an operation that does not fit.
+        outside ``num_ranks`` or given twice, a second processor or NIC that ``overlap`` refuses,
+        and what `patterns.goal_steps.trace_of` does.
     """
-    ranks = [_place(ops, name) for ops in _parse(text, name)]
-    n_steps = np.array([len(r.compute_s) for r in ranks], dtype=np.int64)
-    waiting: dict[tuple[int, int, int], list[tuple[_Op, int]]] = defaultdict(list)
-    for dst, rank in enumerate(ranks):
-        for op, step in reversed(rank.waits):
-            waiting[op.peer, dst, op.tag].append((op, step))
-    columns: list[tuple[int, int, int, int, int]] = []
-    for src, rank in enumerate(ranks):
-        for op, step in rank.sends:
-            queue = waiting[src, op.peer, op.tag]
-            if not queue:
-                raise NetcosimError(
-                    f"{name}:{op.line}: rank {op.peer} has no receive for this send of rank {src} "
-                    f"with tag {op.tag}"
-                )
-            receive, receive_step = queue.pop()
-            if receive.value != op.value:
-                raise NetcosimError(
-                    f"{name}:{op.line}: {op.value} bytes are sent, but line {receive.line} "
-                    f"receives {receive.value}"
-                )
-            columns.append((src, step, op.peer, receive_step, max(1, op.value)))
-    for (src, dst, tag), queue in waiting.items():
-        if queue:
-            raise NetcosimError(
-                f"{name}:{queue[-1][0].line}: rank {src} has no send for this receive of rank "
-                f"{dst} with tag {tag}"
-            )
-    table = np.array(columns, dtype=np.int64).reshape(-1, 5)
-    compute_s = np.concatenate([np.array(r.compute_s) for r in ranks])
-    return build_program(len(ranks), n_steps, make_messages(*table.T), compute_s=compute_s)
+    trace = trace_of(_parse(text, name, overlap), Places(name), overlap)
+    return trace.program(trace.n_ranks)
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
@@ -137,9 +168,9 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
                 yield number, statement
 
 
-def _parse(text: str, name: str) -> list[list[_Op]]:
+def _parse(text: str, name: str, overlap: str) -> list[list[Op]]:
     """The operations of each rank."""
-    ranks: list[list[_Op] | None] | None = None
+    ranks: list[list[Op] | None] | None = None
     current: int | None = None
     opened = False
     labels: dict[str, int] = {}
@@ -149,14 +180,16 @@ def _parse(text: str, name: str) -> list[list[_Op]]:
         where = f"{name}:{number}"
         if ranks is None:
             match = re.fullmatch(r"num_ranks\s+(\d+)", statement)
-            if not match or int(match.group(1)) < 1:
+            if not match or match.group(1).strip("0") == "":
                 raise NetcosimError(f"{where}: {statement!r}; 'num_ranks N' must come first")
-            ranks = [None] * int(match.group(1))
+            n_ranks = _whole(match.group(1), where)
+            need_memory(f"{where}: num_ranks {shown(n_ranks)}", n_ranks * RANK_BYTES)
+            ranks = [None] * n_ranks
         elif current is None:
             match = re.fullmatch(r"rank\s+(\d+)", statement)
             if not match:
                 raise NetcosimError(f"{where}: {statement!r}; 'rank R {{' is expected")
-            current = int(match.group(1))
+            current = _whole(match.group(1), where)
             if current >= len(ranks):
                 raise NetcosimError(f"{where}: rank {current}; num_ranks is {len(ranks)}")
             if ranks[current] is not None:
@@ -174,7 +207,7 @@ def _parse(text: str, name: str) -> list[list[_Op]]:
         else:
             own = ranks[current]
             assert own is not None
-            label, op = _operation(statement, number, where, len(ranks))
+            label, op = _operation(statement, number, where, len(ranks), overlap)
             if label in labels:
                 raise NetcosimError(f"{where}: label {label!r} is used twice in rank {current}")
             if label is not None:
@@ -186,30 +219,41 @@ def _parse(text: str, name: str) -> list[list[_Op]]:
     return [ops or [] for ops in ranks]
 
 
-def _operation(statement: str, line: int, where: str, n_ranks: int) -> tuple[str | None, _Op]:
+def _whole(digits: str, where: str) -> int:
+    if len(digits) > _DIGITS:
+        raise NetcosimError(f"{where}: {digits[:_DIGITS]}...: a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _operation(
+    statement: str, line: int, where: str, n_ranks: int, overlap: str
+) -> tuple[str | None, Op]:
     """Label and operation of a statement."""
     match = _OPERATION.fullmatch(statement)
     if not match or (
         match["kind"] and match["way"] != {"send": "to", "recv": "from"}[match["kind"]]
     ):
         raise NetcosimError(
-            f"{where}: {statement!r} is not understood; 'send Nb to R tag T', 'recv Nb from R tag "
-            "T', 'calc N' or 'a requires b' are"
+            f"{where}: {statement[:200]!r} is not understood; 'send Nb to R tag T', 'recv Nb from "
+            "R tag T', 'calc N' or 'a requires b' are"
         )
-    if int(match["cpu"] or 0) or int(match["nic"] or 0):
-        raise NetcosimError(f"{where}: {statement!r}; a rank has one processor and one NIC, 0")
+    given = {k: _whole(match[k] or "0", where) for k in ("size", "peer", "tag", "time")}
+    if overlap == "refuse" and (
+        (match["cpu"] or "0").strip("0") or (match["nic"] or "0").strip("0")
+    ):
+        raise NetcosimError(
+            f"{where}: {statement!r}; a rank has one processor and one NIC, 0, unless overlap = "
+            '"serialise" is given'
+        )
     if match["kind"] is None:
-        return match["label"], _Op(line, "calc", int(match["time"]))
-    peer = int(match["peer"])
-    if peer >= n_ranks:
-        raise NetcosimError(f"{where}: rank {peer}; num_ranks is {n_ranks}")
-    return match["label"], _Op(
-        line, match["kind"], int(match["size"]), peer, int(match["tag"] or 0)
-    )
+        return match["label"], Op(line, "calc", given["time"])
+    if given["peer"] >= n_ranks:
+        raise NetcosimError(f"{where}: rank {given['peer']}; num_ranks is {n_ranks}")
+    return match["label"], Op(line, match["kind"], given["size"], given["peer"], given["tag"])
 
 
 def _link(
-    ops: list[_Op], labels: dict[str, int], links: list[tuple[int, str, bool, str]], name: str
+    ops: list[Op], labels: dict[str, int], links: list[tuple[int, str, bool, str]], name: str
 ) -> None:
     """Enter the requirements of a rank into its operations."""
     for line, later, complete, earlier in links:
@@ -217,106 +261,3 @@ def _link(
             if label not in labels:
                 raise NetcosimError(f"{name}:{line}: no operation has the label {label!r}")
         ops[labels[later]].needs.append((labels[earlier], complete))
-
-
-def _order(ops: list[_Op], name: str) -> list[int]:
-    """The operations so that each comes after what it needs, else as in the text."""
-    left = [len(op.needs) for op in ops]
-    after: list[list[int]] = [[] for _ in ops]
-    for i, op in enumerate(ops):
-        for j, _ in op.needs:
-            after[j].append(i)
-    ready = [i for i, n in enumerate(left) if n == 0]
-    heapify(ready)
-    order = []
-    while ready:
-        i = heappop(ready)
-        order.append(i)
-        for j in after[i]:
-            left[j] -= 1
-            if left[j] == 0:
-                heappush(ready, j)
-    if len(order) < len(ops):
-        stuck = next(i for i, n in enumerate(left) if n)
-        raise NetcosimError(f"{name}:{ops[stuck].line}: this operation waits for itself in a cycle")
-    return order
-
-
-def _place(ops: list[_Op], name: str) -> _Rank:
-    """Put a rank's operations into steps.
-
-    The level of an operation is the number of receives, one after the other, that it
-    must see complete. Operations of a level run together; each receive is waited for as
-    late as the first operation that needs it allows.
-    """
-    order = _order(ops, name)
-    level = [0] * len(ops)
-    for i in order:
-        for j, complete in ops[i].needs:
-            level[i] = max(level[i], level[j] + (complete and ops[j].kind == "recv"))
-    n_levels = max(level, default=0) + 1
-    wait_level = [n_levels - 1] * len(ops)
-    for i, op in enumerate(ops):
-        for j, complete in op.needs:
-            if complete:
-                wait_level[j] = min(wait_level[j], level[i] - 1)
-    _check_fit(ops, order, level, wait_level, n_levels, name)
-    placed = _Rank([], [], [])
-    by_level: list[list[int]] = [[] for _ in range(n_levels)]
-    waited: list[list[int]] = [[] for _ in range(n_levels)]
-    for i in order:
-        by_level[level[i]].append(i)
-        if ops[i].kind == "recv":
-            waited[wait_level[i]].append(i)
-    for k in range(n_levels):
-        placed.compute_s.append(0.0)
-        sent = False
-        for i in by_level[k]:
-            if ops[i].kind == "calc":
-                if sent:
-                    placed.compute_s.append(0.0)
-                    sent = False
-                placed.compute_s[-1] += ops[i].value * _NS
-            elif ops[i].kind == "send":
-                placed.sends.append((ops[i], len(placed.compute_s) - 1))
-                sent = True
-        placed.waits += [(ops[i], len(placed.compute_s) - 1) for i in waited[k]]
-    place = {id(ops[i]): position for position, i in enumerate(order)}
-    placed.waits.sort(key=lambda wait: place[id(wait[0])])
-    return placed
-
-
-def _check_fit(
-    ops: list[_Op],
-    order: list[int],
-    level: list[int],
-    wait_level: list[int],
-    n_levels: int,
-    name: str,
-) -> None:
-    """Refuse an operation that would wait for a receive which it does not need.
-
-    Each operation carries ``base``: it needs all receives of the wait levels below, and
-    a small set of further receives that it needs.
-    """
-    members: list[set[int]] = [set() for _ in range(n_levels)]
-    for i, op in enumerate(ops):
-        if op.kind == "recv":
-            members[wait_level[i]].add(i)
-    base = [0] * len(ops)
-    further: list[set[int]] = [set() for _ in ops]
-    for i in order:
-        needs = ops[i].needs
-        base[i] = max((base[j] for j, _ in needs), default=0)
-        known = {j for j, complete in needs if complete and ops[j].kind == "recv"}
-        known.update(*(further[j] for j, _ in needs))
-        while base[i] < n_levels and members[base[i]] <= known:
-            base[i] += 1
-        further[i] = {j for j in known if wait_level[j] >= base[i]}
-        if ops[i].kind != "recv" and base[i] < level[i]:
-            other = min(members[base[i]] - known, key=lambda j: ops[j].line)
-            raise NetcosimError(
-                f"{name}:{ops[i].line}: this {ops[i].kind} may start before the receive of line "
-                f"{ops[other].line} is complete; a rank here waits for all receives before it goes "
-                "on, so it must require that one too"
-            )

@@ -9,6 +9,7 @@ import numpy as np
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import shown
 from netsim.parameters import checked
+from netsim.registry import Registry
 from netsim.traffic import Program
 from patterns import (
     all_to_all,
@@ -17,9 +18,11 @@ from patterns import (
     bisection_pairing,
     broadcast,
     fft3d,
+    goal,
     halo2d,
     halo3d,
     halo3d26,
+    matrix,
     pairs,
     stencil4d,
     strassen_winograd,
@@ -29,15 +32,19 @@ from patterns import (
 )
 from patterns.entry import Pattern
 
-PATTERNS: dict[str, Pattern] = {
-    pattern.name: pattern
-    for pattern in (
+PATTERNS: Registry[Pattern] = Registry(
+    "patterns.registry:PATTERNS",
+    "pattern",
+    Pattern,
+    (
         all_to_all.PATTERN,
         broadcast.PATTERN,
         fft3d.PATTERN,
+        goal.PATTERN,
         halo2d.PATTERN,
         halo3d.PATTERN,
         halo3d26.PATTERN,
+        matrix.PATTERN,
         bisection_pairing.PATTERN,
         allreduce_ring.PATTERN,
         allreduce_recursive_doubling.PATTERN,
@@ -47,8 +54,8 @@ PATTERNS: dict[str, Pattern] = {
         pairs.PATTERN,
         strassen_winograd.PATTERN,
         *synthetic_loads.PATTERNS,
-    )
-}
+    ),
+)
 
 
 def make_pattern(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import ceil
 
 import numpy as np
 
@@ -54,10 +55,30 @@ class Communication:
         """What so many ranks send, with the size of its messages."""
         if self.rank_bytes is None:
             return self
+        if self._recorded:
+            whole = make_pattern(
+                self.pattern, n_ranks, 1, 1, np.random.default_rng(0), self.parameters
+            )
+            scale = self.rank_bytes * n_ranks / whole.total_bytes
+            return replace(self, parameters={**self.parameters, "scale": scale}, rank_bytes=None)
         told = json.dumps(dict(self.parameters), sort_keys=True)
         message_bytes, more = _sized(self.pattern, n_ranks, self.rank_bytes, told)
         parameters = {**self.parameters, **more}
         return Communication(self.pattern, message_bytes, self.iterations, parameters)
+
+    @property
+    def _recorded(self) -> bool:
+        return self.pattern in PATTERNS and PATTERNS[self.pattern].recorded_ranks is not None
+
+    def shortened(self, factor: float) -> Communication:
+        """One iteration with messages shortened to this part, to whole bytes >= 1."""
+        if not self._recorded:
+            shorter = max(1, ceil(self.message_bytes * factor))
+            return replace(self, message_bytes=shorter, iterations=1)
+        if self.rank_bytes is not None:
+            return replace(self, rank_bytes=max(1, ceil(self.rank_bytes * factor)), iterations=1)
+        scale = float(str(self.parameters.get("scale", 1.0))) * factor
+        return replace(self, parameters={**self.parameters, "scale": scale}, iterations=1)
 
     def program(self, n_ranks: int, rng: np.random.Generator) -> Program:
         """The communication program of a job of ``n_ranks`` ranks."""

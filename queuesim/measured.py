@@ -165,12 +165,22 @@ class PatternShare:
         Share of jobs, up to a common factor.
     fraction_low, fraction_high : float
         The job's communication share of its run time is uniform between the two.
+    min_nodes : int
+    max_nodes : int or None
+        Jobs that it is for, both ends included.
     """
 
     pattern: str
     weight: float
     fraction_low: float
     fraction_high: float
+    min_nodes: int = 1
+    max_nodes: int | None = None
+
+    def suits(self, n_nodes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """(n,) whether it is for jobs of these sizes."""
+        most = MAX_INDEX if self.max_nodes is None else self.max_nodes
+        return np.asarray((n_nodes >= self.min_nodes) & (n_nodes <= most))
 
 
 @dataclass(frozen=True)
@@ -198,18 +208,34 @@ class CommunicationMix:
     def draw(
         self, workload: Workload, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], FloatArray]:
-        """Pattern and communication share of every job.
+        """Pattern and communication share of every job, of those that are for its size.
 
         Returns
         -------
         share : (n,) int64
             Index into ``shares``.
         fraction : (n,) float64
+
+        Raises
+        ------
+        NetcosimError
+            A job that no entry is for.
         """
         key = draw_key(rng)
-        edges = np.cumsum([share.weight for share in self.shares])
-        u = uniform_per_job(key, 0, workload.job_id) * edges[-1]
-        which = np.minimum(np.searchsorted(edges, u, side="right"), len(self.shares) - 1)
+        suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)
+        nobody = np.flatnonzero(~suits.any(axis=1))
+        if len(nobody):
+            job = nobody[0]
+            raise NetcosimError(
+                f"communication mix: no entry is for job {workload.job_id[job]} of "
+                f"{workload.n_nodes[job]} nodes ({len(nobody):,} such jobs); add one for jobs of "
+                "any size"
+            )
+        weights = np.array([share.weight for share in self.shares])
+        edges = np.cumsum(np.where(suits, weights, 0.0), axis=1)
+        u = uniform_per_job(key, 0, workload.job_id) * edges[:, -1]
+        which = (edges <= u[:, None]).sum(axis=1)
+        which = np.minimum(which, len(self.shares) - 1 - suits[:, ::-1].argmax(axis=1))
         low = np.array([share.fraction_low for share in self.shares])[which]
         high = np.array([share.fraction_high for share in self.shares])[which]
         return which, low + (high - low) * uniform_per_job(key, 1, workload.job_id)

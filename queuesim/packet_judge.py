@@ -8,8 +8,7 @@ not simulated again.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
-from math import ceil
+from dataclasses import dataclass, field
 from typing import Annotated, TypeVar
 
 import numpy as np
@@ -167,10 +166,7 @@ class PacketJudge:
         self._alone: dict[tuple[Situation, int], float] = {}
         self._groups: dict[tuple[Situation, ...], tuple[float, ...]] = {}
         self._communications = [
-            replace(
-                c, message_bytes=max(1, ceil(c.message_bytes * budget.message_scale)), iterations=1
-            )
-            for c in self.network.communications
+            c.shortened(budget.message_scale) for c in self.network.communications
         ]
 
     def stretches(self, group: Sequence[Situation]) -> tuple[float, ...] | None:

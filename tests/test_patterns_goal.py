@@ -15,6 +15,8 @@ from netsim.traffic import Program
 from patterns.goal import parse_goal, read_goal
 from patterns.registry import PATTERNS, make_pattern
 
+MADE = sorted(name for name, pattern in PATTERNS.items() if pattern.recorded_ranks is None)
+
 
 def to_goal(program: Program) -> str:
     """A program as GOAL: everything of a step needs everything of the step before."""
@@ -58,7 +60,7 @@ def story(program: Program) -> Counter[tuple[int, int, int, int, int, int]]:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.sampled_from(sorted(PATTERNS)), st.integers(2, 9), st.integers(1, 2))
+@given(st.sampled_from(MADE), st.integers(2, 9), st.integers(1, 2))
 def test_a_pattern_survives_the_way_through_goal(name: str, n: int, iterations: int) -> None:
     # Compute times of whole nanoseconds, since GOAL has no others: 100 ns a phase.
     fft = {"cells": 20, "compute_ns_per_cell": 100 * 6 * n / 20**3}
@@ -160,6 +162,6 @@ def test_what_does_not_fit_is_named(text: str, message: str) -> None:
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(NetcosimError, match=r"no.goal: cannot be read"):
         read_goal(tmp_path / "no.goal")
-    (tmp_path / "b.goal").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(NetcosimError, match=r"b.goal: not a text file"):
+    (tmp_path / "b.goal").write_bytes(b"\xff\x00\x00")
+    with pytest.raises(NetcosimError, match=r"b.goal: neither binary GOAL nor text"):
         read_goal(tmp_path / "b.goal")

@@ -1,0 +1,91 @@
+"""Observables of locality: how many domains of the machine each job spans, and the least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.hierarchy import hierarchy_of
+from netsim.topologies.spans import domains_spanned, least_domains
+from queuesim.observables.jobs import BINS, by_size
+from queuesim.result import QueueResult, Rows
+
+MOST_JOBS = 1500
+"""Jobs of a run that "locality" tells, evenly over the log."""
+
+
+@dataclass(frozen=True, eq=False)
+class Locality:
+    """Domains that jobs span, level by level from top to bottom; the whole machine is left out.
+
+    Attributes
+    ----------
+    levels : tuple of str
+        The last one's domains are the switches that schedulers count.
+    spanned : (n_levels, n) int64
+    least : (n_levels, n) int64
+        The fewest that could hold as many nodes on the empty machine.
+    """
+
+    levels: tuple[str, ...]
+    spanned: NDArray[np.int64]
+    least: NDArray[np.int64]
+
+
+def locality(result: QueueResult) -> Locality:
+    """The domains that each job of a schedule spans.
+
+    Raises
+    ------
+    NetcosimError
+        A schedule without placements.
+    """
+    kept = result.placements
+    if kept is None:
+        raise NetcosimError("locality needs placements: simulate with keep_placements=True")
+    h = hierarchy_of(result.topology)
+    spanned = domains_spanned(h, kept.nodes, kept.node_ptr)
+    least = least_domains(h, np.diff(kept.node_ptr))
+    # a machine that is one domain has no other level to tell
+    first = min(1, len(h.levels) - 1)
+    return Locality(h.levels[first:], spanned[first:], least[first:])
+
+
+def switches(result: QueueResult) -> Rows:
+    """Domains that jobs span by level and job size, beside the fewest possible."""
+    found = locality(result)
+    return [
+        {
+            "level": level,
+            "bin": name,
+            "jobs": int(mine.sum()),
+            "mean_spanned": float(spanned[mine].mean()),
+            "median_spanned": float(np.median(spanned[mine])),
+            "most_spanned": int(spanned[mine].max()),
+            "mean_least": float(least[mine].mean()),
+            "above_least": float(np.mean(spanned[mine] > least[mine])),
+        }
+        for level, spanned, least in zip(found.levels, found.spanned, found.least, strict=True)
+        for name, mine in by_size(result.workload.n_nodes, BINS)
+    ]
+
+
+def jobs_locality(result: QueueResult) -> Rows:
+    """Job, size, and the domains spanned at each level beside the fewest possible."""
+    found = locality(result)
+    n = len(result)
+    some = np.unique(np.linspace(0, n - 1, min(n, MOST_JOBS)).astype(np.int64))
+    return [
+        {
+            "job_id": int(result.workload.job_id[i]),
+            "level": level,
+            "nodes": int(result.workload.n_nodes[i]),
+            "spanned": int(found.spanned[row, i]),
+            "least": int(found.least[row, i]),
+        }
+        for i in some
+        for row, level in enumerate(found.levels)
+    ]

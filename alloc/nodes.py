@@ -82,6 +82,8 @@ class NodePolicy(Policy):
     as nodes come and go: ``self._counts[i]`` belongs to ``block_sizes[i]``.
     """
 
+    holds_any = True
+
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
         self._blocks = self.block_sizes(topology)

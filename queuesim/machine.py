@@ -36,6 +36,8 @@ class Machine:
         Link bandwidth each job needs, for policies that share links.
     estimates : Estimates or None
         Run times told to the policy; None for the requested ones.
+    alike : (n,) int64 or None
+        Jobs of different numbers are not alike to the policy; None: all that ask for the same are.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Machine:
         policy: Policy,
         bandwidth_Bps: NDArray[np.float64] | None = None,
         estimates: Estimates | None = None,
+        alike: NDArray[np.int64] | None = None,
     ) -> None:
         self.policy = policy
         self._estimates = Requested().prepare(workload) if estimates is None else estimates
@@ -56,7 +59,7 @@ class Machine:
         self._submit_s: list[float] = workload.submit_s.tolist()
         self._relents_after_s = policy.relents_after_s
         self._logged = logged_nodes(workload, policy.topology) if policy.replays else None
-        self.kind, self._kind_nodes = _kinds(workload, bandwidth_Bps, self._logged)
+        self.kind, self._kind_nodes = _kinds(workload, bandwidth_Bps, alike, self._logged)
         """(n,) int64: jobs of one kind are alike to the policy."""
         self._kind_of: list[int] = self.kind.tolist()
         self.n_free = policy.n_free
@@ -309,12 +312,17 @@ class Machine:
 
 
 def _kinds(
-    workload: Workload, bandwidth_Bps: FloatArray | None, logged: LoggedNodes | None
+    workload: Workload,
+    bandwidth_Bps: FloatArray | None,
+    alike: NDArray[np.int64] | None,
+    logged: LoggedNodes | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Index of every job's kind (size, bandwidth, logged nodes), and the size of each kind."""
+    """Index of every job's kind (size, bandwidth, what else counts), and the size of each kind."""
     columns = [np.asarray(workload.n_nodes, dtype=np.float64)]
     if bandwidth_Bps is not None:
         columns.append(np.asarray(bandwidth_Bps, dtype=np.float64))
+    if alike is not None:
+        columns.append(alike.astype(np.float64))
     if logged is not None:
         columns.append(np.where(logged.known, np.arange(len(workload)), -1.0))
     kinds, kind = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)

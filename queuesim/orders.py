@@ -7,7 +7,7 @@ the waiting jobs anew at each moment (larger is first). Ties go to the earlier j
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -54,6 +54,38 @@ def _nodes(workload: Workload) -> FloatArray:
 
 def _nodes_down(workload: Workload) -> FloatArray:
     return -_nodes(workload)
+
+
+def first_by(order: Order, priority: FloatArray) -> Order:
+    """An order in which jobs of a larger priority go first, and those of one priority as before.
+
+    Parameters
+    ----------
+    order : Order
+    priority : (n,) float64
+        One a job.
+    """
+    if order.static_key is not None:
+        key = order.static_key
+
+        def static_key(workload: Workload) -> FloatArray:
+            return _rank(priority, -key(workload))
+
+        return replace(order, static_key=static_key)
+    assert order.score is not None
+    inner = order.score
+
+    def score(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:
+        return -_rank(priority[jobs], inner(workload, jobs, now_s))
+
+    return replace(order, score=score)
+
+
+def _rank(first: FloatArray, then: FloatArray) -> FloatArray:
+    """(n,) 0 for the largest by one column, then by another; equal ones share a rank."""
+    pairs = np.stack([-first, -then], axis=1)
+    rank = np.unique(pairs, axis=0, return_inverse=True)[1]
+    return rank.reshape(-1).astype(np.float64)
 
 
 def wfp_score(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:

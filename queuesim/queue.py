@@ -16,14 +16,22 @@ from numpy.typing import NDArray
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.backfill import check_window
+from queuesim.dependencies import Dependencies
+from queuesim.easy_sets import node_set_method
 from queuesim.estimates import EstimateModel
 from queuesim.machine import Machine
+from queuesim.node_sets import NodeSetMachine
 from queuesim.orders import Order
-from queuesim.registry import find_order
+from queuesim.registry import find_backfill, find_order
 from queuesim.result import QueueResult
+from queuesim.ruled_run import RuledRun
+from queuesim.rules import Rules
+from queuesim.run import Run
 from queuesim.runtime import AsLogged, RunTimeModel
 from workloads.job import Workload
 from workloads.transform import drop
+
+NO_RULES = Rules()
 
 OVERRUNS: dict[str, str] = {
     "keep": "a job past its walltime runs on until its work is done",
@@ -44,6 +52,7 @@ def simulate_queue(
     rng: np.random.Generator,
     bandwidth_Bps: NDArray[np.float64] | None = None,
     estimates: EstimateModel | None = None,
+    rules: Rules = NO_RULES,
     keep_placements: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> QueueResult:
@@ -73,6 +82,8 @@ def simulate_queue(
         Link bandwidth each job needs, for policies that share links.
     estimates : EstimateModel or None
         Run times told to the policy (`Request.end_s`); None for the requested ones.
+    rules : Rules
+        Partitions, dependencies, outages.
     keep_placements : bool
         Keep every job's nodes and links, for snapshots and charts.
     progress : callable or None
@@ -103,34 +114,40 @@ def simulate_queue(
     check_window(window)
     if overrun not in OVERRUNS:
         raise unknown_name("overrun", overrun, OVERRUNS)
-    _check_fits(workload, policy)
+    _check_fits(workload, policy, rules)
     chosen = find_order(order) if isinstance(order, str) else order
     model = AsLogged() if run_time_model is None else run_time_model
     if bandwidth_Bps is not None and len(bandwidth_Bps) != len(workload):
         raise NetcosimError(
             f"bandwidth_Bps has {len(bandwidth_Bps)} values for {len(workload)} jobs"
         )
-    run = _Run(
+    told = None if estimates is None else estimates.prepare(workload)
+    method = find_backfill(backfill)
+    access = rules.access(workload, policy) if rules.keeps_to_sets else None
+    machine = Machine(workload, policy, bandwidth_Bps, told)
+    if access is not None:
+        method = node_set_method(backfill)
+        chosen = rules.ordered(chosen, access)
+        machine = NodeSetMachine(workload, policy, bandwidth_Bps, told, access)
+    run = (Run if rules.plain else RuledRun)(
         workload,
-        Machine(
-            workload,
-            policy,
-            bandwidth_Bps,
-            None if estimates is None else estimates.prepare(workload),
-        ),
+        machine,
         chosen,
-        backfill,
+        method,
         window,
-        overrun,
+        rules.grace_s if overrun == "cut" else None,
         model.prepare(workload, policy, rng),
         keep_placements,
         progress,
     )
+    if isinstance(run, RuledRun):
+        waits = Dependencies(workload) if rules.keeps_dependencies else None
+        run.under(waits, access, rules.requeues)
     run.run()
     return run.result(chosen.name, backfill, window, overrun, model.label)
 
 
-def fitting(workload: Workload, policy: Policy) -> Workload:
+def fitting(workload: Workload, policy: Policy, rules: Rules = NO_RULES) -> Workload:
     """The workload without the jobs that the policy can never place, which it counts.
 
     Returns
@@ -141,12 +158,15 @@ def fitting(workload: Workload, policy: Policy) -> Workload:
     sizes, inverse = np.unique(workload.n_nodes, return_inverse=True)
     fits = np.array([policy.fits_empty(int(size)) for size in sizes], dtype=bool)
     keep = fits[inverse] if len(sizes) else np.ones(0, dtype=bool)
-    if keep.all():
-        return workload
-    return drop(workload, ~keep, f"never fits under {policy.name}")
+    if not keep.all():
+        workload = drop(workload, ~keep, f"never fits under {policy.name}")
+    while unfit := rules.unfit(workload, policy):
+        reason = next(iter(unfit))
+        workload = drop(workload, unfit[reason], reason)
+    return workload
 
 
-def _check_fits(workload: Workload, policy: Policy) -> None:
+def _check_fits(workload: Workload, policy: Policy, rules: Rules) -> None:
     bad = [int(n) for n in np.unique(workload.n_nodes) if not policy.fits_empty(int(n))]
     if bad:
         jobs = np.flatnonzero(np.isin(workload.n_nodes, bad))
@@ -155,6 +175,13 @@ def _check_fits(workload: Workload, policy: Policy) -> None:
             f"{policy.topology.name} ({policy.topology.n_nodes} nodes), the first is job "
             f"{workload.job_id[jobs[0]]} with {workload.n_nodes[jobs[0]]} nodes; "
             'larger_jobs = "drop" leaves them out'
+        )
+    for reason, jobs in rules.unfit(workload, policy).items():
+        first = int(np.flatnonzero(jobs)[0])
+        raise NetcosimError(
+            f"{workload.name}: {int(jobs.sum())} jobs can never run ({reason}), the first is job "
+            f"{workload.job_id[first]} with {workload.n_nodes[first]} nodes for "
+            f'{workload.requested_s[first]:g} s; larger_jobs = "drop" leaves them out'
         )
     if len(workload) and np.any(np.diff(workload.submit_s) < 0):
         raise NetcosimError(f"{workload.name}: jobs must be sorted by submit time")

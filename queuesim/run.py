@@ -118,7 +118,7 @@ class Run:
         times, k, n = enters_s[jobs].tolist(), 0, len(jobs)
         while k < n:
             if times[k] > env.now:
-                yield env.timeout(_delay(env.now, times[k]))
+                yield env.timeout(delay(env.now, times[k]))
             while k < n and times[k] <= env.now:
                 self._arrived(int(jobs[k]))
                 k += 1
@@ -130,7 +130,7 @@ class Run:
         for job in range(len(self.workload)):
             time_s = self.machine.relents_s(job)
             if time_s > env.now:
-                yield env.timeout(_delay(env.now, time_s))
+                yield env.timeout(delay(env.now, time_s))
             if isnan(self.start_s[job]):
                 self.machine.released = True
                 self._wake()
@@ -216,7 +216,7 @@ class Run:
             stop = running.limit + self.grace_s
             running.cut = began + needed > stop
             if running.cut:
-                needed = _delay(began, stop)
+                needed = delay(began, stop)
         running.end = None
         running.ends_s = began + needed
         if needed < inf:
@@ -304,7 +304,7 @@ class Run:
         return {}
 
 
-def _delay(now_s: float, time_s: float) -> float:
+def delay(now_s: float, time_s: float) -> float:
     """A delay that brings the clock to time_s, never a rounding step before it."""
     delay = time_s - now_s
     while now_s + delay < time_s:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import hierarchy_reference as plain
 import numpy as np
@@ -305,6 +307,22 @@ def test_flux_takes_from_either_end_or_the_longest_run():
     assert placed(with_free(machine(TUX), "flux-locality", free - {8}), 3) == [4, 5, 6]
     assert placed(with_free(machine(TUX), "flux-locality", free - {8}), 4) == [0, 4, 5, 6]
     assert placed(with_free(machine(TUX), "flux-high", free - {8}), 2) == [5, 6]
+
+
+def test_the_pages_table_is_what_comes_out():
+    page = (Path(__file__).parents[1] / "docs" / "schedulers.md").read_text(encoding="utf-8")
+    table = page.split("## One example")[1].split("## Parameters")[0]
+    lines = re.findall(r"^\| `([\w-]+)` \|(.*)\|$", table, re.M)
+    assert len(lines) == 11
+    h = hierarchy(("switch", "leaf"), ([0] * 12 + [1] * 8, np.arange(20) // 4))
+    free = {4 * i + k for i, n in enumerate((1, 2, 4, 3, 3)) for k in range(n)}
+    for name, cells in lines:
+        for n, cell in zip((2, 5, 8), cells.split("|"), strict=True):
+            found = placed(with_free(machine(h), name, free), n)
+            told = "waits"
+            if found is not None:
+                told = " ".join(map(str, np.bincount(np.array(found) // 4, minlength=5)))
+            assert (name, n, cell.strip()) == (name, n, told)
 
 
 # What is refused

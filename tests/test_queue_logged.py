@@ -32,7 +32,10 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def some_jobs(seed: int, n: int = 60) -> Workload:
-    return nc.laas_workload(n, 4, rng(seed), run_time_range_s=(20.0, 300.0))
+    """About one job's time between arrivals: some wait, some do not."""
+    jobs = nc.laas_workload(n, 4, rng(seed), run_time_range_s=(20.0, 300.0))
+    arrive_s = np.cumsum(rng(seed).exponential(45.0, n))
+    return replace(jobs, n_nodes=np.minimum(jobs.n_nodes, 16), submit_s=arrive_s)
 
 
 def logged(seed: int, policy: str = "random") -> tuple[Workload, list[list[int]]]:
@@ -180,7 +183,7 @@ def test_patience_in_strict_order_is_what_a_plain_simulation_finds(seed, switche
 @pytest.mark.parametrize("backfill", ["none", "easy", "easy-retest", "conservative"])
 @pytest.mark.parametrize("name", ["slurm-tree", "slurm-tree-coded"])
 def test_who_got_more_switches_has_waited_and_promises_are_kept(backfill, name):
-    h, patience = hierarchy_of(TREE), 120.0
+    h, patience, loose = hierarchy_of(TREE), 30.0, 0
     for seed in range(3):
         jobs = some_jobs(seed, 80)
         policy = make_policy(TREE, name, rng(), {"switches": 1, "max_wait_s": patience})
@@ -189,10 +192,11 @@ def test_who_got_more_switches_has_waited_and_promises_are_kept(backfill, name):
         least = least_domains(h, jobs.n_nodes)[-1]
         waited = found.start_s - jobs.submit_s
         assert np.all((spanned <= least) | (waited >= patience - 1e-9))
-        assert np.any(spanned > least)
+        loose += int(np.sum(spanned > least))
         if backfill == "easy":
             promised = np.isfinite(found.promised_s)
             assert np.all(found.start_s[promised] <= found.promised_s[promised] + 1e-9)
+    assert loose > 0
 
 
 def test_a_job_alone_with_its_patience_starts_when_it_ends():

@@ -420,8 +420,9 @@ class Config(Section):
         `experiments.config_load.config_from` takes it back unchanged; it is what a point's
         key is made of.
         """
-        content = self.model_dump(mode="json")
-        tables = self.policies.model_dump(mode="json", exclude_defaults=True)
+        with self.plugged():
+            content = self.model_dump(mode="json")
+            tables = self.policies.model_dump(mode="json", exclude_defaults=True)
         content["policies"] = {name: table for name, table in tables.items() if table}
         return without(content, [key for key in ("plugins", "policies") if not content[key]])
 

@@ -19,10 +19,13 @@ from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_by_class
 from queuesim.estimates import EstimateModel
+from queuesim.orders import Order
 from queuesim.queue import fitting, simulate_queue
 from queuesim.registry import ESTIMATES, RUNTIME_MODELS
 from queuesim.result import QueueResult
+from queuesim.rules import Rules
 from queuesim.runtime import RunTimeModel
+from queuesim.setup import setup_of
 from workloads.job import Workload
 from workloads.transform import from_zero, refuse_empty
 
@@ -42,6 +45,8 @@ class Queues:
         Every policy gets the same: those that all of them can place.
     estimates : EstimateModel
         Run times that the placement is told.
+    order : Order
+    rules : Rules
     draws : Draws
     """
 
@@ -49,6 +54,8 @@ class Queues:
     topology: Topology
     jobs: Workload
     estimates: EstimateModel
+    order: Order
+    rules: Rules
     draws: Draws
 
     def under(
@@ -83,7 +90,8 @@ class Queues:
         return simulate_queue(
             self.jobs,
             placing,
-            order=self.section.order,
+            order=self.order,
+            rules=self.rules,
             backfill=self.section.backfill,
             window=None if self.section.window == "all" else self.section.window,
             overrun=self.section.overrun if overrun is None else overrun,
@@ -130,16 +138,19 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         jobs = source.jobs(topology.n_nodes, draws.rng("workload"))
         # a log's clock may begin long before its first job
         jobs = jobs if source.log is None else from_zero(jobs)
+    order, rules = setup_of(config.queue, source.history)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
             policy = make_policy(topology, name, np.random.default_rng(0))
-            jobs = refuse_empty(fitting(jobs, policy), jobs)
+            jobs = refuse_empty(fitting(jobs, policy, rules), jobs)
     model = ESTIMATES[config.queue.estimates]
     return Queues(
         config.queue,
         topology,
         _with_notes_on_needs(config.queue, jobs),
         model.after(source.history),
+        order,
+        rules,
         draws,
     )
 

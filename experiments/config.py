@@ -56,6 +56,7 @@ from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
+from queuesim.setup import partition_table, setup_tables
 from workloads.registry import LOGS
 from workloads.source import JobSource
 
@@ -249,11 +250,14 @@ class _QueueKeys(Section):
 
     @model_serializer(mode="wrap")
     def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Budgets that came later count in a point's content once they are used."""
+        """Keys that came later count in a point's content once they are used."""
         given: dict[str, Any] = dump(self)
         coupled = given["coupled"]
         given["coupled"] = {k: v for k, v in coupled.items() if v or k not in _LATER_BUDGETS}
-        return given
+        later = setup_tables()
+        idle = {k for k in (*later, *later[""], "partitions") if k in given}
+        idle = {k for k in idle if getattr(self, k) == type(self).model_fields[k].default}
+        return {key: value for key, value in given.items() if key not in idle}
 
     @field_validator("policies", "speeds_up", check_fields=False)
     @classmethod
@@ -296,8 +300,8 @@ class _QueueKeys(Section):
 
 
 def model_sections() -> dict[str, dict[str, Parameter]]:
-    """What run-time models declare, by section of ``[queue]``; under "" what stands in it."""
-    found: dict[str, dict[str, Parameter]] = {}
+    """What models, orders and rules declare, by section of ``[queue]``; "": what stands in it."""
+    found = setup_tables()
     for model in RUNTIME_MODELS.values():
         found[model.section] = found.get(model.section, {}) | dict(model.declares())
     return found
@@ -325,6 +329,8 @@ def _queue_section() -> Any:
         for name, parameters in model_sections().items()
     }
     tables: Any = {name: (model, model()) for name, model in models.items() if name}
+    listed = model_from("partition", partition_table(), config_kind)
+    tables["partitions"] = (tuple[listed, ...], ())  # type: ignore[valid-type]
     base: type[_QueueKeys] = _joined("queue", _QueueKeys, models[""])
     return create_model("QueueSection", __base__=base, **tables)
 

@@ -20,10 +20,13 @@ from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_by_class
 from queuesim.estimates import EstimateModel
 from queuesim.logged import with_replay_notes
+from queuesim.orders import Order
 from queuesim.queue import fitting, simulate_queue
 from queuesim.registry import ESTIMATES, RUNTIME_MODELS
 from queuesim.result import QueueResult
+from queuesim.rules import Rules
 from queuesim.runtime import RunTimeModel
+from queuesim.setup import setup_of
 from workloads.job import Workload
 from workloads.transform import from_zero, refuse_empty
 
@@ -43,6 +46,8 @@ class Queues:
         Every policy gets the same: those that all of them can place.
     estimates : EstimateModel
         Run times that the placement is told.
+    order : Order
+    rules : Rules
     draws : Draws
     tables : PolicyTables
         Parameters of the policies.
@@ -52,6 +57,8 @@ class Queues:
     topology: Topology
     jobs: Workload
     estimates: EstimateModel
+    order: Order
+    rules: Rules
     draws: Draws
     tables: PolicyTables
 
@@ -88,7 +95,8 @@ class Queues:
         return simulate_queue(
             self.jobs,
             placing,
-            order=self.section.order,
+            order=self.order,
+            rules=self.rules,
             backfill=self.section.backfill,
             window=None if self.section.window == "all" else self.section.window,
             overrun=self.section.overrun if overrun is None else overrun,
@@ -135,11 +143,12 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         jobs = source.jobs(topology.n_nodes, draws.rng("workload"))
         # a log's clock may begin long before its first job
         jobs = jobs if source.log is None else from_zero(jobs)
+    order, rules = setup_of(config.queue, source.history)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
             given = config.policies.of(name)
             policy = make_policy(topology, name, np.random.default_rng(0), given)
-            jobs = refuse_empty(fitting(jobs, policy), jobs)
+            jobs = refuse_empty(fitting(jobs, policy, rules), jobs)
     if any(POLICIES[name].replays for name in config.queue.policies):
         jobs = with_replay_notes(jobs, topology)
     unread = config.policies.model_fields_set - set(config.queue.policies)
@@ -151,6 +160,8 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         topology,
         _with_notes_on_needs(config.queue, jobs),
         model.after(source.history),
+        order,
+        rules,
         draws,
         config.policies,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
@@ -35,6 +35,9 @@ class Partition:
     name: Annotated[str, "what it is called"]
     nodes: Annotated[str, 'a host list, "n[001-128]", or numbers, "0-127,256", or "all"'] = "all"
     priority: Annotated[float, "jobs of a higher one go first"] = 0.0
+    factor: Annotated[
+        float, "its jobs' partition factor in the order multifactor", Ge(0), Le(1)
+    ] = 0.0
     max_walltime_s: Annotated[float | None, "the longest walltime that it takes", Gt(0)] = None
     max_nodes: Annotated[int | None, "the most nodes that it gives to a job", Ge(1)] = None
     log_names: Annotated[

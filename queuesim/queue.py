@@ -176,10 +176,10 @@ def _check_fits(workload: Workload, policy: Policy, rules: Rules) -> None:
             f"{workload.job_id[jobs[0]]} with {workload.n_nodes[jobs[0]]} nodes; "
             'larger_jobs = "drop" leaves them out'
         )
-    for reason, jobs in rules.unfit(workload, policy).items():
-        first = int(np.flatnonzero(jobs)[0])
+    for reason, unfit in rules.unfit(workload, policy).items():
+        first = int(np.flatnonzero(unfit)[0])
         raise NetcosimError(
-            f"{workload.name}: {int(jobs.sum())} jobs can never run ({reason}), the first is job "
+            f"{workload.name}: {int(unfit.sum())} jobs can never run ({reason}), the first is job "
             f"{workload.job_id[first]} with {workload.n_nodes[first]} nodes for "
             f'{workload.requested_s[first]:g} s; larger_jobs = "drop" leaves them out'
         )

@@ -67,7 +67,7 @@ class Rules:
     @property
     def plain(self) -> bool:
         """Whether a queue without a thought for rules does the same."""
-        return not (self.keeps_to_sets or self.keeps_dependencies)
+        return not (self.keeps_to_sets or self.keeps_dependencies or self.grace_s)
 
     def access(self, workload: Workload, policy: Policy) -> Access:
         """The nodes that jobs may use; see `Access` and `check_holds_any` for what is refused."""

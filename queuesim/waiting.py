@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from queuesim.orders import Order
+from queuesim.orders import Order, bound
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
@@ -182,14 +182,18 @@ class ScoredQueue(WaitingQueue):
         self, order: Order, workload: Workload, depth: int, kind: IndexArray | None = None
     ) -> None:
         super().__init__(workload, depth, kind)
-        assert order.score is not None
-        self._score = order.score
-        self._workload = workload
+        self._scores = bound(order, workload)
         self._jobs = np.empty(len(workload), dtype=np.int64)
         self._slot: dict[int, int] = {}
         self._sorted: list[int] = []
         self._sorted_at: float | None = None
         self.changed = True
+
+    def started(self, job: int, now_s: float) -> None:
+        self._scores.started(job, now_s)
+
+    def ended(self, job: int, now_s: float) -> None:
+        self._scores.ended(job, now_s)
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -227,7 +231,7 @@ class ScoredQueue(WaitingQueue):
             jobs = np.sort(self.front(now_s))
         else:
             jobs = np.sort(self._jobs[: len(self)])
-        score = self._score(self._workload, jobs, now_s)
+        score = self._scores.score(jobs, now_s)
         ends, kind = now_s + self._requested[jobs], self._kind[jobs]
         k = int(np.flatnonzero(jobs == last)[0])
         while True:
@@ -243,7 +247,7 @@ class ScoredQueue(WaitingQueue):
             return
         n = len(self)
         jobs = self._jobs[:n]
-        score = self._score(self._workload, jobs, now_s)
+        score = self._scores.score(jobs, now_s)
         # More than needed, so that a pass which starts many heads seldom sorts again.
         k = min(n, max(2 * needed, FIRST_CHUNK))
         if k < n:

@@ -311,7 +311,7 @@ def file_keys() -> list[str]:
     """Dotted keys whose values name files."""
     declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
     declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
-    declared += [(f"policies.{name}", policy.declares()) for name, policy in POLICIES.items()]
+    declared += [(f"policies.{name}", dict(policy.declares())) for name, policy in POLICIES.items()]
     found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
     return ["workload.log", "communication.mix.*.file", *found]
 

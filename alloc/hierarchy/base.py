@@ -61,10 +61,10 @@ class HierarchyPolicy(NodePolicy):
 
     def _below(self, level: int, domain: int) -> NDArray[np.bool_]:
         """(leaves,) bool: which leaves lie in a domain."""
-        inside = np.arange(len(self._count[-1]))
+        inside: NDArray[np.int32] = np.arange(len(self._count[-1]), dtype=np.int32)
         for k in range(self.n_levels - 1, level, -1):
             inside = self._above[k][inside]
-        return inside == domain
+        return np.equal(inside, domain)
 
     def _free_in(self, leaves: NDArray[np.bool_]) -> Nodes:
         """Free nodes of some leaves, ascending."""

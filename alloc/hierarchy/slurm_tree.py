@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge
+from numpy.typing import NDArray
 
 from alloc.hierarchy.base import HierarchyPolicy, best_fit
 from alloc.nodes import Nodes
@@ -71,7 +72,7 @@ class SlurmTree(HierarchyPolicy):
     name = "slurm-tree"
     description = "Slurm's topology/tree: best fit on the lowest switch that holds the job"
     counts_only = True
-    parameters = Switches
+    parameters: ClassVar[type | None] = Switches
 
     def __init__(
         self, topology: Topology, rng: np.random.Generator, parameters: Switches | None = None
@@ -106,7 +107,7 @@ class SlurmTree(HierarchyPolicy):
         """On at most so many leaves of the lowest switch where that can be done."""
         leaf_free = self._count[-1]
         emptiest = np.argsort(-leaf_free, kind="stable")
-        inside = np.arange(len(leaf_free))
+        inside: NDArray[np.int32] = np.arange(len(leaf_free), dtype=np.int32)
         for level in range(self.n_levels - 1, -1, -1):
             of = inside[emptiest]
             by_domain = np.argsort(of, kind="stable")

@@ -392,7 +392,8 @@ class Config(Section):
         `experiments.config_load.config_from` takes it back unchanged; it is what a point's
         key is made of.
         """
-        content = self.model_dump(mode="json")
+        with self.plugged():
+            content = self.model_dump(mode="json")
         return content if self.plugins else without(content, ("plugins",))
 
     def plugged(self) -> AbstractContextManager[object]:

@@ -25,10 +25,11 @@ def _keys(parameters: Mapping[str, Parameter], where: str) -> Lines:
     """The keys of a section with what they may be."""
     if not parameters:
         return []
-    return [f"  keys of {where}:", *(f"    {_key(p)}" for p in parameters.values())]
+    return [f"  keys of {where}:", *(f"    {key_told(p)}" for p in parameters.values())]
 
 
-def _key(parameter: Parameter) -> str:
+def key_told(parameter: Parameter) -> str:
+    """A declared key with what it may be, quantities with their units."""
     told = parameter.told
     unit = quantity_of(parameter.name)
     if unit is not None:
@@ -254,5 +255,5 @@ def _nested(kind: str, entry: Any) -> Iterable[str]:
 
 def _split(parameters: Iterable[Parameter]) -> Iterable[tuple[str, str]]:
     for parameter in parameters:
-        key, _, told = _key(parameter).partition(": ")
+        key, _, told = key_told(parameter).partition(": ")
         yield key, told

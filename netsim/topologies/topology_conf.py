@@ -298,6 +298,7 @@ FAMILY = Family(
     name="topology.conf",
     description="switch tree or blocks from Slurm's topology.conf or topology.yaml (file)",
     builders=(topology_conf,),
+    default_routing="min-hop",
     hierarchy=domains_of,
     notes=notes_of,
     small_files=(

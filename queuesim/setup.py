@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from netsim.parameters import Parameter, parameters_of
 from queuesim.orders import Order, OrderContext
 from queuesim.outages import OutageFile
-from queuesim.partitions import Partition
+from queuesim.partitions import Partition, check_partitions
 from queuesim.registry import ORDERS
 from queuesim.rules import RuleKeys, Rules
 from workloads.job import Workload
@@ -24,6 +24,19 @@ def setup_tables() -> dict[str, dict[str, Parameter]]:
 def partition_table() -> Mapping[str, Parameter]:
     """What an entry of ``[[queue.partitions]]`` declares."""
     return parameters_of(Partition)
+
+
+def partitions_of(tables: Sequence[Any]) -> tuple[Partition, ...]:
+    """The partitions of ``[[queue.partitions]]``; see `Partition` for what is refused."""
+    partitions = tuple(Partition(**_values(table, partition_table())) for table in tables)
+    check_partitions(partitions)
+    return partitions
+
+
+def checked_partitions(tables: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tables themselves, if partitions can be made of them."""
+    partitions_of(tables)
+    return tables
 
 
 def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Order, Rules]:
@@ -42,7 +55,7 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
     NetcosimError
         Partitions that do not go together; a file that cannot be read.
     """
-    partitions = tuple(Partition(**_values(p, partition_table())) for p in section.partitions)
+    partitions = partitions_of(section.partitions)
     outages = OutageFile(**_values(section.outages, parameters_of(OutageFile)))
     keys = RuleKeys(**_values(section, parameters_of(RuleKeys)))
     order = ORDERS[section.order]

@@ -108,6 +108,10 @@ def _log(name: str, entry: Any) -> Lines:
     return describe_log(name).splitlines()[1:]
 
 
+def _importer(name: str, entry: Any) -> Lines:
+    return _keys(entry.parameters, f"netcosim trace import {name} (--its-name VALUE)")
+
+
 def _nothing(name: str, entry: Any) -> Lines:
     return []
 
@@ -151,6 +155,7 @@ KINDS: dict[str, Kind] = {
     "observables": Kind("observable", "queuesim.observables.registry:OBSERVABLES"),
     "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),
     "logs": Kind("log", "workloads.registry:LOGS", _log),
+    "importers": Kind("importer", "workloads.importers.registry:IMPORTERS", _importer),
     "papers": Kind("paper", "experiments.papers:PAPERS"),
 }
 
@@ -247,7 +252,7 @@ def reference() -> Lines:
 
 
 def _nested(kind: str, entry: Any) -> Iterable[str]:
-    if kind not in ("topologies", "routings", "patterns", "runtime-models"):
+    if kind not in ("topologies", "routings", "patterns", "runtime-models", "importers"):
         return []
     declared = entry.declares() if kind == "runtime-models" else entry.parameters
     return [f"  - `{key}`: {told}" for key, told in _split(declared.values())]

@@ -15,6 +15,8 @@ from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
 from netcosim.cli import main
+from netsim.flow.paths import flow_paths
+from netsim.routing.deadlock import find_cycle
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "extend.md"
 BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```", re.M | re.S)
@@ -55,11 +57,26 @@ def wide_table(result: CosimResult) -> None:
     assert row["mean_wait_s"] == pytest.approx(waits[wide].mean())
 
 
+def own_network(result: CosimResult) -> None:
+    """20 nodes, its own routing; rungs carry a quarter where a packet may go either way."""
+    machine = result.machine
+    assert (machine.topology.family, machine.topology.n_nodes) == ("ladder", 20)
+    assert (machine.routing.name, machine.routing.chance_visits) == ("spread", 3)
+    assert find_cycle(machine.routing) is None
+    [hop, other] = machine.routing.choices(0, 2 * 6, 0)
+    paths = flow_paths(machine.routing, [0], [12], pieces=4000)
+    share = dict(zip(paths.links.tolist(), paths.weights, strict=True))
+    rung = next(h.link for h in (hop, other) if machine.topology.link_dst[h.link] - 20 == 5)
+    assert share[rung] == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / 4000) ** 0.5)
+    assert result.measured["random"].packet_hops > result.measured["baseline"].packet_hops > 0
+
+
 SHOWN: dict[str, Callable[[CosimResult], None]] = {
     "my_policy.toml": spread_policies,
     "my_queue.toml": noisy_queue,
     "my_pattern.toml": hub_pattern,
     "my_table.toml": wide_table,
+    "my_network.toml": own_network,
 }
 
 
@@ -80,8 +97,10 @@ def test_an_example_runs_and_does_what_it_says(
         SHOWN[name](run_cosim(config))
     plugin = name.replace(".toml", ".py")
     lines = [line for line in FILES[plugin].splitlines() if line]
-    assert 8 <= len(lines) <= 30
-    entry = re.search(r'(?:name = |Order\(|Pattern\(|Observable\()"([a-z-]+)"', FILES[plugin])
+    assert 8 <= len(lines) <= 36
+    entry = re.search(
+        r'(?:name = |Family\(|Order\(|Pattern\(|Observable\()"([a-z-]+)"', FILES[plugin]
+    )
     assert entry is not None
     assert main(["describe", entry.group(1), "--plugin", plugin]) == 0
     assert f"from plug-in {plugin}" in capsys.readouterr().out

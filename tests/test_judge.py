@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,13 @@ from netcosim.judge.score import (
     score_rows,
     worth,
 )
-from netcosim.judge.verdict import answer, change_told, number
+from netcosim.judge.verdict import answer, change_told, number, told_s
 from netcosim.judge.waits import reproduced, trust, waits_by_size
 from netsim.errors import NetcosimError
+from queuesim.measured import CommunicationMix, PatternShare
 from queuesim.metrics import wait_s
+from workloads.details import JobDetails, Labels
+from workloads.synthetic import laas_workload
 
 MACHINE = """[machine]
 family = "fattree"
@@ -192,7 +196,7 @@ def constructed(agrees: float) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("agrees", "percent", "correlation", "word"),
     [
-        (1.0, 100, 1.0, "a fair guide"),
+        (1.0, 100, 1.0, "a fair guide to which placement is faster and to how much"),
         (0.0, 0, -1.0, "worth nothing that can be told"),
         (0.5, 50, 0.0, "worth nothing that can be told"),
     ],
@@ -299,8 +303,11 @@ def test_the_sentences_numbers_are_the_tables(small: Path) -> None:
             for end in ("", "_low", "_high"):
                 value = row[f"{columns}{end}"]
                 if value is not None:
+                    allowed.add(number(value))
                     value = 100 * (1 - value) if less else value
                     allowed |= {number(value), number(-value)}
+    for row in tables["queue"]:
+        allowed |= set(numbers_in(told_s(row["mean_wait_s"])))
     found = numbers_in(sentence)
     assert len(found) >= 12
     assert set(found) <= allowed
@@ -412,3 +419,35 @@ def test_a_plug_in_is_asked_for_again(tmp_path: Path) -> None:
     again = asked_of(Flags(), out / "judge.toml")
     assert again.config.queue.policies == ("baseline", "mine")
     assert [one["file"] for one in again.config.plugins] == [str(plugin)]
+
+
+# What a log says itself
+
+
+def test_what_the_log_says_of_a_job_counts_instead_of_a_draw() -> None:
+    jobs = laas_workload(200, 6, np.random.default_rng(1))
+    shares = (PatternShare("all-to-all", 1.0, 0.2, 0.4), PatternShare("halo2d", 1.0, 0.2, 0.4, 3))
+    mix = CommunicationMix(shares)
+    words = ["halo2d", None, "lammps"] * 66 + [None, "all-to-all"]
+    told = np.where(np.arange(200) % 5 == 0, 0.9, np.nan)
+    details = JobDetails(pattern=Labels.of(words), communication_fraction=told)
+    rng = np.random.default_rng
+    drawn, fraction = mix.draw(jobs, rng(5))
+    which, mine = mix.draw(replace(jobs, details=details), rng(5))
+    np.testing.assert_array_equal(mine, np.where(np.isnan(told), fraction, 0.9))
+    fits = jobs.n_nodes >= 3
+    for i, word in enumerate(words):
+        if word == "all-to-all" or (word == "halo2d" and fits[i]):
+            assert shares[which[i]].pattern == word
+        else:
+            # others, and jobs too small for the entry of that name, are drawn as ever
+            assert which[i] == drawn[i]
+    notes = mix.noted(replace(jobs, details=details)).notes
+    small = int(np.sum(~fits[:198:3]))
+    assert notes[-3:] == (
+        f"the log says the pattern of {67 - small} jobs",
+        f"patterns of {66 + small} jobs are drawn, as no entry of communication.mix that is for "
+        f"them is called {'halo2d, ' if small else ''}lammps",
+        "the log says the communication share of 40 jobs",
+    )
+    assert mix.noted(jobs) is jobs

@@ -55,16 +55,9 @@ def assumptions(asked: Asked, frames: Frames) -> str:
             if "taper" in cables
             else f"Cables: {cables}."
         )
-    known = {
-        name: int(about[name])
-        for name in ("jobs_with_pattern", "jobs_with_fraction")
-        if name in about and int(about[name])
-    }
-    if known:
-        told = ", ".join(
-            f"{name.removeprefix('jobs_with_')} of {n:,} jobs" for name, n in known.items()
-        )
-        parts.append(f"From the log itself: {told}.")
+    said = [note for note in about["notes"].split("\n\n") if note.startswith("the log says")]
+    if said:
+        parts.append(f"Not drawn: {'; '.join(said)}.")
     return "\n\n".join(parts)
 
 

@@ -26,7 +26,9 @@ LEAST_PAIRS = 20
 LIKE = 1e-3
 """Times that differ by less than this part are equal."""
 GOOD = 0.6
-"""A rank correlation from here on is called a fair guide."""
+"""A rank correlation from here on is called a guide to how much faster a placement is."""
+FAIR_PERCENT, HALF = 75.0, 50.0
+"""Agreement from here on is called fair; half is what tossing a coin gives."""
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
@@ -165,9 +167,12 @@ _UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 def worth(row: Mapping[str, Any]) -> str:
     """A row of `score_rows` in words."""
-    value, low = row["change_correlation"], row["change_correlation_low"]
-    if value is None or low is None:
+    agree, low = row["agree_percent"], row["agree_low_percent"]
+    if agree is None or low is None:
         return "cannot be told: too few jobs were placed on another number of switches"
-    if low <= 0:
+    if low <= HALF:
         return "worth nothing that can be told"
-    return "a fair guide" if value >= GOOD else "a weak guide"
+    which = f"a {'fair' if agree >= FAIR_PERCENT else 'weak'} guide to which placement is faster"
+    value, least = row["change_correlation"], row["change_correlation_low"]
+    much = value is not None and least is not None and least > 0 and value >= GOOD
+    return f"{which} {'and' if much else 'but not'} to how much"

@@ -7,6 +7,10 @@ from typing import Any
 
 from netcosim.judge.score import worth
 from netcosim.judge.waits import BADLY, UNKNOWN
+from netsim.units import format_quantity
+
+MANY_PERCENT = 100.0
+"""From twice as long on a time is told as a multiple."""
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
@@ -83,11 +87,25 @@ def _waits_told(policy: str, tables: Tables) -> str:
     [row] = [row for row in tables["queue"] if row["policy"] == policy]
     if row["wait_ratio"] is None:
         waits = float(row["mean_wait_s"])
-        return "nobody waits under either" if waits == 0 else "waits that nobody had before"
-    return _timed(off_percent(row, "wait_ratio"), "the mean wait")
+        return (
+            "nobody waits under either"
+            if waits == 0
+            else f"{told_s(waits)} of mean wait, none before"
+        )
+    before, after = told_s(tables["queue"][0]["mean_wait_s"]), told_s(row["mean_wait_s"])
+    return f"{_timed(off_percent(row, 'wait_ratio'), 'the mean wait')}, {before} to {after}"
+
+
+def told_s(seconds: float) -> str:
+    """A time as a sentence has it: 2.2 h."""
+    return format_quantity(float(seconds), "time", 2)
 
 
 def _timed(found: tuple[float, float | None, float | None], what: str) -> str:
+    value, low, high = found
+    if low is not None and high is not None and high < 0 and value <= -MANY_PERCENT:
+        times = [number(1 - end / 100) for end in (value, high, low)]
+        return f"makes {what} {times[0]} times as long ({times[1]} to {times[2]})"
     return change_told(found, what, f"shortens {what} by {{}}", f"lengthens {what} by {{}}")
 
 
@@ -115,7 +133,7 @@ def score_told(row: Row) -> str:
     """What counting switches is worth, in one sentence."""
     told = worth(row)
     if row["agree_percent"] is None or row["change_correlation"] is None:
-        return f"Counting switches is {told}."
+        return f"Whether counting switches is worth anything {told}."
     ends = ""
     if row["agree_low_percent"] is not None:
         ends = f" ({number(row['agree_low_percent'])} to {number(row['agree_high_percent'])})"

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
+    AfterValidator,
     Field,
     SerializerFunctionWrapHandler,
     create_model,
@@ -56,7 +57,7 @@ from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
-from queuesim.setup import partition_table, setup_tables
+from queuesim.setup import checked_partitions, partition_table, setup_tables
 from workloads.registry import LOGS
 from workloads.source import JobSource
 
@@ -330,7 +331,8 @@ def _queue_section() -> Any:
     }
     tables: Any = {name: (model, model()) for name, model in models.items() if name}
     listed = model_from("partition", partition_table(), config_kind)
-    tables["partitions"] = (tuple[listed, ...], ())  # type: ignore[valid-type]
+    of_tables: Any = Annotated[tuple[listed, ...], AfterValidator(checked_partitions)]  # type: ignore[valid-type]
+    tables["partitions"] = (of_tables, ())
     base: type[_QueueKeys] = _joined("queue", _QueueKeys, models[""])
     return create_model("QueueSection", __base__=base, **tables)
 

@@ -175,7 +175,7 @@ class NodeSetMachine(Machine):
         return usable, np.concatenate([other.links for other in met])
 
 
-def check_holds_any(policy: Policy) -> None:
+def check_holds_any(policy: Policy | type[Policy]) -> None:
     """`NetcosimError` for a policy that cannot be kept to a set of nodes."""
     if not policy.holds_any:
         raise NetcosimError(

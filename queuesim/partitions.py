@@ -32,7 +32,7 @@ class Partition:
         A value that is not as declared; nodes that jobs share.
     """
 
-    name: Annotated[str, "what it is called"]
+    name: Annotated[str, "what it is called"] = "all"
     nodes: Annotated[str, 'a host list, "n[001-128]", or numbers, "0-127,256", or "all"'] = "all"
     priority: Annotated[float, "jobs of a higher one go first"] = 0.0
     factor: Annotated[
@@ -41,8 +41,8 @@ class Partition:
     max_walltime_s: Annotated[float | None, "the longest walltime that it takes", Gt(0)] = None
     max_nodes: Annotated[int | None, "the most nodes that it gives to a job", Ge(1)] = None
     log_names: Annotated[
-        Sequence[str], "the log's names for it, where they differ from its own"
-    ] = ()
+        str, 'the log\'s names for it, where they differ from its own: "regular,normal"'
+    ] = ""
     default: Annotated[bool, "takes the jobs whose partition is not told or not listed"] = False
     shared: Annotated[bool, "whether jobs share its nodes, which is not modelled: false"] = False
 
@@ -53,6 +53,12 @@ class Partition:
                 f"partition {self.name!r}: shared = true; jobs here have whole nodes, several on "
                 "one node are not modelled: leave such a partition and its jobs out"
             )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is called, here and in the log."""
+        told = (name.strip() for name in self.log_names.split(","))
+        return tuple(dict.fromkeys((self.name, *filter(None, told))))
 
 
 def node_mask(text: str, topology: Topology, where: str) -> Mask:
@@ -86,7 +92,7 @@ def check_partitions(partitions: Sequence[Partition]) -> None:
     """
     taken: dict[str, str] = {}
     for partition in partitions:
-        for name in dict.fromkeys((partition.name, *partition.log_names)):
+        for name in partition.names:
             if name in taken:
                 raise NetcosimError(
                     f"partition {partition.name!r}: the name {name!r} stands for "
@@ -112,11 +118,7 @@ def partition_of_jobs(workload: Workload, partitions: Sequence[Partition]) -> ND
     if len(partitions) <= 1:
         return np.zeros(len(workload), dtype=np.int64)
     rest = next((i for i, partition in enumerate(partitions) if partition.default), -1)
-    position = {
-        name: i
-        for i, partition in enumerate(partitions)
-        for name in (partition.name, *partition.log_names)
-    }
+    position = {name: i for i, partition in enumerate(partitions) for name in partition.names}
     labels = workload.details.partition
     if labels is None:
         found = np.full(len(workload), rest)

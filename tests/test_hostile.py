@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import rows_commands, rows_config, rows_judge, rows_sizes, rows_store, rows_toml
+from hostile import (
+    rows_commands,
+    rows_config,
+    rows_judge,
+    rows_queue,
+    rows_sizes,
+    rows_store,
+    rows_toml,
+)
 from hostile.row import Row
 
 TESTS = Path(__file__).resolve().parent
@@ -24,6 +32,7 @@ TABLES = {
     "rows_commands": rows_commands.ROWS,
     "rows_config": rows_config.ROWS,
     "rows_judge": rows_judge.ROWS,
+    "rows_queue": rows_queue.ROWS,
     "rows_sizes": rows_sizes.ROWS,
     "rows_store": rows_store.ROWS,
     "rows_toml": rows_toml.ROWS,

@@ -9,6 +9,7 @@ core switch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +32,7 @@ from netsim.topologies.family import (
     NodeLatencyS,
     SmallFile,
 )
-from netsim.topologies.slurm_files import BLOCK, Declared, Part, read_slurm
+from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, Part, read_slurm
 from netsim.topologies.switches import Wiring, domains_of, notes_of, span, switch_network
 from netsim.topology import Topology
 from netsim.units import format_quantity
@@ -296,6 +297,14 @@ BlockName=b3 Nodes=n[5-7]
 BlockSizes=2,4
 """
 
+
+def looks_like(path: Path, text: str) -> bool:
+    """Whether a file declares switches or blocks as Slurm does."""
+    if path.suffix.lower() in YAML_SUFFIXES:
+        return re.search(r"^\s*(- )?topology:", text, re.M) is not None
+    return re.search(r"^\s*(Switch|Block)Name\s*=", text, re.M | re.I) is not None
+
+
 FAMILY = Family(
     name="topology.conf",
     description="switch tree or blocks from Slurm's topology.conf or topology.yaml (file)",
@@ -303,6 +312,7 @@ FAMILY = Family(
     default_routing="min-hop",
     hierarchy=domains_of,
     notes=notes_of,
+    reads=looks_like,
     small_files=(
         SmallFile("tree.conf", _TREE, {"taper": [1.0, 0.5]}),
         SmallFile("two-spines.conf", _TWO_SPINES, {}),

@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from alloc.registry import POLICIES, policies_for
+from experiments.config_policies import PolicyTables, policy_tables
 from experiments.config_run import CommunicationSection, RunSection
 from experiments.fields import (
     BandwidthsBps,
@@ -337,36 +338,6 @@ def _queue_section() -> Any:
     return create_model("QueueSection", __base__=base, **tables)
 
 
-class PolicyTables(Section):
-    """``[policies.NAME]``: parameters of a policy, as it declares them."""
-
-    def of(self, name: str) -> dict[str, Any]:
-        """What is said of a policy, but for defaults."""
-        table = getattr(self, name, None)
-        known = {} if table is None else type(table).model_fields
-        values = {k: getattr(table, k) for k, f in known.items() if getattr(table, k) != f.default}
-        return {k: v.checked() if isinstance(v, InputFile) else v for k, v in values.items()}
-
-    @model_validator(mode="after")
-    def _fit_together(self) -> PolicyTables:
-        for name in type(self).model_fields:
-            declared: Any = POLICIES[name].parameters
-            try:
-                declared(**self.of(name))
-            except NetcosimError as error:
-                raise NetcosimError(f"{name}: {error}") from None
-        return self
-
-
-def _policy_tables() -> Any:
-    declared = {name: parameters for name, p in POLICIES.items() if (parameters := p.declares())}
-    tables: Any = {
-        name: (model_from(name, parameters, config_kind) | None, None)
-        for name, parameters in declared.items()
-    }
-    return create_model("policies", __base__=PolicyTables, **tables)
-
-
 if TYPE_CHECKING:
     PoliciesSection = PolicyTables
     QueueSection = _QueueKeys
@@ -376,7 +347,7 @@ if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 else:
-    PoliciesSection = _policy_tables()
+    PoliciesSection = policy_tables()
     QueueSection = _queue_section()
     WorkloadSection = _joined(
         "WorkloadSection",
@@ -447,6 +418,6 @@ def config_class() -> type[Config]:
 
 @lru_cache(maxsize=16)
 def _with_added(entries: tuple[object, ...]) -> type[Config]:
-    tables = _policy_tables()
+    tables = policy_tables()
     fields: Any = {"queue": (_queue_section(), ...), "policies": (tables, tables())}
     return create_model("Config", __base__=Config, **fields)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
-from experiments.config import Config, PolicyTables, QueueSection
+from experiments.config import Config, QueueSection
+from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_by_class

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,7 +132,10 @@ def _nodes(name: str, rows: list[Row], nodes: str | None) -> set[str]:
             often[end] += row.count
     if nodes is None:
         return {end for end, count in often.items() if count == 1}
-    listed = expand(nodes)
+    try:
+        listed = expand(nodes)
+    except NetcosimError as error:
+        raise NetcosimError(f"{name}: nodes: {error}") from None
     missing = [node for node in listed if node not in often]
     if missing:
         raise NetcosimError(
@@ -184,7 +188,7 @@ def _row(where: str, header: list[str], cells: list[str]) -> Row:
     if not a or not b or a == b:
         raise NetcosimError(f"{where}: ends {a!r} and {b!r}; two different names are needed")
     count = given.get("count") or "1"
-    if not (count.isascii() and count.isdigit() and 0 < int(count) < 10**9):
+    if not re.fullmatch(r"0*[1-9][0-9]{0,8}", count):
         raise NetcosimError(f"{where}: count {count!r}; it must be a whole number of at least 1")
     speed = _quantity(where, given.get("bandwidth"), "bandwidth")
     if speed is not None and not 1 <= speed < 2**63:

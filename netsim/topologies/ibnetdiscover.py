@@ -91,8 +91,9 @@ def ibnetdiscover(
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Key that sorts numbers in names as numbers."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+    """Key that sorts numbers in names as numbers, however long they are."""
+    parts = [(part, part.lstrip("0")) for part in re.split(r"([0-9]+)", name)]
+    return [(len(bare), bare) if part[:1].isdigit() else (-1, part) for part, bare in parts]
 
 
 def _named(fabric: Fabric) -> dict[str, str]:

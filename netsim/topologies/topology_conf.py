@@ -40,6 +40,9 @@ from netsim.units import format_quantity
 CORE = "core"
 """The switch above all blocks."""
 
+MAX_LEVELS = 32
+"""More than any network has between a node and its top."""
+
 ByLevel = float | Sequence[float]
 
 
@@ -143,7 +146,9 @@ def _heights(path: Path, parts: Sequence[Part]) -> NDArray[np.int64]:
     index = {part.name: i for i, part in enumerate(parts)}
     height = np.full(len(parts), -1, dtype=np.int64)
     left = list(range(len(parts)))
-    while left:
+    for _ in range(MAX_LEVELS):
+        if not left:
+            break
         done = {i: max((height[index[b]] for b in parts[i].below), default=-1) + 1 for i in left
                 if all(height[index[b]] >= 0 for b in parts[i].below)}  # fmt: skip
         if not done:
@@ -151,6 +156,8 @@ def _heights(path: Path, parts: Sequence[Part]) -> NDArray[np.int64]:
         for i, level in done.items():
             height[i] = level
         left = [i for i in left if i not in done]
+    if left:
+        raise NetcosimError(f"{path}: more than {MAX_LEVELS} levels of switches")
     return height
 
 
@@ -186,7 +193,7 @@ def _cables(
             continue
         level = int(height[i])
         if uplinks is None:
-            wanted = round(_at(taper, level) * below_Bps[i] / link_bandwidth_Bps)
+            wanted = round(min(1e18, _at(taper, level) * below_Bps[i] / link_bandwidth_Bps))
         else:
             wanted = int(_at(uplinks, level))
         need_size(name, "taper or uplinks", 0, 2 * wanted)

@@ -20,12 +20,9 @@ from hostile import (
     rows_commands,
     rows_config,
     rows_judge,
-<<<<<<< HEAD
     rows_queue,
-=======
     rows_machines,
     rows_plugins,
->>>>>>> main
     rows_sizes,
     rows_store,
     rows_toml,
@@ -37,12 +34,9 @@ TABLES = {
     "rows_commands": rows_commands.ROWS,
     "rows_config": rows_config.ROWS,
     "rows_judge": rows_judge.ROWS,
-<<<<<<< HEAD
     "rows_queue": rows_queue.ROWS,
-=======
     "rows_plugins": rows_plugins.ROWS,
     "rows_machines": rows_machines.ROWS,
->>>>>>> main
     "rows_sizes": rows_sizes.ROWS,
     "rows_store": rows_store.ROWS,
     "rows_toml": rows_toml.ROWS,

@@ -157,7 +157,8 @@ class EasySets(SetsBackfill):
             return
         heeded = [h for _, h in self._heeded(mine)]
         if machine.place(job, now_s, heeded) is None:
-            self._fails_from[kind] = end_s
+            if machine.policy.relents_after_s is None:
+                self._fails_from[kind] = end_s
         else:
             self._started(job, now_s)
 

@@ -99,6 +99,8 @@ def _never_placed(workload: Workload, policy: Policy, access: Access) -> Mask:
     for number, nodes in enumerate(access.nodes):
         for size in np.unique(workload.n_nodes[partition == number]).tolist():
             if size <= np.count_nonzero(nodes):
+                if policy.replays:
+                    continue  # what it says of a job is not said by its size
                 placement = allocate_within(trial, Request(-1, size), nodes, no_links)
                 if placement is not None:
                     trial.release(placement)

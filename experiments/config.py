@@ -24,7 +24,7 @@ from pydantic import (
 
 from alloc.registry import POLICIES, policies_for
 from experiments.config_policies import PolicyTables, policy_tables
-from experiments.config_run import CommunicationSection, RunSection
+from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
 from experiments.fields import (
     BandwidthsBps,
     Count,
@@ -356,6 +356,9 @@ else:
     )
 
 
+_NO_ANALYSIS = AnalysisSection()
+
+
 class Config(Section):
     """A whole config; see `experiments.config_load` for reading one.
 
@@ -373,6 +376,7 @@ class Config(Section):
     run: RunSection = RunSection()
     policies: PoliciesSection = PoliciesSection()
     reference: dict[str, Any] = Field(default_factory=dict)
+    analysis: AnalysisSection = AnalysisSection()
     plugins: tuple[dict[str, str], ...] = ()
 
     @model_validator(mode="after")
@@ -403,7 +407,8 @@ class Config(Section):
             content = self.model_dump(mode="json")
             tables = self.policies.model_dump(mode="json", exclude_defaults=True)
         content["policies"] = {name: table for name, table in tables.items() if table}
-        return without(content, [key for key in ("plugins", "policies") if not content[key]])
+        idle = [key for key in ("plugins", "analysis") if getattr(self, key) in ((), _NO_ANALYSIS)]
+        return without(content, idle if content["policies"] else [*idle, "policies"])
 
     def plugged(self) -> AbstractContextManager[object]:
         """Inside of it the entries of the config's plug-ins are known."""

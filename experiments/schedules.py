@@ -18,7 +18,7 @@ from experiments.config import Config, QueueSection
 from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
 from netsim.topology import Topology
-from queuesim.bandwidth import bandwidth_by_class
+from queuesim.bandwidth import bandwidth_needs
 from queuesim.estimates import EstimateModel
 from queuesim.logged import with_replay_notes
 from queuesim.orders import Order
@@ -110,16 +110,16 @@ class Queues:
         )
 
     def _needs(self, policy: Policy, model: RunTimeModel | None) -> NDArray[np.float64] | None:
-        """Bandwidth that each job needs: as its run-time model knows, or of the config's classes.
+        """Bandwidth that each job needs: as its run-time model knows, the log, or by class.
 
         Classes are drawn for a policy that reads them; the draw is the same for all of them.
         """
         if model is not None and model.knows_needs:
             return model.bandwidth_needs(self.jobs, self.draws.rng("jobs"))
-        classes = self.section.bandwidth_need_Bps
-        if not classes or not policy.without_need:
+        if not policy.without_need:
             return None
-        return bandwidth_by_class(self.jobs, classes, self.draws.rng("bandwidth"))
+        classes = self.section.bandwidth_need_Bps
+        return bandwidth_needs(self.jobs, classes, self.draws.rng("bandwidth"))
 
 
 def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) -> Queues:
@@ -178,6 +178,7 @@ def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
     elif section.bandwidth_need_Bps:
         found = [] if readers else ["queue.bandwidth_need is given, but no policy here reads it"]
     else:
+        readers = readers if jobs.details.bytes_per_node_s is None else {}
         found = [
             f"{name} places jobs by the bandwidth they need, and queue.bandwidth_need is not "
             f"given: every job gets {gets}"

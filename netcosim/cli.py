@@ -32,8 +32,8 @@ _COMMANDS = Path(__file__).resolve().parent / "commands"
 
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
-    *("demo", "judge", "run", "sweep", "reproduce", "list", "describe", "trace", "report"),
-    *("validate", "bench", "warmup"),
+    *("demo", "judge", "run", "sweep", "reproduce", "curve", "list", "describe", "trace"),
+    *("report", "validate", "bench", "warmup"),
 )
 
 

@@ -115,6 +115,9 @@ class RuledRun(Run):
             else:
                 self.outcome[job] = FAILED
                 self._done(job)
+        if self.requeues and hit:
+            # a job that begins anew in this very instant must have left before
+            self._change(self.run_times.settle(now))
 
     def reports(self) -> Mapping[str, Mapping[str, float]]:
         """The rules' counts: a row of the table ``queue_rules``."""

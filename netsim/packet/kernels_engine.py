@@ -41,6 +41,7 @@ from netsim.packet.tables import (
     CHANCE_VISITS,
     COMPARES_CREDITS,
     CR_WIDTH,
+    EARLY,
     END,
     FETCH_STARTS,
     FIFO_HEAD,
@@ -60,6 +61,7 @@ from netsim.packet.tables import (
     N_FAR,
     N_LINKS,
     N_NODES,
+    N_OPENED,
     N_PK,
     N_TIMERS,
     N_TRIES,
@@ -226,7 +228,10 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                     chosen[np.uint64(k)] = _EJECTED
                     prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
                     continue
-                q = np.int64(_UNDECIDED)
+                q = np.int64(chain[(np.uint64(p) << CH_BITS) + EARLY])
+                if q >= 0:
+                    chosen[np.uint64(k)] = q
+                    continue
                 fetch_channel(border, channels, packets[packet + HOLDS], vshift)
                 if packets[packet + VISIT] & 0xFFFF < sc[LOOKS_VISITS]:
                     chosen[np.uint64(k)] = _UNDECIDED
@@ -258,6 +263,54 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                 if q >> vshift < 2 * n_nodes:
                     joined(a, paces, q >> vshift, packets[packet + MESSAGE])
     return n
+
+
+@njit(**INNER_KERNEL)
+def look_at_opened(border, a, rt):
+    """Route the packets of spans that have come into the fine wheel, where no queue has a say.
+
+    Where the tick is fine there is one event in most, and no other to work on meanwhile.
+    """
+    sc = a.sc
+    links = a.links
+    channels = a.channels
+    packets = a.packets
+    messages = a.messages
+    chain = a.events.chain
+    opened = a.events.opened
+    free_at = links[np.int64(FREE_AT) :: L_WIDTH]
+    waiting = links[np.int64(WAITING) :: L_WIDTH]
+    space = channels[np.int64(SPACE) :: Q_WIDTH]
+    room = channels[np.int64(ROOM) :: Q_WIDTH]
+    vshift = sc[VSHIFT]
+    n = sc[N_OPENED]
+    sc[N_OPENED] = 0
+    for k in range(n):
+        p = np.int64(opened[np.uint64(k)])
+        row = np.uint64(p) << CH_BITS
+        packet = np.uint64(p) << PK_BITS
+        router = np.int64(a.link_router[np.uint64(chain[row + OVER])])
+        if router < 0:
+            prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
+            continue
+        fetch_channel(border, channels, packets[packet + HOLDS], vshift)
+        visit = packets[packet + VISIT]
+        if visit & 0xFFFF < sc[LOOKS_VISITS]:
+            continue
+        size = a.wire[np.uint64(packets[packet + SIZE])]
+        packets[packet + VISIT] = visit + 1
+        key = np.uint64(0)
+        if visit & 0xFFFF < sc[CHANCE_VISITS]:
+            key = chance_key(sc, messages, a.ranks, packets[packet + MESSAGE], visit)
+        out, vc, state = route(
+            rt, router, packets[packet + TO_NODE], packets[packet + STATE], key, size, sc[NOW],
+            free_at, waiting, space, room, 1 << vshift, sc[BUFFER_BYTES],
+        )  # fmt: skip
+        packets[packet + STATE] = state
+        q = (out << vshift) | vc
+        chain[row + EARLY] = q
+        prefetch(links, np.uint64(out) << L_BITS)
+        prefetch(channels, np.uint64(q) << Q_BITS)
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -385,6 +438,8 @@ def run(border, paces, in_parts, a, rt, until, budget):
             return DONE
         if now > until:
             return UNTIL
+        if sc[N_OPENED] > 0:
+            look_at_opened(border, a, rt)
         if done > budget:
             return PAUSE
         sc[NOW] = now

@@ -150,9 +150,7 @@ def choose_clock(
     wire = np.concatenate([[size], tails]) + config.header_bytes
     tail_class = np.where(last == size, 0, tail_class + 1)
     if len(packets) and packets.max() > np.iinfo(np.int32).max:
-        raise NetcosimError(
-            f"a message of {sent.max()} bytes has too many packets of {size} bytes"
-        )
+        raise NetcosimError(f"a message of {sent.max()} bytes has too many packets of {size} bytes")
     bandwidths, latency = _link_values(topology)
     sizes_used = wire if np.any(packets > 1) or np.any(last == size) else wire[1:]
     slowest = serialisation_ps(int(wire.max()), int(bandwidths[0]))

@@ -81,6 +81,8 @@ class Policy(ABC):
     `release`, `hold` and `unhold` alone. Random policies take a generator when they are made.
     """
 
+    registered_in: ClassVar[str] = "alloc.registry:POLICIES"
+
     name: str
     description: str
     families: tuple[str, ...] = ()

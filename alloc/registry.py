@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
+from alloc.checked import checked_policy
 from alloc.dragonfly.jokanovic import Jokanovic
 from alloc.dragonfly.jokanovic_coded import JokanovicCoded
 from alloc.dragonfly.level_spread import LevelSpread
@@ -35,11 +36,15 @@ from alloc.torus.cuboid_worst import CuboidWorst
 from alloc.torus.first_fit_cuboid import FirstFitCuboid
 from alloc.torus.menu import Menu, MenuProposed
 from netsim.errors import unknown_name
+from netsim.plugins import source_of
+from netsim.registry import Registry
 from netsim.topology import Topology
 
-POLICIES: dict[str, type[Policy]] = {
-    policy.name: policy
-    for policy in (
+POLICIES: Registry[type[Policy]] = Registry(
+    "alloc.registry:POLICIES",
+    "allocation policy",
+    Policy,
+    (
         Baseline,
         RandomNodes,
         Simple,
@@ -74,8 +79,9 @@ POLICIES: dict[str, type[Policy]] = {
         CobaltSimilar,
         CobaltPaired,
         CobaltCombo,
-    )
-}
+    ),
+    classes=True,
+)
 
 
 def policies_for(family: str) -> list[str]:
@@ -120,4 +126,7 @@ def make_policy(
     valid = policies_for(topology.family)
     if name not in valid:
         raise unknown_name(f"allocation policy for a {topology.family}", name, valid)
-    return POLICIES[name].from_config(topology, rng, parameters or {})
+    policy, plugin = POLICIES[name], source_of(POLICIES.home, name)
+    if plugin is not None:
+        policy = checked_policy(policy, plugin.source)
+    return policy.from_config(topology, rng, parameters or {})

@@ -135,4 +135,6 @@ def bench_of(config: Config, jobs: Workload | None = None) -> Bench:
         What a part refuses: a log that cannot be read, a job larger than the machine, ...
     """
     machine = build_machine(config.machine)
-    return Bench(config, machine, queues_of(config, machine.topology, jobs))
+    queues = queues_of(config, machine.topology, jobs)
+    noted = communication_mix(config.communication).noted(queues.jobs)
+    return Bench(config, machine, replace(queues, jobs=noted))

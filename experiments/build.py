@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from experiments.config import MachineSection
 from experiments.fields import InputFile
-from experiments.inputs import checked_path, is_input
+from netsim.inputs import checked_path, is_input
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
@@ -37,8 +39,9 @@ from experiments.fields import (
     config_kind,
     known,
 )
-from experiments.inputs import input_file
+from experiments.points import without
 from netsim.errors import NetcosimError, unknown_name
+from netsim.inputs import input_file
 from netsim.packet.model import (
     CONGESTION_CONTROLS,
     DELIVERIES,
@@ -48,6 +51,7 @@ from netsim.packet.model import (
 )
 from netsim.packet.presets import with_packet_preset
 from netsim.parameters import Parameter, model_from, parameters_of
+from netsim.plugins import pinned_plugin, using
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
@@ -343,6 +347,9 @@ else:
 class Config(Section):
     """A whole config; see `experiments.config_load` for reading one.
 
+    ``plugins`` are Python files or modules that add names (`netsim.plugins`); whoever uses a
+    config that has some does it inside of `plugged`.
+
     ``reference`` has dotted keys of what the numbers are relative to; see
     `experiments.reference`.
     """
@@ -353,6 +360,7 @@ class Config(Section):
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
     reference: dict[str, Any] = Field(default_factory=dict)
+    plugins: tuple[dict[str, str], ...] = ()
 
     @model_validator(mode="after")
     def _paired_knows_what_a_node_sends(self) -> Config:
@@ -378,4 +386,20 @@ class Config(Section):
         `experiments.config_load.config_from` takes it back unchanged; it is what a point's
         key is made of.
         """
-        return self.model_dump(mode="json")
+        with self.plugged():
+            content = self.model_dump(mode="json")
+        return content if self.plugins else without(content, ("plugins",))
+
+    def plugged(self) -> AbstractContextManager[object]:
+        """Inside of it the entries of the config's plug-ins are known."""
+        return using(map(pinned_plugin, self.plugins))
+
+
+def config_class() -> type[Config]:
+    """`Config`, with the keys of the run-time models that plug-ins in use add."""
+    return _with_models(tuple(RUNTIME_MODELS.added.values())) if RUNTIME_MODELS.added else Config
+
+
+@lru_cache(maxsize=16)
+def _with_models(models: tuple[object, ...]) -> type[Config]:
+    return create_model("Config", __base__=Config, queue=(_queue_section(), ...))

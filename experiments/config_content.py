@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from experiments.config import Config, MachineSection, file_keys
+from experiments.config import Config, MachineSection, config_class, file_keys
 from experiments.config_errors import ConfigError, config_error, model_inside
 from experiments.config_machine import machine_section
 from experiments.points import flatten
 from netsim.errors import NetcosimError
 from netsim.named_files import place_files
+from netsim.plugins import Plugin, installed_plugins, plugin_of, used_by, using
 from netsim.units import quantity_of, short_name
 from queuesim.registry import RUNTIME_MODELS
 
@@ -26,6 +27,28 @@ def config_alone(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
 
     Parameters and errors are those of `experiments.config_load.config_from`.
     """
+    with using((*installed_plugins(), *plugins_of(raw, folder))) as plugins:
+        return _validated({**raw, "plugins": [*used_by(raw, plugins)]}, folder)
+
+
+def plugins_of(raw: Mapping[str, Any], folder: Path | None = None) -> list[Plugin]:
+    """The plug-ins that a content names, read.
+
+    Raises
+    ------
+    ConfigError
+        No list of files and modules; what `netsim.plugins.load_plugin` refuses.
+    """
+    named = raw.get("plugins", [])
+    if not isinstance(named, (list, tuple)):
+        raise ConfigError("plugins", named, 'must be a list of files and modules, ["mine.py"]')
+    try:
+        return [plugin_of(one, folder) for one in named]
+    except NetcosimError as error:
+        raise ConfigError("plugins", None, str(error)) from None
+
+
+def _validated(raw: Mapping[str, Any], folder: Path | None) -> Config:
     content = dict(raw)
     machine = content.get("machine")
     if isinstance(machine, Mapping):
@@ -35,13 +58,14 @@ def config_alone(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     if isinstance(content.get("reference"), Mapping):
         content["reference"] = flatten(content["reference"])
     spelled: dict[str, str] = {}
-    content = _in_si(content, Config, "", spelled)
+    whole = config_class()
+    content = _in_si(content, whole, "", spelled)
     if folder is not None:
         place_files(content, file_keys(), folder)
     try:
-        config = Config.model_validate(content)
+        config = whole.model_validate(content)
     except ValidationError as error:
-        raise config_error(error, content, Config, spelled) from None
+        raise config_error(error, content, whole, spelled) from None
     _check_model(config)
     return config
 

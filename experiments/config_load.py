@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.config import Config, WorkloadSection
-from experiments.config_content import config_alone
+from experiments.config import Config, WorkloadSection, config_class
+from experiments.config_content import config_alone, plugins_of
 from experiments.config_errors import ConfigError, list_keys, validated
 from experiments.config_machine import list_parameters
 from experiments.config_run import PatternSection
@@ -18,9 +18,8 @@ from experiments.expand import expand
 from experiments.reference import reference_of
 from netsim.errors import NetcosimError
 from netsim.files import read_text
+from netsim.plugins import installed_plugins, using
 from patterns.registry import PATTERNS
-
-_LIST_KEYS = list_keys(Config)
 
 
 @dataclass(frozen=True)
@@ -108,13 +107,18 @@ def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Confi
     """
     content = {key: value for key, value in raw.items() if key != "sweep"}
     groups = _zip_groups(raw.get("sweep", {}))
-    contents = expand(content, list_keys=_list_keys(content), zip_groups=groups)
+    keys: set[str] = set()
+    # points may have plug-ins of their own, each with other keys
+    for one in expand({"plugins": raw.get("plugins", ())}, list_keys=("plugins",)):
+        with using((*installed_plugins(), *plugins_of(one, folder))):
+            keys |= _list_keys(content)
+    contents = expand(content, list_keys=keys, zip_groups=groups)
     return tuple(config_from(point, folder) for point in contents)
 
 
 def _list_keys(raw: Mapping[str, Any]) -> set[str]:
     """Dotted keys whose value is a list by nature."""
-    keys = _LIST_KEYS | list_parameters()
+    keys = list_keys(config_class()) | list_parameters()
     keys |= {key.replace("machine.", "machine.parameters.") for key in list_parameters()}
     keys |= {f"reference.{key}" for key in keys}
     communication = raw.get("communication")
@@ -166,7 +170,8 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     """
     config = config_alone(raw, folder)
     if config.reference:
-        reference_of(config)  # a mistake in it is told now
+        with config.plugged():
+            reference_of(config)  # a mistake in it is told now
     return config
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from experiments.config_errors import ConfigError, near
 from experiments.fields import all_finite, quantity
-from experiments.inputs import is_input
 from netsim.errors import NetcosimError
+from netsim.inputs import is_input
 from netsim.parameters import mistake_in, parameters_of
 from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.family import Family, needed

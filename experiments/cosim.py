@@ -68,6 +68,11 @@ def run_cosim(
     >>> round(result.ratios["simple"].ratio, 2)
     0.9
     """
+    with config.plugged():
+        return _run(config, progress, notice)
+
+
+def _run(config: Config, progress: Progress | None, notice: Notice | None) -> CosimResult:
     reference, here = reference_of(config), bench_of(config)
     steps = Steps(progress, notice)
     if reference.elsewhere is None:
@@ -213,4 +218,6 @@ def _counted(tell: Tell) -> Callable[[int, int], None]:
 
 def cosim_point(content: Mapping[str, object]) -> dict[str, Rows]:
     """A sweep's point: a resolved config to its tables."""
-    return result_tables(run_cosim(config_from(dict(content))))
+    config = config_from(dict(content))
+    with config.plugged():
+        return result_tables(run_cosim(config))

@@ -15,6 +15,7 @@ from experiments.points import point_rng
 
 _NEVER = (
     "reference",
+    "plugins",
     "workload.month",
     "workload.days",
     "workload.sizes",

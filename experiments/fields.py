@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
-from experiments.inputs import checked_path, input_file
 from netsim.errors import NetcosimError, unknown_name
+from netsim.inputs import checked_path, input_file
 from netsim.parameters import Parameter, checked_kind
 from netsim.units import Dimension, parse_quantity, quantity_of
 
@@ -84,7 +84,7 @@ class Section(BaseModel):
 class InputFile(BaseModel):
     """A file that a config names, with what it held when the config was read.
 
-    See `experiments.inputs`. A file may be pinned in a config: ``{file = "...", sha256 = "..."}``.
+    See `netsim.inputs`. A file may be pinned in a config: ``{file = "...", sha256 = "..."}``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -93,7 +93,7 @@ class InputFile(BaseModel):
     sha256: Annotated[str, Strict(), Field(pattern="^[0-9a-f]{64}$")]
 
     def checked(self) -> str:
-        """Its path; see `experiments.inputs.checked_path` for what is refused."""
+        """Its path; see `netsim.inputs.checked_path` for what is refused."""
         return checked_path(self.model_dump())
 
 

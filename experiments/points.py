@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from experiments.inputs import identity, is_input, label
 from netsim.errors import NetcosimError
+from netsim.inputs import identity, is_input, label
 
 MODEL_VERSION = "6"
 """Raise it with any change that changes results; points of another version are not reused."""
@@ -66,7 +66,7 @@ def canonical_json(value: object) -> str:
 def point_key(config: Mapping[str, object], model_version: str = MODEL_VERSION) -> str:
     """The name of a point: SHA-256 of its content and of the model's version, 64 hex digits.
 
-    An input file counts with what it holds, not with where it lies (`experiments.inputs`).
+    An input file counts with what it holds, not with where it lies (`netsim.inputs`).
     """
     content = identity(without(config, HOW))
     text = canonical_json({"config": content, "model_version": model_version})

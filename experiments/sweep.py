@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from experiments.executor import Task, check_jobs, run_here, run_mpi, run_pool
-from experiments.inputs import refuse_bare_paths
 from experiments.mpi import world
 from experiments.points import point_key
 from experiments.progress import progress as show_progress
 from experiments.store import Outcome, Store
 from experiments.worker import PointFunction, compute, function_path
 from netsim.fingerprint import code_fingerprint
+from netsim.inputs import refuse_bare_paths
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def keyed(points: Sequence[Mapping[str, object]]) -> dict[str, Mapping[str, obje
     Raises
     ------
     NetcosimError
-        A point that holds a file by its path alone (`experiments.inputs`).
+        A point that holds a file by its path alone (`netsim.inputs`).
     """
     by_key: dict[str, Mapping[str, object]] = {}
     for point in points:

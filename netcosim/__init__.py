@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from patterns.registry import make_pattern
     from queuesim.communication import Communication
     from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+    from queuesim.live import Live, LiveJob
     from queuesim.metrics import summarise
     from queuesim.queue import simulate_queue
     from workloads.swf import read_swf, write_swf
@@ -63,6 +64,7 @@ _HOMES = {
     "patterns.registry": ("make_pattern",),
     "queuesim.communication": ("Communication",),
     "queuesim.ensemble": ("Ensemble", "PlacedJob", "SharedNetwork"),
+    "queuesim.live": ("Live", "LiveJob"),
     "queuesim.metrics": ("summarise",),
     "queuesim.queue": ("simulate_queue",),
     "workloads.swf": ("read_swf", "write_swf"),
@@ -73,6 +75,8 @@ _HOMES = {
 __all__ = [
     "Communication",
     "Ensemble",
+    "Live",
+    "LiveJob",
     "NetcosimError",
     "PacketConfig",
     "PlacedJob",

@@ -29,15 +29,18 @@ def parts_of(config: Config) -> tuple[str, ...]:
     from netsim.packet.model import INPUT_QUEUED
     from queuesim.registry import RUNTIME_MODELS
 
+    with config.plugged():
+        flows = RUNTIME_MODELS[config.queue.run_time_model].solves_flows
+        search = any(POLICIES[name].compiled for name in config.queue.policies)
     parts = [PACKETS]
     crossbars = config.machine.packet.router == INPUT_QUEUED
     if crossbars:
         parts.append(CROSSBARS)
     if config.run.threads != 1:
         parts.append(CROSSBAR_THREADS if crossbars else PACKET_THREADS)
-    if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
+    if flows:
         parts.append(FLOWS)
-    if any(POLICIES[name].compiled for name in config.queue.policies):
+    if search:
         parts.append(POLICY_SEARCH)
     return tuple(parts)
 

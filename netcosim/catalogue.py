@@ -15,6 +15,7 @@ from typing import Any
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Parameter
+from netsim.plugins import source_of
 from netsim.units import format_quantity, quantity_of, short_name
 
 Lines = list[str]
@@ -24,10 +25,11 @@ def _keys(parameters: Mapping[str, Parameter], where: str) -> Lines:
     """The keys of a section with what they may be."""
     if not parameters:
         return []
-    return [f"  keys of {where}:", *(f"    {_key(p)}" for p in parameters.values())]
+    return [f"  keys of {where}:", *(f"    {key_told(p)}" for p in parameters.values())]
 
 
-def _key(parameter: Parameter) -> str:
+def key_told(parameter: Parameter) -> str:
+    """A declared key with what it may be, quantities with their units."""
     told = parameter.told
     unit = quantity_of(parameter.name)
     if unit is not None:
@@ -106,6 +108,10 @@ def _log(name: str, entry: Any) -> Lines:
     return describe_log(name).splitlines()[1:]
 
 
+def _importer(name: str, entry: Any) -> Lines:
+    return _keys(entry.parameters, f"netcosim trace import {name} (--its-name VALUE)")
+
+
 def _nothing(name: str, entry: Any) -> Lines:
     return []
 
@@ -149,6 +155,7 @@ KINDS: dict[str, Kind] = {
     "observables": Kind("observable", "queuesim.observables.registry:OBSERVABLES"),
     "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),
     "logs": Kind("log", "workloads.registry:LOGS", _log),
+    "importers": Kind("importer", "workloads.importers.registry:IMPORTERS", _importer),
     "papers": Kind("paper", "experiments.papers:PAPERS"),
 }
 
@@ -221,7 +228,12 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
 
 def _told(kind: str, name: str) -> Lines:
     entry = _registry(kind)[name]
-    return [f"  {entry.description}", *KINDS[kind].details(name, entry)]
+    source = source_of(KINDS[kind].registry, name)
+    return [
+        f"  {entry.description}",
+        *([f"  from {source.told}"] if source else []),
+        *KINDS[kind].details(name, entry),
+    ]
 
 
 def reference() -> Lines:
@@ -240,7 +252,7 @@ def reference() -> Lines:
 
 
 def _nested(kind: str, entry: Any) -> Iterable[str]:
-    if kind not in ("topologies", "routings", "patterns", "runtime-models"):
+    if kind not in ("topologies", "routings", "patterns", "runtime-models", "importers"):
         return []
     declared = entry.declares() if kind == "runtime-models" else entry.parameters
     return [f"  - `{key}`: {told}" for key, told in _split(declared.values())]
@@ -248,5 +260,5 @@ def _nested(kind: str, entry: Any) -> Iterable[str]:
 
 def _split(parameters: Iterable[Parameter]) -> Iterable[tuple[str, str]]:
     for parameter in parameters:
-        key, _, told = _key(parameter).partition(": ")
+        key, _, told = key_told(parameter).partition(": ")
         yield key, told

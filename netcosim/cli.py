@@ -22,16 +22,17 @@ from experiments.mpi import launched_rank  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
 from netsim.errors import NetcosimError  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
+from netsim.plugins import installed_plugins, load_plugin, using  # noqa: E402
 
 PROGRAM = "netcosim"
 _LONGEST = 1000
 _LONG_WORD = re.compile(r"\S{200,}")
-_KEEPS_POINTS = ("sweep", "reproduce")
+_KEEPS_POINTS = ("judge", "sweep", "reproduce")
 _COMMANDS = Path(__file__).resolve().parent / "commands"
 
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
-    *("demo", "run", "sweep", "reproduce", "list", "describe", "trace", "report"),
+    *("demo", "judge", "run", "sweep", "reproduce", "list", "describe", "trace", "report"),
     *("validate", "bench", "warmup"),
 )
 
@@ -83,8 +84,24 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(sub)
+        _add_plugin(sub, [])
         sub.set_defaults(run=module.run)
     return parser
+
+
+def _add_plugin(parser: argparse.ArgumentParser, default: object) -> None:
+    """``--plugin``, which every command takes, and each of its actions."""
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        default=default,
+        metavar="FILE",
+        help="a Python file or module with entries of your own; may be given several times",
+    )
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                _add_plugin(inner, argparse.SUPPRESS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: Sequence[str]) -> int:
     try:
         args = build_parser().parse_args(given)
-        status: int = args.run(args)
+        with using((*installed_plugins(), *map(load_plugin, args.plugin))):
+            status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.
         sys.stdout.flush()
     except NetcosimError as error:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netsim.errors import NetcosimError
-from workloads.csv_jobs import is_csv, read_csv
+from workloads.formats import Reading, format_of
 from workloads.job import Workload
 from workloads.registry import LOGS, read_known_log
 from workloads.swf import read_swf, read_swf_header
@@ -56,18 +56,19 @@ def read_demo_log(path: Path, processors_per_node: int | None = None) -> DemoLog
     NetcosimError
         A log that cannot be read, a machine that is too large to build.
     """
-    known = None if is_csv(path) else known_name(path)
-    if is_csv(path) and processors_per_node is not None:
-        raise NetcosimError(f"{path}: a table counts nodes; --processors-per-node is for SWF alone")
-    if is_csv(path):
-        jobs = read_csv(path)
+    kind = format_of(path)
+    known = known_name(path) if kind.counts_processors else None
+    if not kind.counts_processors and processors_per_node is not None:
+        raise NetcosimError(f"{path}: its jobs have nodes; --processors-per-node is for SWF alone")
+    if not kind.counts_processors:
+        jobs = kind.read(Reading(log=str(path)))
     elif known is not None:
         jobs = read_known_log(known, path, processors_per_node=processors_per_node)
     else:
         jobs = read_swf(path, processors_per_node=processors_per_node)
     largest = int(jobs.n_nodes.max())
     nodes, nodes_from = largest, "as many as the largest job wants"
-    header_nodes = None if is_csv(path) else read_swf_header(path).max_nodes
+    header_nodes = read_swf_header(path).max_nodes if kind.counts_processors else None
     if header_nodes is not None and header_nodes >= largest:
         nodes, nodes_from = header_nodes, "MaxNodes of the log's header"
     elif header_nodes is not None:

@@ -15,6 +15,8 @@ from pathlib import Path
 from netcosim.house import PACKAGES
 from netsim.errors import unknown_name
 from netsim.kernel_cache import use_kernel_cache
+from netsim.plugins import plugins_in_use
+from netsim.registry import IN_USE
 
 Names = dict[str, dict[str, str]]
 """Kinds to names to descriptions."""
@@ -40,13 +42,24 @@ def kept_names(folder: Path | None = None) -> Names:
     folder : Path, optional
         Where they are kept; by default beside the kernels.
     """
+    names = _own_names(folder)
+    if plugins_in_use():
+        from netcosim.catalogue import entries
+
+        return {kind: entries(kind) for kind in names}
+    return names
+
+
+def _own_names(folder: Path | None) -> Names:
     kept = (folder or use_kernel_cache()) / f"names-{sources_hash()}.json"
     with suppress(OSError, ValueError):
         found: Names = json.loads(kept.read_text(encoding="utf-8"))
         return found
     from netcosim.catalogue import entries, kinds
 
+    token = IN_USE.set(())
     names = {kind: entries(kind) for kind in kinds()}
+    IN_USE.reset(token)
     with suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         # whole or not at all, for whoever reads meanwhile

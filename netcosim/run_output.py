@@ -9,13 +9,13 @@ from pathlib import Path
 from experiments.config import Config
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
-from experiments.inputs import digests
 from experiments.points import point_key
 from experiments.progress import progress
 from experiments.store import Outcome, Store, encode_tables
 from netcosim.thread_share import threads_line
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
+from netsim.inputs import digests
 from netsim.packet.credit import buffer_warning
 from queuesim.coupled import CoupledFlow
 from queuesim.flow_errors import flow_warning

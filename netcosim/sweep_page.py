@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from experiments.inputs import digests
 from experiments.report.page import Section, render_page
 from experiments.store import Store, StoredPoint
 from netcosim.axes import table_frame
+from netsim.inputs import digests
 from netsim.units import format_quantity, time_scale
 
 if TYPE_CHECKING:

@@ -58,7 +58,9 @@ def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
         raise NetcosimError(f"{path}: not a text file (no UTF-8 at byte {error.start})") from None
 
 
-def read_lines(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> Iterator[str]:
+def read_lines(
+    path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES, longest: int = MAX_LINE
+) -> Iterator[str]:
     """The lines of a table one after the other, without their ends; else as `read_text`.
 
     Text is taken for Latin-1, which decodes every byte: old logs have names of people in them.
@@ -67,7 +69,7 @@ def read_lines(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> Iterat
     Raises
     ------
     NetcosimError
-        As `read_text`, before the first line; a line of more than `MAX_LINE` bytes, named
+        As `read_text`, before the first line; a line of more than ``longest`` bytes, named
         ``file:line``.
     """
     raw = read_bytes(path, limit_bytes=limit_bytes)
@@ -76,12 +78,41 @@ def read_lines(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> Iterat
         end = raw.find(b"\n", start)
         if end < 0:
             end = len(raw)
-        if end - start > MAX_LINE:
+        if end - start > longest:
             raise NetcosimError(
-                f"{path}:{number}: a line of {end - start:,} bytes; at most {MAX_LINE:,} are read"
+                f"{path}:{number}: a line of {end - start:,} bytes; at most {longest:,} are read"
             )
         yield raw[start:end].decode("latin-1")
         start, number = end + 1, number + 1
+
+
+def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
+    """What a text file begins with, unzipped, line by line, as `read_lines` has it.
+
+    Parameters
+    ----------
+    path : str or Path
+    n_bytes : int
+        So much is looked at; the last line may be cut.
+
+    Raises
+    ------
+    NetcosimError
+        A path that is no regular file, or cannot be read.
+    """
+    path = Path(path)
+    check_file(path)
+    try:
+        with path.open("rb") as file:
+            raw = file.read(n_bytes)
+            if raw.startswith(_GZIP_MAGIC):
+                file.seek(0)
+                raw = gzip.GzipFile(fileobj=file).read(n_bytes)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return []
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
+    return raw.removeprefix(codecs.BOM_UTF8).decode("latin-1").splitlines()
 
 
 def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytearray:

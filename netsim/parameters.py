@@ -103,7 +103,7 @@ class Parameter:
         if self.words:
             return " or ".join(filter(None, (", ".join(self.words[:-1]), self.words[-1])))
         told = " or ".join(_kind_in_words(kind) for kind in _either(self.kind))
-        limits = " and ".join(map(_limit_in_words, self.limits))
+        limits = " and ".join(map(limit_in_words, self.limits))
         return f"{told}, {'each ' if self.is_list else ''}{limits}" if limits else told
 
     @property
@@ -141,7 +141,8 @@ def _kind_in_words(kind: Any) -> str:
     return _PLAIN[kind]
 
 
-def _limit_in_words(limit: BaseMetadata) -> str:
+def limit_in_words(limit: BaseMetadata) -> str:
+    """A limit as a message says it; TypeError for one that no message has words for."""
     for kind, words in ((Ge, "at least"), (Gt, "above"), (Le, "at most"), (Lt, "below")):
         if isinstance(limit, kind):
             return f"{words} {getattr(limit, kind.__name__.lower()):,}"

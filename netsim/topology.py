@@ -172,7 +172,7 @@ def build_topology(
     router_kinds: tuple[str, ...],
     router_bandwidth_Bps: np.ndarray | int,
     router_latency_s: np.ndarray | float,
-    node_bandwidth_Bps: int,
+    node_bandwidth_Bps: np.ndarray | int,
     node_latency_s: float,
     rails: int = 1,
     node_names: Sequence[str] = (),
@@ -188,8 +188,9 @@ def build_topology(
     router_kind : (m,) int
         Index into ``router_kinds``.
     router_bandwidth_Bps, router_latency_s : (m,) or scalar
-    node_bandwidth_Bps, node_latency_s
-        Of every injection and ejection link.
+    node_bandwidth_Bps : (n_nodes * rails,) or scalar
+        Of each port's injection and ejection link.
+    node_latency_s : float
     rails : int
         Ports of every node.
     node_names : sequence of str
@@ -218,7 +219,8 @@ def build_topology(
             raise NetcosimError(f"{name}: {what} has an index outside 0..{top - 1}")
     bandwidth = np.empty(2 * n + m, dtype=np.int64)
     latency = np.empty(2 * n + m, dtype=np.float64)
-    bandwidth[: 2 * n], latency[: 2 * n] = node_bandwidth_Bps, node_latency_s
+    bandwidth[: 2 * n].reshape(2, n)[:] = node_bandwidth_Bps
+    latency[: 2 * n] = node_latency_s
     fastest = np.max(router_bandwidth_Bps, initial=0.0)
     if not fastest < 2**63:
         raise NetcosimError(f"{name}: link bandwidth {fastest:g} bytes/s cannot be counted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from netsim.errors import NetcosimError
 from netsim.parameters import Parameter, checked, parameters_of
@@ -26,6 +27,8 @@ class Pattern:
         the number of ranks in it. Its sizes are those of the file, times its parameter ``scale``,
         whatever the message bytes are; jobs with fewer ranks cannot have it.
     """
+
+    registered_in: ClassVar[str] = "patterns.registry:PATTERNS"
 
     name: str
     description: str

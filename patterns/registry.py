@@ -9,6 +9,7 @@ import numpy as np
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import shown
 from netsim.parameters import checked
+from netsim.registry import Registry
 from netsim.traffic import Program
 from patterns import (
     all_to_all,
@@ -31,9 +32,11 @@ from patterns import (
 )
 from patterns.entry import Pattern
 
-PATTERNS: dict[str, Pattern] = {
-    pattern.name: pattern
-    for pattern in (
+PATTERNS: Registry[Pattern] = Registry(
+    "patterns.registry:PATTERNS",
+    "pattern",
+    Pattern,
+    (
         all_to_all.PATTERN,
         broadcast.PATTERN,
         fft3d.PATTERN,
@@ -51,8 +54,8 @@ PATTERNS: dict[str, Pattern] = {
         pairs.PATTERN,
         strassen_winograd.PATTERN,
         *synthetic_loads.PATTERNS,
-    )
-}
+    ),
+)
 
 
 def make_pattern(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 from netsim.errors import NetcosimError
 from queuesim.machine import Machine
@@ -31,6 +32,8 @@ class Backfill(ABC):
     start : callable
         Told of each job started, in order.
     """
+
+    registered_in: ClassVar[str] = "queuesim.registry:BACKFILLS"
 
     name: str
     description: str

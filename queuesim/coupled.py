@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError, unknown_name
-from netsim.flow.message_load import MessageLoad
 from netsim.parameters import OneOf
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.model_context import ModelContext
 from queuesim.result import QueueResult
-from queuesim.running_jobs import RunningJobs
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
+from queuesim.stretches import FlowStretches
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
@@ -188,11 +187,12 @@ class CoupledFlow(RunTimeModel):
         work_s, fraction = isolated_work(
             workload, fraction, self.runtime_reference, self.reference_stretch
         )
-        return FlowRunTimes(self.network, workload, policy, share, fraction, work_s)
+        stretches = FlowStretches(JobLoads(self.network))
+        return LiveRunTimes(self.network, workload, policy, share, fraction, work_s, stretches)
 
 
-class FlowRunTimes(RunTimes):
-    """The live side of `CoupledFlow`; also keeps the books for `coupled_packets`.
+class LiveRunTimes(RunTimes):
+    """The live side of the coupled models.
 
     Parameters
     ----------
@@ -203,6 +203,7 @@ class FlowRunTimes(RunTimes):
         Index of every job's communication.
     fraction, work_s : (n,) float64
         From `isolated_work`.
+    stretches : FlowStretches
     """
 
     def __init__(
@@ -213,6 +214,7 @@ class FlowRunTimes(RunTimes):
         share: NDArray[np.int64],
         fraction: FloatArray,
         work_s: FloatArray,
+        stretches: FlowStretches,
     ) -> None:
         topology = network.shared.routing.topology
         if policy.topology.n_nodes != topology.n_nodes:
@@ -222,51 +224,39 @@ class FlowRunTimes(RunTimes):
             )
         if not (np.all(np.isfinite(work_s)) and np.all(work_s > 0)):
             raise NetcosimError(f"{workload.name}: a run time is not > 0")
-        self.loads = JobLoads(network)
-        self.flows = RunningJobs(self.loads)
+        self.stretches = stretches
         self._untouched = policy.isolates and network.partition_routing
         self._n_nodes = workload.n_nodes
         self._share = share
         self._fraction = fraction
         self._work_s = work_s
-        self._coming: dict[int, tuple[Situation, MessageLoad]] = {}
-        self._leaving: list[int] = []
 
     def work_s(self, job: int) -> float:
         return float(self._work_s[job])
 
-    def rate(self, job: int, stretch: float) -> float:
-        """Work a second of a job whose communication is stretched."""
-        f = float(self._fraction[job])
-        return 1.0 if stretch == 1.0 else 1.0 / ((1.0 - f) + f * stretch)
+    def report(self) -> Mapping[str, Mapping[str, float]]:
+        return self.stretches.report()
 
     def stretch(self, job: int) -> float:
-        """Flow stretch of a running job's communication; 1 for one that loads no link."""
-        return self.flows.stretch(job)
+        """Stretch of a running job's communication; 1 for one that loads no link."""
+        return self.stretches.stretch(job)
 
     def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
         n_nodes = int(self._n_nodes[job])
         if n_nodes > 1 and self._fraction[job] > 0 and not self._untouched:
             nodes = np.asarray(placement.nodes[:n_nodes], dtype=np.int32)
-            situation = Situation(int(self._share[job]), nodes.tobytes())
-            load = self.loads.load(situation)
-            if len(load.links):
-                self._coming[job] = (situation, load)
+            self.stretches.start(job, Situation(int(self._share[job]), nodes.tobytes()))
         return NO_CHANGE
 
     def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:
-        if job in self.flows:
-            self._leaving.append(job)
+        self.stretches.end(job)
         return NO_CHANGE
 
     def settle(self, now_s: float) -> Mapping[int, float]:
-        return {job: self.rate(job, self.flows.stretch(job)) for job in self.solve()}
+        changed = self.stretches.settle()
+        return {job: rate_of(float(self._fraction[job]), s) for job, s in changed.items()}
 
-    def solve(self) -> list[int]:
-        """Put the instant's starts and finishes into the network: jobs whose stretch changed."""
-        if not (self._coming or self._leaving):
-            return []
-        changed = self.flows.change(self._coming, self._leaving)
-        self._coming.clear()
-        self._leaving.clear()
-        return changed
+
+def rate_of(fraction: float, stretch: float) -> float:
+    """Work a second of a job whose communication, this share of its time alone, is stretched."""
+    return 1.0 if stretch == 1.0 else 1.0 / ((1.0 - fraction) + fraction * stretch)

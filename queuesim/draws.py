@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,18 +50,37 @@ def uniform_per_job(key: int, stream: int, job_id: NDArray[np.int64]) -> NDArray
     return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-class JobStreams(NamedTuple):
-    """A job's generators, one a purpose."""
+@dataclass(frozen=True)
+class JobStreams:
+    """A job's generators, one a purpose, each made when it is first asked for."""
 
-    mapping: np.random.Generator
-    partners: np.random.Generator
-    start: np.random.Generator
+    seed: int
+    job_id: int
+
+    @cached_property
+    def mapping(self) -> np.random.Generator:
+        """Of its task mapping."""
+        return self._child(0)
+
+    @cached_property
+    def partners(self) -> np.random.Generator:
+        """Of its random partners."""
+        return self._child(1)
+
+    @cached_property
+    def start(self) -> np.random.Generator:
+        """Of the moment of its start."""
+        return np.random.default_rng([self.seed, self.job_id, 1])
+
+    def _child(self, number: int) -> np.random.Generator:
+        # the bits of default_rng([seed, job_id]).spawn(2), one at a time
+        entropy = np.random.SeedSequence([self.seed, self.job_id], spawn_key=(number,))
+        return np.random.Generator(np.random.PCG64(entropy))
 
 
 def job_streams(seed: int, job_id: int) -> JobStreams:
     """The streams of a job: of (seed, job id) and nothing else."""
-    mapping, partners = np.random.default_rng([seed, job_id]).spawn(2)
-    return JobStreams(mapping, partners, np.random.default_rng([seed, job_id, 1]))
+    return JobStreams(seed, job_id)
 
 
 def stand_in_id(numbers: Iterable[int] | NDArray[np.integer]) -> int:

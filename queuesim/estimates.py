@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge
@@ -34,6 +34,8 @@ class Estimates(ABC):
 
 class EstimateModel(ABC):
     """A choice of estimates; subclasses are frozen dataclasses of their parameters."""
+
+    registered_in: ClassVar[str] = "queuesim.registry:ESTIMATES"
 
     name: str
     description: str

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,15 @@ class Situation(NamedTuple):
         return PlacedJob(stand_in, communication, nodes, repeats=repeats)
 
 
+class Senders(Protocol):
+    """What jobs share, and what those of each number send; a `JobNetwork` is one."""
+
+    @property
+    def shared(self) -> SharedNetwork: ...
+    @property
+    def communications(self) -> Sequence[Communication]: ...
+
+
 class JobLoads:
     """Loads of placed jobs; what they send is kept.
 
@@ -92,7 +101,7 @@ class JobLoads:
     situation has partners of its own, and only those of the last ones are kept.
     """
 
-    def __init__(self, network: JobNetwork) -> None:
+    def __init__(self, network: Senders) -> None:
         self.network = network
         self._routes = JobRoutes(network.shared.routing)
         self._messages: OrderedDict[tuple[int, int], JobMessages] = OrderedDict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,6 +210,9 @@ class CommunicationMix:
     ) -> tuple[NDArray[np.int64], FloatArray]:
         """Pattern and communication share of every job, of those that are for its size.
 
+        What the log says of a job (`workloads.details`) counts instead of a draw: its pattern
+        where an entry of that name is for its size, the first one, and its communication share.
+
         Returns
         -------
         share : (n,) int64
@@ -236,6 +239,40 @@ class CommunicationMix:
         u = uniform_per_job(key, 0, workload.job_id) * edges[:, -1]
         which = (edges <= u[:, None]).sum(axis=1)
         which = np.minimum(which, len(self.shares) - 1 - suits[:, ::-1].argmax(axis=1))
+        said = self._said(workload, suits)
+        which = np.where(said >= 0, said, which)
         low = np.array([share.fraction_low for share in self.shares])[which]
         high = np.array([share.fraction_high for share in self.shares])[which]
-        return which, low + (high - low) * uniform_per_job(key, 1, workload.job_id)
+        fraction = low + (high - low) * uniform_per_job(key, 1, workload.job_id)
+        known = workload.details.communication_fraction
+        return which, fraction if known is None else np.where(np.isnan(known), fraction, known)
+
+    def _said(self, workload: Workload, suits: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """(n,) entry of the pattern that the log names; -1 where it names none that is here."""
+        labels, found = workload.details.pattern, np.full(len(workload), -1)
+        if labels is not None:
+            for k, share in reversed(list(enumerate(self.shares))):
+                if share.pattern in labels.names:
+                    mine = labels.code == labels.names.index(share.pattern)
+                    found[mine & suits[:, k]] = k
+        return found
+
+    def noted(self, workload: Workload) -> Workload:
+        """The jobs, with a note on how many say what they send, and what of it is not here."""
+        details, notes = workload.details, []
+        if details.pattern is not None and (named := details.pattern.known).any():
+            suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)
+            taken = self._said(workload, suits) >= 0
+            notes.append(f"the log says the pattern of {int(taken.sum()):,} jobs")
+            missing = sorted({str(details.pattern[int(i)]) for i in np.flatnonzero(named & ~taken)})
+            if missing:
+                notes.append(
+                    f"patterns of {int((named & ~taken).sum()):,} jobs are drawn, as no entry of "
+                    f"communication.mix that is for them is called {', '.join(missing[:5])}"
+                )
+        fraction = details.communication_fraction
+        if fraction is not None and (told := ~np.isnan(fraction)).any():
+            notes.append(f"the log says the communication share of {int(told.sum()):,} jobs")
+        if not notes:
+            return workload
+        return replace(workload, notes=tuple(dict.fromkeys((*workload.notes, *notes))))

@@ -76,11 +76,17 @@ class Measured(RunTimeModel):
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         which, fraction = self.mix.draw(workload, rng)
+        talks = (fraction > 0) & (workload.n_nodes > 1)
+        if talks.any() and not self.table.rows and policy.name != self.table.reference_policy:
+            raise NetcosimError(
+                f"no communication was measured under {policy.name}: no job of several nodes that "
+                "communicates ran at any snapshot; more of them (run.snapshots) may find some"
+            )
         if self.table.whole_runs:
             fraction = np.ones(len(workload))
         ratio = np.ones(len(workload))
         for k, share in enumerate(self.mix.shares):
-            mine = which == k
+            mine = talks & (which == k)
             if mine.any():
                 ratio[mine] = self.table.ratios(
                     share.pattern, policy.name, workload.n_nodes[mine], self.bound

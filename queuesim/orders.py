@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ class Order:
     score : callable or None
         ``score(workload, jobs, now_s)`` -> (k,) float64 for the k job indices, larger first.
     """
+
+    registered_in: ClassVar[str] = "queuesim.registry:ORDERS"
 
     name: str
     description: str

@@ -165,9 +165,6 @@ class PacketJudge:
         self.network, self.budget, self.record = loads.network, budget, record
         self._alone: dict[tuple[Situation, int], float] = {}
         self._groups: dict[tuple[Situation, ...], tuple[float, ...]] = {}
-        self._communications = [
-            c.shortened(budget.message_scale) for c in self.network.communications
-        ]
 
     def stretches(self, group: Sequence[Situation]) -> tuple[float, ...] | None:
         """Stretch of every job of a group, at least 1; None if the budget is spent."""
@@ -229,7 +226,8 @@ class PacketJudge:
 
     def _simulate(self, situations: Sequence[tuple[Situation, int]]) -> FloatArray:
         """Times of jobs together; the routing's stream, too, belongs to them and their repeats."""
-        jobs = [one.job(self._communications[one.share], n) for one, n in situations]
+        said, scale = self.network.communications, self.budget.message_scale
+        jobs = [one.job(said[one.share].shortened(scale), n) for one, n in situations]
         stream = stand_in_id(number for job in jobs for number in (job.job_id, job.repeats))
         found = Ensemble(self.network.shared, jobs).packets(stream=stream)
         self.record.packet_hops += found.packets.packet_hops

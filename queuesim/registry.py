@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netsim.errors import unknown_name
+from netsim.registry import Registry
 from queuesim.assumed import SCENARIOS, Assumed
 from queuesim.backfill import Backfill, NoBackfill
 from queuesim.cobalt import CobaltBackfill
@@ -17,35 +18,47 @@ from queuesim.orders import FCFS, LARGEST, SHORTEST, SMALLEST, WFP, Order
 from queuesim.partition_bisection import PartitionBisection
 from queuesim.runtime import AsLogged, RunTimeModel
 
-ORDERS: dict[str, Order] = {
-    order.name: order
-    for order in (
+ORDERS: Registry[Order] = Registry(
+    "queuesim.registry:ORDERS",
+    "queue order",
+    Order,
+    (
         FCFS,
         WFP,
         SHORTEST,
         SMALLEST,
         LARGEST,
-    )
-}
-BACKFILLS: dict[str, type[Backfill]] = {
-    kind.name: kind
-    for kind in (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill)
-}
-RUNTIME_MODELS: dict[str, type[RunTimeModel]] = {
-    model.name: model
-    for model in (
+    ),
+)
+BACKFILLS: Registry[type[Backfill]] = Registry(
+    "queuesim.registry:BACKFILLS",
+    "backfilling",
+    Backfill,
+    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill),
+    classes=True,
+)
+RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(
+    "queuesim.registry:RUNTIME_MODELS",
+    "run-time model",
+    RunTimeModel,
+    (
         AsLogged,
         Assumed,
         Measured,
         CoupledFlow,
         CoupledPackets,
         PartitionBisection,
-    )
-}
+    ),
+    classes=True,
+)
 
-ESTIMATES: dict[str, type[EstimateModel]] = {
-    model.name: model for model in (Requested, Actual, Adjusted)
-}
+ESTIMATES: Registry[type[EstimateModel]] = Registry(
+    "queuesim.registry:ESTIMATES",
+    "estimate model",
+    EstimateModel,
+    (Requested, Actual, Adjusted),
+    classes=True,
+)
 
 __all__ = [
     "BACKFILLS",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.flow.message_load import MessageLoad
-from netsim.flow.message_network import MessageNetwork
+from netsim.flow.message_network import TOLERANCE, MessageNetwork
 from queuesim.job_network import JobLoads, Situation
 
 _MOST_PAIRS = 1 << 13
@@ -26,12 +26,14 @@ class RunningJobs:
     Parameters
     ----------
     loads : JobLoads
+    tolerance : float
+        Of `netsim.flow.message_network.MessageNetwork`.
     """
 
-    def __init__(self, loads: JobLoads) -> None:
+    def __init__(self, loads: JobLoads, tolerance: float = TOLERANCE) -> None:
         self.loads = loads
         self.network: MessageNetwork[int] = MessageNetwork(
-            loads.network.shared.routing.topology.n_links
+            loads.network.shared.routing.topology.n_links, tolerance=tolerance
         )
         self._situation: dict[int, Situation] = {}
 

@@ -80,6 +80,8 @@ class FixedRunTimes(RunTimes):
 class RunTimeModel(ABC):
     """A way to tell run times; subclasses are frozen dataclasses."""
 
+    registered_in: ClassVar[str] = "queuesim.registry:RUNTIME_MODELS"
+
     name: str
     description: str
     knows_needs: ClassVar[bool] = False

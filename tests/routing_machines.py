@@ -9,14 +9,14 @@ import networkx as nx
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.graph import graph
-from netsim.topologies.registry import FAMILIES, make_topology
+from netsim.topologies.registry import FAMILIES, small_machine
 from netsim.topology import Topology
 
 
 @cache
 def small_machines() -> tuple[Topology, ...]:
     """Machines small enough to walk every path, as each family names its own."""
-    made = (make_topology(name, small) for name, f in FAMILIES.items() for small in f.small)
+    made = (small_machine(name, i, {}) for name, f in FAMILIES.items() for i in range(f.n_small))
     return (*made, graph(nx.petersen_graph(), name="petersen"))
 
 

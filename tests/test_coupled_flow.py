@@ -22,7 +22,7 @@ from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from netsim.topology import Topology
 from queuesim.communication import Communication
-from queuesim.coupled import CoupledFlow, FlowRunTimes, mean_stretches
+from queuesim.coupled import CoupledFlow, LiveRunTimes, mean_stretches
 from queuesim.draws import job_streams, stand_in_id
 from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobLoads, JobNetwork, Situation
@@ -320,7 +320,7 @@ def test_jobs_on_leaves_of_their_own_have_stretch_one() -> None:
     network = job_network(make_routing(topology))
     policy = make_policy(topology, "baseline", np.random.default_rng(1))
     live = CoupledFlow(network).prepare(workload, policy, np.random.default_rng(1))
-    assert isinstance(live, FlowRunTimes)
+    assert isinstance(live, LiveRunTimes)
     for job in range(3):
         nodes = np.array([2 * job, 2 * job + 1], np.int32)
         live.on_start(job, Placement(job, nodes), 0.0)

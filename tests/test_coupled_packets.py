@@ -17,8 +17,8 @@ from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
-from queuesim.coupled import CoupledFlow
-from queuesim.coupled_packets import CoupledPackets, PacketRunTimes
+from queuesim.coupled import CoupledFlow, LiveRunTimes
+from queuesim.coupled_packets import CoupledPackets
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.packet_judge import (
     PacketBudget,
@@ -128,7 +128,7 @@ def test_small_changes_are_tolerated(tolerance: float, looked_up: int, tolerated
     model = CoupledPackets(network, PacketBudget(tolerance=tolerance), record=record)
     workload = make_workload([0] * 3, [10] * 3, [2] * 3)
     live = model.prepare(workload, Across(topology), np.random.default_rng(1))
-    assert isinstance(live, PacketRunTimes)
+    assert isinstance(live, LiveRunTimes)
     live._share[:] = [0, 1, 2]
     for job in (0, 1):
         live.on_start(job, Placement(job, np.array([job, job + 3], np.int32)), 0.0)

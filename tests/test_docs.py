@@ -12,7 +12,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SWEEPS = ROOT / "docs" / "sweeps.md"
+EXTEND = ROOT / "docs" / "extend.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+ALONE = [page for page in PAGES if page not in (SWEEPS, EXTEND)]
+"""Their examples stand alone; tests/test_docs_extend.py runs those of extend.md."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 
@@ -25,7 +28,7 @@ def blocks(language: str, pages: Sequence[Path] = PAGES) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("text", blocks("toml", [page for page in PAGES if page != SWEEPS]))
+@pytest.mark.parametrize("text", blocks("toml", ALONE))
 def test_configs_run(text: str) -> None:
     from experiments.config_load import config_from
     from experiments.cosim import run_cosim
@@ -63,7 +66,7 @@ def test_sweeps_have_the_points_that_the_page_says(text: str) -> None:
         assert list(result.measured) == list(point.queue.policies)
 
 
-@pytest.mark.parametrize("text", blocks("python"))
+@pytest.mark.parametrize("text", blocks("python", ALONE))
 def test_python_runs(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(text, "example", "exec"), {})
     assert capsys.readouterr().out

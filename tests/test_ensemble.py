@@ -77,10 +77,18 @@ def test_a_job_sends_the_same_wherever_it_is(pattern):
 
 
 def test_purposes_have_streams_of_their_own():
-    drawn = [rng.random() for rng in job_streams(3, 7)]
-    assert len(set(drawn)) == 3
-    assert drawn == [rng.random() for rng in job_streams(3, 7)]
-    assert not set(drawn) & {rng.random() for rng in (*job_streams(3, 8), *job_streams(4, 7))}
+    def drawn(seed, job_id):
+        own = job_streams(seed, job_id)
+        return [rng.random() for rng in (own.mapping, own.partners, own.start)]
+
+    assert len(set(drawn(3, 7))) == 3
+    mapping, partners = np.random.default_rng([3, 7]).spawn(2)
+    assert drawn(3, 7) == [
+        mapping.random(),
+        partners.random(),
+        np.random.default_rng([3, 7, 1]).random(),
+    ]
+    assert not set(drawn(3, 7)) & {*drawn(3, 8), *drawn(4, 7)}
 
 
 def test_what_stands_in_for_an_id_tells_situations_apart():

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import inputs
 from experiments.config import Config
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
-from experiments.inputs import checked_path, digests, file_digest, identity, input_file
 from experiments.papers.kit.logs import PaperLog
 from experiments.points import flatten, point_key, point_rng
 from experiments.store import Store
 from experiments.sweep import keyed
 from netcosim.cli import main
+from netsim import inputs
 from netsim.errors import NetcosimError
+from netsim.inputs import checked_path, digests, file_digest, identity, input_file
 
 LOG = "".join(
     f"{i} {60 * i} -1 {run} {size} -1 -1 {size} 900 -1 1 1 1 -1 -1 -1 -1 -1\n"

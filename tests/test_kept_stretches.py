@@ -18,10 +18,12 @@ from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
-from queuesim.coupled_packets import CoupledPackets, PacketRunTimes
+from queuesim.coupled import LiveRunTimes
+from queuesim.coupled_packets import CoupledPackets
 from queuesim.job_network import JobLoads, Situation
 from queuesim.kept_stretches import Audit, Judgement, KeptStretches, replayed
 from queuesim.packet_judge import PacketBudget, remember
+from queuesim.stretches import PacketStretches
 
 EXACT_SUM, EXACT_MAX = 2979.180015395849, 250.1054280120824
 EXACT_COUNTS = {"judged_jobs": 48, "simulations": 18, "alone": 34, "packet_hops": 10348}
@@ -59,14 +61,14 @@ def test_what_is_kept_follows_the_flow_level_half_the_way() -> None:
     assert kept.estimates((1,), (4.0,)) == (4.0,)
 
 
-def three_on_a_cable(budget: PacketBudget) -> tuple[PacketRunTimes, dict[int, float]]:
+def three_on_a_cable(budget: PacketBudget) -> tuple[LiveRunTimes, dict[int, float]]:
     """Two jobs fill a cable, a third joins them: 2, then 3 by hand; the rates that it changes."""
     topology = one_cable()
     network = long_messages(job_network(make_routing(topology)))
     model = CoupledPackets(network, budget)
     workload = make_workload([0] * 3, [10] * 3, [2] * 3)
     live = model.prepare(workload, Across(topology), np.random.default_rng(1))
-    assert isinstance(live, PacketRunTimes)
+    assert isinstance(live, LiveRunTimes)
     live._share[:] = [0, 1, 2]
     for job in (0, 1):
         live.on_start(job, Placement(job, np.array([job, job + 3], np.int32)), 0.0)
@@ -94,7 +96,9 @@ def test_nothing_is_kept_of_jobs_that_have_ended() -> None:
     for job in range(3):
         live.on_finish(job, 2.0)
     live.settle(2.0)
-    assert (live.kept._flow, live.kept._packet, live._members) == ({}, {}, {})
+    of = live.stretches
+    assert isinstance(of, PacketStretches)
+    assert (of.kept._flow, of.kept._packet, of._members) == ({}, {}, {})
 
 
 def test_the_audit_of_what_is_merely_tolerated() -> None:

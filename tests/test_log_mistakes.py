@@ -16,11 +16,11 @@ from log_lines import line, written
 
 from experiments.build import build_machine
 from experiments.config_load import config_from, validated_workload
-from experiments.inputs import file_digest
 from experiments.schedules import queues_of
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from netsim.files import MAX_LINE, MAX_TEXT_BYTES, read_bytes, read_lines, read_text
+from netsim.inputs import file_digest
 from patterns.goal import read_goal
 from workloads.csv_jobs import read_csv
 from workloads.job import Workload

@@ -30,6 +30,7 @@ UGAL = tuple(
 
 
 BUFFER = 2000
+SHORTEST = ("shortest-path", "min-hop", "adaptive-shortest-path")
 
 
 class ArrayView:
@@ -123,7 +124,7 @@ def test_kernel_compares_as_the_reference(name: str, parameters: dict[str, objec
         walk_and_compare(routing, rng, 200)
 
 
-@pytest.mark.parametrize("name", [n for n in routings_for("dragonfly") if n != "shortest-path"])
+@pytest.mark.parametrize("name", [n for n in routings_for("dragonfly") if n not in SHORTEST])
 def test_kernel_in_aries_groups_with_many_links_a_pair(name: str) -> None:
     t = dragonfly(2, 96, 4, 2, group="aries")
     assert t.shape.global_links_per_pair == 64

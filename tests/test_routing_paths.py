@@ -167,10 +167,10 @@ def test_shift_by_half_less_one_goes_one_way() -> None:
 def test_registry() -> None:
     t = fat_tree(4)
     assert default_routing(t) == make_routing(t).name == "d-mod-k"
-    assert routings_for("hyperx") == ("shortest-path",)
+    assert routings_for("hyperx") == ("shortest-path", "min-hop", "adaptive-shortest-path")
     assert all(entry.description for entry in ROUTINGS.values())
     with pytest.raises(
-        NetcosimError, match=r"unknown routing for fattree 'ugal'; valid: adaptive, d-mod-k, random"
+        NetcosimError, match=r"unknown routing for fattree 'ugal'; valid: adaptive, adaptive-"
     ):
         make_routing(t, "ugal")
     with pytest.raises(NetcosimError, match="routing d-mod-k: unknown parameter 'ugal_bias_s'"):

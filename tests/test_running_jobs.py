@@ -12,7 +12,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 from queuesim.communication import Communication
-from queuesim.coupled import CoupledFlow, FlowRunTimes
+from queuesim.coupled import CoupledFlow, LiveRunTimes
 from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.measured import CommunicationMix, PatternShare
@@ -180,7 +180,7 @@ def test_a_queue_whose_jobs_can_avoid_each_other() -> None:
         live = CoupledFlow(network).prepare(
             make_workload([0, 0], [10, 20], [2, 2]), policy, np.random.default_rng(5)
         )
-        assert isinstance(live, FlowRunTimes)
+        assert isinstance(live, LiveRunTimes)
         live._share[:] = [0, 1]
         result = run(Given(live), make_workload([0, 0], [10, 20], [2, 2]), policy)
         assert result.end_s == pytest.approx(ends, rel=0.02)
@@ -192,6 +192,6 @@ def test_jobs_that_do_not_communicate_slow_nobody() -> None:
     jobs = make_workload([0, 0], [10, 20], [2, 2])
     for fractions, ends in (([0.5, 0.5], [15, 25]), ([0.5, 0.0], [10, 20])):
         live = CoupledFlow(network).prepare(jobs, policy, np.random.default_rng(5))
-        assert isinstance(live, FlowRunTimes)
+        assert isinstance(live, LiveRunTimes)
         live._share[:], live._fraction[:] = [0, 1], fractions
         assert run(Given(live), jobs, policy).end_s == pytest.approx(ends, rel=0.02)

@@ -73,8 +73,8 @@ def test_months_that_cannot_be_told_are_refused(tmp_path: Path) -> None:
     plain = validated_workload({"log": log_file(tmp_path, [0.0], header=False), "month": "2018-10"})
     with pytest.raises(NetcosimError, match=r"key workload\.month: .*no UnixStartTime"):
         read(plain)
-    with pytest.raises(NetcosimError, match=r"key workload\.month: for logs in SWF alone"):
-        read(validated_workload({"synthetic": {"n_jobs": 9}, "month": "2018-10"}))
+    with pytest.raises(NetcosimError, match=r"month is for logs"):
+        validated_workload({"synthetic": {"n_jobs": 9}, "month": "2018-10"})
 
 
 def test_days_count_from_the_first_job_that_is_left(tmp_path: Path) -> None:

@@ -1,22 +1,37 @@
-"""Jobs as a comma-separated table with a header line."""
+"""Jobs as a comma-separated table with a header line: netcosim's own format of a job log."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.files import read_lines
+from netsim.files import read_lines, write_text
+from netsim.hostlist import compress, expand
+from workloads.dependencies import dependency_text, parse_dependency, refuse_cycles
+from workloads.details import Dependencies, JobDetails, Labels, NodeLists
 from workloads.job import Workload
-from workloads.swf_parse import MAX_TIME_S, number_of, short
+from workloads.swf_parse import MAX_TIME_S, MAX_WHOLE, number_of, short
 
 NEEDED = ("job", "nodes", "arrival_s", "run_s")
-OPTIONAL = ("requested_s", "user", "project", "wait_s")
+KNOWN_OF_JOBS = ("requested_s", "user", "project", "wait_s")
+WORDS = ("partition", "account", "qos", "pattern", "status")
+NUMBERS = ("priority", "communication_fraction", "bytes_per_node_s")
+LISTS = ("node_list", "dependency")
+OPTIONAL = (*KNOWN_OF_JOBS, *WORDS[:3], *LISTS, *NUMBERS, *WORDS[3:])
+"""Columns that may follow; an empty cell of one behind wait_s says that nothing is known."""
+
 _MOST = 2**31 - 1
-_WHOLE = ("job", "nodes", "user", "project")
+_WHOLE = {"job": MAX_WHOLE[1], "nodes": _MOST, "user": _MOST, "project": _MOST}
+_EPOCH = re.compile(r"#\s*UnixStartTime:\s*(-?[0-9]{1,12}(?:\.[0-9]+)?)\s*", re.IGNORECASE)
 
 
 def is_csv(path: str | Path) -> bool:
@@ -27,62 +42,29 @@ def is_csv(path: str | Path) -> bool:
 def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
     """Read a table with the columns job, nodes, arrival_s, run_s, plain or gzipped.
 
-    More columns may be requested_s, user, project and wait_s; others are refused, since
-    a misspelt one would go unnoticed. Missing requested times are the run times.
+    More columns may be those of `OPTIONAL`; others are refused, since a misspelt one would go
+    unnoticed. Missing requested times are the run times. Node lists are host lists
+    (`netsim.hostlist`), dependencies stand as "afterok:12:13,after:9". Lines above the header that
+    begin with # are comments; ``# UnixStartTime: N`` says when time 0 was.
 
     Raises
     ------
     NetcosimError
         A file that cannot be read, a wrong header, and a line (named ``file:line``) with the
         wrong number of fields, text in a number, nodes or a run time not above 0, or
-        an arrival below 0, a time above `workloads.swf_parse.MAX_TIME_S`.
+        an arrival below 0, a time above `workloads.swf_parse.MAX_TIME_S`, a fraction above 1, a
+        host list or a dependency that is none; jobs of one number, or jobs that wait for each
+        other, where there are dependencies.
     """
-    rows = _cells(path)
-    header = [cell.strip() for cell in next(rows, (1, []))[1]]
-    missing = [c for c in NEEDED if c not in header]
-    strange = [c for c in header if c not in NEEDED + OPTIONAL]
-    if missing or strange or len(set(header)) != len(header):
-        raise NetcosimError(
-            f"{path}:1: the columns are {short(', '.join(header)) or 'none'}; "
-            f"{', '.join(NEEDED)} are needed, {', '.join(OPTIONAL)} may follow"
-        )
-    columns: dict[str, list[float]] = {c: [] for c in header}
-    for line, cells in rows:
-        if not cells:
-            continue
-        where = f"{path}:{line}"
-        if len(cells) != len(header):
-            raise NetcosimError(f"{where}: {len(cells)} fields; the header has {len(header)}")
-        for field, (column, cell) in enumerate(zip(header, cells, strict=True), start=1):
-            value = number_of(cell)
-            if value is None:
-                raise NetcosimError(
-                    f"{where}: field {field} ({column}) is {short(cell)!r}; a number is needed"
-                )
-            if column in _WHOLE and (abs(value) > _MOST or value != int(value)):
-                raise NetcosimError(
-                    f"{where}: field {field} ({column}) is {short(cell)!r}; a whole number up to "
-                    f"{_MOST} is needed"
-                )
-            if abs(value) > MAX_TIME_S:
-                raise NetcosimError(
-                    f"{where}: field {field} ({column}) is {short(cell)!r}; times go up to "
-                    f"{MAX_TIME_S:g} s"
-                )
-            least = {"nodes": 1.0, "run_s": 0.0, "arrival_s": 0.0}.get(column)
-            if least is not None and (value < least or (column == "run_s" and value == 0)):
-                raise NetcosimError(
-                    f"{where}: field {field} ({column}) is {short(cell)!r}; it must be "
-                    f"{'above 0' if column != 'arrival_s' else 'at least 0'}"
-                )
-            columns[column].append(value)
-    n = len(columns["job"])
+    table = _read_table(path)
+    number = {c: table.numbers(c) for c in (*NEEDED, *KNOWN_OF_JOBS, *NUMBERS) if c in table.at}
+    n = len(table.lines)
     if n == 0:
         raise NetcosimError(f"{path}: the table has no jobs")
-    table = {c: np.array(v, dtype=np.float64) for c, v in columns.items()}
-    order = np.argsort(table["arrival_s"], kind="stable")
-    table = {c: v[order] for c, v in table.items()}
-    requested = table.get("requested_s", np.full(n, -1.0))
+    order = np.argsort(number["arrival_s"], kind="stable")
+    details = _details(table, number).take(order)
+    number = {c: v[order] for c, v in number.items()}
+    requested = number.get("requested_s", np.full(n, -1.0))
     no_request = requested <= 0
     notes = (
         (
@@ -92,29 +74,232 @@ def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
         if no_request.any()
         else ()
     )
-    wait = table.get("wait_s", np.full(n, -1.0))
-    return Workload(
+    wait = number.get("wait_s", np.full(n, -1.0))
+    workload = Workload(
         name=Path(path).name if name is None else name,
-        job_id=table["job"].astype(np.int64),
-        submit_s=table["arrival_s"],
-        run_time_s=table["run_s"],
-        n_nodes=table["nodes"].astype(np.int32),
-        requested_s=np.where(no_request, table["run_s"], requested),
-        user=table.get("user", np.full(n, -1.0)).astype(np.int32),
-        project=table.get("project", np.full(n, -1.0)).astype(np.int32),
+        job_id=number["job"].astype(np.int64),
+        submit_s=number["arrival_s"],
+        run_time_s=number["run_s"],
+        n_nodes=number["nodes"].astype(np.int32),
+        requested_s=np.where(no_request, number["run_s"], requested),
+        user=number.get("user", np.full(n, -1.0)).astype(np.int32),
+        project=number.get("project", np.full(n, -1.0)).astype(np.int32),
         wait_s=np.where(wait < 0, np.nan, wait),
         notes=notes,
+        start_unix_s=table.start_unix_s,
+        details=details,
     )
+    if details.dependency is not None:
+        table.refuse_twice(number["job"])
+        refuse_cycles(workload, path)
+    return workload
 
 
-def _cells(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+def write_csv(workload: Workload, path: str | Path) -> None:
+    """Write a workload as `read_csv` reads it: the same jobs, times and details.
+
+    Raises
+    ------
+    NetcosimError
+        The file cannot be written; a node's name that no host list can hold.
+    """
+    details = workload.details
+    n = len(workload)
+    wait_s = np.where(np.isnan(workload.wait_s), -1.0, workload.wait_s)
+    columns: dict[str, Iterable[str]] = {
+        "job": map(str, workload.job_id.tolist()),
+        "nodes": map(str, workload.n_nodes.tolist()),
+        "arrival_s": map(_shown, workload.submit_s.tolist()),
+        "run_s": map(_shown, workload.run_time_s.tolist()),
+        "requested_s": map(_shown, workload.requested_s.tolist()),
+        "user": map(str, workload.user.tolist()),
+        "project": map(str, workload.project.tolist()),
+        "wait_s": map(_shown, wait_s.tolist()),
+    }
+    for column in OPTIONAL:
+        found = getattr(details, column, None)
+        if isinstance(found, Labels):
+            columns[column] = [found[k] or "" for k in range(n)]
+        elif isinstance(found, NodeLists):
+            names = found.names
+            columns[column] = [compress([names[i] for i in found[k]]) for k in range(n)]
+        elif isinstance(found, Dependencies):
+            columns[column] = [dependency_text(found[k]) for k in range(n)]
+        elif found is not None:
+            columns[column] = ["" if np.isnan(v) else _shown(v) for v in found.tolist()]
+    text = io.StringIO()
+    if workload.start_unix_s is not None:
+        text.write(f"# UnixStartTime: {_shown(workload.start_unix_s)}\n")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    write_text(path, text.getvalue())
+
+
+def _shown(value: float) -> str:
+    """A number in full, a whole one without its fraction."""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The cells of a table, line by line.
+
+    Attributes
+    ----------
+    path : str or Path
+    at : dict of str to int
+        Columns by name.
+    lines : list of int
+        Numbers of the lines that have jobs.
+    columns : sequence of sequence of str
+    start_unix_s : float or None
+    """
+
+    path: str | Path
+    at: dict[str, int]
+    lines: list[int]
+    columns: Sequence[Sequence[str]]
+    start_unix_s: float | None
+
+    def cells(self, column: str) -> Sequence[str]:
+        """A column as text."""
+        return self.columns[self.at[column]] if self.columns else ()
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """A column as numbers within its bounds; nan for an empty cell where one may be."""
+        cells = self.cells(column)
+        # what is no number becomes nan
+        values = np.array([number_of(cell) for cell in cells], dtype=np.float64)
+        wrong = np.isnan(values)
+        if column in NUMBERS:
+            wrong &= np.array([bool(cell.strip()) for cell in cells], dtype=np.bool_)
+        for bad, needed in [(wrong, "a number is needed"), *_bounds(column, values)]:
+            if bad.any():
+                raise self.wrong(int(np.argmax(bad)), column, needed)
+        return values
+
+    def parsed(self, column: str, parse: Callable[[str], Any]) -> list[Any]:
+        """A column as what its texts stand for; equal texts are read once."""
+        known: dict[str, Any] = {}
+        found = []
+        for k, cell in enumerate(self.cells(column)):
+            if cell not in known:
+                try:
+                    known[cell] = parse(cell)
+                except NetcosimError as error:
+                    where = f"{self.path}:{self.lines[k]}: field {self.at[column] + 1} ({column})"
+                    raise NetcosimError(f"{where}: {error}") from None
+            found.append(known[cell])
+        return found
+
+    def refuse_twice(self, job: NDArray[np.float64]) -> None:
+        """See that a job that others wait for is one."""
+        numbers, counts = np.unique(job, return_counts=True)
+        if (counts > 1).any():
+            number = int(numbers[np.argmax(counts > 1)])
+            where = [k for k, cell in enumerate(self.cells("job")) if number_of(cell) == number]
+            raise NetcosimError(
+                f"{self.path}:{self.lines[where[1]]}: job {number} stands there twice (line "
+                f"{self.lines[where[0]]} has it), and jobs here wait for others by number"
+            )
+
+    def wrong(self, row: int, column: str, needed: str) -> NetcosimError:
+        """What is wrong with a cell."""
+        cell = self.cells(column)[row]
+        return NetcosimError(
+            f"{self.path}:{self.lines[row]}: field {self.at[column] + 1} ({column}) is "
+            f"{short(cell)!r}; {needed}"
+        )
+
+
+def _bounds(column: str, values: NDArray[np.float64]) -> list[tuple[NDArray[np.bool_], str]]:
+    """What a number of a column may not be, and what is needed."""
+    checks = []
+    if column in _WHOLE:
+        most = _WHOLE[column]
+        bad = (np.abs(values) > most) | (values != np.trunc(values))
+        checks.append((bad, f"a whole number up to {most} is needed"))
+    if column.endswith("_s") and column not in NUMBERS:
+        checks.append((np.abs(values) > MAX_TIME_S, f"times go up to {MAX_TIME_S:g} s"))
+    if column in ("nodes", "run_s"):
+        checks.append(((values < 1 if column == "nodes" else values <= 0), "it must be above 0"))
+    if column in ("arrival_s", "bytes_per_node_s"):
+        checks.append((values < 0, "it must be at least 0"))
+    if column == "communication_fraction":
+        checks.append(((values < 0) | (values > 1), "it must be from 0 to 1"))
+    if column in NUMBERS:
+        checks.append((np.isinf(values), "a finite number is needed"))
+    return checks
+
+
+def _read_table(path: str | Path) -> _Table:
+    """All cells of a file; its header is one that this format has."""
+    lines, comments, start_unix_s = read_lines(path), 0, None
+    head = next(lines, "")
+    while head.startswith("#"):
+        found = _EPOCH.fullmatch(head.rstrip("\r"))
+        start_unix_s = float(found[1]) if found else start_unix_s
+        comments += 1
+        head = next(lines, "")
+    rows = _cells(path, head, lines, comments)
+    header = [cell.strip() for cell in next(rows, (1, []))[1]]
+    missing = [c for c in NEEDED if c not in header]
+    strange = [c for c in header if c not in NEEDED + OPTIONAL]
+    if missing or strange or len(set(header)) != len(header):
+        raise NetcosimError(
+            f"{path}:{comments + 1}: the columns are {short(', '.join(header)) or 'none'}; "
+            f"{', '.join(NEEDED)} are needed, {', '.join(OPTIONAL)} may follow"
+        )
+    numbers, found_rows = [], []
+    for line, cells in rows:
+        if not cells:
+            continue
+        if len(cells) != len(header):
+            raise NetcosimError(f"{path}:{line}: {len(cells)} fields; the header has {len(header)}")
+        numbers.append(line)
+        found_rows.append(cells)
+    columns = list(zip(*found_rows, strict=True))
+    return _Table(path, {c: k for k, c in enumerate(header)}, numbers, columns, start_unix_s)
+
+
+def _cells(
+    path: str | Path, head: str, lines: Iterator[str], comments: int
+) -> Iterator[tuple[int, list[str]]]:
     """The table's lines as cells, each with its line number."""
-    reader = csv.reader(read_lines(path))
+
+    def every() -> Iterator[str]:
+        yield head
+        yield from lines
+
+    reader = csv.reader(every())
     while True:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise NetcosimError(f"{path}:{reader.line_num}: not valid CSV: {error}") from None
+            where = f"{path}:{reader.line_num + comments}"
+            raise NetcosimError(f"{where}: not valid CSV: {error}") from None
         if cells is None:
             return
-        yield reader.line_num, cells
+        yield reader.line_num + comments, cells
+
+
+def _details(table: _Table, number: dict[str, NDArray[np.float64]]) -> JobDetails:
+    """The optional columns, in the order of the file."""
+    found: dict[str, Any] = {c: number[c] for c in NUMBERS if c in number}
+    for column in WORDS:
+        if column in table.at:
+            found[column] = Labels.of(cell.strip() for cell in table.cells(column))
+    if "node_list" in table.at:
+        found["node_list"] = NodeLists.of(table.parsed("node_list", expand))
+    if "dependency" in table.at:
+        found["dependency"] = Dependencies.of(table.parsed("dependency", _dependency))
+    return JobDetails(**found)
+
+
+def _dependency(text: str) -> list[tuple[str, int]]:
+    pairs = parse_dependency(text)
+    for _, job in pairs:
+        if not (job.isascii() and job.isdigit() and int(job) <= MAX_WHOLE[1]):
+            raise NetcosimError(f"dependency on job {short(job)!r}; a number is needed")
+    return [(kind, int(job)) for kind, job in pairs]

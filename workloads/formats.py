@@ -1,18 +1,22 @@
-"""Formats of job logs: how a file with a certain ending is read."""
+"""Formats of job logs: how a file is known for one of them, and read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge
 
+from netsim.files import first_lines
 from netsim.parameters import NamesFile, OneOf
-from workloads.csv_jobs import read_csv
+from workloads.csv_jobs import is_csv, read_csv
+from workloads.importers.registry import IMPORTERS, Importer
 from workloads.job import Workload
 from workloads.registry import known_log
-from workloads.swf import NODE_FIELDS, read_swf, read_swf_header
+from workloads.swf import NODE_FIELDS, read_swf
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,11 @@ class Reading:
         What the file held when the log was asked for; no parameter of a config.
     """
 
-    log: Annotated[str | None, "a job log: SWF, or a table if it ends in .csv", NamesFile] = None
+    log: Annotated[
+        str | None,
+        "a job log: SWF, a table (.csv), or a scheduler's own (netcosim list importers)",
+        NamesFile,
+    ] = None
     known_log: Annotated[str | None, "how to read it (netcosim list logs)"] = None
     processors_per_node: Annotated[
         int | None, "else as the known log has it, else as the log's header says", Ge(1)
@@ -41,27 +49,21 @@ class Reading:
 
 @dataclass(frozen=True)
 class LogFormat:
-    """An entry of `FORMATS`.
+    """How a log is read.
 
     Attributes
     ----------
     name, description : str
-    endings : tuple of str
-        Of the names of its files, in lower case.
     read : callable
         ``read(reading)``: the jobs of ``reading.log``.
-    start_unix_s : callable
-        ``start_unix_s(path)``: the time 0 of its clock; None where the log does not say.
     counts_processors : bool
         Whether jobs have processors and statuses; if not, they have nodes.
     """
 
     name: str
     description: str
-    endings: tuple[str, ...]
     read: Callable[[Reading], Workload]
-    start_unix_s: Callable[[str], float | None]
-    counts_processors: bool
+    counts_processors: bool = False
 
 
 def _swf(reading: Reading) -> Workload:
@@ -86,31 +88,35 @@ def _csv(reading: Reading) -> Workload:
     return read_csv(reading.log)
 
 
-FORMATS: dict[str, LogFormat] = {
-    entry.name: entry
-    for entry in (
-        LogFormat(
-            "csv",
-            "a table with the columns job, nodes, arrival_s, run_s",
-            (".csv", ".csv.gz"),
-            _csv,
-            lambda path: None,
-            counts_processors=False,
-        ),
-        LogFormat(
-            "swf",
-            "Standard Workload Format, as the Parallel Workloads Archive has it",
-            (),
-            _swf,
-            lambda path: read_swf_header(path).unix_start_time,
-            counts_processors=True,
-        ),
-    )
-}
-"""Formats by name; a file whose ending no format has is SWF."""
+SWF = LogFormat(
+    "swf", "Standard Workload Format, as the Parallel Workloads Archive has it", _swf, True
+)
+TABLE = LogFormat("csv", "a table with the columns job, nodes, arrival_s, run_s", _csv)
 
 
-def format_of(path: str) -> LogFormat:
-    """The format of a log, by the file's name."""
-    found = (entry for entry in FORMATS.values() if path.lower().endswith(entry.endings))
-    return next(found, FORMATS["swf"])
+def format_of(path: str | Path) -> LogFormat:
+    """The format of a log: what it begins with tells a scheduler's, the ending .csv a table.
+
+    Any other file is SWF.
+
+    Raises
+    ------
+    NetcosimError
+        A path that is no file, or cannot be read.
+    """
+    head = first_lines(path)
+    for importer in IMPORTERS.values():
+        if importer.looks_like(head):
+            return _imported(importer)
+    return TABLE if is_csv(path) else SWF
+
+
+@cache
+def _imported(importer: Importer) -> LogFormat:
+    """A scheduler's log as it is, with the importer's defaults."""
+
+    def read(reading: Reading) -> Workload:
+        assert reading.log is not None
+        return importer.read(reading.log)
+
+    return LogFormat(importer.name, importer.description, read)

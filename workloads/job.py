@@ -35,6 +35,8 @@ class Workload:
         How many of the log's jobs were left out, by reason.
     notes : tuple of str
         What the reader should tell the user ("requested time missing for 68 % ...").
+    start_unix_s : float or None
+        Time 0 in Unix time; None where the log does not say.
     details : JobDetails
         What else the log says of its jobs: partitions, nodes, dependencies, patterns.
     """
@@ -50,6 +52,7 @@ class Workload:
     wait_s: NDArray[np.float64]
     dropped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    start_unix_s: float | None = None
     details: JobDetails = field(default_factory=JobDetails)
 
     def __len__(self) -> int:

@@ -20,8 +20,8 @@ from workloads.synthetic import laas_workload
 
 DAY_S = 86_400.0
 
-_OF_PROCESSORS = ("known_log", "processors_per_node", "node_field", "statuses", "month")
-"""Parameters that mean something where jobs have processors, statuses and a calendar."""
+_OF_PROCESSORS = ("known_log", "processors_per_node", "node_field", "statuses")
+"""Parameters that mean something where jobs have processors and statuses."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class JobSource(Reading):
     )
     end_s: Annotated[float | None, "and before here", Ge(0)] = None
     month: Annotated[
-        str | None, 'a calendar month (UTC, "2018-10") of an SWF log with UnixStartTime'
+        str | None, 'a calendar month (UTC, "2018-10") of a log that says when it began'
     ] = None
     days: Annotated[float | None, "the first days of what is left", Gt(0)] = None
     first_jobs: Annotated[int | None, "the first jobs of what is left", Ge(1)] = None
@@ -74,6 +74,8 @@ class JobSource(Reading):
             raise NetcosimError(f"end {self.end_s:g} s; must be after start {self.start_s:g} s")
         if self.month is not None and (self.start_s is not None or self.end_s is not None):
             raise NetcosimError("give either month or start and end, the one or the other")
+        if self.month is not None and self.log is None:
+            raise NetcosimError("month is for logs; generated jobs have no calendar")
 
     def jobs(self, machine_nodes: int, rng: np.random.Generator) -> Workload:
         """The jobs: read or made, then cut, scaled and filtered.
@@ -92,7 +94,7 @@ class JobSource(Reading):
             larger than the machine.
         """
         jobs = self._all(machine_nodes, rng)
-        window = self._window_s()
+        window = self._window_s(jobs)
         if window is not None:
             jobs = _inside(jobs, *window)
         if self.days is not None:
@@ -110,11 +112,13 @@ class JobSource(Reading):
         Jobs that are left out for their size or their run time have run all the same, and a
         scheduler has learnt from them.
         """
-        window = self._window_s()
-        if window is None or self.log is None:
+        windowed = self.month is not None or self.start_s is not None or self.end_s is not None
+        if self.log is None or not windowed:
             return None
         every = replace(self, max_nodes=None, min_run_time_s=None)
         jobs = every._all(0, np.random.default_rng(0))
+        window = self._window_s(jobs)
+        assert window is not None
         return self._reshaped(ended_before(jobs, window[0]))
 
     def _format(self) -> LogFormat | None:
@@ -145,14 +149,13 @@ class JobSource(Reading):
             left = transform.drop_shorter(left, self.min_run_time_s)
         return transform.refuse_empty(left, jobs)
 
-    def _window_s(self) -> tuple[float, float] | None:
+    def _window_s(self, jobs: Workload) -> tuple[float, float] | None:
         """Begin and end of the submit times that count, on the log's clock; None for all."""
-        if self.month is not None and self.log is not None:
-            start = format_of(self.log).start_unix_s(self.log)
-            if start is None:
+        if self.month is not None:
+            if jobs.start_unix_s is None:
                 told = f"{self.month}; {self.log} has no UnixStartTime in its header"
                 raise NetcosimError(f"key workload.month: {told}")
-            return month_window(self.month, start)
+            return month_window(self.month, jobs.start_unix_s)
         if self.start_s is None and self.end_s is None:
             return None
         return self.start_s or 0.0, np.inf if self.end_s is None else self.end_s

@@ -122,6 +122,7 @@ def read_swf(
     no_request = requested <= 0
     wait = used[:, 2]
     return Workload(
+        start_unix_s=header.unix_start_time,
         name=Path(path).name if name is None else name,
         job_id=used[:, 0].astype(np.int64),
         submit_s=used[:, 1].copy(),

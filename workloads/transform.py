@@ -67,7 +67,9 @@ def from_zero(workload: Workload) -> Workload:
     """Shift submit times so that the first job comes at time 0."""
     if len(workload) == 0:
         return workload
-    return replace(workload, submit_s=workload.submit_s - workload.submit_s[0])
+    first_s = float(workload.submit_s[0])
+    unix_s = None if workload.start_unix_s is None else workload.start_unix_s + first_s
+    return replace(workload, submit_s=workload.submit_s - first_s, start_unix_s=unix_s)
 
 
 def scale_sizes(workload: Workload, factor: float) -> Workload:

@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
     """Make the config, run it, report."""
     from experiments.config_load import load_config
     from netcosim.announce import compile_kernels, parts_of
-    from netcosim.commands.trace import left_out_and_notes
     from netcosim.demo_config import demo_config_text, read_demo_log
+    from netcosim.log_summary import left_out_and_notes
     from netsim.errors import NetcosimError
 
     if args.first is not None and args.first < 1:

@@ -1,8 +1,13 @@
-"""Tell all that is known of a name: parameters and defaults, sizes, where it works."""
+"""Tell all that is known of a name: parameters and defaults, sizes, where it works.
+
+netcosim describe jigsaw
+netcosim describe queue.window
+"""
 
 from __future__ import annotations
 
 import argparse
+from difflib import get_close_matches
 
 HELP = "tell all about one name: parameters, defaults, sizes"
 
@@ -10,16 +15,49 @@ HELP = "tell all about one name: parameters, defaults, sizes"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim describe``."""
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("name", metavar="NAME", nargs="?", help="a name that netcosim list shows")
+    what.add_argument(
+        "name", metavar="NAME", nargs="?", help="a name that netcosim list shows, or a config's key"
+    )
     what.add_argument("--all", action="store_true", help="every name with its keys, as Markdown")
+    what.add_argument("--config", action="store_true", help="every key of a config, as Markdown")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the entries of the name under every kind that has it, or the whole reference."""
-    from netcosim.catalogue import describe, reference
+    from netcosim.catalogue import reference
+    from netcosim.config_reference import config_page
+
+    if args.all:
+        print("\n".join(reference()))
+    elif args.config:
+        print("\n".join(config_page()))
+    else:
+        print("\n".join(lines_of(args.name)))
+    return 0
+
+
+def lines_of(name: str) -> list[str]:
+    """What is known of a name, or else of a config's key.
+
+    Raises
+    ------
+    NetcosimError
+        Neither of the two; near ones are told.
+    """
+    from netcosim.catalogue import describe
+    from netcosim.config_reference import config_keys, describe_key
     from netcosim.kept_names import kept_names
+    from netsim.errors import NetcosimError
 
     # registries that do not have the name need not be imported
-    having = [kind for kind, names in kept_names().items() if args.name in names]
-    print("\n".join(reference() if args.all else describe(args.name, having or None)))
-    return 0
+    having = [kind for kind, names in kept_names().items() if name in names]
+    if having:
+        return describe(name, having)
+    found = describe_key(name)
+    if found is not None:
+        return found
+    if "." not in name:
+        return describe(name)
+    close = get_close_matches(name, config_keys(), n=3, cutoff=0.6)
+    meant = f"; did you mean {' or '.join(close)}?" if close else ""
+    raise NetcosimError(f"no config has a key {name!r}{meant} (see docs/config.md)")

@@ -16,7 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print names with one line of description each."""
+    from netcosim.catalogue import KINDS
     from netcosim.kept_names import kept_names, names_of
+    from netsim.plugins import source_of
 
     if args.kind is None:
         for kind, names in kept_names().items():
@@ -25,5 +27,6 @@ def run(args: argparse.Namespace) -> int:
     listed = names_of(args.kind)
     width = max((len(name) for name in listed), default=0)
     for name, description in listed.items():
-        print(f"{name:<{width}}  {description}")
+        source = source_of(KINDS[args.kind].registry, name)
+        print(f"{name:<{width}}  {description}{f' ({source.told})' if source else ''}")
     return 0

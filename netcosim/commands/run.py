@@ -8,8 +8,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netcosim.folders import need_folder
+
+if TYPE_CHECKING:
+    from experiments.config import Config
 
 HELP = "run one config and write its report"
 
@@ -25,11 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run and report."""
     from experiments.config_load import load_config_text
-    from netcosim.announce import compile_kernels, parts_of
-    from netcosim.thread_share import with_threads_that_fit
 
     path = Path(args.config)
     config, text = load_config_text(path)
+    with config.plugged():
+        return _run(config, text, path, args)
+
+
+def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int:
+    from netcosim.announce import compile_kernels, parts_of
+    from netcosim.thread_share import with_threads_that_fit
+
     config, line = with_threads_that_fit(config, 1)
     if line is not None:
         print(f"netcosim: {line}", file=sys.stderr)

@@ -1,6 +1,7 @@
-"""Look at job logs, convert them and make synthetic ones (Standard Workload Format, gzip by name).
+"""Look at job logs, import those of schedulers, convert them and make synthetic ones.
 
 netcosim trace info LOG
+netcosim trace import sacct sacct.txt --out jobs.csv --timezone Europe/Berlin
 netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
 netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
 """
@@ -8,12 +9,8 @@ netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from workloads.job import Workload
-
-HELP = "look at, convert or generate a job log (SWF)"
+HELP = "look at, import, convert or generate a job log"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +18,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     info = actions.add_parser("info", help="sizes, times and what was left out")
     _add_reading(info)
+    imports = actions.add_parser(
+        "import", help="make a table of a scheduler's log (netcosim list importers)"
+    )
+    imports.add_argument("kind", metavar="KIND", help="sacct, pbs, ...: netcosim list importers")
+    imports.add_argument(
+        "rest",
+        nargs=argparse.REMAINDER,
+        metavar="FILE [--out JOBS.csv] ...",
+        help="netcosim trace import KIND --help tells what a kind takes",
+    )
     convert = actions.add_parser("convert", help="read, filter, scale and write")
     _add_reading(convert)
     convert.add_argument("out", metavar="OUT.swf[.gz]")
@@ -51,9 +58,14 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do the action."""
+    if args.action == "import":
+        from netcosim.trace_import import run_import
+
+        return run_import(args.kind, args.rest)
     import numpy as np
 
     from experiments.points import point_rng
+    from netcosim.log_summary import left_out_and_notes, summary_lines
     from netsim.errors import NetcosimError
     from workloads.swf import write_swf
     from workloads.synthetic import job_count_told, laas_workload
@@ -95,46 +107,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def summary_lines(jobs: Workload) -> list[str]:
-    """What a user wants to know of a log before using it."""
-    import numpy as np
-
-    from netsim.units import format_quantity
-
-    nodes, run_s = jobs.n_nodes, jobs.run_time_s
-    span_s = float(np.max(jobs.submit_s + run_s) - jobs.submit_s[0])
-    node_s = float(np.sum(nodes * run_s))
-    quart = np.quantile(nodes, [0.5, 0.9])
-    run_q = np.quantile(run_s, [0.5, 0.9])
-    lines = [
-        f"{jobs.name}: {len(jobs):,} jobs over {format_quantity(span_s, 'time')}",
-        f"  nodes: median {quart[0]:g}, 90 % up to {quart[1]:g}, largest {nodes.max():,}",
-        f"  run time: median {format_quantity(float(run_q[0]), 'time')}, 90 % up to "
-        f"{format_quantity(float(run_q[1]), 'time')}, "
-        f"longest {format_quantity(float(run_s.max()), 'time')}",
-        f"  work: {node_s / 3600:,.0f} node-hours, as much as {node_s / span_s:,.0f} nodes busy "
-        "all the time",
-        f"  requested time: median {np.median(jobs.requested_s / run_s):.2f} of the run time",
-    ]
-    known = ~np.isnan(jobs.wait_s)
-    if known.any():
-        wait = format_quantity(float(np.mean(jobs.wait_s[known])), "time")
-        lines.append(f"  logged wait: mean {wait}, known for {100 * known.mean():.0f} % of jobs")
-    return lines + [f"  {line}" for line in left_out_and_notes(jobs)]
-
-
-def left_out_and_notes(jobs: Workload) -> list[str]:
-    """What was done to the log's jobs in reading them."""
-    lines = [f"left out: {count:,} ({reason})" for reason, count in jobs.dropped.items()]
-    return lines + [f"note: {note}" for note in jobs.notes]
-
-
 def header_lines(log: str) -> list[str]:
     """What the header of a log in SWF says of its machine; nothing for a table."""
-    from workloads.csv_jobs import is_csv
+    from workloads.formats import format_of
     from workloads.swf import read_swf_header
 
-    if is_csv(log):
+    if not format_of(log).counts_processors:
         return []
     header = read_swf_header(log)
     numbers = {"MaxNodes": header.max_nodes, "MaxProcs": header.max_procs}

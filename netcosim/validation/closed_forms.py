@@ -64,7 +64,7 @@ def _lone(family: str, setting: Setting) -> Row:
     """All small machines of a family under its default routing."""
     rng = np.random.default_rng(setting.seed)
     machines, messages, worst, routing = 0, 0, 0, None
-    for number in range(max(1, len(FAMILIES[family].small))):
+    for number in range(max(1, FAMILIES[family].n_small)):
         routing = _alike(family, number)
         if len(set(routing.topology.link_bandwidth_Bps.tolist())) > 1:
             continue  # doubled links: the closed form is of links that are all alike

@@ -20,9 +20,9 @@ from netsim.routing.kernels_dragonfly import (
     UGAL_L,
 )
 from netsim.routing.kernels_dragonfly_plus import PLUS_UGAL_G, PLUS_UGAL_L
-from netsim.routing.kernels_fattree import D_MOD_K, ROW
-from netsim.topologies.fattree import FatTreeShape
-from netsim.topologies.torus import TorusShape
+from netsim.routing.kernels_fattree import D_MOD_K, ROW, TWO_CHOICE
+from netsim.routing.kernels_tables import LEAST_LOADED
+from netsim.routing.kernels_torus import MINIMAL_ADAPTIVE
 from netsim.topology import Topology
 
 PIECES = 8
@@ -34,17 +34,22 @@ _WALKED_AS = {UGAL_L: UGAL_G, PAR: UGAL_G, ADAPTIVE_LOCAL: UGAL_G, PLUS_UGAL_L: 
 
 def spreads_up(routing: Routing) -> bool:
     """Whether packets of one flow take all up ports of a fat-tree."""
-    return isinstance(routing.topology.shape, FatTreeShape) and routing.chance_visits > 0
+    return D_MOD_K <= routing.tables.code <= TWO_CHOICE and routing.chance_visits > 0
 
 
 def looks_at_others(routing: Routing) -> bool:
     """Whether `flow_paths` chooses paths by what others put on the links."""
-    return routing.adaptive and not isinstance(routing.topology.shape, FatTreeShape)
+    return routing.adaptive and not spreads_up(routing)
 
 
 def can_detour(routing: Routing) -> bool:
     """Whether it leaves the minimal path where that is busy: UGAL, PAR, adaptive-local."""
     return routing.tables.code in {*_WALKED_AS, *_WALKED_AS.values()}
+
+
+def _ways_are_equal(routing: Routing) -> bool:
+    """Whether it chooses among ways of one length alone: any load counts there."""
+    return routing.tables.code in (MINIMAL_ADAPTIVE, LEAST_LOADED)
 
 
 def takes_one_way(routing: Routing) -> bool:
@@ -148,7 +153,8 @@ def flow_paths(
     when the other pieces wait on the links. What a link can carry while the flow's own
     node is busy makes no queue and counts as no load for UGAL, which weighs its minimal
     against its Valiant path at the queues that the flows themselves make. Between ways of equal
-    length ("minimal-adaptive") any load counts: packets take the link that is free just now. Each
+    length ("minimal-adaptive", "adaptive-shortest-path") any load counts: packets take the link
+    that is free just now. Each
     further sweep takes every piece up and puts it down again.
     "ugal-l", "par" and "adaptive-local" are walked as "ugal-g": the back-pressure that brings the
     load of a far link to the source router does not exist in flows, nor do credits.
@@ -239,7 +245,7 @@ def flow_paths(
         ticks = amount * (scale / pieces)
         busy = (others_s * scale).astype(np.int64)
         calm = np.zeros(len(src), dtype=np.int64)
-        if not isinstance(topology.shape, TorusShape):
+        if not _ways_are_equal(routing):
             calm = _node_ticks(src, dst, amount * scale, bandwidth[: topology.first_router_link])
     begin, stop, out, lost = kernels_paths.place(
         tables,

@@ -5,7 +5,7 @@ Machines and routings come from the registries, so whatever is registered is dra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.graph import graph
 from netsim.topologies.registry import FAMILIES, make_topology
+from netsim.topologies.registry import small_machine as small
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic, combine
 
@@ -165,7 +166,7 @@ def small_machine(
     A family that names none (its machines come from files) gives the Petersen graph.
     """
     entry = FAMILIES[family]
-    if not entry.small:
+    if not entry.n_small:
         network = nx.petersen_graph()
         for cable in network.edges:
             network.edges[cable]["bandwidth_Bps"] = speed_Bps()
@@ -176,7 +177,9 @@ def small_machine(
             node_bandwidth_Bps=speed_Bps(),
             node_latency_s=latency_s(),
         )
-    return with_links(family, entry.small[number % len(entry.small)], speed_Bps, latency_s)
+    number %= entry.n_small
+    mine = entry.small[number].keys() if number < len(entry.small) else ("file",)
+    return small(family, number, _links(family, mine, speed_Bps, latency_s))
 
 
 def with_links(
@@ -186,13 +189,23 @@ def with_links(
     latency_s: Callable[[], float],
 ) -> Topology:
     """A machine of a family, with a speed and latency asked for for each parameter of links."""
-    given = dict(params)
-    for name in parameters_of(FAMILIES[family].builder_for(params)):
+    return make_topology(family, {**params, **_links(family, params, speed_Bps, latency_s)})
+
+
+def _links(
+    family: str,
+    given: Collection[str],
+    speed_Bps: Callable[[], int],
+    latency_s: Callable[[], float],
+) -> dict[str, float]:
+    """A speed or latency for each parameter of links of the builder that what is given needs."""
+    found: dict[str, float] = {}
+    for name in parameters_of(FAMILIES[family].builder_for(given)):
         if name.endswith("bandwidth_Bps"):
-            given[name] = speed_Bps()
+            found[name] = speed_Bps()
         elif name.endswith("latency_s"):
-            given[name] = latency_s()
-    return make_topology(family, given)
+            found[name] = latency_s()
+    return found
 
 
 def random_case(rng: np.random.Generator, family: str) -> Case:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from netsim.parameters import Parameter, parameters_of
 from netsim.routing.tables import RouteTables
@@ -104,6 +104,8 @@ class RoutingEntry:
         ``build(topology, parameters by name) -> Routing``; its parameters are declared as
         `netsim.parameters` says.
     """
+
+    registered_in: ClassVar[str] = "netsim.routing.registry:ROUTINGS"
 
     name: str
     description: str

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from netsim.routing import kernels_fattree as kernels
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
-from netsim.routing.kernels_common import draw
+from netsim.routing.choosing import least_loaded, one_of
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topologies.fattree import FatTreeShape
 from netsim.topology import Topology
@@ -101,22 +101,13 @@ class UpDown:
         if len(hops) == 1:
             return hops[0]
 
-        def one_of(some: list[Hop], i: int) -> Hop:
-            return some[int(draw(np.uint64(key), i, len(some)))]
-
-        def load(hop: Hop) -> int:
-            return view.load(hop.link)
-
-        first = one_of(hops, 0)
+        if self.rule == "adaptive":
+            return least_loaded(view, hops, key)
+        first = one_of(hops, key, 0)
         if self.rule == "random-up":
             return first
-        if self.rule == "two-choice":
-            second = one_of([hop for hop in hops if hop != first], 1)
-            return min(first, second, key=load)
-        if load(first) == 0:
-            return first
-        least = min(map(load, hops))
-        return one_of([hop for hop in hops if load(hop) == least], 1)
+        second = one_of([hop for hop in hops if hop != first], key, 1)
+        return min(first, second, key=lambda hop: view.load(hop.link))
 
 
 class PortLists:

@@ -15,9 +15,8 @@ from netsim.routing.kernels_dragonfly import (
 )
 from netsim.routing.kernels_dragonfly_plus import PLUS_MINIMAL, route_dragonfly_plus
 from netsim.routing.kernels_fattree import D_MOD_K, TWO_CHOICE, route_fattree
+from netsim.routing.kernels_tables import SHORTEST_PATH, STEP, WEIGHTED, route_tables
 from netsim.routing.kernels_torus import N_DIMS, productive_links, route_torus
-
-SHORTEST_PATH = 1
 
 
 @njit(**PLAIN_KERNEL, forceinline=True)
@@ -70,7 +69,10 @@ def route(  # type: ignore[no-untyped-def]
         return up_or_down, np.int64(0), state
     if code == SHORTEST_PATH:
         link = entry(rt.table_a, router * rt.params[1] + dst_router)
-        return link, state, state + rt.params[2]
+        return link, state, state + rt.params[STEP]
+    if code <= WEIGHTED:
+        link = route_tables(rt, router, dst_router, dst_node, key, now, free_at, waiting)
+        return link, state, state + rt.params[STEP]
     if code >= PLUS_MINIMAL:
         return route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting)
     return route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv)

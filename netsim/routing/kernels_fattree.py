@@ -17,8 +17,8 @@ ROW = 11
 
 
 @njit(**INNER_KERNEL)
-def _choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
-    """One of the up links ``first`` + port; ``ports`` is where their list stands in table_c."""
+def choose_up(rt, first, ports, key, now, free_at, waiting):  # type: ignore[no-untyped-def]
+    """One of the links ``first`` + port; ``ports`` is where their list stands in table_c."""
     count = entry(rt.table_c, ports)
     ports += 1
     one = draw(key, 0, count)
@@ -73,4 +73,4 @@ def route_fattree(rt, router, dst_router, dst_node, key, now, free_at, waiting):
         return p[DOWN2] + (dst_pod * p[W2] + place) * p[W3] + spine
     if rt.code <= LAST_STATIC:
         return first + port
-    return _choose_up(rt, first, port, key, now, free_at, waiting)
+    return choose_up(rt, first, port, key, now, free_at, waiting)

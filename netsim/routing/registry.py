@@ -6,21 +6,25 @@ from collections.abc import Mapping
 
 from netsim.errors import unknown_name
 from netsim.parameters import checked
-from netsim.routing import dragonfly, fattree, shortest_path, torus
+from netsim.registry import Registry
+from netsim.routing import any_graph, dragonfly, fattree, shortest_path, torus
 from netsim.routing.base import Routing, RoutingEntry
 from netsim.topologies.registry import FAMILIES, family_of
 from netsim.topology import Topology
 
-ROUTINGS: dict[str, RoutingEntry] = {
-    entry.name: entry
-    for entry in (
+ROUTINGS: Registry[RoutingEntry] = Registry(
+    "netsim.routing.registry:ROUTINGS",
+    "routing",
+    RoutingEntry,
+    (
         *fattree.ROUTINGS,
         *dragonfly.ROUTINGS,
         *torus.ROUTINGS,
-        *(entry for family in FAMILIES.values() for entry in family.routings),
+        *(entry for family in FAMILIES.own.values() for entry in family.routings),
         *shortest_path.ROUTINGS,
-    )
-}
+        *any_graph.ROUTINGS,
+    ),
+)
 
 
 def routings_for(family: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
-from netsim.routing.kernels import SHORTEST_PATH
+from netsim.routing.kernels_tables import SHORTEST_PATH
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topology import Topology
 

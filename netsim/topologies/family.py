@@ -6,9 +6,9 @@ by its family asks the entry (`netsim.topologies.registry.family_of`) and names 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -54,6 +54,20 @@ def shortest_path_links(topology: Topology, nodes: Nodes) -> Links:
 
 
 @dataclass(frozen=True)
+class SmallFile:
+    """A small machine of a family whose machines come from files: a file's name and content."""
+
+    name: str
+    text: str
+    params: Mapping[str, Any]
+
+
+def no_notes(topology: Topology) -> tuple[str, ...]:
+    """Nothing to tell of a machine that its parameters do not say."""
+    return ()
+
+
+@dataclass(frozen=True)
 class Family:
     """An entry of `netsim.topologies.registry.FAMILIES`.
 
@@ -80,7 +94,14 @@ class Family:
     small : tuple of mapping
         Parameters of machines small enough to walk every path: on them the laws that hold for
         all families and routings are tested.
+    small_files : tuple of SmallFile
+        The same for a family whose machines come from files.
+    notes : callable
+        ``notes(topology)``: what a user should know of a machine that a file describes, such as
+        what was assumed and what was left out; a line each.
     """
+
+    registered_in: ClassVar[str] = "netsim.topologies.registry:FAMILIES"
 
     name: str
     description: str
@@ -92,13 +113,20 @@ class Family:
     keeps_own_links: bool = False
     routings: tuple[RoutingEntry, ...] = ()
     small: tuple[Mapping[str, Any], ...] = ()
+    small_files: tuple[SmallFile, ...] = ()
+    notes: Callable[[Topology], tuple[str, ...]] = no_notes
 
     @property
     def parameters(self) -> dict[str, Parameter]:
         """The parameters of all its builders, by name."""
         return {n: p for builder in self.builders for n, p in parameters_of(builder).items()}
 
-    def builder_for(self, given: Mapping[str, object]) -> Builder:
+    @property
+    def n_small(self) -> int:
+        """How many small machines it names."""
+        return len(self.small) + len(self.small_files)
+
+    def builder_for(self, given: Collection[str]) -> Builder:
         """The builder that these parameters are for."""
         for builder in self.builders[1:]:
             if set(needed(builder)) <= set(given):

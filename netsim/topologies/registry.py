@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import checked
+from netsim.registry import Registry
 from netsim.topologies import (
     dragonfly,
     dragonfly_plus,
@@ -13,15 +16,18 @@ from netsim.topologies import (
     graph,
     hyperx,
     slimfly,
+    topology_conf,
     torus,
 )
 from netsim.topologies.family import Family
 from netsim.topologies.presets import PRESETS
 from netsim.topology import Topology
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
+FAMILIES: Registry[Family] = Registry(
+    "netsim.topologies.registry:FAMILIES",
+    "topology family",
+    Family,
+    (
         fattree.FAMILY,
         dragonfly.FAMILY,
         dragonfly_plus.FAMILY,
@@ -30,8 +36,9 @@ FAMILIES: dict[str, Family] = {
         hyperx.HYPERX,
         slimfly.FAMILY,
         graph.FAMILY,
-    )
-}
+        topology_conf.FAMILY,
+    ),
+)
 
 
 def family_of(topology: Topology) -> Family:
@@ -69,6 +76,27 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
         return builder(**values)
     except OverflowError as error:
         raise NetcosimError(f"topology {family}: a parameter is too large ({error})") from None
+
+
+def small_machine(family: str, number: int, params: Mapping[str, object]) -> Topology:
+    """One of the small machines that a family names for tests, with parameters beside its own.
+
+    Parameters
+    ----------
+    family : str
+    number : int
+        Among `Family.small` and `Family.small_files`.
+    params : mapping
+        Those of its builder.
+    """
+    entry = FAMILIES[family]
+    if number < len(entry.small):
+        return make_topology(family, {**entry.small[number], **params})
+    made = entry.small_files[number - len(entry.small)]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / made.name
+        path.write_text(made.text, encoding="utf-8")
+        return make_topology(family, {**made.params, "file": str(path), **params})
 
 
 def preset(name: str) -> Topology:

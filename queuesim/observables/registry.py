@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from netsim.registry import Registry
 from queuesim.observables.hops import hops, spread
 from queuesim.observables.jobs import bins, classes, days, needs, quantiles
 from queuesim.observables.locality import jobs_locality, switches
@@ -18,37 +20,60 @@ class Observable:
 
     Attributes
     ----------
-    rows : callable (QueueResult) -> list of dict
-        The rows of its table.
+    name : str
     description : str
         One line.
+    rows : callable (QueueResult) -> list of dict
+        The rows of its table.
     """
 
-    rows: Callable[[QueueResult], Rows]
+    registered_in: ClassVar[str] = "queuesim.observables.registry:OBSERVABLES"
+
+    name: str
     description: str
+    rows: Callable[[QueueResult], Rows]
 
 
-OBSERVABLES: dict[str, Observable] = {
-    "runs": Observable(runs, "one row of metrics: waits, makespan, utilisations, jobs left out"),
-    "ranges": Observable(
-        ranges, "starts and ends by range of utilisation, counted in five ways (Jigsaw, Table 2)"
+OBSERVABLES: Registry[Observable] = Registry(
+    "queuesim.observables.registry:OBSERVABLES",
+    "observable",
+    Observable,
+    (
+        Observable(
+            "runs", "one row of metrics: waits, makespan, utilisations, jobs left out", runs
+        ),
+        Observable(
+            "ranges",
+            "starts and ends by range of utilisation, counted in five ways (Jigsaw, Table 2)",
+            ranges,
+        ),
+        Observable("minutes", "quantiles of the utilisation every minute", minutes),
+        Observable("timing", "wall-clock time of the policy and of the simulation", timing),
+        Observable("bins", "waits and turnarounds by job size, 1 to more than 324 nodes", bins),
+        Observable(
+            "days", "sums over the jobs of each day of waits, slowdowns, lost capacity", days
+        ),
+        Observable("classes", "waits and slowdowns by size class of a Blue Gene machine", classes),
+        Observable(
+            "quantiles", "percentiles of waits and slowdowns by the same classes", quantiles
+        ),
+        Observable(
+            "needs", "run times, waits and turnarounds by the bandwidth that jobs need", needs
+        ),
+        Observable("hops", "fat-trees: average pairwise hops by job size, and the least", hops),
+        Observable("spread", "fat-trees: nodes, hops and least possible hops of 1500 jobs", spread),
+        Observable(
+            "switches",
+            "domains (switches, groups, ...) that jobs span by level and job size, the least",
+            switches,
+        ),
+        Observable(
+            "locality",
+            "nodes, domains spanned and fewest possible of 1500 jobs at each level",
+            jobs_locality,
+        ),
     ),
-    "minutes": Observable(minutes, "quantiles of the utilisation every minute"),
-    "timing": Observable(timing, "wall-clock time of the policy and of the simulation"),
-    "bins": Observable(bins, "waits and turnarounds by job size, 1 to more than 324 nodes"),
-    "days": Observable(days, "sums over the jobs of each day of waits, slowdowns, lost capacity"),
-    "classes": Observable(classes, "waits and slowdowns by size class of a Blue Gene machine"),
-    "quantiles": Observable(quantiles, "percentiles of waits and slowdowns by the same classes"),
-    "needs": Observable(needs, "run times, waits and turnarounds by the bandwidth that jobs need"),
-    "hops": Observable(hops, "fat-trees: average pairwise hops by job size, and the least"),
-    "spread": Observable(spread, "fat-trees: nodes, hops and least possible hops of 1500 jobs"),
-    "switches": Observable(
-        switches, "domains (switches, groups, ...) that jobs span by level and job size, the least"
-    ),
-    "locality": Observable(
-        jobs_locality, "nodes, domains spanned and fewest possible of 1500 jobs at each level"
-    ),
-}
+)
 
 
 def observed(schedules: Mapping[str, QueueResult], names: Sequence[str]) -> dict[str, Rows]:

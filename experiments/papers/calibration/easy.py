@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from alloc.registry import make_policy
-from experiments.inputs import checked_path, input_file
 from experiments.papers.calibration.printed import LOGS
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.logs import first_there, logs_folder, swf_files
 from experiments.papers.paper import Analysis, Options, Point
 from netsim.files import read_lines
+from netsim.inputs import checked_path, input_file
 from netsim.topologies.hyperx import hyperx
 from queuesim.metrics import bounded_slowdown
 from queuesim.queue import simulate_queue

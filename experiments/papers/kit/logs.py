@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.inputs import input_file
 from experiments.papers.paper import Options
 from netsim.errors import NetcosimError
+from netsim.inputs import input_file
 from workloads.registry import known_log
 
 LOGS_VARIABLE = "NETCOSIM_LOGS"

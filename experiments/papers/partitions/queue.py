@@ -12,10 +12,10 @@ from alloc.torus.menus import MIRA_CURRENT
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import colour
 from experiments.frames import groups
-from experiments.inputs import checked_path, input_file
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.points import OBSERVE, config_points
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from netsim.inputs import checked_path, input_file
 from queuesim.statistics import bootstrap_ratio
 from workloads.registry import read_known_log
 

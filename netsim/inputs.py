@@ -67,8 +67,8 @@ def input_file(path: str | Path) -> dict[str, str]:
 
 
 def is_input(value: object) -> bool:
-    """Whether a value of a point's content is an input file."""
-    return isinstance(value, Mapping) and set(value) == _KEYS
+    """Whether a value of a point's content is an input file, or a plug-in."""
+    return isinstance(value, Mapping) and _KEYS <= set(value) <= _KEYS | {"module"}
 
 
 def checked_path(value: Mapping[str, object]) -> str:

@@ -1,0 +1,75 @@
+"""What a policy of a plug-in answers, looked at before anybody believes it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from alloc.policy import Placement, Policy, Request
+from netsim.errors import NetcosimError
+
+if TYPE_CHECKING:
+    Base = Policy
+else:
+    Base = object
+
+
+class _Checked(Base):
+    """Goes before a policy's own class; keeps count of the nodes that it has given away."""
+
+    _given: Any = None
+    checked_source = ""
+
+    def allocate(self, request: Request) -> Placement | None:
+        """As the policy, once its answer is a placement that can be."""
+        placement = super().allocate(request)  # type: ignore[safe-super]
+        if placement is None:
+            return None
+        wrong = self._wrong(placement, request)
+        if wrong:
+            raise NetcosimError(
+                f"policy {self.name!r} of plug-in {self.checked_source}: "
+                f"job {request.job_id}: {wrong}"
+            )
+        self._given = self._taken().copy()
+        self._given[placement.nodes] = True
+        return placement
+
+    def release(self, placement: Placement) -> None:
+        """As the policy."""
+        super().release(placement)  # type: ignore[safe-super]
+        self._given = self._taken().copy()
+        self._given[placement.nodes] = False
+
+    def _taken(self) -> Any:
+        return np.zeros(self.topology.n_nodes, dtype=bool) if self._given is None else self._given
+
+    def _wrong(self, placement: object, request: Request) -> str:
+        if not isinstance(placement, Placement):
+            return f"allocate gave a {type(placement).__name__}; it must be a Placement or None"
+        nodes, n = placement.nodes, self.topology.n_nodes
+        if not (isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype.kind in "iu"):
+            return "the nodes of a placement must be an array of whole numbers"
+        if len(nodes) < request.n_nodes:
+            return f"{len(nodes)} nodes for a job of {request.n_nodes}"
+        if nodes.min() < 0 or nodes.max() >= n:
+            return f"node {nodes.max() if nodes.max() >= n else nodes.min()} of {n}"
+        if len(np.unique(nodes)) < len(nodes):
+            return "a node stands there twice"
+        busy = nodes[self._taken()[nodes]]
+        return f"node {busy[0]} is not free" if len(busy) else ""
+
+
+@cache
+def checked_policy(policy: type[Policy], source: str) -> type[Policy]:
+    """A policy's class whose answers are looked at.
+
+    Raises
+    ------
+    NetcosimError
+        Out of `allocate`: an answer that is no placement, with too few nodes, nodes that the
+        machine does not have or that are not free.
+    """
+    return type(policy.__name__, (_Checked, policy), {"checked_source": source})

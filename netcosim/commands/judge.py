@@ -1,0 +1,113 @@
+"""Does a scheduler's topology setting pay? A log, a machine and policies to one page.
+
+netcosim judge --log sacct.txt --machine topology.conf --policies slurm-tree,random --out judged
+
+The first policy is what the others are compared with: what runs today. First the simulated queue
+is held against the waits of the log; then packets say what placement does to communication, the
+queue is run again with what that does to run times, and the number of switches a job, which
+operators count, is held against the times that were measured. What jobs send is not in a log: it
+is assumed, told on the page, and can be set in a config.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netcosim.folders import need_folder
+
+if TYPE_CHECKING:
+    from netcosim.judge.asked import Asked
+
+HELP = "does a topology setting pay? a log, a machine and policies to one page"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``netcosim judge``."""
+    parser.add_argument("--log", metavar="FILE", help="a job log (netcosim trace reads the same)")
+    parser.add_argument(
+        "--machine",
+        metavar="FILE",
+        help="a file that describes it, a .toml with [machine], or a preset's name",
+    )
+    parser.add_argument(
+        "--policies", metavar="A,B,...", help="the first is what the others are compared with"
+    )
+    parser.add_argument(
+        "--config", metavar="CONFIG.toml", help="what the flags do not say; flags win"
+    )
+    parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
+    parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
+    parser.add_argument(
+        "--taper", type=float, help="bandwidth up for what comes from below a switch"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="the first N jobs of the log")
+    parser.add_argument("--days", type=float, metavar="D", help="the first D days of the log")
+    parser.add_argument("--month", metavar="YYYY-MM", help="one month of the log (UTC)")
+    parser.add_argument("--order", help="of the queue (netcosim list orders; default fcfs)")
+    parser.add_argument("--backfill", help="netcosim list backfills; default easy")
+    parser.add_argument("--snapshots", type=int, metavar="N", help="instants measured (default 20)")
+    parser.add_argument(
+        "--fractions",
+        metavar="F,F,...",
+        help="shares of the run time in communication at which all is measured again "
+        "(default 0.1,0.5)",
+    )
+    parser.add_argument("--seed", type=int, help="default 1")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask, compute, report."""
+    from netcosim.judge.asked import Flags, asked_of
+
+    out = Path(args.out)
+    need_folder(out)
+    flags = Flags(
+        log=args.log,
+        machine=args.machine,
+        policies=_names(args.policies),
+        bandwidth=args.bandwidth,
+        jobs=args.jobs,
+        days=args.days,
+        taper=args.taper,
+        month=args.month,
+        seed=args.seed,
+        snapshots=args.snapshots,
+        order=args.order,
+        backfill=args.backfill,
+        fractions=_numbers(args.fractions),
+    )
+    asked = asked_of(flags, None if args.config is None else Path(args.config))
+    with asked.config.plugged():
+        _run(asked, out)
+    return 0
+
+
+def _run(asked: Asked, out: Path) -> None:
+    from netcosim.announce import compile_kernels, parts_of
+    from netcosim.thread_share import with_threads_that_fit
+
+    config, line = with_threads_that_fit(asked.config, 1)
+    if line is not None:
+        print(f"netcosim: {line}", file=sys.stderr)
+    compile_kernels(parts_of(config))
+    # what it imports takes a while and must not come before a word on compiling
+    from netcosim.judge.output import judge_and_report
+
+    judge_and_report(replace(asked, config=config), out)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def _numbers(text: str | None) -> tuple[float, ...]:
+    from netsim.errors import NetcosimError
+
+    try:
+        return tuple(float(part) for part in _names(text))
+    except ValueError:
+        raise NetcosimError(f"--fractions {text}; must be numbers, 0.1,0.5") from None

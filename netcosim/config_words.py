@@ -1,0 +1,187 @@
+"""What no declaration says of a config's keys: an example of each, and words on the hand-made ones.
+
+A key that a part declares (`netsim.parameters`) brings its own description; those of the sections'
+own models have theirs here. `netcosim.config_reference` puts both together, and a test sees that
+every key has an example that can be read.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Words(NamedTuple):
+    """Of one key.
+
+    Attributes
+    ----------
+    example : str
+        A value as TOML.
+    description : str
+        Empty where the key's declaration has one.
+    names : str
+        What `netcosim list` has its names; empty where it is no name.
+    beside : tuple of str
+        Other lines, ``section.key = value``, that the example needs.
+    allowed : str
+        What the value may be, where the model does not say it.
+    """
+
+    example: str
+    description: str = ""
+    names: str = ""
+    beside: tuple[str, ...] = ()
+    allowed: str = ""
+
+
+_CONGESTION = ('machine.packet.congestion_control = "per-flow-throttle"',)
+_CROSSBAR = ('machine.packet.router = "input-queued"',)
+_PAIRED = (
+    'communication.mix = [{ pattern = "halo3d", node_bytes = "1 MiB" }]',
+    'run.measure = "paired"',
+)
+_LOG = ('workload.log = "log.swf"',)
+_MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["menu"]')
+
+WORDS: dict[str, Words] = {
+    "plugins": Words(
+        '["my_policy.py"]',
+        "Python files or modules that add names of your own ([extend](extend.md))",
+        allowed="a list of files and modules",
+    ),
+    "reference": Words(
+        '{ policy = "random" }',
+        "what the numbers are relative to: policy, and keys of [machine] and [queue]; by default "
+        "the first policy",
+    ),
+    "sweep.zip": Words(
+        '[["machine.radix", "run.seed"]]',
+        "keys that run together in a sweep; all other lists and ranges are combined",
+        beside=("machine.radix = [4, 6]", "run.seed = [1, 2]"),
+    ),
+    "machine.preset": Words(
+        '"cab"', "a named machine, whose parameters can be replaced", "machines"
+    ),
+    "machine.family": Words(
+        '"fattree"', "the network, whose parameters stand beside", "topologies"
+    ),
+    "machine.routing": Words('"adaptive"', "by default the family's static one", "routings"),
+    "machine.packet.preset": Words('"merlin"', "a named packet model, whose keys can be replaced"),
+    "machine.packet.packet_bytes": Words('"4 KiB"'),
+    "machine.packet.header_bytes": Words("40"),
+    "machine.packet.buffer_bytes": Words('"64 KiB"'),
+    "machine.packet.router_latency": Words('"200 ns"'),
+    "machine.packet.send_overhead": Words('"300 ns"'),
+    "machine.packet.recv_overhead": Words('"300 ns"'),
+    "machine.packet.copy_s_per_byte": Words("1e-11"),
+    "machine.packet.eager_limit_bytes": Words('"16 KiB"'),
+    "machine.packet.control_bytes": Words("128"),
+    "machine.packet.rail_policy": Words('"round-robin"'),
+    "machine.packet.router": Words('"input-queued"'),
+    "machine.packet.crossbar_speedup": Words("1.5", beside=_CROSSBAR),
+    "machine.packet.output_buffer_bytes": Words('"32 KiB"', beside=_CROSSBAR),
+    "machine.packet.arbitration": Words('"round-robin"', beside=_CROSSBAR),
+    "machine.packet.delivery": Words('"head"'),
+    "machine.packet.congestion_control": Words('"per-flow-throttle"'),
+    "machine.packet.congestion_threshold_bytes": Words('"64 KiB"', beside=_CONGESTION),
+    "machine.packet.congestion_delay": Words('"2 us"', beside=_CONGESTION),
+    "machine.packet.congestion_recovery": Words('"10 us"', beside=_CONGESTION),
+    "workload.synthetic.n_jobs": Words("500", "how many jobs are made"),
+    "workload.synthetic.mean_nodes": Words("4.5", "mean size of a job"),
+    "workload.synthetic.sizes": Words(
+        "[4, 8, 16]", "the only sizes that jobs have, each half as often as the one before"
+    ),
+    "workload.synthetic.run_time_range": Words('["1 min", "1 h"]', "shortest and longest run time"),
+    "workload.synthetic.median_run_time": Words('"10 min"'),
+    "workload.synthetic.load": Words(
+        "0.9", "utilisation of the machine that jobs arrive for; all arrive at 0 if left out"
+    ),
+    "workload.synthetic.requested_factor": Words("[1.0, 2.0]"),
+    "workload.log": Words('"log.swf"'),
+    "workload.known_log": Words('"thunder"', beside=_LOG),
+    "workload.processors_per_node": Words("4", beside=_LOG),
+    "workload.node_field": Words('"requested"', beside=_LOG),
+    "workload.statuses": Words("[1]", beside=_LOG),
+    "workload.max_nodes": Words("1024", beside=_LOG),
+    "workload.min_run_time": Words('"10 s"'),
+    "workload.start": Words('"1 h"', beside=_LOG),
+    "workload.end": Words('"30 d"', beside=_LOG),
+    "workload.month": Words('"2018-10"', beside=_LOG),
+    "workload.days": Words("7.0", beside=_LOG),
+    "workload.first_jobs": Words("1000"),
+    "workload.arrival_factor": Words("0.5"),
+    "workload.size_factor": Words("0.25"),
+    "workload.sizes": Words("[4, 8, 16]"),
+    "workload.all_at_zero": Words("true"),
+    "workload.run_times": Words('"to-walltime"'),
+    "workload.walltimes": Words('"exact"'),
+    "workload.larger_jobs": Words('"drop"'),
+    "queue.policies": Words(
+        '["random", "jigsaw"]',
+        "placement policies to compare; the first is the baseline",
+        "policies",
+    ),
+    "queue.order": Words('"wfp"', "of the waiting jobs", "orders"),
+    "queue.backfill": Words(
+        '"conservative"', "how jobs overtake the head of the queue", "backfills"
+    ),
+    "queue.window": Words("50", "jobs behind the head that backfilling looks at"),
+    "queue.overrun": Words('"cut"', "a job past its walltime goes on, or ends there"),
+    "queue.estimates": Words('"actual"', "run times that the placement is told", "estimates"),
+    "queue.run_time_model": Words('"coupled-flow"', "where run times come from", "runtime-models"),
+    "queue.bandwidth_need": Words(
+        '["0.5 GB/s", "1 GB/s"]',
+        "what jobs need, for policies that place by it: one value, or several of which each job "
+        "draws one",
+    ),
+    "queue.scenario": Words('"20%"', names="scenarios"),
+    "queue.speeds_up": Words('["jigsaw"]', names="policies"),
+    "queue.measured.table": Words('"speedups.csv"'),
+    "queue.measured.bound": Words('"high"'),
+    "queue.coupled.runtime_reference": Words('"contended-baseline"'),
+    "queue.coupled.iterations": Words("2"),
+    "queue.coupled.max_repeats": Words("16"),
+    "queue.coupled.passes": Words("3"),
+    "queue.coupled.message_scale": Words("0.1"),
+    "queue.coupled.tolerance": Words("0.02"),
+    "queue.coupled.stale_share": Words("0.1"),
+    "queue.coupled.audit": Words("0.05"),
+    "queue.coupled.max_simulations": Words("1000"),
+    "queue.partition_bisection.bound_jobs": Words("0.4", beside=_MENU),
+    "queue.partition_bisection.communication": Words("0.5", beside=_MENU),
+    "queue.partition_bisection.logged_menu": Words('"mira-proposed"', beside=_MENU),
+    "communication.ranks_per_node": Words("4", "processes on each node"),
+    "communication.task_mapping": Words(
+        '"in-order"', "which rank sits on which node", "task-mappings"
+    ),
+    "communication.mix.pattern": Words('"halo3d"', "who sends to whom", "patterns"),
+    "communication.mix.weight": Words("2.0", "share of the jobs, against the other entries"),
+    "communication.mix.message_bytes": Words('"64 KiB"', "size of the pattern's messages"),
+    "communication.mix.node_bytes": Words(
+        '"1 MiB"', "what a node sends in an iteration, in the mean, instead of message_bytes"
+    ),
+    "communication.mix.iterations": Words("3", "how often the pattern is repeated"),
+    "communication.mix.communication_fraction": Words(
+        "[0.2, 0.6]",
+        "part of a job's run time in which it communicates, or the ends of what it is drawn from",
+    ),
+    "communication.mix.nodes": Words("[2, 8]", "sizes of the jobs that the entry is for"),
+    "communication.mix.file": Words('"app.goal"', "of a pattern that is read from one"),
+    "communication.mix.parameters": Words(
+        "{ grid = [2, 2, 4] }", "the pattern's own keys (netcosim describe PATTERN)"
+    ),
+    "run.name": Words('"first try"', "title of the page"),
+    "run.seed": Words("7", "of all chance"),
+    "run.repetition": Words("{ from = 0, to = 4, step = 1 }", "changes nothing but the draws"),
+    "run.snapshots": Words(
+        "5", "moments of the schedule that are sent as packets; 0: the queue alone"
+    ),
+    "run.only_snapshot": Words("0", "the one of them, from 0, that is sent; for a sweep over them"),
+    "run.measure": Words('"paired"', "how snapshots are measured", "measures", _PAIRED[:1]),
+    "run.paired.repeats": Words("8.0", beside=_PAIRED),
+    "run.paired.max_iterations": Words("16"),
+    "run.paired.phases": Words("false"),
+    "run.confidence": Words("0.9", "of the intervals"),
+    "run.threads": Words('"auto"', 'a number or "auto": share one packet simulation; same results'),
+    "run.observables": Words('["runs", "bins"]', "more tables on each schedule", "observables"),
+}

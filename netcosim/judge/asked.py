@@ -1,0 +1,316 @@
+"""What is asked of the judge: flags and a config become one config that can be run again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import field_validator
+
+from alloc.registry import POLICIES
+from experiments.build import build_machine
+from experiments.config import Config, file_keys
+from experiments.config_errors import ConfigError, validated
+from experiments.config_load import MAX_FILE_BYTES, config_from, parse_toml
+from experiments.fields import Section, Share
+from netcosim.demo_config import known_name
+from netcosim.judge.machine_file import machine_of, with_bandwidth
+from netsim.errors import NetcosimError
+from netsim.files import read_text
+from workloads.formats import format_of
+
+LARGE_MACHINE = 1024
+"""From here on the assumed all-to-all goes along the rows of a grid, as large codes have it."""
+SNAPSHOTS = 20
+
+
+class JudgeSection(Section):
+    """``[judge]``: what the judge does beside the run.
+
+    ``fractions`` are communication fractions at which everything is measured again.
+    """
+
+    fractions: tuple[Share, ...] = (0.1, 0.5)
+
+    @field_validator("fractions")
+    @classmethod
+    def _above_zero_and_once(cls, fractions: tuple[float, ...]) -> tuple[float, ...]:
+        if 0.0 in fractions:
+            raise NetcosimError("0; a job that never communicates has nothing to measure")
+        return tuple(dict.fromkeys(fractions))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the judge is to look at.
+
+    Attributes
+    ----------
+    config : Config
+        The first policy is what the others are compared with.
+    section : JudgeSection
+    text : str
+        TOML that asks the same again, in any folder.
+    assumed : bool
+        Whether what jobs send is the judge's own assumption, as no config says it.
+    notes : tuple of str
+        What was asked and is left out, and why.
+    """
+
+    config: Config
+    section: JudgeSection
+    text: str
+    assumed: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Flags:
+    """The command line; None where nothing was given.
+
+    Attributes
+    ----------
+    log, machine, bandwidth, month, order, backfill : str or None
+    policies : tuple of str
+    jobs, seed, snapshots : int or None
+    days, taper : float or None
+    fractions : tuple of float
+    """
+
+    log: str | None = None
+    machine: str | None = None
+    policies: tuple[str, ...] = ()
+    bandwidth: str | None = None
+    jobs: int | None = None
+    days: float | None = None
+    taper: float | None = None
+    month: str | None = None
+    seed: int | None = None
+    snapshots: int | None = None
+    order: str | None = None
+    backfill: str | None = None
+    fractions: tuple[float, ...] = ()
+
+
+def asked_of(flags: Flags, path: Path | None) -> Asked:
+    """What flags and a config file ask together; flags win.
+
+    Parameters
+    ----------
+    flags : Flags
+    path : path or None
+        A config with whatever the flags do not say, and perhaps ``[judge]``.
+
+    Raises
+    ------
+    NetcosimError
+        What is missing, a file that cannot be read, a key or name that is not known.
+    """
+    raw: dict[str, Any] = {}
+    if path is not None:
+        raw = parse_toml(read_text(path, limit_bytes=MAX_FILE_BYTES).replace("\r\n", "\n"), path)
+        if "sweep" in raw:
+            raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
+        if "reference" in raw:
+            told = "the judge compares with the first policy; leave the section out"
+            raise NetcosimError(f"{path}: key reference: {told}")
+    where = Path.cwd() if path is None else path.parent
+    try:
+        return _asked(flags, raw, where)
+    except ConfigError as error:
+        raise (error if path is None else NetcosimError(f"{path}: {error}")) from None
+
+
+def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> Asked:
+    own = raw.pop("judge", {})
+    if not isinstance(own, Mapping):
+        raise ConfigError("judge", own, "must be a table")
+    own = dict(own) | ({"fractions": list(flags.fractions)} if flags.fractions else {})
+    section = _judge_section(own)
+    assumed = "mix" not in _table(raw, "communication")
+    content = _filled(flags, raw, folder)
+    if assumed:
+        content["communication"]["mix"] = _assumed_mix(False)
+    config = config_from(content, folder)
+    _can_be_judged(config)
+    with config.plugged():
+        n_nodes = build_machine(config.machine).topology.n_nodes
+        notes = _without_replay(content, config, n_nodes)
+    if assumed:
+        content["communication"]["mix"] = _assumed_mix(n_nodes > LARGE_MACHINE)
+    if config.plugins:
+        content["plugins"] = [one.get("module", one["file"]) for one in config.plugins]
+    config = config_from(content, folder)
+    text = HEAD + toml_text(content | {"judge": {"fractions": list(section.fractions)}})
+    return Asked(config, section, text, assumed, notes)
+
+
+def _can_be_judged(config: Config) -> None:
+    if config.run.snapshots == 0:
+        raise ConfigError("run.snapshots", 0, "the judge measures; at least 1 is needed")
+    if config.run.measure != "paired":
+        raise ConfigError("run.measure", config.run.measure, 'the judge needs "paired"')
+    if config.run.only_snapshot is not None:
+        raise ConfigError("run.only_snapshot", None, "the judge needs all snapshots")
+    if len(config.queue.policies) < 2:
+        raise ConfigError("queue.policies", None, "give two policies or more to compare")
+
+
+def _without_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple[str, ...]:
+    """Take policies that replay out of the content where the log does not say where jobs ran."""
+    replaying = [name for name in config.queue.policies if POLICIES[name].replays]
+    if not replaying:
+        return ()
+    # what is read is kept; a made workload has no node lists, however it is drawn
+    jobs = config.workload.source().jobs(n_nodes, np.random.default_rng(0))
+    lists = jobs.details.node_list
+    if lists is not None and lists.known.any():
+        return ()
+    note = f"{', '.join(replaying)} is left out: {jobs.name} does not say where its jobs ran"
+    left = [name for name in config.queue.policies if name not in replaying]
+    if len(left) < 2:
+        raise NetcosimError(f"{note}; give two other policies or more")
+    content["queue"]["policies"] = left
+    return (note,)
+
+
+def _judge_section(own: Mapping[str, Any]) -> JudgeSection:
+    try:
+        return validated(JudgeSection, own)
+    except ConfigError as error:
+        told = str(error).removeprefix(f"key {error.key}: ")
+        raise ConfigError(f"judge.{error.key}", None, told) from None
+
+
+def _table(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = raw.get(name, {})
+    if not isinstance(found, Mapping):
+        raise ConfigError(name, found, "must be a table")
+    return dict(found)
+
+
+def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The content with flags put in, and the judge's own defaults where nothing is said."""
+    content = dict(raw)
+    names = ("machine", "workload", "queue", "communication", "run")
+    machine, workload, queue, communication, run = (_table(raw, name) for name in names)
+    if flags.machine is not None:
+        kept = {key: machine[key] for key in ("routing", "packet") if key in machine}
+        machine = machine_of(flags.machine) | kept
+    if not machine:
+        raise NetcosimError("no machine: give --machine (a file or a preset), or [machine]")
+    if flags.bandwidth is not None:
+        machine = with_bandwidth(machine, flags.bandwidth)
+    if flags.taper is not None:
+        machine["taper"] = flags.taper
+    if flags.log is not None:
+        for key in ("known_log", "synthetic"):
+            workload.pop(key, None)
+        workload["log"] = str(Path(flags.log).absolute())
+        known = known_name(Path(flags.log))
+        if known is not None and format_of(flags.log).counts_processors:
+            workload["known_log"] = known
+    if "log" not in workload and "synthetic" not in workload:
+        raise NetcosimError("no jobs: give --log FILE, or workload.log in a config")
+    given = {"first_jobs": flags.jobs, "days": flags.days, "month": flags.month}
+    workload |= {key: value for key, value in given.items() if value is not None}
+    workload.setdefault("larger_jobs", "drop")
+    if flags.policies:
+        queue["policies"] = list(flags.policies)
+    if "policies" not in queue:
+        raise NetcosimError("no policies: give --policies A,B,..., or queue.policies in a config")
+    ordered = {"order": flags.order, "backfill": flags.backfill}
+    queue |= {key: value for key, value in ordered.items() if value is not None}
+    queue.setdefault("run_time_model", "measured")
+    sampled = {"seed": flags.seed, "snapshots": flags.snapshots}
+    run |= {key: value for key, value in sampled.items() if value is not None}
+    run = {"snapshots": SNAPSHOTS, "measure": "paired", **run}
+    sections = (machine, workload, queue, communication, run)
+    content |= dict(zip(names, sections, strict=True))
+    _files_from_anywhere(content, folder)
+    return content
+
+
+def _files_from_anywhere(content: dict[str, Any], folder: Path) -> None:
+    """Absolute paths, so that the written config works in any folder."""
+    for dotted in file_keys():
+        *path, key = dotted.replace("machine.parameters.", "machine.").split(".")
+        section: Any = content
+        for part in path:
+            section = section.get(part) if isinstance(section, dict) else None
+        if not isinstance(section, dict) or not isinstance(section.get(key), str):
+            continue
+        beside = folder / section[key]
+        section[key] = str((beside if beside.exists() else Path(section[key])).absolute())
+
+
+def _assumed_mix(large: bool) -> list[dict[str, Any]]:
+    """What jobs send where nobody says it: three patterns, each as likely."""
+    exchange = "sub-a2a" if large else "all-to-all"
+    return [
+        {"pattern": pattern, "node_bytes": "64 KB", "communication_fraction": 0.3}
+        for pattern in (exchange, "halo3d", "allreduce-recursive-doubling")
+    ]
+
+
+HEAD = """# Written by netcosim judge; netcosim judge --config FILE runs it again.
+# The first policy is what the others are compared with.
+
+"""
+
+
+def toml_text(content: Mapping[str, Any]) -> str:
+    """A content of tables as TOML.
+
+    Parameters
+    ----------
+    content : mapping
+        Text, numbers, lists and tables, as a TOML file gives them.
+    """
+    return "\n".join(_toml_lines(content, ())) + "\n"
+
+
+def _toml_lines(table: Mapping[str, Any], path: Sequence[str]) -> list[str]:
+    plain = {key: value for key, value in table.items() if not _is_table(value)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
+    for key, value in table.items():
+        name = ".".join(map(_key, [*path, key]))
+        if isinstance(value, Mapping):
+            lines += ["", f"[{name}]", *_toml_lines(value, [*path, key])]
+        elif _is_table(value):
+            for entry in value:
+                lines += ["", f"[[{name}]]", *_toml_lines(entry, [*path, key])]
+    return lines
+
+
+def _is_table(value: object) -> bool:
+    """A table, or a list of nothing but tables."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(isinstance(entry, Mapping) for entry in value)
+    return isinstance(value, Mapping)
+
+
+def _key(key: str) -> str:
+    bare = key.replace("-", "").replace("_", "").isalnum() and key.isascii()
+    return key if bare else _text(key)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
+    return str(value)
+
+
+def _text(text: str) -> str:
+    # JSON's escapes are TOML's, but for one control character
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,146 @@
+"""The figures of the judge's page, drawn from its tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.figures.panels import curves, dots, grouped_bars, panels
+from experiments.figures.style import INK, SOFT, colour, grid, new_figure
+
+MOST_DOTS = 3000
+_JITTER = 0.08
+
+
+def waits_figure(jobs: pd.DataFrame, reference: str) -> Figure:
+    """Logged against simulated waits: the shares of jobs, and job by job."""
+    mine = jobs[(jobs["policy"] == reference) & jobs["logged_wait_s"].notna()]
+    logged, wait = (mine[c].to_numpy(dtype=float) / 60 for c in ("logged_wait_s", "wait_s"))
+    figure, [left, right] = new_figure(9.5, 4.2, 1, 2)
+    for i, (name, values) in enumerate((("in the log", logged), (f"simulated, {reference}", wait))):
+        at = np.sort(np.maximum(values, 0.1))
+        share = 100 * np.arange(1, len(at) + 1) / len(at)
+        left.step(at, share, where="post", color=colour(i), label=name)
+    left.set_xscale("log")
+    left.set_xlabel("wait (minutes; 0.1 and less at the left)")
+    left.set_ylabel("share of jobs with at most this wait (%)")
+    left.legend(frameon=False, fontsize=9, loc="upper left")
+    left.set_ylim(0, 101)
+    grid(left, "both")
+    some = np.unique(np.linspace(0, len(logged) - 1, MOST_DOTS).astype(int))
+    x, y = np.maximum(logged[some], 0.1), np.maximum(wait[some], 0.1)
+    right.scatter(x, y, s=7, alpha=0.35, color=colour(0), linewidths=0)
+    most = 1.3 * max(float(x.max()), float(y.max()), 1.0)
+    right.plot([0.1, most], [0.1, most], color=INK, linewidth=0.9)
+    right.set_xscale("log")
+    right.set_yscale("log")
+    right.set_xlabel("wait in the log (minutes)")
+    right.set_ylabel("simulated wait (minutes)")
+    grid(right, "both")
+    return figure
+
+
+def communication_figure(rows: pd.DataFrame, reference: str) -> Figure:
+    """Communication over the reference's by size class, a panel a pattern."""
+    shown = rows[rows["nodes"] != "all"].copy()
+    for column in ("communication_ratio_low", "communication_ratio_high"):
+        shown[column] = shown[column].astype(float)
+    sizes = [s for s in dict.fromkeys(rows["nodes"]) if s != "all"]
+    return panels(
+        shown,
+        "pattern",
+        lambda axis, part: grouped_bars(
+            axis,
+            part,
+            "nodes",
+            "policy",
+            "communication_ratio",
+            scale=100,
+            zero=1.0,
+            ends=("communication_ratio_low", "communication_ratio_high"),
+            order=sizes,
+        ),
+        columns=2,
+        size_in=(4.8, 2.5),
+        ylabel=f"change from {reference} (%)",
+        xlabel="nodes of the job",
+        title=lambda pattern: "all patterns" if pattern == "all" else str(pattern),
+        share=True,
+    )
+
+
+def changes_figure(gains: pd.DataFrame) -> Figure:
+    """Shares of jobs that gain and that lose turnaround, by size class."""
+    rows = gains[(gains["pattern"] == "all") & (gains["nodes"] != "all")]
+    gain = rows.assign(side="gain", share=rows["gain_percent"])
+    lose = rows.assign(side="lose", share=-rows["lose_percent"])
+    return panels(
+        pd.concat([gain, lose]),
+        "policy",
+        lambda axis, part: grouped_bars(axis, part, "nodes", "side", "share"),
+        columns=2,
+        size_in=(4.8, 2.3),
+        ylabel="jobs that gain (up), lose (down), %",
+        xlabel="nodes of the job",
+        share=True,
+    )
+
+
+def score_figure(placements: pd.DataFrame, reference: str) -> Figure:
+    """Switches beside times: changes within jobs, and slowdown over all placements."""
+    rng = np.random.default_rng(0)
+
+    def spread(values: pd.Series[float]) -> np.ndarray:
+        """Whole numbers lie on each other; a little apart they can be seen."""
+        drawn = rng.uniform(1 - _JITTER, 1 + _JITTER, len(values))
+        return np.asarray(values.to_numpy(dtype=float) * drawn)
+
+    figure, [left, right] = new_figure(9.5, 4.4, 1, 2)
+    other = placements[placements["policy"] != reference].copy()
+    other["switches_ratio"] = spread(other["switches"] / other["reference_switches"])
+    dots(left, other, "switches_ratio", "communication_ratio", "policy", size=12, alpha=0.5)
+    left.axhline(1.0, color=SOFT, linewidth=0.9)
+    left.axvline(1.0, color=SOFT, linewidth=0.9)
+    left.set_xlabel(f"switches over those under {reference}")
+    left.set_ylabel(f"communication over that under {reference}")
+    shown = placements.assign(over=spread(placements["switches_over_least"]))
+    dots(right, shown, "over", "slowdown", "pattern", size=12, alpha=0.5)
+    right.set_xlabel("switches over the fewest possible")
+    right.set_ylabel("communication over the best alone")
+    for axis in (left, right):
+        for side, values in (("x", axis.get_xlim()), ("y", axis.get_ylim())):
+            _ratio_axis(axis, side, *values)
+        grid(axis, "both")
+        axis.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _ratio_axis(axis: Axes, side: str, low: float, high: float) -> None:
+    """A logarithmic axis with plain numbers on it."""
+    ends, ticks = (max(low, 0.01), high), [0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
+    place = axis.xaxis if side == "x" else axis.yaxis
+    (axis.set_xscale if side == "x" else axis.set_yscale)("log")
+    (axis.set_xlim if side == "x" else axis.set_ylim)(*ends)
+    shown = [tick for tick in ticks if ends[0] <= tick <= ends[1]]
+    place.set_ticks(shown, [f"{tick:g}" for tick in shown])
+    place.set_ticks([], minor=True)
+
+
+def fraction_figure(rows: pd.DataFrame) -> Figure:
+    """What is saved at each communication fraction, with intervals."""
+    shown = rows.sort_values("communication_fraction", kind="stable")
+    figure, [axis] = new_figure(7.0, 3.6)
+    shown = shown.assign(percent=100 * shown["communication_fraction"].astype(float))
+    curves(axis, shown, "percent", "saved_percent", "policy", marked=True)
+    for i, policy in enumerate(dict.fromkeys(shown["policy"])):
+        mine = shown[shown["policy"] == policy]
+        low, high = (mine[f"saved_{end}_percent"].astype(float) for end in ("low", "high"))
+        axis.vlines(mine["percent"], low, high, color=colour(i), linewidth=0.9)
+    axis.axhline(0.0, color=INK, linewidth=0.8)
+    axis.set_xlabel("share of their run time that jobs communicate (%)")
+    axis.set_ylabel("node-hours saved (%)")
+    axis.legend(frameon=False, fontsize=9)
+    grid(axis)
+    return figure

@@ -1,0 +1,147 @@
+"""What the judge leaves: a page, tables as CSV, a results file and the config that made them.
+
+Each part of the work (the run, then every other communication fraction) is stored when it is
+done; the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.points import point_key
+from experiments.progress import progress
+from experiments.report.page import render_page, write_page
+from experiments.steps import Steps
+from experiments.store import Outcome, Rows, Store, encode_tables
+from netcosim.judge.asked import Asked
+from netcosim.judge.page import judge_sections
+from netcosim.judge.trial import Tables, Trial
+from netcosim.judge.verdict import answer
+from netcosim.judge.waits import trust
+from netcosim.run_page import close_figures
+from netsim.errors import NetcosimError
+from netsim.fingerprint import code_fingerprint
+from netsim.inputs import digests
+
+RESULTS_FILE, PAGE_FILE, CONFIG_FILE, TABLES_FOLDER = (
+    "results.db",
+    "report.html",
+    "judge.toml",
+    "tables",
+)
+
+
+def judge_and_report(asked: Asked, out: Path) -> Path:
+    """Compute what is not stored, write everything, print the answer.
+
+    Parameters
+    ----------
+    asked : Asked
+    out : path
+        Folder; made if it is missing.
+
+    Raises
+    ------
+    NetcosimError
+        What the run refuses, or a folder that cannot be written.
+    """
+    if out.exists() and not out.is_dir():
+        raise NetcosimError(f"{out}: a file; a folder was expected")
+    results = out / RESULTS_FILE
+    if results.exists():
+        Store(results, "read").close()  # refuses a file that is not ours before the work is done
+    started = time.perf_counter()
+    with progress(100, "%") as show:
+        steps = Steps(lambda what, share: show.at(100 * share, what), show.say)
+        tables = _computed(asked, steps, results)
+    frames = {name: pd.DataFrame(rows) for name, rows in tables.items()}
+    lines = [*answer(tables), *(f"{note[0].upper()}{note[1:]}." for note in asked.notes)]
+    first = dict(tables["reproduced"][0])
+    queue = asked.config.queue
+    lead = "\n\n".join([*lines, trust(first, queue.order, queue.backfill)])
+    page = render_page(
+        f"Does the topology setting pay? {frames['machine_and_jobs'].iloc[0]['log']}",
+        lead,
+        judge_sections(asked, frames),
+        config=asked.text,
+        seeds={"run.seed": asked.config.run.seed, "run.repetition": asked.config.run.repetition},
+        inputs=digests([asked.config.resolved()]),
+    )
+    close_figures()
+    _whole(out / CONFIG_FILE, asked.text)
+    for name, frame in frames.items():
+        _whole(out / TABLES_FOLDER / f"{name}.csv", frame.to_csv(index=False))
+    path = write_page(out / PAGE_FILE, page)
+    # last, because a reader that has gone away must not cost the results
+    print("\n".join([*lines, trust(first, queue.order, queue.backfill)]))
+    print(f"{time.perf_counter() - started:.0f} s; page: {path}; tables: {out / TABLES_FOLDER}")
+    print(f"again, or with other assumptions: netcosim judge --config {out / CONFIG_FILE}")
+    return path
+
+
+def _computed(asked: Asked, steps: Steps, results: Path) -> dict[str, Rows]:
+    """All tables; parts that an earlier run of the same sources has stored are not computed."""
+    content = asked.config.resolved()
+    trial = Trial(asked, steps)
+    parts = [None, *asked.section.fractions]
+    tables: dict[str, Rows] = {}
+    for fraction in parts:
+        point = {**content, "judge": {"communication_fraction": fraction}}
+        found = _stored(results, point_key(point))
+        if found is None:
+            begun = time.perf_counter()
+            found = trial.run() if fraction is None else trial.at(fraction)
+            seconds = time.perf_counter() - begun
+            _make(results.parent)
+            with Store(results, "write") as store:
+                outcome = Outcome(encode_tables(found), None, seconds)
+                store.put(point_key(point), point, outcome, code_fingerprint())
+                store.put_meta({"config_text": asked.text, "title": "netcosim judge"})
+                found = _read(store, point_key(point), list(found))
+        for name, rows in found.items():
+            tables[name] = [*tables.get(name, ()), *rows]
+    return tables
+
+
+def _stored(results: Path, key: str) -> Tables | None:
+    """The tables of a point that these sources have computed before."""
+    if not results.exists():
+        return None
+    with Store(results, "read") as store:
+        code = code_fingerprint()
+        if not any(p.key == key and p.status == "done" and p.code == code for p in store.points()):
+            return None
+        return _read(store, key, store.table_names())
+
+
+def _read(store: Store, key: str, names: list[str]) -> Tables:
+    """What comes out of the store: a page is the same whether or not it was computed now."""
+    found: Tables = {}
+    for name in names:
+        try:
+            found[name] = store.rows(key, name)
+        except NetcosimError:
+            continue  # of another part
+    return found
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NetcosimError(f"{folder}: cannot be made: {error.strerror}") from None
+
+
+def _whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    _make(path.parent)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+        part.replace(path)
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,256 @@
+"""The judge's page, made of its tables alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from experiments.report.page import Section
+from netcosim.judge.asked import Asked
+from netcosim.judge.figures import (
+    changes_figure,
+    communication_figure,
+    fraction_figure,
+    score_figure,
+    waits_figure,
+)
+from netcosim.judge.verdict import score_told
+from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, trust
+from netsim.parameters import parameters_of
+from netsim.topologies.registry import FAMILIES
+from netsim.units import format_quantity, short_name
+
+Frames = Mapping[str, pd.DataFrame]
+
+
+def assumptions(asked: Asked, frames: Frames) -> str:
+    """What the log does not say and the numbers rest on."""
+    section = asked.config.communication
+    about = frames["machine_and_jobs"].iloc[0]
+    mix = "; ".join(
+        f"{entry.pattern}, weight {entry.weight:g}, "
+        f"{format_quantity(entry.node_bytes or 0, 'bytes')} a node and iteration, "
+        f"{_share(entry.communication_fraction)} of the run time"
+        for entry in section.mix
+    )
+    where = "by this program" if asked.assumed else "in the config"
+    cables = ", ".join(
+        f"{short_name(name)} {_cell(name, value)}" for name, value in _cables(asked).items()
+    )
+    parts = [
+        "ASSUMED, and not in the log: what jobs send and how much of their time that takes. "
+        f"Set {where}, drawn for each job, the same under every policy: {mix}.",
+        "Every percentage below scales with the share of the time that jobs communicate; the "
+        "section on other shares says how. Set your own in [[communication.mix]] of the config "
+        "at the end (pattern, weight, node_bytes, communication_fraction) and run it again with "
+        "netcosim judge --config.",
+    ]
+    if cables:
+        parts.append(
+            f"Cables, where the machine's file does not say them: {cables}. A tree with full "
+            "bandwidth up (taper 1) forgives most placements; give yours with --taper, or "
+            "uplinks in [machine]."
+            if "taper" in cables
+            else f"Cables: {cables}."
+        )
+    said = [note for note in about["notes"].split("\n\n") if note.startswith("the log says")]
+    if said:
+        parts.append(f"Not drawn: {'; '.join(said)}.")
+    return "\n\n".join(parts)
+
+
+def _cables(asked: Asked) -> dict[str, Any]:
+    """Bandwidths and tapers of the machine, given or the family's defaults."""
+    section = asked.config.machine
+    declared = parameters_of(FAMILIES[section.family].builder_for(section.parameters))
+    values = {name: section.parameters.get(name, p.default) for name, p in declared.items()}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and (name.endswith("bandwidth_Bps") or name in ("taper", "uplinks"))
+    }
+
+
+def _cell(name: str, value: object) -> str:
+    if name.endswith("_Bps") and isinstance(value, (int, float)):
+        return format_quantity(value, "bandwidth")
+    return str(value)
+
+
+def _share(ends: tuple[float, float]) -> str:
+    low, high = (f"{100 * end:g}" for end in ends)
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def judge_sections(asked: Asked, frames: Frames) -> list[Section]:
+    """The sections of the page, figures drawn.
+
+    Parameters
+    ----------
+    asked : Asked
+    frames : mapping of str to DataFrame
+        The judge's tables.
+    """
+    reference = asked.config.queue.policies[0]
+    sections = [
+        _waits(asked, frames, reference),
+        Section("What is assumed", assumptions(asked, frames)),
+        *_communication(frames, reference),
+        _waiting(asked, frames, reference),
+        *_changes(frames),
+        *_score(frames, reference),
+        *_fractions(frames),
+        _what_ran(frames),
+    ]
+    for name in asked.config.run.observables:
+        sections.append(Section(name, "", frames[name].head(200)))
+    return sections
+
+
+def _waits(asked: Asked, frames: Frames, reference: str) -> Section:
+    rows, queue = frames["reproduced"], asked.config.queue
+    first = _row(rows.iloc[0])
+    told = trust(first, queue.order, queue.backfill)
+    if first["reproduces"] == UNKNOWN:
+        return Section("Does the simulated queue do what the real one did?", told, rows)
+    text = (
+        f"{told}\n\nSimulated with the run times of the log. Well: rank correlation of at least "
+        "0.8 and a mean within a quarter; roughly: 0.5 and within a factor of 2; mean waits below "
+        f"{SHORT_S:g} s in both count as well; near: within 5 minutes or a tenth. The machine is "
+        "empty when the log begins, so the first days wait less here than they did."
+    )
+    table = frames["waits_by_size"]
+    if first["reproduces"] == EXACTLY:
+        table = rows
+    return Section(
+        "Does the simulated queue do what the real one did?",
+        text,
+        table,
+        waits_figure(frames["jobs"], reference),
+        f"Left: waits of all jobs; right: each job, on the line where {reference} waits as logged.",
+    )
+
+
+def _row(row: pd.Series[Any]) -> dict[str, Any]:
+    """A row of a frame with None for what is not known."""
+    return {str(k): None if v is None or v != v else v for k, v in row.items()}
+
+
+def _communication(frames: Frames, reference: str) -> list[Section]:
+    title = "What placement does to communication"
+    if "communication" not in frames or not len(frames["communication"]):
+        return [Section(title, "No job of several nodes ran at any of the snapshots.")]
+    rows = frames["communication"]
+    paired = frames["paired"][
+        ["policy", "jobs", "taken_off_percent", "taken_off_percent_low", "taken_off_percent_high"]
+    ].set_axis(["policy", "jobs", "saved_percent", "low_percent", "high_percent"], axis=1)
+    return [
+        Section(
+            title,
+            f"Packets of the jobs that run side by side at instants of {reference}'s schedule, "
+            f"where it has them, and where each other policy has the same jobs. Ratio: time of a "
+            f"job's communication over that under {reference}; below 1 is faster. It is the "
+            "product of what the others' interference and what the job's own nodes change, in the "
+            "two columns to the right. Intervals: whole snapshots drawn again.",
+            rows,
+            communication_figure(rows, reference),
+            "Bars below 0: faster. Lines: intervals; none where one snapshot alone has such jobs.",
+        ),
+        Section(
+            "What that is in node-hours",
+            "Run time saved, computing and all, jobs weighed by their nodes at instants of equal "
+            "work: the share of the machine that the setting gives back.",
+            paired,
+        ),
+    ]
+
+
+def _waiting(asked: Asked, frames: Frames, reference: str) -> Section:
+    return Section(
+        "What placement does to waiting",
+        "The whole queue under each policy. First with the run times of the log: what it costs to "
+        "wait for a placement. Then with run times fed back (run-time model "
+        f"{asked.config.queue.run_time_model}; {reference} has those of the log): faster "
+        "communication frees nodes earlier. Ratios are to the reference; intervals: whole days of "
+        "submission (tenths of a shorter log) drawn again, which is short of the truth where a "
+        "queue takes longer to drain.",
+        frames["queue"],
+    )
+
+
+def _changes(frames: Frames) -> list[Section]:
+    most = frames["most"]
+    sections = [
+        Section(
+            "Who gains and who loses",
+            "Turnaround with run times fed back, against the same job under the reference. A job "
+            "gains or loses if that changes by more than a minute and 5 %.",
+            frames["gains"],
+            changes_figure(frames["gains"]) if len(frames["gains"]) else None,
+        )
+    ]
+    if len(most):
+        sections.append(
+            Section(
+                "The jobs that gain and lose most",
+                "Ten on each side. The wait of a single job is a matter of luck in any queue: look "
+                "at what kind of jobs these are, not at their numbers.",
+                most,
+            )
+        )
+    return sections
+
+
+def _score(frames: Frames, reference: str) -> list[Section]:
+    if "score" not in frames or not len(frames["score"]):
+        return []
+    switch = frames["machine_and_jobs"].iloc[0]["switch"]
+    return [
+        Section(
+            "Is the locality score worth anything?",
+            f"{score_told(_row(frames['score'].iloc[0]))}\n\nThe score is the number of switches "
+            f"(level {switch!r}) that hold nodes of a job. Agree: of placements of the same job on "
+            "another number of switches, those whose communication is shorter with fewer. Change "
+            "correlation: rank correlation of both changes within jobs, 1 for a perfect score and "
+            "0 for a useless one. Across: switches over the fewest possible beside the slowdown, "
+            "over all placements.",
+            frames["score"],
+            score_figure(frames["placements"], reference),
+            "A dot a placement. Left: against the same job's placement under the reference; the "
+            "score is right in the lower left and the upper right. Right: over all placements.",
+        )
+    ]
+
+
+def _fractions(frames: Frames) -> list[Section]:
+    rows = frames.get("fraction")
+    if rows is None or not len(rows):
+        return []
+    cells = zip(rows["communication_fraction"], rows["assumed"], strict=True)
+    told = [f"{100 * f:g} %{' (assumed above)' if assumed else ''}" for f, assumed in cells]
+    return [
+        Section(
+            "If jobs communicate less or more",
+            "The same jobs at the same instants, each communicating this share of its run time "
+            "(the one assumed above: in the mean); waits with run times fed back from these "
+            "packets.",
+            rows.assign(communication_fraction=told).drop(columns="assumed"),
+            fraction_figure(rows),
+        )
+    ]
+
+
+def _what_ran(frames: Frames) -> Section:
+    about = frames["machine_and_jobs"].iloc[0]
+    dropped = f"; left out: {about['left_out']}" if about["left_out"] else ""
+    text = (
+        f"{about['machine']}: {about['nodes']:,} nodes behind {about['switches_with_nodes']:,} "
+        f"switches (level {about['switch']!r}), {about['routers']:,} routers in all; routing "
+        f"{about['routing']}.\n\n{about['log']}: {about['jobs']:,} jobs{dropped}. "
+        f"{about['jobs_of_several_nodes']:,} have several nodes and "
+        f"{about['their_node_hours_percent']:.0f} % of the node-hours: the others send nothing."
+        f"\n\n{about['notes']}"
+    )
+    return Section("Machine and jobs", text)

@@ -1,0 +1,178 @@
+"""The locality score that operators count, switches a job, and whether it foretells times.
+
+A switch is a domain of the lowest level of the machine's hierarchy: a leaf, a router
+(`queuesim.observables.locality`). Two questions are asked of the score:
+
+- *Within a job.* Two policies place the same job; is the placement with fewer switches the one
+  whose communication is shorter, and how well do the changes agree in rank?
+- *Across jobs.* Do jobs with many switches for their size lose more time to the network?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from queuesim.statistics import LEVEL, Interval, around, known_ends, mean_of_snapshots, resamples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST_PAIRS = 20
+"""Of fewer pairs nothing is told."""
+LIKE = 1e-3
+"""Times that differ by less than this part are equal."""
+GOOD = 0.6
+"""A rank correlation from here on is called a guide to how much faster a placement is."""
+FAIR_PERCENT, HALF = 75.0, 50.0
+"""Agreement from here on is called fair; half is what tossing a coin gives."""
+
+
+def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
+    """Spearman's, ties at their mean rank; nan where one of the two does not vary."""
+    from scipy.stats import rankdata
+
+    a, b = rankdata(np.asarray(x)), rankdata(np.asarray(y))
+    a, b = a - a.mean(), b - b.mean()
+    size = np.sqrt((a @ a) * (b @ b))
+    return float(a @ b / size) if size > 0 else float("nan")
+
+
+def drawn_correlation(
+    x: ArrayLike, y: ArrayLike, snapshot: ArrayLike, rng: np.random.Generator, level: float = LEVEL
+) -> Interval:
+    """Rank correlation, with the interval from drawing whole snapshots again."""
+    first, second = np.asarray(x), np.asarray(y)
+    units, unit = np.unique(np.asarray(snapshot), return_inverse=True)
+    value = rank_correlation(first, second)
+    mine = [np.flatnonzero(unit == i) for i in range(len(units))]
+    drawn = []
+    for chosen in resamples(len(units), rng):
+        rows = np.concatenate([mine[i] for i in chosen])
+        drawn.append(rank_correlation(first[rows], second[rows]))
+    known = np.array([one for one in drawn if not np.isnan(one)])
+    if np.isnan(value) or not len(known):
+        return Interval(value, np.nan, np.nan)
+    return around(value, known, len(units), level)
+
+
+def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Every measured placement of a job: its switches, and what it loses to the network.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Rows of `queuesim.pairs.Pair` with ``switches``, ``reference_switches``, ``least_switches``.
+    reference : str
+
+    Returns
+    -------
+    DataFrame
+        A row a snapshot, job and policy, the reference's among them. ``slowdown`` is the time of
+        communication over that alone on the best of the job's placements.
+    """
+    import pandas as pd
+
+    keys = ["snapshot", "job_id"]
+    computing_s = (1 - pairs["duty"]) * pairs["reference_alone_s"]
+    columns = [*keys, "n_nodes", "pattern", "least_switches"]
+    theirs = pairs[columns].assign(
+        policy=reference,
+        switches=pairs["reference_switches"],
+        time_s=pairs["reference_s"] - computing_s,
+        alone_s=pairs["reference_alone_s"] - computing_s,
+        communication_ratio=1.0,
+    )
+    own = pairs[columns].assign(
+        policy=pairs["policy"],
+        switches=pairs["switches"],
+        time_s=pairs["policy_s"] - computing_s,
+        alone_s=pairs["policy_alone_s"] - computing_s,
+        communication_ratio=pairs["ratio"],
+    )
+    rows = pd.concat([own, theirs.drop_duplicates(keys)], ignore_index=True)
+    best_s = rows.groupby(keys)["alone_s"].transform("min")
+    there = rows.groupby(keys)["switches"].transform("last")
+    return rows.assign(
+        reference_switches=there,
+        switches_over_least=rows["switches"] / rows["least_switches"],
+        slowdown=(rows["time_s"] / best_s).where(best_s > 0, 1.0),
+    )
+
+
+def score_rows(
+    placements: pd.DataFrame, reference: str, rng: np.random.Generator, level: float = LEVEL
+) -> list[dict[str, object]]:
+    """What the score is worth, for all patterns together and for each.
+
+    Parameters
+    ----------
+    placements : DataFrame
+        From `placement_rows`.
+    reference : str
+    rng : numpy.random.Generator
+        For the bootstrap.
+    level : float
+
+    Returns
+    -------
+    list of dict
+        ``moved`` counts placements on another number of switches than the reference's; of these
+        ``agree_percent`` have the shorter communication with fewer switches (equal times count
+        half). ``change_correlation`` compares the changes of both within jobs,
+        ``across_correlation`` switches over the fewest possible with the slowdown, over all
+        placements.
+    """
+    patterns = ["all", *dict.fromkeys(placements["pattern"])] if len(placements) else []
+    parts = {
+        p: placements if p == "all" else placements[placements["pattern"] == p] for p in patterns
+    }
+    return [
+        {"pattern": pattern, **_score_row(rows, reference, rng, level)}
+        for pattern, rows in parts.items()
+    ]
+
+
+def _score_row(
+    rows: pd.DataFrame, reference: str, rng: np.random.Generator, level: float
+) -> dict[str, object]:
+    other = rows[rows["policy"] != reference]
+    # a quotient of whole numbers is rounded once, so that equal changes are ties
+    change = np.log((other["switches"] / other["reference_switches"]).to_numpy(dtype=float))
+    ratio = np.log(other["communication_ratio"].to_numpy(dtype=float))
+    snapshot, moved = other["snapshot"].to_numpy(), change != 0
+    found: dict[str, object] = {"pairs": len(other), "moved": int(moved.sum())}
+    told = dict.fromkeys(("agree", "change_correlation", "across_correlation"), _UNKNOWN)
+    if moved.sum() >= LEAST_PAIRS:
+        same = np.abs(ratio[moved]) < LIKE
+        agree = 100 * np.where(same, 0.5, np.sign(change[moved]) == np.sign(ratio[moved]))
+        told["agree"] = mean_of_snapshots(agree, 1, snapshot[moved], rng, level)
+        told["change_correlation"] = drawn_correlation(change, ratio, snapshot, rng, level)
+    if len(rows) >= LEAST_PAIRS:
+        over, lost = rows["switches_over_least"], rows["slowdown"]
+        told["across_correlation"] = drawn_correlation(over, lost, rows["snapshot"], rng, level)
+    for name, value in told.items():
+        unit = "_percent" if name == "agree" else ""
+        low, high = known_ends(value)
+        found[f"{name}{unit}"] = None if np.isnan(value.value) else value.value
+        found |= {f"{name}_low{unit}": low, f"{name}_high{unit}": high}
+    return found
+
+
+_UNKNOWN = Interval(np.nan, np.nan, np.nan)
+
+
+def worth(row: Mapping[str, Any]) -> str:
+    """A row of `score_rows` in words."""
+    agree, low = row["agree_percent"], row["agree_low_percent"]
+    if agree is None or low is None:
+        return "cannot be told: too few jobs were placed on another number of switches"
+    if low <= HALF:
+        return "worth nothing that can be told"
+    which = f"a {'fair' if agree >= FAIR_PERCENT else 'weak'} guide to which placement is faster"
+    value, least = row["change_correlation"], row["change_correlation_low"]
+    much = value is not None and least is not None and least > 0 and value >= GOOD
+    return f"{which} {'and' if much else 'but not'} to how much"

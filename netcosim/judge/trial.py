@@ -1,0 +1,275 @@
+"""What the judge computes: one run of the whole loop, then packets again at other fractions.
+
+The run is `experiments.cosim.run_cosim`. Its run-time model is "measured" unless a config says
+otherwise: the log's run times are those of the first policy, and what packets say of each other
+policy's communication, the others' interference and its own placement together, changes them.
+(The coupled models compare a job with itself alone on the same nodes: they know of interference,
+not of where a job lies.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.bench import Bench, bench_of
+from experiments.cosim import run_cosim
+from experiments.cosim_tables import result_tables
+from experiments.steps import Steps
+from experiments.store import Rows
+from netcosim.judge.asked import Asked
+from netcosim.judge.changes import changes_of, communication_rows, gain_rows, most_rows, queue_rows
+from netcosim.judge.score import placement_rows, score_rows
+from netcosim.judge.waits import reproduced, waits_by_size
+from netsim.errors import NetcosimError
+from netsim.hierarchy import hierarchy_of
+from queuesim.measured_times import Measured
+from queuesim.metrics import wait_s
+from queuesim.observables.locality import locality
+from queuesim.result import QueueResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Tables = dict[str, Rows]
+ONE_NODE = "one node"
+"""The pattern of jobs that send nothing over the network."""
+_FRACTION_PART = 0.8
+"""What measuring again at another fraction takes, in terms of the run."""
+
+
+@dataclass
+class Trial:
+    """A run and what it leaves for measuring again.
+
+    Attributes
+    ----------
+    asked : Asked
+    steps : Steps
+    logged : dict of str to QueueResult
+        Schedules with the run times of the log; made when they are asked for.
+    """
+
+    asked: Asked
+    steps: Steps
+    logged: dict[str, QueueResult] | None = None
+
+    @property
+    def reference(self) -> str:
+        """The policy that the others are compared with."""
+        return self.asked.config.queue.policies[0]
+
+    @cached_property
+    def bench(self) -> Bench:
+        """The config's machine and jobs."""
+        bench = bench_of(self.asked.config)
+        if not (bench.queues.jobs.n_nodes > 1).any():
+            raise NetcosimError(
+                f"{bench.queues.jobs.name}: every job has one node; placement changes nothing"
+            )
+        return bench
+
+    def schedules(self) -> dict[str, QueueResult]:
+        """Schedules with the run times of the log, by policy."""
+        if self.logged is None:
+            names = self.asked.config.queue.policies
+            self.logged = {}
+            for name in names:
+                with self.steps.step(f"queue, as-logged, {name}", 0.05):
+                    self.logged[name] = self.bench.queues.under(name)
+        return self.logged
+
+    def run(self) -> Tables:
+        """The tables of the run, but for other fractions."""
+        bench, config = self.bench, self.asked.config
+        share = 1 / (1 + _FRACTION_PART * len(self.asked.section.fractions))
+        with self.steps.step("", share) as tell:
+            result = run_cosim(config, lambda what, done: tell(done, what), self.steps.say)
+        self.logged = result.logged or None
+        asked_for = result_tables(result)
+        schedules = self.schedules()
+        measured = result.measurement
+        assert measured is not None  # a judge's config has snapshots
+        jobs = _jobs(bench, schedules, result.schedules)
+        pairs = _pairs(bench, asked_for.get("pairs", []), result.logged or result.schedules)
+        tables = derived_tables(jobs, pairs, self.reference, self.asked, bench)
+        kept = ("policies", "paired", "proof", "speedups")
+        return {
+            **{name: asked_for[name] for name in kept if name in asked_for},
+            **{n: rows for n, rows in asked_for.items() if n in config.run.observables},
+            **tables,
+            "fraction": fraction_rows(
+                float(bench.drawn[1][bench.queues.jobs.n_nodes > 1].mean()),
+                True,
+                measured.tables["paired"],
+                measured.ratios,
+                result.schedules,
+                self.reference,
+            ),
+            "machine_and_jobs": [_about(bench)],
+        }
+
+    def at(self, fraction: float) -> Tables:
+        """Everything measured again with another share of communication in every job."""
+        bench, names = self.bench, self.asked.config.queue.policies
+        schedules = self.schedules()
+        study = bench.study(bench.sides(schedules), self.reference)
+        study = replace(study, fraction=np.full(len(study.fraction), fraction))
+        with self.steps.step(f"packets at {100 * fraction:g} %, ", 0.9) as tell:
+            found = bench.measure.measure(
+                study,
+                lambda: bench.queues.draws.rng("bootstrap"),
+                lambda what, done: tell(done, what),
+            )
+        model, fed = Measured(found.table, bench.mix), {}
+        for name in names if found.table.rows else ():
+            with self.steps.step(f"queue at {100 * fraction:g} %, {name}", 0.2):
+                fed[name] = bench.queues.under(name, model)
+        rows = fraction_rows(
+            fraction, False, found.tables["paired"], found.ratios, fed, self.reference
+        )
+        return {"fraction": rows}
+
+
+def fraction_rows(
+    fraction: float,
+    assumed: bool,
+    paired: Rows,
+    ratios: Mapping[str, Any],
+    schedules: Mapping[str, QueueResult],
+    reference: str,
+) -> list[dict[str, object]]:
+    """One row a policy but the reference: what is measured at a communication fraction."""
+    rows = []
+    for told in paired:
+        name = str(told["policy"])
+        ratio = ratios[name]
+        ends = ("", "_low", "_high")
+        waits = {n: float(wait_s(schedules[n]).mean()) for n in (name, reference) if n in schedules}
+        rows.append(
+            {
+                "policy": name,
+                "communication_fraction": fraction,
+                "assumed": assumed,
+                "communication_ratio": ratio.ratio,
+                "communication_ratio_low": ratio.low,
+                "communication_ratio_high": ratio.high,
+                **{f"saved{end}_percent": told[f"taken_off_percent{end}"] for end in ends},
+                "mean_wait_s": waits.get(name),
+                "reference_mean_wait_s": waits.get(reference),
+            }
+        )
+    return rows
+
+
+def derived_tables(
+    jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, asked: Asked, bench: Bench
+) -> Tables:
+    """All that follows from a row a job and a row a measured pair."""
+
+    def rng() -> np.random.Generator:
+        return bench.queues.draws.rng("bootstrap")
+
+    level = asked.config.run.confidence
+    changes = changes_of(jobs, reference)
+    tables: Tables = {
+        "jobs": _records(jobs),
+        "reproduced": reproduced(jobs),
+        "waits_by_size": waits_by_size(jobs),
+        "queue": queue_rows(jobs, reference, rng, level),
+        "gains": gain_rows(changes, rng, level),
+        "most": most_rows(changes),
+    }
+    if len(pairs):
+        placements = placement_rows(pairs, reference)
+        tables |= {
+            "pairs": _records(pairs),
+            "communication": communication_rows(pairs, rng, level),
+            "placements": _records(placements),
+            "score": score_rows(placements, reference, rng(), level),
+        }
+    return tables
+
+
+def _records(frame: pd.DataFrame) -> Rows:
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return [{str(column): value for column, value in row.items()} for row in rows]
+
+
+def _jobs(
+    bench: Bench, logged: Mapping[str, QueueResult], fed: Mapping[str, QueueResult]
+) -> pd.DataFrame:
+    """A row a job and policy: what the log says, and both queues."""
+    import pandas as pd
+
+    jobs = bench.queues.jobs
+    share, fraction = bench.drawn
+    patterns = np.array([said.pattern for said in bench.communications], dtype=object)[share]
+    several = jobs.n_nodes > 1
+    frames = [
+        pd.DataFrame(
+            {
+                "policy": name,
+                "job_id": jobs.job_id,
+                "n_nodes": jobs.n_nodes,
+                "pattern": np.where(several, patterns, ONE_NODE),
+                "communication_fraction": np.where(several, fraction, 0.0),
+                "submit_s": jobs.submit_s,
+                "run_s": jobs.run_time_s,
+                "logged_wait_s": jobs.wait_s,
+                "wait_s": wait_s(logged[name]),
+                "fed_wait_s": wait_s(schedule),
+                "fed_run_s": schedule.end_s - schedule.start_s,
+            }
+        )
+        for name, schedule in fed.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _pairs(bench: Bench, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd.DataFrame:
+    """What was measured, with the switches of every placement."""
+    import pandas as pd
+
+    if not rows:
+        return pd.DataFrame()
+    jobs = bench.queues.jobs
+    found = {name: locality(schedule) for name, schedule in schedules.items()}
+    # the lowest level's domains are the switches
+    switches = {name: spans.spanned[-1] for name, spans in found.items()}
+    pairs = pd.DataFrame(rows)
+    index = dict(zip(jobs.job_id.tolist(), range(len(jobs)), strict=True))
+    at = pairs["job_id"].map(index).to_numpy()
+    reference = next(iter(schedules))
+    mine = [switches[name][i] for name, i in zip(pairs["policy"], at, strict=True)]
+    return pairs.assign(
+        switches=mine,
+        reference_switches=switches[reference][at],
+        least_switches=found[reference].least[-1][at],
+    )
+
+
+def _about(bench: Bench) -> dict[str, object]:
+    topology, jobs = bench.machine.topology, bench.queues.jobs
+    hierarchy = hierarchy_of(topology)
+    several = jobs.n_nodes > 1
+    node_s = jobs.n_nodes * jobs.run_time_s
+    return {
+        "machine": topology.name,
+        "nodes": topology.n_nodes,
+        "routers": topology.n_routers,
+        "switch": hierarchy.levels[-1],
+        "switches_with_nodes": hierarchy.counts[-1],
+        "routing": bench.machine.routing.name,
+        "log": jobs.name,
+        "jobs": len(jobs),
+        "jobs_of_several_nodes": int(several.sum()),
+        "their_node_hours_percent": float(100 * node_s[several].sum() / node_s.sum()),
+        "largest_job_nodes": int(jobs.n_nodes.max()),
+        "left_out": "; ".join(f"{n:,} {why}" for why, n in jobs.dropped.items() if n),
+        "notes": "\n\n".join(jobs.notes),
+    }

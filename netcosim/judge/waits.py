@@ -1,0 +1,154 @@
+"""Whether the simulated queue reproduces the waits of the log: before anything else is believed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from experiments.frames import groups
+from netcosim.judge.score import rank_correlation
+from queuesim.snapshots import SIZE_CLASSES, sizes_told
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST_JOBS = 20
+"""Of fewer jobs with a logged wait nothing is told."""
+SAME_S = 1.0
+"""Logs have whole seconds."""
+NEAR_S, NEAR_PART = 300.0, 0.1
+"""A wait within five minutes or a tenth of the logged one is near it."""
+SHORT_S = 60.0
+"""Mean waits below this count as none."""
+
+EXACTLY, WELL, ROUGHLY, BADLY, UNKNOWN = "exactly", "well", "roughly", "badly", "cannot be told"
+
+
+class Level(NamedTuple):
+    """What a verdict on waits takes: rank correlation, and how far the mean may be off."""
+
+    correlation: float
+    factor: float
+
+
+LEVELS = {WELL: Level(0.8, 1.25), ROUGHLY: Level(0.5, 2.0)}
+
+
+def reproduced(jobs: pd.DataFrame) -> list[dict[str, object]]:
+    """How near each policy's waits, with the run times of the log, come to the logged ones.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        A row a job and policy: ``policy``, ``logged_wait_s`` (nan: unknown), ``wait_s``.
+
+    Returns
+    -------
+    list of dict
+        One a policy; ``reproduces`` is one of the words above.
+    """
+    return [
+        {"policy": policy, **_reproduced(mine[mine["logged_wait_s"].notna()])}
+        for (policy,), mine in groups(jobs, "policy")
+    ]
+
+
+def _reproduced(known: pd.DataFrame) -> dict[str, object]:
+    found: dict[str, object] = {"jobs_with_waits": len(known), "reproduces": UNKNOWN}
+    if len(known) < LEAST_JOBS:
+        return found
+    logged = known["logged_wait_s"].to_numpy(dtype=float)
+    wait = known["wait_s"].to_numpy(dtype=float)
+    off = np.abs(wait - logged)
+    correlation = rank_correlation(logged, wait)
+    mean, there = float(wait.mean()), float(logged.mean())
+    return found | {
+        "reproduces": _word(float(off.max()), correlation, mean, there),
+        "logged_mean_wait_s": there,
+        "mean_wait_s": mean,
+        "rank_correlation": None if np.isnan(correlation) else correlation,
+        "near_percent": float(100 * np.mean(off <= np.maximum(NEAR_S, NEAR_PART * logged))),
+        "largest_difference_s": float(off.max()),
+    }
+
+
+def _word(off_s: float, correlation: float, mean_s: float, logged_s: float) -> str:
+    if off_s <= SAME_S:
+        return EXACTLY
+    if max(mean_s, logged_s) < SHORT_S:
+        return WELL
+    least = min(mean_s, logged_s)
+    apart = max(mean_s, logged_s) / least if least > 0 else np.inf
+    for word, level in LEVELS.items():
+        if correlation >= level.correlation and apart <= level.factor:
+            return word
+    return BADLY
+
+
+def waits_by_size(jobs: pd.DataFrame) -> list[dict[str, object]]:
+    """Logged and simulated waits by size class, of jobs whose wait the log has."""
+    known = jobs[jobs["logged_wait_s"].notna()]
+    return [
+        {
+            "policy": policy,
+            "nodes": size,
+            "jobs": len(mine),
+            "logged_mean_wait_s": float(mine["logged_wait_s"].mean()),
+            "mean_wait_s": float(mine["wait_s"].mean()),
+            "logged_median_wait_s": float(mine["logged_wait_s"].median()),
+            "median_wait_s": float(mine["wait_s"].median()),
+        }
+        for (policy,), rows in groups(known, "policy")
+        for size, mine in by_size(rows)
+    ]
+
+
+def by_size(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Rows of each size class that has some, small ones first; jobs of one node by themselves."""
+    names = ["1", *(sizes_told(*ends) for ends in SIZE_CLASSES)]
+    first = [1, *(low for low, _ in SIZE_CLASSES)]
+    which = np.searchsorted(first, rows["n_nodes"].to_numpy(), side="right") - 1
+    return [(name, rows[which == i]) for i, name in enumerate(names) if (which == i).any()]
+
+
+def trust(row: dict[str, object], order: str, backfill: str) -> str:
+    """What a row of `reproduced` says of the rest, in words."""
+    policy, word = row["policy"], row["reproduces"]
+    if word == UNKNOWN:
+        return (
+            f"Whether the simulated queue behaves as the real one cannot be told: the log has the "
+            f"waits of {row['jobs_with_waits']} jobs ({LEAST_JOBS} are needed). Take what is said "
+            "of waiting as the answer of a model that nobody has checked."
+        )
+    how = f"the simulated queue ({order}, {backfill} backfilling) with {policy}"
+    if word == EXACTLY:
+        return (
+            f"The waits of the log are reproduced exactly: under {how} every job starts within "
+            f"{SAME_S:g} s of when it did. What is said of waiting can be trusted."
+        )
+    numbers = (
+        f"mean wait {_h(row['mean_wait_s'])} against {_h(row['logged_mean_wait_s'])} in the log"
+        + (
+            f", rank correlation {row['rank_correlation']:.2f}"
+            if row["rank_correlation"] is not None
+            else ""
+        )
+        + f", {row['near_percent']:.0f} % of jobs near their logged wait"
+    )
+    advice = {
+        WELL: "What is said of waiting can be trusted.",
+        ROUGHLY: "Trust the direction of what is said of waiting, not its size.",
+        BADLY: (
+            "Do not trust what is said of waiting: the real scheduler does something else "
+            "(priorities, partitions, reservations; try --order and --backfill). What is said of "
+            "communication depends on the queue by which jobs run side by side alone."
+        ),
+    }[str(word)]
+    return f"The waits of the log are reproduced {word} by {how}: {numbers}. {advice}"
+
+
+def _h(seconds: object) -> str:
+    from netsim.units import format_quantity
+
+    return format_quantity(float(str(seconds)), "time", 3)

@@ -1,0 +1,424 @@
+"""Plug-ins: a user's own policies, orders, models, networks, patterns and all that has a name.
+
+A plug-in is a Python file, or a module that can be imported, with a list ``PLUGIN`` of entries.
+An entry is what the registry of its kind holds: a subclass of `alloc.policy.Policy`, a
+`queuesim.orders.Order`, a `patterns.entry.Pattern`, and so on. It finds its registry by its class.
+
+Nothing stays registered: entries are known inside of `using` alone, and each config brings its
+own plug-ins, so two configs in one process never see each other's. A file is known by what it
+holds: its SHA-256 stands in a point's content, and a file that changed is another plug-in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any, cast
+
+from netsim.errors import NetcosimError
+from netsim.inputs import file_digest, is_input
+from netsim.registry import IN_USE, Registry
+
+LIST = "PLUGIN"
+"""The name of a plug-in's list of entries."""
+GROUP = "netcosim.plugins"
+"""The group of entry points by which an installed package brings plug-ins."""
+MAX_FILE_BYTES = 1 << 22
+
+Content = dict[str, str]
+"""A plug-in in a point's content: ``file`` and ``sha256``, and ``module`` if it is imported."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plug-in that has been read.
+
+    Attributes
+    ----------
+    source : str
+        The file or module, as messages name it.
+    content : dict
+        As it stands in a point's content.
+    entries : mapping
+        Registry to name to entry.
+    installed : bool
+        Whether an installed package brings it (`GROUP`).
+    """
+
+    source: str = field(compare=False)
+    content: Content
+    entries: Mapping[str, Mapping[str, Any]] = field(compare=False)
+    installed: bool = field(default=False, compare=False)
+
+    @property
+    def sha256(self) -> str:
+        """What it held when it was read."""
+        return self.content["sha256"]
+
+    @property
+    def told(self) -> str:
+        """Its source and the start of its digest, for a list."""
+        return f"plug-in {self.source}, SHA-256 {self.sha256[:12]}"
+
+    @property
+    def names(self) -> set[str]:
+        """All names that it registers."""
+        return {name for entries in self.entries.values() for name in entries}
+
+
+def load_plugin(source: str, folder: Path | None = None) -> Plugin:
+    """Read a plug-in.
+
+    Parameters
+    ----------
+    source : str
+        A file (its name ends in ``.py``) or an importable module.
+    folder : Path, optional
+        Where a file is looked up first.
+
+    Raises
+    ------
+    NetcosimError
+        One line that names the file and, where there is one, the line: it is missing, is no
+        Python, raises, has no list ``PLUGIN``, or an entry of it cannot be registered.
+    """
+    if not source.endswith(".py"):
+        return _load_module(source, source)
+    path = Path(source)
+    if folder is not None and (folder / path).exists():
+        path = folder / path
+    try:
+        digest = file_digest(path)
+    except (NetcosimError, ValueError) as error:
+        raise NetcosimError(f"plug-in {error}") from None
+    return _load_file(str(path.resolve()), digest)
+
+
+def pinned_plugin(content: Mapping[str, str]) -> Plugin:
+    """The plug-in of a point's content, which must still hold what it held.
+
+    Raises
+    ------
+    NetcosimError
+        It has changed; and as `load_plugin`.
+    """
+    source = content.get("module") or content["file"]
+    if "module" in content:
+        found = load_plugin(source)
+    else:
+        found = _load_file(source, file_digest(source))
+    if found.sha256 != content["sha256"]:
+        raise NetcosimError(
+            f"plug-in {source}: the file has changed: SHA-256 {found.sha256[:12]}..., this run was "
+            f"made for {content['sha256'][:12]}...; start it again"
+        )
+    return found
+
+
+def plugin_of(named: object, folder: Path | None = None) -> Plugin:
+    """The plug-in that an entry of a config's ``plugins`` names: a text, or a point's content.
+
+    Raises
+    ------
+    NetcosimError
+        Neither of the two; and as `load_plugin` and `pinned_plugin`.
+    """
+    if is_input(named):
+        return pinned_plugin(cast("Content", named))
+    if not isinstance(named, str):
+        raise NetcosimError(f"{named!r}; must be a file or a module, as text")
+    return load_plugin(named, folder)
+
+
+def used_by(content: object, plugins: Iterable[Plugin]) -> list[Content]:
+    """What stands in a point's content of the plug-ins in use.
+
+    All that were asked for; of those that installed packages bring the ones of which a value of
+    the content is a name, so that a package that is only there changes no point.
+    """
+    words = set(_words(content))
+    used = [p.content for p in plugins if not p.installed or words & p.names]
+    return sorted(used, key=lambda one: one["sha256"])
+
+
+def _words(content: object) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Mapping):
+        for value in content.values():
+            yield from _words(value)
+    elif isinstance(content, (list, tuple)):
+        for value in content:
+            yield from _words(value)
+
+
+@cache
+def installed_plugins() -> tuple[Plugin, ...]:
+    """The plug-ins of installed packages, sorted by their modules.
+
+    Raises
+    ------
+    NetcosimError
+        As `load_plugin`.
+    """
+    from importlib.metadata import entry_points  # takes a while
+
+    modules = sorted({entry.module for entry in entry_points(group=GROUP)})
+    loaded = [_load_module(module, f"{module} (installed)") for module in modules]
+    return tuple(Plugin(p.source, p.content, p.entries, True) for p in loaded)
+
+
+def plugins_in_use() -> tuple[Plugin, ...]:
+    """The plug-ins whose entries are known here."""
+    return cast("tuple[Plugin, ...]", IN_USE.get())
+
+
+@contextmanager
+def using(plugins: Iterable[Plugin]) -> Iterator[tuple[Plugin, ...]]:
+    """Know the entries of some plug-ins, beside those already in use.
+
+    An exception that comes out of a plug-in's file, or of what its entries gave, becomes one
+    line that names it.
+
+    Raises
+    ------
+    NetcosimError
+        Two of them have an entry of one kind and name.
+    """
+    together = list(plugins_in_use())
+    for plugin in plugins:
+        if plugin not in together:
+            _refuse_twice(plugin, together)
+            together.append(plugin)
+    token = IN_USE.set(tuple(together))
+    try:
+        yield tuple(together)
+    except NetcosimError:
+        raise
+    except (Exception, SystemExit) as error:
+        told = _blamed(error, together)
+        if told is None:
+            raise
+        raise NetcosimError(told) from error
+    finally:
+        IN_USE.reset(token)
+
+
+def source_of(home: str, name: str) -> Plugin | None:
+    """The plug-in that an entry of a registry comes from; None for one of ours."""
+    having = (p for p in plugins_in_use() if name in p.entries.get(home, {}))
+    return next(having, None)
+
+
+def _refuse_twice(plugin: Plugin, others: Sequence[Plugin]) -> None:
+    for other in others:
+        for home, entries in plugin.entries.items():
+            for name in entries:
+                if name in other.entries.get(home, {}):
+                    raise NetcosimError(
+                        f"plug-in {plugin.source}: {_registry(home).what} {name!r} is taken by "
+                        f"plug-in {other.source}; give it another name"
+                    )
+
+
+# Reading
+
+
+@lru_cache(maxsize=64)
+def _load_file(path: str, digest: str) -> Plugin:
+    """A file as a module of its own, whose name says what it holds."""
+    here = os.getcwd()
+    source = os.path.relpath(path) if path.startswith(f"{here}{os.sep}") else path
+    where = f"plug-in {source}"
+    data = Path(path).read_bytes()
+    if len(data) > MAX_FILE_BYTES:
+        raise NetcosimError(f"{where}: {len(data):,} bytes; at most {MAX_FILE_BYTES:,} are read")
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise NetcosimError(f"{where}: it changed while it was read")
+    name = f"netcosim_plugin_{re.sub('[^0-9a-zA-Z]', '_', Path(path).stem)}_{digest[:12]}"
+    module = ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module  # dataclasses and type hints look there
+    try:
+        with _refusing(where, path):
+            exec(compile(data, path, "exec", dont_inherit=True), module.__dict__)
+        entries = _entries_of(module, where)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return Plugin(source, {"file": path, "sha256": digest}, entries)
+
+
+@cache
+def _load_module(name: str, source: str) -> Plugin:
+    where = f"plug-in {source}"
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", name):
+        raise NetcosimError(f"{where}: neither a file (NAME.py) nor the name of a module")
+    found = None
+    with _refusing(where, ""), suppress(ModuleNotFoundError):
+        found = importlib.util.find_spec(name)
+    if found is None:
+        raise NetcosimError(f"{where}: no such file, and no module of that name can be imported")
+    if found.origin is None or not found.origin.endswith(".py"):
+        raise NetcosimError(f"{where}: not a module written in Python")
+    with _refusing(where, found.origin):
+        module = importlib.import_module(name)
+    content = {"file": found.origin, "sha256": _package_digest(name, found.origin), "module": name}
+    return Plugin(source, content, _entries_of(module, where))
+
+
+def _package_digest(name: str, origin: str) -> str:
+    """Of a module alone its file's; in a package, of all the package's sources."""
+    top = importlib.util.find_spec(name.partition(".")[0])
+    folders = list(top.submodule_search_locations or []) if top is not None else []
+    if not folders:
+        return file_digest(origin)
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*.py")):
+            digest.update(f"{path.relative_to(folder)} {file_digest(path)}\n".encode())
+    return digest.hexdigest()
+
+
+@contextmanager
+def _refusing(where: str, path: str) -> Iterator[None]:
+    """Whatever reading a plug-in raises, as one line with the line of its file."""
+    try:
+        yield
+    except SyntaxError as error:
+        here = error.filename == path
+        at = f", line {error.lineno}" if here else f" ({error.filename}, line {error.lineno})"
+        raise NetcosimError(f"{where}{at}: not valid Python: {error.msg}") from None
+    except (Exception, SystemExit) as error:
+        line = _line_in(error.__traceback__, {path})
+        at = f", line {line[1]}" if line else ""
+        raise NetcosimError(f"{where}{at}: {_told(error)}") from error
+
+
+def _entries_of(module: ModuleType, where: str) -> dict[str, dict[str, Any]]:
+    """The entries of a plug-in's list, by registry and name."""
+    listed = getattr(module, LIST, None)
+    if not isinstance(listed, (list, tuple)) or not listed:
+        raise NetcosimError(
+            f"{where}: has no list {LIST} of entries; such as {LIST} = [MyPolicy, MY_ORDER]"
+        )
+    found: dict[str, dict[str, Any]] = {}
+    # a topology family brings its own routings
+    for thing in [t for entry in listed for t in (entry, *_inner(entry))]:
+        registry = _registry_for(thing, where)
+        name = _checked_name(thing, registry, where)
+        entries = found.setdefault(registry.home, {})
+        if name in entries and entries[name] is not thing:
+            raise NetcosimError(f"{where}: {registry.what} {name!r} stands in {LIST} twice")
+        entries[name] = thing
+    return found
+
+
+def _inner(entry: object) -> Sequence[object]:
+    return getattr(entry, "routings", ()) if not isinstance(entry, type) else ()
+
+
+def _registry(home: str) -> Registry[Any]:
+    module, _, name = home.partition(":")
+    return cast("Registry[Any]", getattr(importlib.import_module(module), name))
+
+
+def _registry_for(thing: object, where: str) -> Registry[Any]:
+    at, home = _place(thing), getattr(thing, "registered_in", None)
+    if not isinstance(home, str):
+        raise NetcosimError(
+            f"{where}{at}: {_shown(thing)} in {LIST} is no entry of any kind; entries are made "
+            "from the project's own classes (a subclass of Policy, an Order, a Pattern, ...)"
+        )
+    registry = _registry(home)
+    if registry.classes != isinstance(thing, type):
+        wanted = "the class itself" if registry.classes else f"a {registry.base.__name__} made"
+        raise NetcosimError(
+            f"{where}{at}: {_shown(thing)} in {LIST}: an entry of kind {registry.what} is {wanted}"
+        )
+    missing = sorted(getattr(thing, "__abstractmethods__", ())) if registry.classes else []
+    if missing:
+        raise NetcosimError(f"{where}{at}: {_shown(thing)} lacks {', '.join(missing)}")
+    return registry
+
+
+def _checked_name(thing: object, registry: Registry[Any], where: str) -> str:
+    at = _place(thing)
+    for key in ("name", "description"):
+        text = getattr(thing, key, None)
+        if not isinstance(text, str) or not text.strip() or not text.isprintable():
+            raise NetcosimError(
+                f"{where}{at}: {_shown(thing)} needs a {key}: one line of text"
+                f"{'' if text is None else f', not {text!r}'}"
+            )
+    name: str = thing.name  # type: ignore[attr-defined]
+    if any(letter.isspace() for letter in name):
+        raise NetcosimError(f"{where}{at}: name {name!r} has a space; write a-b")
+    if name in registry.own:
+        raise NetcosimError(
+            f"{where}{at}: {registry.what} {name!r} is one of ours; give yours another name"
+        )
+    return name
+
+
+def _place(thing: object) -> str:
+    """``, line N`` of a class."""
+    with suppress(OSError, TypeError):
+        return f", line {inspect.getsourcelines(thing)[1]}"  # type: ignore[arg-type]
+    return ""
+
+
+def _shown(thing: object) -> str:
+    text = thing.__name__ if isinstance(thing, type) else repr(thing)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# What plug-ins raise while they run
+
+
+def _told(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if isinstance(error, NetcosimError) else f"{type(error).__name__}: {text}"
+
+
+def _line_in(trace: TracebackType | None, files: set[str]) -> tuple[str, int] | None:
+    """The innermost place of a traceback that lies in one of the files."""
+    found = None
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name in files:
+            found = (name, trace.tb_lineno)
+        trace = trace.tb_next
+    return found
+
+
+def _blamed(error: BaseException, plugins: Sequence[Plugin]) -> str | None:
+    """One line for an exception that a plug-in raised or led to; None if it did not."""
+    by_file = {plugin.content["file"]: plugin for plugin in plugins}
+    found = _line_in(error.__traceback__, set(by_file))
+    if found is not None:
+        return f"plug-in {by_file[found[0]].source}, line {found[1]}: {_told(error)}"
+    if not plugins or not isinstance(error, _SLIPS):
+        return None
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = "" if trace is None else f" (at {Path(trace.tb_frame.f_code.co_filename).name}:"
+    where = f"{where}{trace.tb_lineno})" if trace is not None else ""
+    names = ", ".join(plugin.source for plugin in plugins)
+    return f"with plug-in {names}, perhaps of a value that it gave: {_told(error)}{where}"
+
+
+_SLIPS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError)
+"""What a value of a wrong kind or shape leads to, far from where it was made."""

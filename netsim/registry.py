@@ -1,0 +1,83 @@
+"""A registry: names to entries, netsim's own and those of the plug-ins that are in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any, Generic, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Entries(Protocol):
+    """What a registry needs of a plug-in."""
+
+    @property
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        """Entries by registry and name."""
+
+
+IN_USE: ContextVar[tuple[Entries, ...]] = ContextVar("plug-ins in use", default=())
+"""Set by `netsim.plugins.using` alone. Each thread and each `with` has its own."""
+
+
+class Registry(MutableMapping[str, T], Generic[T]):
+    """Entries by name; those of plug-ins come after our own, while they are in use.
+
+    Parameters
+    ----------
+    home : str
+        ``"module:NAME"`` of the registry itself, which its entries' class names too, as
+        ``registered_in``: so a plug-in's entry finds its registry.
+    what : str
+        What an entry is, in a message: "allocation policy".
+    base : type
+        What an entry is an instance of, or a subclass of if the entries are classes.
+    entries : iterable
+        Each with a ``name`` and a ``description``.
+    classes : bool
+        Whether the entries are classes.
+    """
+
+    def __init__(
+        self,
+        home: str,
+        what: str,
+        base: type,
+        entries: Iterable[T],
+        *,
+        classes: bool = False,
+    ) -> None:
+        self.home, self.what, self.base, self.classes = home, what, base, classes
+        self._own: dict[str, T] = {getattr(entry, "name"): entry for entry in entries}  # noqa: B009
+
+    @property
+    def own(self) -> Mapping[str, T]:
+        """The entries that come without a plug-in."""
+        return MappingProxyType(self._own)
+
+    @property
+    def added(self) -> dict[str, T]:
+        """The entries of the plug-ins in use."""
+        plugins = IN_USE.get()
+        return {n: e for p in plugins for n, e in p.entries.get(self.home, {}).items()}
+
+    def __getitem__(self, name: str) -> T:
+        return self._own[name] if name in self._own else self.added[name]
+
+    def __setitem__(self, name: str, entry: T) -> None:
+        self._own[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self._own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from self.added
+
+    def __len__(self) -> int:
+        return len(self._own) + len(self.added)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self.added

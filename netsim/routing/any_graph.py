@@ -1,0 +1,257 @@
+"""Routings of any network over its shortest paths, one packet spread from the next.
+
+- "min-hop": static, by destination. At each router the destinations that may go the same ways, and
+  come by there at all, are dealt out to these in turn, as the subnet managers of InfiniBand do. On
+  a full fat-tree that is D-mod-k (Zahavi, 2010): every shift permutation uses each link once.
+- "adaptive-shortest-path": of the links on shortest paths a random one if it has no load, else the
+  least loaded of all, one of those that are alike by chance (as "adaptive" on fat-trees).
+
+One channel is enough where no ring of links can wait for each other, as on trees and networks of
+leaves and spines (up, then down); `channels` finds out. Elsewhere the channel rises by one a hop
+and there are as many as the longest way has links; the state is that hop count.
+
+Kernel tables: params = 0, entries a router in table_a, channels up a hop (0 or 1). "min-hop":
+table_a has the link toward each port. "adaptive-shortest-path": table_a has for each router where
+in table_c its list begins: number of links, then the links.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.limits import need_memory
+from netsim.routing.base import Hop, Routing, RoutingEntry, View
+from netsim.routing.choosing import least_loaded
+from netsim.routing.kernels_tables import BY_DESTINATION, LEAST_LOADED
+from netsim.routing.make_tables import ejection, make_tables
+from netsim.routing.shortest_path import router_distances
+from netsim.topology import Topology
+
+BoolArray = NDArray[np.bool_]
+
+
+class ShortestWays:
+    """The links on shortest paths between routers.
+
+    Attributes
+    ----------
+    topology : Topology
+    distance : (n_routers, n_routers) int64
+    longest : int
+        Links of the longest way between routers with nodes, at least 1.
+    targets : (n_targets,) int64
+        Routers with nodes, ascending.
+    place : (n_routers, n_routers) int32
+        Where in ``lists`` the list of links from row toward column begins; of no meaning on the
+        diagonal and toward routers without nodes.
+    lists : (k,) int32
+        Lists one after the other: number of links, then the links, ascending.
+
+    Raises
+    ------
+    NetcosimError
+        As `netsim.routing.shortest_path.router_distances`.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.distance = router_distances(topology)
+        self.targets = np.unique(topology.port_router).astype(np.int64)
+        self.longest = max(1, int(self.distance[np.ix_(self.targets, self.targets)].max()))
+        self._ptr, self._links = topology.router_out_links()
+        n, lists, known = topology.n_routers, [0], dict[bytes, int]()
+        self.place = np.zeros((n, n), dtype=np.int32)
+        for router in range(n):
+            out = self.links_of(router)
+            sets, which = self.alike(router)
+            for i, good in enumerate(sets):
+                some = out[good].tolist()
+                key = np.array(some, dtype=np.int32).tobytes()
+                if key not in known:
+                    known[key] = len(lists)
+                    lists += [len(some), *some]
+                self.place[router, self.targets[which == i]] = known[key]
+        self.lists = np.array(lists, dtype=np.int32)
+
+    def links_of(self, router: int) -> NDArray[np.int32]:
+        """Links that leave a router, ascending."""
+        return self._links[self._ptr[router] : self._ptr[router + 1]]
+
+    def neighbours(self, router: int) -> NDArray[np.int64]:
+        """Routers behind `links_of`."""
+        behind = self.topology.link_dst[self.links_of(router)] - self.topology.n_ports
+        return behind.astype(np.int64)
+
+    def alike(self, router: int) -> tuple[BoolArray, NDArray[np.int64]]:
+        """Links that lead to some target: (sets, links) bool; and (targets,) each one's set."""
+        here = self.distance[router, self.targets]
+        good = self.distance[np.ix_(self.neighbours(router), self.targets)] == here - 1
+        packed = np.ascontiguousarray(np.packbits(good, axis=0).T)
+        if not packed.shape[1]:
+            return np.zeros((1, 0), dtype=np.bool_), np.zeros(len(self.targets), dtype=np.int64)
+        rows = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+        _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+        return good.T[first], which.ravel().astype(np.int64)
+
+    def toward(self, router: int, target: int) -> list[int]:
+        """Links on shortest paths from one router to another with nodes."""
+        at = int(self.place[router, target])
+        return list(map(int, self.lists[at + 1 : at + 1 + self.lists[at]]))
+
+
+def channels(ways: ShortestWays) -> int:
+    """Channels that keep packets on shortest paths from waiting for each other in a ring.
+
+    1 if the links cannot wait for each other in a ring whatever ways are taken (Dally and Seitz,
+    1987); else one for each link of the longest way.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    distance = ways.distance[:, ways.targets]
+    n, used = len(distance), _visited(ways, distance)
+    # routers that are joined, as pairs: parallel links wait as one
+    pairs = [(u, v) for u in range(n) for v in np.unique(ways.neighbours(u)).tolist()]
+    number = {pair: i for i, pair in enumerate(pairs)}
+    held, wanted = [], []
+    for v in range(n):
+        near = np.unique(ways.neighbours(v))
+        closer = distance[near] == distance[v] - 1
+        comes = (distance[near] == distance[v] + 1) & used[near]
+        waits = comes.astype(np.float32) @ closer.T.astype(np.float32) > 0
+        for i, k in np.argwhere(waits).tolist():
+            held.append(number[int(near[i]), v])
+            wanted.append(number[v, int(near[k])])
+    graph = coo_array((np.ones(len(held)), (held, wanted)), shape=(len(pairs), len(pairs)))
+    parts, _ = connected_components(graph, directed=True, connection="strong")
+    return 1 if parts == len(pairs) else ways.longest
+
+
+def _visited(ways: ShortestWays, distance: NDArray[np.int64]) -> BoolArray:
+    """(n_routers, targets): whether any packet to the target can come by the router."""
+    used = np.zeros(distance.shape, dtype=np.bool_)
+    used[ways.targets] = True
+    near = [np.unique(ways.neighbours(router)) for router in range(len(distance))]
+    for far in range(int(distance[ways.targets].max(initial=0)), 1, -1):
+        for router in np.flatnonzero((used & (distance == far)).any(axis=1)).tolist():
+            here = used[router] & (distance[router] == far)
+            used[near[router]] |= here & (distance[near[router]] == far - 1)
+    return used
+
+
+def links_in_turn(ways: ShortestWays) -> NDArray[np.int32]:
+    """(n_routers, n_ports) int32: the link of "min-hop" toward each port, -1 at its own router.
+
+    Ports that never come by a router stand there with the first of their links.
+    """
+    topology = ways.topology
+    n, ports = topology.n_routers, topology.port_router.astype(np.int64)
+    need_memory(f"min-hop routing on {topology.name}", 2 * 4 * n * len(ports))
+    target = np.searchsorted(ways.targets, ports)
+    distance = ways.distance[:, ports]
+    table = np.full((n, len(ports)), -1, dtype=np.int32)
+    used = np.zeros((n, len(ports)), dtype=np.bool_)
+    used[ways.targets] = True
+    alike = [ways.alike(router) for router in range(n)]
+    dealt = [np.zeros(len(sets), dtype=np.int64) for sets, _ in alike]
+    # the furthest first, so that it is known who comes by
+    for far in range(int(distance.max(initial=0)), 0, -1):
+        for router in np.flatnonzero((distance == far).any(axis=1)).tolist():
+            sets, which = alike[router]
+            out, behind = ways.links_of(router), ways.neighbours(router)
+            here = distance[router] == far
+            group = which[target]
+            for i in np.unique(group[here]).tolist():
+                mine = here & (group == i)
+                some = np.flatnonzero(sets[i])
+                come = np.flatnonzero(mine & used[router])
+                table[router, mine] = out[some[0]]
+                pick = some[(dealt[router][i] + np.arange(len(come))) % len(some)]
+                dealt[router][i] += len(come)
+                table[router, come] = out[pick]
+                used[behind[pick], come] = True
+    return table
+
+
+def min_hop_routing(topology: Topology) -> Routing:
+    """Build "min-hop" on any topology.
+
+    Raises
+    ------
+    NetcosimError
+        A router that cannot be reached, too many routers or ports for a table.
+    """
+    ways = ShortestWays(topology)
+    table, n_vcs = links_in_turn(ways), channels(ways)
+    step = int(n_vcs > 1)
+
+    def choices(router: int, dst_node: int, state: int) -> list[Hop]:
+        if router == topology.port_router[dst_node]:
+            return [ejection(topology, dst_node, state)]
+        return [Hop(int(table[router, dst_node]), state, state + step)]
+
+    def choose(
+        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        return choices(router, dst_node, state)[0]
+
+    return Routing(
+        name="min-hop",
+        topology=topology,
+        n_vcs=n_vcs,
+        adaptive=False,
+        chance_visits=0,
+        tables=make_tables(topology, BY_DESTINATION, n_vcs, (0, topology.n_ports, step), table),
+        choices=choices,
+        choose=choose,
+    )
+
+
+def adaptive_shortest_path_routing(topology: Topology) -> Routing:
+    """Build "adaptive-shortest-path" on any topology.
+
+    Raises
+    ------
+    NetcosimError
+        A router that cannot be reached, or too many routers for a table.
+    """
+    ways = ShortestWays(topology)
+    n_vcs = channels(ways)
+    step = int(n_vcs > 1)
+
+    def choices(router: int, dst_node: int, state: int) -> list[Hop]:
+        target = int(topology.port_router[dst_node])
+        if router == target:
+            return [ejection(topology, dst_node, state)]
+        return [Hop(link, state, state + step) for link in ways.toward(router, target)]
+
+    def choose(
+        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        hops = choices(router, dst_node, state)
+        return hops[0] if len(hops) == 1 else least_loaded(view, hops, key)
+
+    params = (0, topology.n_routers, step)
+    tables = make_tables(topology, LEAST_LOADED, n_vcs, params, ways.place, (), ways.lists)
+    return Routing(
+        name="adaptive-shortest-path",
+        topology=topology,
+        n_vcs=n_vcs,
+        adaptive=True,
+        chance_visits=ways.longest,
+        tables=tables,
+        choices=choices,
+        choose=choose,
+    )
+
+
+ROUTINGS = (
+    RoutingEntry("min-hop", "static shortest paths, dealt out by destination", (), min_hop_routing),
+    RoutingEntry(
+        "adaptive-shortest-path",
+        "least loaded link on a shortest path, one of equals by chance",
+        (),
+        adaptive_shortest_path_routing,
+    ),
+)

@@ -1,0 +1,24 @@
+"""How a router chooses among several ways, in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netsim.routing.base import Hop, View
+from netsim.routing.kernels_common import draw
+
+
+def one_of(hops: Sequence[Hop], key: int, i: int) -> Hop:
+    """The hop that the i-th number of a key picks."""
+    return hops[int(draw(np.uint64(key), i, len(hops)))]
+
+
+def least_loaded(view: View, hops: Sequence[Hop], key: int) -> Hop:
+    """A random hop if its link has no load; else one with the least, equals by chance."""
+    first = one_of(hops, key, 0)
+    if view.load(first.link) == 0:
+        return first
+    least = min(view.load(hop.link) for hop in hops)
+    return one_of([hop for hop in hops if view.load(hop.link) == least], key, 1)

@@ -1,0 +1,268 @@
+"""Routings that a user brings as a table: from each router toward each other, links with weights.
+
+A Python function of the topology makes the table once; the kernels draw from it. So a routing of
+one's own needs no kernel as long as it looks at no loads: static (one link everywhere) and
+oblivious (several, by chance) routings, minimal or not. What a packet has behind it, and what
+waits on the links, is nothing that a table knows: an adaptive routing needs a kernel.
+
+A packet draws at each router anew. With one channel a table can deadlock where its links may wait
+for each other in a ring (Dally and Seitz, 1987); `table_routing` looks for rings, and then lets
+the channel rise by one a hop, which no table can deadlock with.
+
+Kernel tables: params = 0, routers, channels up a hop (0 or 1). table_a: (routers, routers) where in
+table_c the list from row toward column begins: number of links, then each link and the sum of the
+weights so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import gcd
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.limits import need_memory
+from netsim.routing.base import Hop, Routing, View
+from netsim.routing.kernels_common import draw
+from netsim.routing.kernels_tables import WEIGHTED
+from netsim.routing.make_tables import ejection, make_tables
+from netsim.topology import Topology
+
+Ways = Mapping[tuple[int, int], Mapping[int, int] | Sequence[int]]
+"""(router, destination's router) to links that leave the router, with their weights."""
+
+MAX_WEIGHT = 1 << 30
+_ENTRY_BYTES = 600
+
+
+class _Table:
+    """Ways that have been looked at, as lists of (link, weight)."""
+
+    def __init__(self, topology: Topology, name: str, ways: Ways) -> None:
+        self.topology = topology
+        self.where = f"routing {name} on {topology.name}"
+        self.targets = sorted({int(router) for router in topology.port_router})
+        need_memory(self.where, _ENTRY_BYTES * topology.n_routers * len(self.targets))
+        self.ways = {
+            key: self._checked(key, ways[key])
+            for target in self.targets
+            for key in self._reached(ways, target)
+        }
+
+    def _reached(self, ways: Ways, target: int) -> Iterable[tuple[int, int]]:
+        """Places of packets to a target, from all routers with nodes."""
+        todo = [router for router in self.targets if router != target]
+        seen = set(todo)
+        while todo:
+            router = todo.pop()
+            if (router, target) not in ways:
+                raise NetcosimError(
+                    f"{self.where}: no way from router {router} toward router {target}"
+                )
+            yield router, target
+            for link in ways[router, target]:
+                beyond = self.behind(self._link(router, target, link))
+                if beyond != target and beyond not in seen:
+                    seen.add(beyond)
+                    todo.append(beyond)
+
+    def behind(self, link: int) -> int:
+        """The router at the end of a link between routers."""
+        return int(self.topology.link_dst[link]) - self.topology.n_ports
+
+    def _link(self, router: int, target: int, link: object) -> int:
+        t, toward = self.topology, f"from router {router} toward router {target}"
+        if isinstance(link, bool) or not isinstance(link, (int, np.integer)):
+            raise NetcosimError(f"{self.where}: {toward}: link {link!r}; it must be a whole number")
+        if not t.first_router_link <= link < t.n_links:
+            raise NetcosimError(
+                f"{self.where}: {toward}: link {link}; links between routers are "
+                f"{t.first_router_link} to {t.n_links - 1}"
+            )
+        leaves = int(t.link_src[link]) - t.n_ports
+        if leaves != router:
+            raise NetcosimError(f"{self.where}: {toward}: link {link} leaves router {leaves}")
+        return int(link)
+
+    def _checked(
+        self, key: tuple[int, int], some: Mapping[int, int] | Sequence[int]
+    ) -> list[tuple[int, int]]:
+        toward = f"from router {key[0]} toward router {key[1]}"
+        given = some.items() if isinstance(some, Mapping) else ((link, 1) for link in some)
+        found = sorted((int(link), weight) for link, weight in given)
+        if not found:
+            raise NetcosimError(f"{self.where}: {toward}: no link")
+        if len({link for link, _ in found}) < len(found):
+            raise NetcosimError(f"{self.where}: {toward}: a link stands there twice")
+        for link, weight in found:
+            whole = isinstance(weight, (int, np.integer)) and not isinstance(weight, bool)
+            if not whole or not 1 <= weight <= MAX_WEIGHT:
+                raise NetcosimError(
+                    f"{self.where}: {toward}: weight {weight!r} of link {link}; it must be a whole "
+                    f"number from 1 to {MAX_WEIGHT:,}"
+                )
+        common = gcd(*(int(weight) for _, weight in found))
+        whole_weight = sum(int(weight) for _, weight in found) // common
+        if whole_weight > MAX_WEIGHT:
+            raise NetcosimError(f"{self.where}: {toward}: weights of {whole_weight:,} together")
+        return [(link, int(weight) // common) for link, weight in found]
+
+    def longest(self) -> int:
+        """Links of the longest way.
+
+        Raises
+        ------
+        NetcosimError
+            A way that comes back to where it was: a packet might never arrive.
+        """
+        longest = 1
+        for target in self.targets:
+            left: dict[int, int] = {target: 0}
+            for start in self.targets:
+                longest = max(longest, self._walk(start, target, left))
+        return longest
+
+    def _walk(self, start: int, target: int, left: dict[int, int]) -> int:
+        """The most links from a router to the target; ``left`` keeps what is known."""
+        path, todo = [], [(start, iter(self._next(start, target)))]
+        on_path = {start}
+        while todo and start not in left:
+            router, nexts = todo[-1]
+            beyond = next((r for r in nexts if r not in left), None)
+            if beyond is None:
+                left[router] = 1 + max(left[r] for r in self._next(router, target))
+                on_path.discard(router)
+                todo.pop()
+            elif beyond in on_path:
+                path = [router for router, _ in todo]
+                ring = [*path[path.index(beyond) :], beyond]
+                told = ", ".join(map(str, ring))
+                raise NetcosimError(
+                    f"{self.where}: packets to router {target} may go round for ever: {told}"
+                )
+            else:
+                on_path.add(beyond)
+                todo.append((beyond, iter(self._next(beyond, target))))
+        return left[start]
+
+    def _next(self, router: int, target: int) -> list[int]:
+        if router == target:
+            return []
+        return [self.behind(link) for link, _ in self.ways[router, target]]
+
+    def ring(self) -> list[int]:
+        """Links that may wait for each other in a ring on one channel; empty if none can."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        waits: set[tuple[int, int]] = set()
+        for (_, target), held in self.ways.items():
+            for link, _ in held:
+                beyond = self.behind(link)
+                if beyond != target:
+                    waits.update((link, wanted) for wanted, _ in self.ways[beyond, target])
+        if not waits:
+            return []
+        src, dst = np.array(sorted(waits)).T
+        n = self.topology.n_links
+        graph = coo_array((np.ones(len(src)), (src, dst)), shape=(n, n))
+        _, part = connected_components(graph, directed=True, connection="strong")
+        size = np.bincount(part)
+        inside = (part[src] == part[dst]) & (size[part[src]] > 1)
+        if not inside.any():
+            return []
+        import networkx as nx
+
+        edges = zip(src[inside].tolist(), dst[inside].tolist(), strict=True)
+        return [int(edge[0]) for edge in nx.find_cycle(nx.DiGraph(list(edges)))]
+
+
+def table_routing(
+    topology: Topology, name: str, ways: Ways, *, channels: int | None = None
+) -> Routing:
+    """Build a routing from a table of links with weights.
+
+    Parameters
+    ----------
+    topology : Topology
+    name : str
+    ways : mapping
+        ``ways[router, target]``: the links that a packet may take from a router toward its
+        destination's router, all equally likely, or each with a weight: a whole number. It is
+        looked up for every router that a packet can come by.
+    channels : int, optional
+        Virtual channels a link. By default 1 where the table cannot deadlock on one; else as many
+        as the longest way has links, the channel rising by one a hop.
+
+    Raises
+    ------
+    NetcosimError
+        A router without a way, a link that does not leave it, a bad weight, packets that may go
+        round for ever, and ``channels`` with which the table can deadlock.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> ring = nc.make_topology("torus", {"dims": [3]})
+    >>> ways = {}
+    >>> for link in range(ring.first_router_link, ring.n_links):
+    ...     here, there = (int(end[link]) - ring.n_ports for end in (ring.link_src, ring.link_dst))
+    ...     ways.setdefault((here, there), []).append(link)
+    >>> routing = table_routing(ring, "direct", ways)
+    >>> routing.n_vcs, routing.adaptive
+    (1, False)
+    """
+    table = _Table(topology, name, ways)
+    longest, ring = table.longest(), table.ring()
+    n_vcs = channels if channels is not None else (longest if ring else 1)
+    if n_vcs < (longest if ring else 1):
+        told = ", ".join(map(str, ring[:8]))
+        raise NetcosimError(
+            f"{table.where}: it can deadlock on {n_vcs} channel{'s' if n_vcs > 1 else ''}: links "
+            f"{told} may wait for each other in a ring; {longest} channels are needed"
+        )
+    step = int(bool(ring))
+    return _routing(table, name, n_vcs, step, longest)
+
+
+def _routing(table: _Table, name: str, n_vcs: int, step: int, longest: int) -> Routing:
+    topology = table.topology
+    n = topology.n_routers
+    lists, place = [0], np.zeros((n, n), dtype=np.int32)
+    known: dict[tuple[tuple[int, int], ...], int] = {}
+    for key, some in table.ways.items():
+        if tuple(some) not in known:
+            known[tuple(some)] = len(lists)
+            sums = np.cumsum([weight for _, weight in some]).tolist()
+            pairs = zip((link for link, _ in some), sums, strict=True)
+            lists += [len(some), *(number for pair in pairs for number in pair)]
+        place[key] = known[tuple(some)]
+
+    def choices(router: int, dst_node: int, state: int) -> list[Hop]:
+        target = int(topology.port_router[dst_node])
+        if router == target:
+            return [ejection(topology, dst_node, state)]
+        return [Hop(link, state, state + step) for link, _ in table.ways[router, target]]
+
+    def choose(
+        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        hops = choices(router, dst_node, state)
+        if len(hops) == 1:
+            return hops[0]
+        weights = [w for _, w in table.ways[router, int(topology.port_router[dst_node])]]
+        left = int(draw(np.uint64(key), 0, sum(weights)))
+        return hops[int(np.searchsorted(np.cumsum(weights), left, side="right"))]
+
+    several = any(len(some) > 1 for some in table.ways.values())
+    return Routing(
+        name=name,
+        topology=topology,
+        n_vcs=n_vcs,
+        adaptive=False,
+        chance_visits=longest if several else 0,
+        tables=make_tables(topology, WEIGHTED, n_vcs, (0, n, step), place, (), lists),
+        choices=choices,
+        choose=choose,
+    )

@@ -1,0 +1,293 @@
+"""What Slurm's `topology.conf` and `topology.yaml` declare: switches or blocks, and their nodes.
+
+The formats are those of Slurm's man pages topology.conf(5) and topology.yaml(5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from netsim.errors import NetcosimError
+from netsim.files import read_lines, read_text
+from netsim.hostlist import expand
+
+YAML_SUFFIXES = (".yaml", ".yml")
+MAX_FILE_BYTES = 1 << 26
+
+TREE, BLOCK = "tree", "block"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A switch or a block.
+
+    Attributes
+    ----------
+    where : str
+        Begins the message of an error: "topology.conf:3".
+    name : str
+    nodes : tuple of str
+        On it.
+    below : tuple of str
+        Switches below it.
+    """
+
+    where: str
+    name: str
+    nodes: tuple[str, ...]
+    below: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The content of a file.
+
+    Attributes
+    ----------
+    kind : str
+        "tree" or "block".
+    parts : tuple of Part
+        In the order of the file.
+    block_sizes : tuple of int
+        Of blocks and of the groups of blocks above them, as declared.
+    notes : tuple of str
+        What the file says and nothing uses.
+    """
+
+    kind: str
+    parts: tuple[Part, ...]
+    block_sizes: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_slurm(path: Path, topology: str | None = None) -> Declared:
+    """Read a `topology.yaml` (by the end of its name) or a `topology.conf`.
+
+    Parameters
+    ----------
+    path : Path
+    topology : str, optional
+        Which one of a `topology.yaml`; by default the cluster's, else the first.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, a line that is none of Slurm's, a name declared twice, a node
+        on two switches.
+    """
+    if path.suffix.lower() in YAML_SUFFIXES:
+        declared = _read_yaml(path, topology)
+    elif topology is not None:
+        raise NetcosimError(f"{path}: topology = {topology!r}; only a topology.yaml has several")
+    else:
+        declared = _read_conf(path)
+    _need_unique(path, declared)
+    return declared
+
+
+def _need_unique(path: Path, declared: Declared) -> None:
+    if not declared.parts:
+        raise NetcosimError(f"{path}: no switch and no block is declared")
+    what = "switch" if declared.kind == TREE else "block"
+    parts: dict[str, Part] = {}
+    owner: dict[str, Part] = {}
+    for part in declared.parts:
+        if part.name in parts:
+            raise NetcosimError(f"{part.where}: {what} {part.name!r} is declared twice")
+        parts[part.name] = part
+        for node in part.nodes:
+            if node in owner:
+                raise NetcosimError(
+                    f"{part.where}: node {node!r} is on {what} {part.name!r} and on "
+                    f"{owner[node].name!r}"
+                )
+            owner[node] = part
+    for part in declared.parts:
+        for below in part.below:
+            if below not in parts:
+                raise NetcosimError(
+                    f"{part.where}: {what} {part.name!r} has {below!r} below it, which is "
+                    "declared nowhere"
+                )
+
+
+# topology.conf
+
+_PAIR = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|[^\s\"]+)")
+_KEYS = {
+    "switchname": ("nodes", "switches", "linkspeed"),
+    "blockname": ("nodes",),
+    "blocksizes": (),
+}
+
+
+def _read_conf(path: Path) -> Declared:
+    parts: dict[str, list[Part]] = {"switchname": [], "blockname": []}
+    sizes: tuple[int, ...] = ()
+    speeds = 0
+    for where, line in _joined_lines(path):
+        pairs = _pairs(where, line)
+        kind = next(iter(pairs))
+        if kind == "ringname":
+            raise NetcosimError(f"{where}: a ring; trees and blocks of switches are read")
+        if kind not in _KEYS:
+            raise NetcosimError(
+                f"{where}: {line.strip()[:60]!r}; a line begins with SwitchName=, BlockName= or "
+                "BlockSizes="
+            )
+        for key in list(pairs)[1:]:
+            if key not in _KEYS[kind]:
+                raise NetcosimError(f"{where}: unknown key {key!r}")
+        if kind == "blocksizes":
+            sizes = _sizes(where, pairs[kind].split(","))
+            continue
+        speeds += "linkspeed" in pairs
+        nodes, below = (_hosts(where, pairs.get(key, "")) for key in ("nodes", "switches"))
+        parts[kind].append(_part(where, pairs[kind], nodes, below))
+    if parts["switchname"] and parts["blockname"]:
+        raise NetcosimError(f"{path}: declares switches and blocks; a machine has one of them")
+    notes = (f"LinkSpeed is not used ({speeds} lines): its units are arbitrary",) if speeds else ()
+    kind = BLOCK if parts["blockname"] else TREE
+    return Declared(kind, (*parts["switchname"], *parts["blockname"]), sizes, notes)
+
+
+def _joined_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Lines without comments, those that end in a backslash joined with the next; none empty."""
+    held, start = "", 0
+    number = 0
+    for number, line in enumerate(read_lines(path, limit_bytes=MAX_FILE_BYTES), 1):
+        start = start or number
+        text = line.split("#", 1)[0].rstrip()
+        if text.endswith("\\"):
+            held += text[:-1] + " "
+            continue
+        if (held + text).strip():
+            yield f"{path}:{start}", held + text
+        held, start = "", 0
+    if held.strip():
+        raise NetcosimError(f"{path}:{number}: the last line goes on, and nothing follows")
+
+
+def _pairs(where: str, line: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    at = 0
+    while line[at:].strip():
+        match = _PAIR.match(line, at)
+        if match is None:
+            raise NetcosimError(f"{where}: {line[at:].strip()[:60]!r} is not KEY=VALUE")
+        key = match[1].lower()
+        if key in found:
+            raise NetcosimError(f"{where}: {match[1]} is there twice")
+        found[key] = match[2].strip('"')
+        at = match.end()
+    return found
+
+
+def _hosts(where: str, text: str) -> tuple[str, ...]:
+    try:
+        return tuple(expand(text))
+    except NetcosimError as error:
+        raise NetcosimError(f"{where}: {error}") from None
+
+
+def _part(where: str, name: str, nodes: tuple[str, ...], below: tuple[str, ...]) -> Part:
+    if bool(nodes) == bool(below):
+        told = "both nodes and switches" if nodes else "neither nodes nor switches"
+        raise NetcosimError(f"{where}: {name!r} has {told} below it; it must have one of them")
+    for names in (nodes, below):
+        if len(set(names)) < len(names):
+            twice = next(n for i, n in enumerate(names) if n in names[:i])
+            raise NetcosimError(f"{where}: {name!r} has {twice!r} below it twice")
+    return Part(where, name, nodes, below)
+
+
+def _sizes(where: str, texts: Sequence[object]) -> tuple[int, ...]:
+    words = [str(text).strip() for text in texts]
+    if not words or not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise NetcosimError(f"{where}: block sizes {','.join(words)!r}; they must be whole numbers")
+    sizes = tuple(int(word) for word in words)
+    for one, other in pairwise(sizes):
+        times = other // one
+        if other % one or times < 2 or times & (times - 1):
+            raise NetcosimError(
+                f"{where}: block sizes {','.join(words)}; each must be a power of two times the "
+                "one before it"
+            )
+    return sizes
+
+
+# topology.yaml
+
+
+def _read_yaml(path: Path, wanted: str | None) -> Declared:
+    content = _yaml_content(path)
+    if not isinstance(content, list) or not all(
+        isinstance(entry, dict) and isinstance(entry.get("topology"), str) for entry in content
+    ):
+        raise NetcosimError(f"{path}: it must be a list of topologies, each '- topology: NAME'")
+    names = [entry["topology"] for entry in content]
+    if not names:
+        raise NetcosimError(f"{path}: no topology is declared")
+    if wanted is None:
+        chosen = next((e for e in content if e.get("cluster_default") is True), content[0])
+    elif wanted in names:
+        chosen = content[names.index(wanted)]
+    else:
+        raise NetcosimError(f"{path}: no topology {wanted!r}; it has {', '.join(names)}")
+    where = f"{path}: topology {chosen['topology']!r}"
+    declared = _yaml_topology(where, chosen)
+    if len(names) == 1:
+        return declared
+    others = ", ".join(name for name in names if name != chosen["topology"])
+    note = f"topology {chosen['topology']!r} is taken; the file also has {others}"
+    return Declared(declared.kind, declared.parts, declared.block_sizes, (note,))
+
+
+def _yaml_content(path: Path) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise NetcosimError(
+            f"{path}: YAML needs PyYAML, which is not installed (pip install netcosim[yaml])"
+        ) from None
+    try:
+        return yaml.safe_load(read_text(path, limit_bytes=MAX_FILE_BYTES))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        at = f":{mark.line + 1}" if mark is not None else ""
+        told = getattr(error, "problem", None) or "it cannot be parsed"
+        raise NetcosimError(f"{path}{at}: not YAML: {told}") from None
+
+
+def _yaml_topology(where: str, entry: Mapping[str, Any]) -> Declared:
+    if entry.get("flat"):
+        raise NetcosimError(f"{where} is flat and lists no nodes; a tree or blocks are needed")
+    kinds = [key for key in entry if key not in ("topology", "cluster_default", "flat")]
+    if len(kinds) != 1 or kinds[0] not in (TREE, BLOCK):
+        raise NetcosimError(f"{where} is {', '.join(kinds) or 'nothing'}; it must be tree or block")
+    kind = kinds[0]
+    section = entry[kind]
+    name, lists = ("block", "blocks") if kind == BLOCK else ("switch", "switches")
+    rows = section.get(lists) if isinstance(section, dict) else None
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and isinstance(row.get(name), (str, int)) for row in rows
+    ):
+        raise NetcosimError(f"{where}: {lists} must be a list of '- {name}: NAME'")
+    known = {name, "nodes", "children"} if kind == TREE else {name, "nodes"}
+    parts = []
+    for row in rows:
+        unknown = sorted(str(key) for key in set(row) - known)
+        if unknown:
+            raise NetcosimError(f"{where}: {name} {row[name]}: unknown key {unknown[0]!r}")
+        texts = [row.get(key) for key in ("nodes", "children")]
+        nodes, below = (_hosts(where, "" if text is None else str(text)) for text in texts)
+        parts.append(_part(where, str(row[name]), nodes, below))
+    sizes = section.get("block_sizes") or []
+    if not isinstance(sizes, list):
+        raise NetcosimError(f"{where}: block_sizes = {sizes!r}; it must be a list")
+    return Declared(kind, tuple(parts), _sizes(where, sizes) if sizes else ())

@@ -1,0 +1,309 @@
+"""Machines from Slurm's `topology.conf` and `topology.yaml`, and the cables that these leave out.
+
+Such a file names switches and nodes, and says nothing of cables. A switch is joined to the one
+above it by as many cables as make ``taper`` times the bandwidth that comes from below it: with 1,
+the default, a leaf of 18 nodes has 18 cables up, as in a full fat-tree whose spines are one large
+switch. A switch below several others deals its cables out among them. A block is a leaf below one
+core switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge, Gt
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.parameters import NamesFile
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_size
+from netsim.topologies.domains import Hierarchy, hierarchy
+from netsim.topologies.family import (
+    Family,
+    LinkBandwidthBps,
+    LinkLatencyS,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
+    SmallFile,
+)
+from netsim.topologies.slurm_files import BLOCK, Declared, Part, read_slurm
+from netsim.topologies.switches import Wiring, domains_of, notes_of, span, switch_network
+from netsim.topology import Topology
+from netsim.units import format_quantity
+
+CORE = "core"
+"""The switch above all blocks."""
+
+ByLevel = float | Sequence[float]
+
+
+def topology_conf(
+    file: Annotated[str, "Slurm's topology.conf, or a topology.yaml", NamesFile],
+    *,
+    topology: Annotated[
+        str | None, "which one of a topology.yaml; the cluster's default if left out"
+    ] = None,
+    taper: Annotated[
+        float | Sequence[float],
+        "bandwidth up for what comes from below a switch; a list is from the leaves up",
+        Gt(0),
+    ] = 1.0,
+    uplinks: Annotated[
+        int | Sequence[int] | None,
+        "cables up from every switch, instead of taper; a list is from the leaves up",
+        Ge(1),
+    ] = None,
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    name: Name = None,
+) -> Topology:
+    """Build the machine that a Slurm file describes.
+
+    Parameters
+    ----------
+    file : str
+    topology : str, optional
+    taper : float or sequence of float
+        Of a list the last one holds for all levels above, too. Whole cables are taken, at least
+        one from each switch to each above it.
+    uplinks : int or sequence of int, optional
+    node_bandwidth_Bps, link_bandwidth_Bps : int
+        Of a node's link, and of each cable between switches.
+    node_latency_s, link_latency_s : float
+    name : str, optional
+        By default the file's name.
+
+    Returns
+    -------
+    Topology
+        Link kinds "up", "down" and "level"; nodes leaf by leaf, under their names.
+
+    Raises
+    ------
+    NetcosimError
+        What `netsim.topologies.slurm_files.read_slurm` refuses; switches in a circle; a network in
+        several pieces.
+    """
+    path = Path(file)
+    declared = read_slurm(path, topology)
+    name = name or path.name
+    parts = _below_one_core(declared)
+    height = _heights(path, parts)
+    up, counts = _cables(
+        name, parts, height, node_bandwidth_Bps, link_bandwidth_Bps, taper, uplinks
+    )
+    owner = [i for i, part in enumerate(parts) for _ in part.nodes]
+    wiring = Wiring(
+        switches=[part.name for part in parts],
+        nodes=[node for part in parts for node in part.nodes],
+        node_switch=np.array(owner, dtype=np.int64),
+        cables=np.repeat(up, counts, axis=0),
+        bandwidth_Bps=link_bandwidth_Bps,
+        latency_s=link_latency_s,
+        node_bandwidth_Bps=node_bandwidth_Bps,
+        node_latency_s=node_latency_s,
+        height=height,
+        notes=(
+            _size_note(parts, height),
+            *_cable_notes(name, up, counts, height, link_bandwidth_Bps, taper, uplinks),
+            *declared.notes,
+            *_block_notes(declared),
+        ),
+    )
+    made = switch_network("topology.conf", name, wiring)
+    if declared.kind != BLOCK:
+        return made
+    # blocks come first among the switches, so a node's router is its block
+    return replace(made, shape=replace(made.shape, domains=_blocks(declared, made.node_router)))
+
+
+def _below_one_core(declared: Declared) -> tuple[Part, ...]:
+    """The switches of a tree; the blocks and the core above them."""
+    if declared.kind != BLOCK or len(declared.parts) == 1:
+        return declared.parts
+    names = tuple(part.name for part in declared.parts)
+    core = CORE
+    while core in names:
+        core += "-switch"
+    return (*declared.parts, Part("", core, (), names))
+
+
+def _heights(path: Path, parts: Sequence[Part]) -> NDArray[np.int64]:
+    """Levels above the leaves: one more than the highest switch below."""
+    index = {part.name: i for i, part in enumerate(parts)}
+    height = np.full(len(parts), -1, dtype=np.int64)
+    left = list(range(len(parts)))
+    while left:
+        done = {i: max((height[index[b]] for b in parts[i].below), default=-1) + 1 for i in left
+                if all(height[index[b]] >= 0 for b in parts[i].below)}  # fmt: skip
+        if not done:
+            raise NetcosimError(f"{_circle(parts, index, left)}")
+        for i, level in done.items():
+            height[i] = level
+        left = [i for i in left if i not in done]
+    return height
+
+
+def _circle(parts: Sequence[Part], index: dict[str, int], left: Sequence[int]) -> str:
+    """What a circle of switches is told as."""
+    walk = [left[0]]
+    while walk[-1] not in walk[:-1]:
+        walk.append(next(i for b in parts[walk[-1]].below if (i := index[b]) in left))
+    ring = walk[walk.index(walk[-1]) :]
+    named = " > ".join(parts[i].name for i in ring)
+    return f"{parts[ring[0]].where}: switches below each other in a circle: {named}"
+
+
+def _cables(
+    name: str,
+    parts: Sequence[Part],
+    height: NDArray[np.int64],
+    node_bandwidth_Bps: int,
+    link_bandwidth_Bps: int,
+    taper: ByLevel,
+    uplinks: int | Sequence[int] | None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(pairs, 2) int64: switches that are joined, the lower first; (pairs,): by how many cables."""
+    index = {part.name: i for i, part in enumerate(parts)}
+    above: list[list[int]] = [[] for _ in parts]
+    for i, part in enumerate(parts):
+        for b in part.below:
+            above[index[b]].append(i)
+    below_Bps = [float(len(part.nodes) * node_bandwidth_Bps) for part in parts]
+    pairs, counts = [], []
+    for i in np.argsort(height, kind="stable").tolist():
+        if not above[i]:
+            continue
+        level = int(height[i])
+        if uplinks is None:
+            wanted = round(_at(taper, level) * below_Bps[i] / link_bandwidth_Bps)
+        else:
+            wanted = int(_at(uplinks, level))
+        need_size(name, "taper or uplinks", 0, 2 * wanted)
+        n = max(wanted, len(above[i]))
+        for k, top in enumerate(above[i]):
+            # dealt out, the first ones get what is left over
+            here = n // len(above[i]) + (k < n % len(above[i]))
+            pairs.append((i, top))
+            counts.append(here)
+            below_Bps[top] += here * link_bandwidth_Bps
+    need_size(name, "taper or uplinks", len(parts), 2 * sum(counts))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(counts, dtype=np.int64)
+
+
+def _at(by_level: ByLevel, level: int) -> float:
+    if isinstance(by_level, (int, float)):
+        return by_level
+    if not len(by_level):
+        raise NetcosimError("topology.conf: taper or uplinks is an empty list")
+    return by_level[min(level, len(by_level) - 1)]
+
+
+def _blocks(declared: Declared, node_block: NDArray[np.int32]) -> Hierarchy:
+    """Machine, groups of as many blocks as the sizes above the first ask for, block."""
+    sizes, names = declared.block_sizes, [part.name for part in declared.parts]
+    levels, rows, labels = [], [], []
+    for size in sizes[:0:-1]:
+        each = size // sizes[0]
+        if each < len(names):
+            levels.append(f"block-{size}")
+            rows.append(node_block // each)
+            firsts = range(0, len(names), each)
+            labels.append(
+                [" to ".join(dict.fromkeys((names[i], names[min(i + each, len(names)) - 1])))
+                 for i in firsts]
+            )  # fmt: skip
+    return hierarchy([*levels, "block"], [*rows, node_block], [*labels, names])
+
+
+# What is told of the machine
+
+
+def _size_note(parts: Sequence[Part], height: NDArray[np.int64]) -> str:
+    sizes = [len(part.nodes) for part in parts if part.nodes]
+    return (
+        f"{sum(sizes):,} nodes on {len(sizes):,} leaves of {span(sizes)}, "
+        f"{int(height.max()) + 1} levels of switches"
+    )
+
+
+def _cable_notes(
+    name: str,
+    up: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    height: NDArray[np.int64],
+    link_bandwidth_Bps: int,
+    taper: ByLevel,
+    uplinks: int | Sequence[int] | None,
+) -> list[str]:
+    if not len(up):
+        return []
+    cables = np.bincount(up[:, 0], counts, len(height)).astype(np.int64)
+    some = [
+        f"{span(cables[(height == level) & (cables > 0)].tolist())} from each "
+        f"{'leaf' if level == 0 else f'switch of level {level}'}"
+        for level in range(int(height.max()))
+        if np.any((height == level) & (cables > 0))
+    ]
+    speed = format_quantity(link_bandwidth_Bps, "bandwidth")
+    shown = f"taper = {taper}" if uplinks is None else f"uplinks = {uplinks}"
+    notes = [f"{name} names no cables; assumed: {', '.join(some)} up, of {speed} ({shown})"]
+    several = int(np.sum(np.bincount(up[:, 0]) > 1))
+    if several:
+        notes.append(f"{several:,} switches stand below several and deal their cables out")
+    return notes
+
+
+def _block_notes(declared: Declared) -> list[str]:
+    if declared.kind != BLOCK:
+        return []
+    notes = ["a block is taken as one switch below one core; groups of blocks have no network"]
+    if declared.block_sizes:
+        size = declared.block_sizes[0]
+        small = sum(len(part.nodes) < size for part in declared.parts)
+        if small:
+            notes.append(f"{small:,} blocks have fewer than the block size of {size} nodes")
+    return notes
+
+
+_TREE = """\
+SwitchName=a Nodes=n[1-3]
+SwitchName=b Nodes=n[4-5]
+SwitchName=c Nodes=n6
+SwitchName=m Switches=a,b
+SwitchName=top Switches=m,c
+"""
+_TWO_SPINES = """\
+SwitchName=l1 Nodes=n[1-3]
+SwitchName=l2 Nodes=n[4-7]
+SwitchName=l3 Nodes=n[8-9]
+SwitchName=s1 Switches=l[1-3]
+SwitchName=s2 Switches=l[1-3]
+"""
+_BLOCKS = """\
+BlockName=b1 Nodes=n[1-2]
+BlockName=b2 Nodes=n[3-4]
+BlockName=b3 Nodes=n[5-7]
+BlockSizes=2,4
+"""
+
+FAMILY = Family(
+    name="topology.conf",
+    description="switch tree or blocks from Slurm's topology.conf or topology.yaml (file)",
+    builders=(topology_conf,),
+    default_routing="min-hop",
+    hierarchy=domains_of,
+    notes=notes_of,
+    small_files=(
+        SmallFile("tree.conf", _TREE, {"taper": [1.0, 0.5]}),
+        SmallFile("two-spines.conf", _TWO_SPINES, {}),
+        SmallFile("blocks.conf", _BLOCKS, {"uplinks": 2}),
+    ),
+)

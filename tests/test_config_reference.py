@@ -1,0 +1,165 @@
+"""Every key of a config stands in docs/config.md, with an example that can be read and counts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.config_load import points_of
+from netcosim.cli import main
+from netcosim.config_reference import config_keys, config_page, described_in, toml_value
+from netcosim.config_words import WORDS
+from netsim.units import quantity_of
+
+ROOT = Path(__file__).resolve().parents[1]
+KEYS = config_keys()
+BASE = """
+machine.family = "fattree"
+machine.radix = 4
+workload.synthetic.mean_nodes = 4
+queue.policies = ["baseline"]
+queue.run_time_model = "as-logged"
+run.snapshots = 1
+"""
+LOG = "; MaxNodes: 16\n; MaxProcs: 64\n; UnixStartTime: 1538352000\n" + "".join(
+    f"{i} {10 * i} 5 100 8 -1 -1 8 120 -1 1 1 1 1 1 1 -1 -1\n" for i in range(1, 5)
+)
+GOAL = "num_ranks 2\nrank 0 {\na: send 10b to 1\n}\nrank 1 {\na: recv 10b from 0\n}\n"
+PLUGIN = """
+from queuesim.orders import Order
+PLUGIN = [Order("youngest", "latest first", static_key=lambda jobs: -jobs.submit_s)]
+"""
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    both = {
+        key: merged(first[key], value)
+        for key, value in second.items()
+        if isinstance(value, Mapping) and isinstance(first.get(key), Mapping)
+    }
+    return {**first, **second, **both}
+
+
+def content(path: str, lines: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The base with what the key needs beside it, without and with the key's example."""
+    base = tomllib.loads(BASE)
+    for line in WORDS[path].beside:
+        base = merged(base, tomllib.loads(line))
+    if "preset" in base["machine"] or path == "machine.preset":
+        base["machine"] = {k: v for k, v in base["machine"].items() if k == "preset"}
+    if "log" in base["workload"] or path == "workload.log":
+        base["workload"] = {k: v for k, v in base["workload"].items() if k != "synthetic"}
+    with_key = merged(base, tomllib.loads("\n".join(lines)))
+    if path.startswith("communication.mix.") and path != "communication.mix.pattern":
+        pattern = "goal" if path.endswith(".file") else "halo3d"
+        with_key["communication"]["mix"][0].setdefault("pattern", pattern)
+        base["communication"] = {"mix": [{"pattern": pattern}]}
+    return base, with_key
+
+
+@pytest.mark.parametrize("path", KEYS)
+def test_every_key_has_words_and_an_example_that_counts(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (
+        ("log.swf", LOG),
+        ("my_policy.py", PLUGIN),
+        ("speedups.csv", ""),
+        ("app.goal", GOAL),
+    ):
+        (tmp_path / name).write_text(text)
+    key = KEYS[path]
+    assert key.description
+    assert path in WORDS, f"{path} needs a line in netcosim/config_words.py"
+    without, with_key = content(path, key.lines)
+    [*points] = points_of(with_key, tmp_path)
+    assert (len(points) > 1) == (path in ("run.repetition", "sweep.zip"))
+    if path not in ("machine.family", "machine.preset", "workload.log", "sweep.zip"):
+        if path == "communication.mix.file":
+            without["communication"] = {}
+        before = points_of(without, tmp_path)[0].resolved()
+        assert points[-1].resolved() != before
+
+
+def test_no_words_are_left_of_a_key_that_is_gone() -> None:
+    assert set(WORDS) == set(KEYS)
+
+
+def test_the_page_is_what_the_models_say() -> None:
+    """Written anew by ``netcosim describe --config > docs/config.md``."""
+    page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
+    assert page == "\n".join(config_page()) + "\n"
+
+
+def test_defaults_and_allowed_values_are_told() -> None:
+    window = KEYS["queue.window"]
+    assert (window.allowed, window.default) == ('a whole number or "all"', '"all"')
+    assert KEYS["queue.policies"].default == "needed"
+    assert KEYS["queue.policies"].allowed == "a list of names of `netcosim list policies`"
+    assert KEYS["machine.packet.packet_bytes"].default == '"2 KiB"'
+    assert KEYS["machine.packet.router_latency"].default == '"100 ns"'
+    assert KEYS["run.confidence"].allowed == "a number, at least 0 and at most 1"
+    assert KEYS["communication.mix.communication_fraction"].default == "[0.3, 0.3]"
+    assert toml_value((1.0, True, "x"), None) == '[1.0, true, "x"]'
+    assert toml_value(1500, quantity_of("packet_bytes")) == "1500"
+
+
+def test_docstrings_are_read_as_they_are_written() -> None:
+    def function(a: int, b: int, c: int) -> None:
+        """Do.
+
+        Parameters
+        ----------
+        a, b : int
+            First
+            of all.
+        c
+            ``c`` alone.
+
+        Raises
+        ------
+        Nothing
+            At all.
+        """
+
+    assert described_in(function) == {"a": "First of all", "b": "First of all", "c": "c alone"}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("queue.window", 'a whole number or "all" (default "all")'),
+        ("machine.radix", "family fattree: ports of every switch"),
+        ("machine.ugal_weight", "routing ugal-l: "),
+        ("communication.mix.parameters.grid", "pattern halo2d: "),
+        ("queue.coupled", "[queue.coupled]"),
+        ("run", "  observables  "),
+        ("plugins", "a list of files and modules"),
+    ],
+)
+def test_describe_tells_of_a_key(name: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe", name]) == 0
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("queue.windw", "no config has a key 'queue.windw'; did you mean queue.window"),
+        ("no.such.key.at.all", "no config has a key 'no.such.key.at.all' (see"),
+        (".", "no config has a key '.'"),
+        ("windw", "nothing is called 'windw'"),
+    ],
+)
+def test_a_key_that_is_none_is_one_line(
+    name: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["describe", name]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert len(error.splitlines()) == 1

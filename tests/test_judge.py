@@ -1,0 +1,453 @@
+"""`netcosim judge`: what it says of waits, times, jobs and the score is what the tables hold."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.bench import bench_of
+from experiments.config_load import config_from
+from netcosim.cli import main
+from netcosim.judge.asked import Flags, asked_of
+from netcosim.judge.changes import DAY_S, changes_of, most_rows, queue_rows
+from netcosim.judge.machine_file import machine_of, with_bandwidth
+from netcosim.judge.score import (
+    drawn_correlation,
+    placement_rows,
+    rank_correlation,
+    score_rows,
+    worth,
+)
+from netcosim.judge.verdict import answer, change_told, number, told_s
+from netcosim.judge.waits import reproduced, trust, waits_by_size
+from netsim.errors import NetcosimError
+from queuesim.measured import CommunicationMix, PatternShare
+from queuesim.metrics import wait_s
+from workloads.details import JobDetails, Labels
+from workloads.synthetic import laas_workload
+
+MACHINE = """[machine]
+family = "fattree"
+radix = 8
+pods = 4
+"""
+
+
+def a_log(folder: Path, policy: str, n_jobs: int = 150, name: str = "log.csv") -> Path:
+    """Jobs, and the waits that our own queue gives them under a policy."""
+    config = config_from(
+        tomllib.loads(MACHINE)
+        | {
+            "workload": {
+                "synthetic": {
+                    "n_jobs": n_jobs,
+                    "mean_nodes": 9,
+                    "load": 1.1,
+                    "requested_factor": [1.0, 3.0],
+                },
+                "larger_jobs": "drop",
+            },
+            "queue": {"policies": [policy], "run_time_model": "as-logged"},
+            "run": {"snapshots": 0},
+        }
+    )
+    queues = bench_of(config).queues
+    jobs, waited = queues.jobs, wait_s(queues.under(policy))
+    assert waited.mean() > 60
+    rows = zip(
+        *(jobs.job_id, jobs.n_nodes, jobs.submit_s, jobs.run_time_s, jobs.requested_s, waited),
+        strict=True,
+    )
+    lines = ["job,nodes,arrival_s,run_s,requested_s,wait_s"]
+    lines += [",".join(repr(value.item()) for value in row) for row in rows]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    (folder / "machine.toml").write_text(MACHINE)
+    return folder / name
+
+
+def judged(folder: Path, log: Path, *more: str, policies: str = "slurm-tree,random,ta") -> Path:
+    """The folder that a small run leaves."""
+    out = folder / "out"
+    machine = str(folder / "machine.toml")
+    given = ("--log", str(log), "--machine", machine, "--policies", policies, "--out", str(out))
+    assert main(["judge", *given, "--snapshots", "3", "--fractions", "0.6", *more]) == 0
+    return out
+
+
+def table(out: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(out / "tables" / f"{name}.csv")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run for the tests that look at what it left."""
+    folder = tmp_path_factory.mktemp("judge")
+    return judged(folder, a_log(folder, "slurm-tree"))
+
+
+# Waits
+
+
+def test_waits_of_our_own_queue_are_reproduced_exactly_and_by_no_other(small: Path) -> None:
+    """slurm-tree and random start every job at once where it fits; ta makes jobs wait."""
+    found = table(small, "reproduced").set_index("policy")
+    assert found.loc["slurm-tree", "reproduces"] == "exactly"
+    assert found.loc["slurm-tree", "largest_difference_s"] < 1e-6
+    assert found.loc["slurm-tree", "rank_correlation"] == pytest.approx(1)
+    assert found.loc["ta", "reproduces"] != "exactly"
+    assert found.loc["ta", "mean_wait_s"] > found.loc["ta", "logged_mean_wait_s"]
+    assert "reproduced exactly" in (small / "report.html").read_text()
+
+
+def test_another_queue_does_not_reproduce_the_waits(tmp_path: Path) -> None:
+    log = a_log(tmp_path, "slurm-tree")
+    asked = asked_of(
+        Flags(str(log), str(tmp_path / "machine.toml"), ("slurm-tree", "random"), backfill="none"),
+        None,
+    )
+    bench = bench_of(asked.config)
+    jobs = bench.queues.jobs
+    frame = pd.DataFrame(
+        {
+            "policy": "slurm-tree",
+            "n_nodes": jobs.n_nodes,
+            "logged_wait_s": jobs.wait_s,
+            "wait_s": wait_s(bench.queues.under("slurm-tree")),
+        }
+    )
+    [row] = reproduced(frame)
+    assert row["reproduces"] in ("roughly", "badly")
+    assert "trust" in trust(row, "fcfs", "none").lower()
+    assert sum(int(str(part["jobs"])) for part in waits_by_size(frame)) == len(jobs)
+
+
+@pytest.mark.parametrize(
+    ("wait", "word"),
+    [
+        (lambda x: x, "exactly"),
+        (lambda x: 1.2 * x + 2, "well"),
+        (lambda x: 1.9 * x + 2, "roughly"),
+        (lambda x: 3.0 * x, "badly"),
+        (lambda x: x[::-1], "badly"),
+        (lambda x: np.full(len(x), x.mean()), "badly"),
+    ],
+)
+def test_the_word_on_waits(wait: Any, word: str) -> None:
+    logged = np.arange(100) * 60.0
+    frame = pd.DataFrame({"policy": "p", "logged_wait_s": logged, "wait_s": wait(logged)})
+    assert reproduced(frame)[0]["reproduces"] == word
+
+
+def test_without_logged_waits_it_cannot_be_told() -> None:
+    frame = pd.DataFrame({"policy": "p", "logged_wait_s": [np.nan] * 90, "wait_s": 1.0})
+    [row] = reproduced(frame)
+    assert row == {"policy": "p", "jobs_with_waits": 0, "reproduces": "cannot be told"}
+    assert "cannot be told" in trust(row, "fcfs", "easy")
+
+
+# The score
+
+
+def test_rank_correlation_is_scipys() -> None:
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 5, 60)
+    y = x + rng.normal(0, 2, 60)
+    assert rank_correlation(x, y) == pytest.approx(spearmanr(x, y).statistic)
+    assert np.isnan(rank_correlation(np.ones(5), np.arange(5)))
+    found = drawn_correlation(x, y, np.arange(60) // 6, rng)
+    assert found.low < found.value < found.high
+
+
+def constructed(agrees: float) -> pd.DataFrame:
+    """40 jobs on twice or half the switches of the reference; times as the score says, or not."""
+    rng = np.random.default_rng(1)
+    factor = np.where(np.arange(40) % 2, 2.0, 0.5)
+    there = rng.integers(2, 6, 40) * 2
+    slower = np.where(np.arange(40) < 40 * agrees, factor, 1 / factor)
+    return pd.DataFrame(
+        {
+            "snapshot": np.arange(40) % 8,
+            "policy": "other",
+            "job_id": np.arange(40),
+            "n_nodes": 8,
+            "pattern": "all-to-all",
+            "duty": 0.5,
+            "reference_s": 2.0,
+            "reference_alone_s": 2.0,
+            "policy_s": 1.0 + slower,
+            "policy_alone_s": 1.0 + slower,
+            "ratio": slower,
+            "reference_switches": there,
+            "switches": (there * factor).astype(int),
+            "least_switches": 1,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("agrees", "percent", "correlation", "word"),
+    [
+        (1.0, 100, 1.0, "a fair guide to which placement is faster and to how much"),
+        (0.0, 0, -1.0, "worth nothing that can be told"),
+        (0.5, 50, 0.0, "worth nothing that can be told"),
+    ],
+)
+def test_the_score_on_a_case_with_a_known_answer(
+    agrees: float, percent: float, correlation: float, word: str
+) -> None:
+    placements = placement_rows(constructed(agrees), "mine")
+    assert len(placements) == 80
+    rows = score_rows(placements, "mine", np.random.default_rng(0))
+    assert [row["pattern"] for row in rows] == ["all", "all-to-all"]
+    assert rows[0]["moved"] == 40
+    assert rows[0]["agree_percent"] == pytest.approx(percent)
+    assert rows[0]["change_correlation"] == pytest.approx(correlation)
+    assert worth(rows[0]) == word
+
+
+def test_slowdown_is_communication_over_the_best_alone() -> None:
+    """Of 2 s alone one is computing: twice the communication is a slowdown of 2, not 1.5."""
+    placements = placement_rows(constructed(1.0), "mine").set_index(["job_id", "policy"])
+    assert placements.loc[(1, "other"), "slowdown"] == pytest.approx(2)
+    assert placements.loc[(1, "mine"), "slowdown"] == pytest.approx(1)
+    # the reference's own placement was not the best one
+    assert placements.loc[(0, "mine"), "slowdown"] == pytest.approx(2)
+    assert placements.loc[(0, "other"), "slowdown"] == pytest.approx(1)
+
+
+# What changes
+
+
+def jobs_frame() -> pd.DataFrame:
+    """Three days of four jobs; the other policy halves waits and takes a tenth off run times."""
+    base = pd.DataFrame(
+        {
+            "policy": "mine",
+            "job_id": np.arange(12),
+            "n_nodes": [1, 4, 20, 200] * 3,
+            "pattern": ["one node", "a", "b", "a"] * 3,
+            "submit_s": np.arange(12) * DAY_S / 4,
+            "wait_s": 500.0,
+            "fed_wait_s": np.arange(12) * 1000.0,
+            "fed_run_s": 5000.0,
+        }
+    )
+    other = base.assign(policy="other", fed_wait_s=base["fed_wait_s"] / 2, fed_run_s=4500.0)
+    return pd.concat([base, other], ignore_index=True)
+
+
+def test_changes_of_turnaround_by_hand() -> None:
+    jobs = jobs_frame()
+    changes = changes_of(jobs, "mine")
+    assert changes["turnaround_change_s"].tolist() == [-500 * i - 500 for i in range(12)]
+    assert changes["gains"].all()
+    assert not changes["loses"].any()
+    most = most_rows(changes)
+    assert [row["job_id"] for row in most] == list(range(11, 1, -1))
+    rows = {
+        row["policy"]: row for row in queue_rows(jobs, "mine", lambda: np.random.default_rng(1))
+    }
+    assert rows["other"]["wait_ratio"] == pytest.approx(0.5)
+    assert rows["other"]["wait_ratio_low"] == pytest.approx(0.5)
+    assert rows["mine"]["turnaround_ratio"] == rows["mine"]["turnaround_ratio_high"] == 1
+
+
+def test_jobs_that_do_not_communicate_keep_their_run_times(tmp_path: Path) -> None:
+    config = tmp_path / "silent.toml"
+    config.write_text(
+        '[[communication.mix]]\npattern = "all-to-all"\nnode_bytes = "16 KB"\n'
+        "communication_fraction = 0.0\n"
+    )
+    log = a_log(tmp_path, "slurm-tree", 60)
+    out = judged(tmp_path, log, "--config", str(config), policies="slurm-tree,random")
+    jobs = table(out, "jobs")
+    np.testing.assert_allclose(jobs["fed_run_s"], jobs["run_s"])
+    assert (table(out, "gains")["turnaround_change_s"].abs() < 1e-6).all()
+    assert not (out / "tables" / "communication.csv").exists()
+    assert "no job that communicates was seen" in (out / "report.html").read_text()
+
+
+# The answer
+
+
+def numbers_in(text: str) -> list[str]:
+    return re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-\d+)?", text)
+
+
+def test_the_sentences_numbers_are_the_tables(small: Path) -> None:
+    tables = {
+        path.stem: [
+            {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
+            for row in pd.read_csv(path).to_dict("records")
+        ]
+        for path in (small / "tables").glob("*.csv")
+    }
+    sentence = answer(tables)[0]
+    assert sentence in (small / "report.html").read_text()
+    allowed = set()
+    for name, columns, less in (
+        ("communication", "communication_ratio", True),
+        ("queue", "wait_ratio", True),
+        ("paired", "taken_off_percent", False),
+    ):
+        for row in tables[name]:
+            for end in ("", "_low", "_high"):
+                value = row[f"{columns}{end}"]
+                if value is not None:
+                    allowed.add(number(value))
+                    value = 100 * (1 - value) if less else value
+                    allowed |= {number(value), number(-value)}
+    for row in tables["queue"]:
+        allowed |= set(numbers_in(told_s(row["mean_wait_s"])))
+    found = numbers_in(sentence)
+    assert len(found) >= 12
+    assert set(found) <= allowed
+
+
+def test_a_change_in_words() -> None:
+    less, more = "shortens it by {}", "lengthens it by {}"
+    assert change_told((12.3, 8.1, 15.2), "it", less, more) == "shortens it by 12 % (8.1 to 15)"
+    assert change_told((-3.21, -5, -1), "it", less, more) == "lengthens it by 3.2 % (1.0 to 5.0)"
+    told = change_told((1.0, -2.0, 4.0), "it", less, more)
+    assert told == "makes no difference in it that can be told (-1.0 %, -4.0 to +2.0)"
+    assert "cannot be told" in change_told((1.0, None, None), "it", less, more)
+    assert change_told((0.0, 0.0, 0.0), "it", less, more) == "leaves it as it is"
+
+
+def test_the_same_command_computes_nothing_again(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from netcosim.judge.trial import Trial
+
+    def never(*_: object) -> Any:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(Trial, "run", never)
+    monkeypatch.setattr(Trial, "at", never)
+    before = {path.name: path.read_bytes() for path in (small / "tables").glob("*.csv")}
+    assert main(["judge", "--config", str(small / "judge.toml"), "--out", str(small)]) == 0
+    assert before == {path.name: path.read_bytes() for path in (small / "tables").glob("*.csv")}
+    assert "reproduced exactly" in capsys.readouterr().out
+
+
+def test_names_are_escaped_and_assumptions_told(tmp_path: Path) -> None:
+    log = a_log(tmp_path, "slurm-tree", 60, "<b>&.csv")
+    page = (judged(tmp_path, log, policies="slurm-tree,random") / "report.html").read_text()
+    assert "<b>" not in page
+    assert "&lt;b&gt;&amp;.csv" in page
+    assert "ASSUMED, and not in the log" in page
+    assert 'src="http' not in page
+
+
+# What is asked
+
+
+def test_the_written_config_asks_the_same(tmp_path: Path) -> None:
+    log = a_log(tmp_path, "slurm-tree", 60)
+    flags = Flags(
+        str(log),
+        str(tmp_path / "machine.toml"),
+        ("slurm-tree", "random"),
+        bandwidth="100 Gbit/s",
+        jobs=50,
+        seed=4,
+        fractions=(0.2, 0.9),
+    )
+    asked = asked_of(flags, None)
+    path = tmp_path / "sub" / "judge.toml"
+    path.parent.mkdir()
+    path.write_text(asked.text)
+    again = asked_of(Flags(), path)
+    assert again.config == asked.config
+    assert again.section == asked.section
+    assert again.text == asked.text
+    assert asked.config.machine.parameters["bandwidth_Bps"] == 12_500_000_000
+
+
+def test_machines_are_known_from_their_files(tmp_path: Path) -> None:
+    graph = tmp_path / "g.gml"
+    graph.write_text("graph [ ]")
+    assert machine_of(str(graph)) == {"family": "graph", "file": str(graph)}
+    assert machine_of("dragonfly-272") == {"preset": "dragonfly-272"}
+    section = tmp_path / "m.toml"
+    section.write_text(MACHINE)
+    assert machine_of(str(section))["radix"] == 8
+    strange = tmp_path / "m.bin"
+    strange.write_text("hello")
+    with pytest.raises(NetcosimError, match=r"m\.bin: not known what machine"):
+        machine_of(str(strange))
+    assert with_bandwidth({"preset": "dragonfly-272"}, "1 GB/s")["global_bandwidth"] == "1 GB/s"
+
+
+def test_jobs_of_one_node_alone_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "one.csv"
+    rows = "".join(f"{i},1,{i},100\n" for i in range(30))
+    log.write_text(f"job,nodes,arrival_s,run_s\n{rows}")
+    (tmp_path / "machine.toml").write_text(MACHINE)
+    given = ("--log", str(log), "--machine", str(tmp_path / "machine.toml"))
+    out = tmp_path / "out"
+    command = ["judge", *given, "--policies", "slurm-tree,random", "--out", str(out)]
+    assert main(command) == 2
+    assert "every job has one node" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_plug_in_is_asked_for_again(tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from alloc.first_free import Baseline\n\n\nclass Mine(Baseline):\n"
+        '    """Mine."""\n\n    name = "mine"\n    description = "as baseline"\n\n\n'
+        "PLUGIN = [Mine]\n"
+    )
+    config = tmp_path / "c.toml"
+    config.write_text('plugins = ["mine.py"]\n')
+    log = a_log(tmp_path, "slurm-tree", 40)
+    more = ("--config", str(config), "--fractions", "0.6")
+    out = judged(tmp_path, log, *more, policies="baseline,mine")
+    assert (table(out, "gains")["turnaround_change_s"] == 0).all()
+    again = asked_of(Flags(), out / "judge.toml")
+    assert again.config.queue.policies == ("baseline", "mine")
+    assert [one["file"] for one in again.config.plugins] == [str(plugin)]
+
+
+# What a log says itself
+
+
+def test_what_the_log_says_of_a_job_counts_instead_of_a_draw() -> None:
+    jobs = laas_workload(200, 6, np.random.default_rng(1))
+    shares = (PatternShare("all-to-all", 1.0, 0.2, 0.4), PatternShare("halo2d", 1.0, 0.2, 0.4, 3))
+    mix = CommunicationMix(shares)
+    words = ["halo2d", None, "lammps"] * 66 + [None, "all-to-all"]
+    told = np.where(np.arange(200) % 5 == 0, 0.9, np.nan)
+    details = JobDetails(pattern=Labels.of(words), communication_fraction=told)
+    rng = np.random.default_rng
+    drawn, fraction = mix.draw(jobs, rng(5))
+    which, mine = mix.draw(replace(jobs, details=details), rng(5))
+    np.testing.assert_array_equal(mine, np.where(np.isnan(told), fraction, 0.9))
+    fits = jobs.n_nodes >= 3
+    for i, word in enumerate(words):
+        if word == "all-to-all" or (word == "halo2d" and fits[i]):
+            assert shares[which[i]].pattern == word
+        else:
+            # others, and jobs too small for the entry of that name, are drawn as ever
+            assert which[i] == drawn[i]
+    notes = mix.noted(replace(jobs, details=details)).notes
+    small = int(np.sum(~fits[:198:3]))
+    assert notes[-3:] == (
+        f"the log says the pattern of {67 - small} jobs",
+        f"patterns of {66 + small} jobs are drawn, as no entry of communication.mix that is for "
+        f"them is called {'halo2d, ' if small else ''}lammps",
+        "the log says the communication share of 40 jobs",
+    )
+    assert mix.noted(jobs) is jobs

@@ -1,0 +1,218 @@
+"""`Live`: what running jobs do to each other, told at each change."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from queue_helpers import make_workload
+
+import netcosim as nc
+from netsim.errors import NetcosimError
+from netsim.packet.model import PacketConfig
+from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.torus import torus
+from queuesim.communication import Communication
+from queuesim.coupled import CoupledFlow
+from queuesim.coupled_packets import CoupledPackets
+from queuesim.ensemble import SharedNetwork
+from queuesim.job_network import JobNetwork, Situation
+from queuesim.live import Effect, Live, LiveJob
+from queuesim.measured import CommunicationMix, PatternShare
+from queuesim.packet_judge import PacketBudget
+from queuesim.queue import simulate_queue
+from queuesim.stretches import FlowStretches, PacketStretches
+
+RING = torus((4,), concentration=2)
+A, B = LiveJob("a", [0, 2], communication_fraction=0.5), LiveJob("b", [1, 3])
+HABITS = (("all-to-all", 40_000, 0.5), ("unstructured-mesh", 30_000, 1.0), ("halo3d", 20_000, 0.2))
+
+
+def ring() -> Live:
+    return Live(RING, task_mapping="in-order")
+
+
+def test_two_jobs_on_one_cable_take_twice_as_long() -> None:
+    """Both send over the cable between routers 0 and 1 only: half of it for each."""
+    live = ring()
+    assert live.change([A]) == {"a": Effect(1.0, 1.0)}
+    both = live.change([B])
+    assert both.keys() == {"a", "b"}
+    for name, fraction in (("a", 0.5), ("b", 1.0)):
+        assert both[name].stretch == pytest.approx(2.0, rel=0.03)
+        assert both[name].slowdown == pytest.approx(1 - fraction + fraction * both[name].stretch)
+        assert live.effect(name) == both[name]
+    assert live.change(ended=["b"]) == {"a": Effect(1.0, 1.0)}
+    assert len(live) == 1
+    assert "b" not in live
+    # who ends frees its nodes for who starts in the same instant, under the same name too
+    assert live.change([LiveJob("a", [2, 4])], ["a"]) == {"a": Effect(1.0, 1.0)}
+
+
+def test_jobs_that_send_nothing_over_the_network_touch_nobody() -> None:
+    live = ring()
+    quiet = [LiveJob(1, [1]), LiveJob(2, [3, 5], communication_fraction=0.0)]
+    assert set(live.change([A, *quiet]).values()) == {Effect(1.0, 1.0)}
+
+
+def test_a_job_is_felt_at_the_rate_at_which_it_sends() -> None:
+    """Between "always" and "never", in order; and a rate that fills the link is "always"."""
+    felt = []
+    alone_Bps = 0.0
+    for share in (0.01, 0.3, 0.9, 0.999, None):
+        live = ring()
+        rate = None
+        if share is not None:
+            with pytest.raises(
+                NetcosimError, match=r"alone on its nodes its pattern sends"
+            ) as told:
+                live.change([LiveJob("b", [1, 3], bytes_per_node_s=1e17)])
+            alone_Bps = float(str(told.value).split("sends ")[1].split()[0])
+            rate = share * alone_Bps
+        live.change([A, LiveJob("b", [1, 3], bytes_per_node_s=rate)])
+        felt.append(live.effect("a").stretch)
+    assert felt == sorted(felt)
+    assert 1.0 <= felt[0] < 1.05
+    assert 1.2 < felt[1] < 1.6
+    assert felt[-2] == pytest.approx(felt[-1], rel=0.02)
+    assert alone_Bps == pytest.approx(RING.link_bandwidth_Bps[-1], rel=0.05)
+
+
+def coupled(level: str, seed: int):
+    """A queue under a coupled model, and all that it told its network."""
+    topology = dragonfly(2, 4, 5)
+    shared = SharedNetwork(make_routing(topology), PacketConfig(), 2, "random", seed)
+    shares = [PatternShare(name, 1.0, f, f) for name, _, f in HABITS]
+    said = [Communication(name, rank_bytes=n // 2) for name, n, _ in HABITS]
+    network = JobNetwork(shared, CommunicationMix(shares), said)
+    rng = np.random.default_rng(seed)
+    n = 40 if level == "flow" else 12
+    workload = make_workload(
+        np.sort(rng.integers(0, 60, n)), rng.integers(5, 30, n), rng.integers(1, 9, n)
+    )
+    policy = nc.make_policy(topology, "rdn", np.random.default_rng(seed))
+    model = CoupledFlow(network) if level == "flow" else CoupledPackets(network)
+    return topology, workload, policy, model
+
+
+@pytest.mark.parametrize("level", ["flow", "packets"])
+def test_the_coupled_queue_gets_the_same_to_the_bit(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every start and end that the queue tells its network, told to `Live` instead."""
+    topology, workload, policy, model = coupled(level, 3)
+    kind = FlowStretches if level == "flow" else PacketStretches
+    events: list[tuple[dict[int, Situation], list[int], dict[int, float]]] = []
+    coming: dict[int, Situation] = {}
+    leaving: list[int] = []
+    start, end, settle = FlowStretches.start, FlowStretches.end, kind.settle
+
+    def note_start(self, job, situation, load=None):
+        coming[job] = situation
+        start(self, job, situation, load)
+
+    def note_end(self, job):
+        leaving.append(job)
+        end(self, job)
+
+    def note_settle(self):
+        told = settle(self)
+        events.append((dict(coming), list(leaving), told))
+        coming.clear()
+        leaving.clear()
+        return told
+
+    monkeypatch.setattr(FlowStretches, "start", note_start)
+    monkeypatch.setattr(FlowStretches, "end", note_end)
+    monkeypatch.setattr(kind, "settle", note_settle)
+    rng = np.random.default_rng(5)
+    simulate_queue(workload, policy, run_time_model=model, rng=rng)
+    monkeypatch.undo()
+    live = Live(topology, level=level, ranks_per_node=2, seed=3)
+    # the numbers of what is sent, in the order of the mix: what is drawn belongs to them
+    for pattern, n_bytes, _ in HABITS:
+        live._senders.number_of(Communication(pattern, rank_bytes=n_bytes // 2))
+    running: set[Hashable] = set()
+    compared = 0
+    for came, went, told in events:
+        jobs = []
+        for job, situation in came.items():
+            pattern, n_bytes, fraction = HABITS[situation.share]
+            nodes = np.frombuffer(situation.nodes, np.int32)
+            jobs.append(LiveJob(job, nodes, pattern, n_bytes, fraction))
+        found = live.change(jobs, [job for job in went if job in running])
+        running = (running - set(went)) | set(came)
+        for job, stretch in told.items():
+            assert found[job].stretch == stretch
+            compared += stretch > 1
+        assert all(found[job].stretch == 1.0 for job in found if job not in told)
+    assert compared > 20
+
+
+def test_packets_agree_with_their_budget() -> None:
+    """One simulated group of two; then the same situation is looked up."""
+    live = Live(RING, level="packets", task_mapping="in-order", budget=PacketBudget(passes=1))
+    live.change([A])
+    both = live.change([B])
+    assert both["b"].stretch == pytest.approx(2.0, rel=0.05)
+    live.change(ended=["b"])
+    assert live.change([B]) == both
+    told = live.report()["flow_vs_packets"]
+    assert (told["simulations"], told["looked_up"]) == (1, 1)
+
+
+def test_a_trace_runs_on_a_job_that_is_large_enough(tmp_path: Path) -> None:
+    path = tmp_path / "t.goal"
+    path.write_text("num_ranks 2\nrank 0 { send 90000b to 1 }\nrank 1 { recv 90000b from 0 }\n")
+    given = {"file": str(path)}
+    live = ring()
+    with pytest.raises(NetcosimError, match="job 1: 1 ranks; its goal has 2"):
+        live.change([LiveJob(1, [0], "goal", parameters=given)])
+    live.change([LiveJob(1, [0, 2], "goal", parameters=given)])
+    assert live.change([LiveJob(2, [1, 3])])[1].stretch > 1.5
+
+
+@pytest.mark.parametrize(
+    ("started", "ended", "told"),
+    [
+        ([LiveJob("a", [4, 5])], [], "job 'a' runs already"),
+        ([LiveJob("c", [4, 5]), LiveJob("c", [6, 7])], [], "job 'c' runs already"),
+        ([], ["x"], "job 'x' does not run"),
+        ([], ["a", "a"], "a job ends twice"),
+        ([LiveJob("c", [2, 5])], [], "job 'c': node 2 is job 'a''s"),
+        ([LiveJob("c", [4]), LiveJob("d", [4, 5])], [], "job 'd': node 4 is job 'c''s"),
+        ([LiveJob("c", [5, 8])], [], "job 'c': its nodes must be some of 0 to 7"),
+        ([LiveJob("c", [])], [], "its nodes must be some"),
+        ([LiveJob("c", [5, 5])], [], "a node stands there twice"),
+        ([LiveJob("c", [5, 6], "no-such")], [], "unknown pattern of job 'c'"),
+        ([LiveJob("c", [5, 6], node_bytes=0)], [], "node_bytes = 0; must be above 0"),
+        ([LiveJob("c", [5, 6], bytes_per_node_s=float("nan"))], [], "bytes_per_node_s = nan"),
+        ([LiveJob("c", [5, 6], communication_fraction=1.5)], [], "fraction = 1.5; must be 0 to 1"),
+        ([LiveJob("c", [5, 6], "adversarial")], [], "parameter group_size is missing"),
+    ],
+)
+def test_a_wrong_change_changes_nothing(
+    started: list[LiveJob], ended: list[Hashable], told: str
+) -> None:
+    live = ring()
+    live.change([A])
+    with pytest.raises(NetcosimError) as caught:
+        live.change([LiveJob("good", [1, 3]), *started], ended)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(live) == 1
+    assert live.effect("a") == Effect(1.0, 1.0)
+    assert live.change([B])["b"].stretch > 1.9
+
+
+def test_what_is_for_one_level_alone_is_refused_at_the_other() -> None:
+    with pytest.raises(NetcosimError, match="a budget is for packets"):
+        Live(RING, budget=PacketBudget())
+    with pytest.raises(NetcosimError, match="unknown level 'fast'"):
+        Live(RING, level="fast")
+    live = Live(RING, level="packets")
+    with pytest.raises(NetcosimError, match="known at flow level alone"):
+        live.change([LiveJob(1, [0, 2], bytes_per_node_s=1e6)])

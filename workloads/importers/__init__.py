@@ -1,0 +1,1 @@
+"""Job logs of schedulers, made into workloads."""

@@ -1,0 +1,231 @@
+"""A workload made of the jobs that a scheduler's log tells of."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.hostlist import expand
+from workloads.dependencies import refuse_cycles
+from workloads.details import Dependencies, JobDetails, Labels, NodeLists
+from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.shared_nodes import shared_nodes
+from workloads.job import Workload
+from workloads.swf_parse import MAX_TIME_S, MAX_WHOLE
+
+TASK = 10**8
+"""Task 7 of array 123 gets the number 123 * TASK + 7, which no job of its own has."""
+
+_MOST_NODES = 2**31 - 1
+_TASK_ID = re.compile(r"([0-9]{1,8})[_\[]([0-9]{1,7})\]?")
+
+
+def workload_of(
+    found: Found,
+    path: str | Path,
+    *,
+    shared: str = "refuse",
+    cores_per_node: int | None = None,
+) -> Workload:
+    """The jobs that can be used, from the first submitted on.
+
+    Parameters
+    ----------
+    found : Found
+    path : str or Path
+        For errors and the name.
+    shared, cores_per_node
+        See `workloads.importers.shared_nodes.shared_nodes`.
+
+    Raises
+    ------
+    NetcosimError
+        No job that can be used, a host list that is none, a time or a size beyond all bounds,
+        jobs that share nodes, jobs that wait for each other.
+    """
+    dropped = Counter(found.dropped)
+    jobs = [job for job in last_runs(found.jobs, dropped) if not _unusable(job, path, dropped)]
+    if not jobs:
+        why = "; ".join(f"{count:,} with {reason}" for reason, count in dropped.items())
+        raise NetcosimError(f"{path}: no job can be used ({why or 'there is none in it'})")
+    jobs.sort(key=lambda job: job.submit_s)
+    notes = list(found.notes)
+    node_list = _node_lists(jobs, path, notes)
+    jobs, node_list = shared_nodes(jobs, node_list, path, shared, cores_per_node, dropped, notes)
+    return _columns(jobs, node_list, path, dropped, notes)
+
+
+def last_runs(jobs: Sequence[LoggedJob], dropped: Counter[str]) -> list[LoggedJob]:
+    """The last run of each job, in the order of their first."""
+    last: dict[str, LoggedJob] = {}
+    for job in jobs:
+        other = last.get(job.id)
+        if other is not None:
+            dropped["an earlier run of a requeued job, or the same line again"] += 1
+            if other.start_s > job.start_s:
+                continue
+        last[job.id] = job
+    return list(last.values())
+
+
+def _unusable(job: LoggedJob, path: str | Path, dropped: Counter[str]) -> bool:
+    """Whether a job must be left out, which is counted."""
+    times = job.submit_s, job.start_s, job.end_s, job.limit_s
+    if any(abs(time_s) > MAX_TIME_S for time_s in times):
+        raise NetcosimError(f"{path}:{job.line}: times go up to {MAX_TIME_S:g} s")
+    if job.nodes > _MOST_NODES:
+        raise NetcosimError(f"{path}:{job.line}: {job.nodes} nodes; at most {_MOST_NODES}")
+    reason = ""
+    if isnan(job.submit_s):
+        reason = "no submit time"
+    elif job.nodes < 1:
+        reason = "no number of nodes"
+    elif not job.end_s > job.start_s:
+        reason = "run time missing or 0"
+    if reason:
+        dropped[reason] += 1
+    return bool(reason)
+
+
+def _node_lists(jobs: Sequence[LoggedJob], path: str | Path, notes: list[str]) -> NodeLists | None:
+    """Where jobs ran; a list that has not as many nodes as the job says nothing."""
+    if not any(job.hosts for job in jobs):
+        return None
+    known: dict[str, int] = {}
+    lists: dict[str, NDArray[np.int32]] = {"": np.empty(0, dtype=np.int32)}
+    found, odd = [], 0
+    for job in jobs:
+        mine = lists.get(job.hosts)
+        if mine is None:
+            try:
+                names = dict.fromkeys(expand(job.hosts))
+            except NetcosimError as error:
+                raise NetcosimError(f"{path}:{job.line}: {error}") from None
+            numbers = [known.setdefault(name, len(known)) for name in names]
+            mine = lists[job.hosts] = np.array(numbers, dtype=np.int32)
+        if len(mine) not in (0, job.nodes):
+            odd += 1
+            mine = lists[""]
+        found.append(mine)
+    if odd:
+        notes.append(
+            f"{odd:,} jobs have a node list of another length than their number of nodes; the "
+            "list is not kept"
+        )
+    ptr = np.concatenate(([0], np.cumsum([len(mine) for mine in found]))).astype(np.int64)
+    return NodeLists(ptr, np.concatenate(found), tuple(known))
+
+
+def job_numbers(jobs: Sequence[LoggedJob]) -> list[int]:
+    """A whole number for each job, none twice: its own where the log has one."""
+    numbers: list[int | None] = []
+    taken: set[int] = set()
+    for job in jobs:
+        number = job.number
+        if number is None and job.id.isascii() and job.id.isdigit():
+            number = int(job.id)
+        elif number is None and (task := _TASK_ID.fullmatch(job.id)):
+            number = int(task[1]) * TASK + int(task[2])
+        if number is not None and (number in taken or number > MAX_WHOLE[1]):
+            number = None
+        if number is not None:
+            taken.add(number)
+        numbers.append(number)
+    following = iter(range(max((n for n in taken if n < TASK), default=0) + 1, 2**53))
+    unused = (number for number in following if number not in taken)
+    return [next(unused) if number is None else number for number in numbers]
+
+
+def _columns(
+    jobs: Sequence[LoggedJob],
+    node_list: NodeLists | None,
+    path: str | Path,
+    dropped: Counter[str],
+    notes: list[str],
+) -> Workload:
+    """Of usable jobs, sorted by submit time."""
+    first_s = jobs[0].submit_s
+    submit_s = np.array([job.submit_s for job in jobs]) - first_s
+    wait_s = np.array([job.start_s for job in jobs]) - submit_s - first_s
+    early = wait_s < 0
+    if early.any():
+        notes.append(
+            f"{int(early.sum()):,} jobs start before they are submitted; their wait is not known"
+        )
+    run_time_s = np.array([job.end_s - job.start_s for job in jobs])
+    limit_s = np.array([job.limit_s for job in jobs])
+    no_limit = ~(limit_s > 0)
+    if no_limit.any():
+        notes.append(
+            f"requested time missing for {100 * no_limit.mean():.2g} % of the {len(jobs)} jobs; "
+            "their run time is taken"
+        )
+    account = Labels.of(job.account for job in jobs)
+    numbers = job_numbers(jobs)
+    workload = Workload(
+        name=Path(path).name,
+        job_id=np.array(numbers, dtype=np.int64),
+        submit_s=submit_s,
+        run_time_s=run_time_s,
+        n_nodes=np.array([job.nodes for job in jobs], dtype=np.int32),
+        requested_s=np.where(no_limit, run_time_s, limit_s),
+        user=Labels.of(job.user for job in jobs).code,
+        project=account.code,
+        wait_s=np.where(early, np.nan, wait_s),
+        dropped=dict(dropped),
+        details=JobDetails(
+            partition=_labels([job.partition for job in jobs]),
+            account=account if account.known.any() else None,
+            qos=_labels([job.qos for job in jobs]),
+            node_list=node_list,
+            priority=_numbers([job.priority for job in jobs]),
+            dependency=_dependencies(jobs, numbers, notes),
+            pattern=_labels([job.pattern for job in jobs]),
+            communication_fraction=_numbers([job.communication_fraction for job in jobs]),
+            bytes_per_node_s=_numbers([job.bytes_per_node_s for job in jobs]),
+            status=_labels([job.status for job in jobs]),
+        ),
+        notes=tuple(notes),
+        start_unix_s=first_s,
+    )
+    refuse_cycles(workload, path)
+    return workload
+
+
+def _labels(words: list[str]) -> Labels | None:
+    return Labels.of(words) if any(words) else None
+
+
+def _numbers(values: list[float]) -> NDArray[np.float64] | None:
+    found = np.array(values, dtype=np.float64)
+    return None if np.isnan(found).all() else found
+
+
+def _dependencies(
+    jobs: Sequence[LoggedJob], numbers: Sequence[int], notes: list[str]
+) -> Dependencies | None:
+    """With numbers for ids; what is waited for and not there is left out and counted."""
+    if not any(job.waits_for for job in jobs):
+        return None
+    of_id: dict[str, list[int]] = {}
+    for job, number in zip(jobs, numbers, strict=True):
+        of_id.setdefault(job.id, []).append(number)
+        base = re.split(r"[_\[]", job.id, maxsplit=1)[0]
+        if base != job.id:
+            of_id.setdefault(base, []).append(number)
+    gone = 0
+    found: list[list[tuple[str, int]]] = []
+    for job in jobs:
+        mine = [(kind, n) for kind, other in job.waits_for for n in of_id.get(other, ())]
+        gone += sum(other not in of_id for _, other in job.waits_for)
+        found.append(list(dict.fromkeys(mine)))
+    if gone:
+        notes.append(f"{gone:,} dependencies on jobs that are not among those used are left out")
+    return Dependencies.of(found)

@@ -1,0 +1,164 @@
+"""Jobs of Flux as ``flux jobs -a --json`` prints them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, nan
+from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import Ge
+
+from netsim.errors import NetcosimError
+from netsim.files import read_text
+from netsim.parameters import OneOf
+from workloads.importers.assemble import workload_of
+from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.shared_nodes import SHARED
+from workloads.job import Workload
+from workloads.swf_parse import short
+
+_STATUS = {"canceled": "cancelled"}
+
+
+def looks_like(head: Sequence[str]) -> bool:
+    """Whether a file that begins with these lines is one."""
+    text = "".join(head)
+    return text.lstrip()[:1] in ("{", "[") and '"t_submit"' in text
+
+
+def read_flux(
+    path: str | Path,
+    *,
+    shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
+    cores_per_node: Annotated[
+        int | None, "a job with fewer on its nodes shares them; else node lists tell", Ge(1)
+    ] = None,
+) -> Workload:
+    """Read what ``flux jobs -a --json`` printed: one object with "jobs", or an object a line.
+
+    Taken are id, t_submit, t_run, t_cleanup (else t_inactive), duration (the limit), nnodes,
+    ncores, nodelist, queue, bank, username (else userid), priority, result, and dependencies of
+    the kinds that are known (``after-start:ID`` is after, ``after-success`` is afterok,
+    ``after-failure`` is afternotok, ``after-finish`` is afterany).
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read or is no JSON, a job whose values are not what they should be;
+        and what `workloads.importers.assemble.workload_of` refuses.
+    """
+    found = Found()
+    for number, entry in enumerate(_entries(path), start=1):
+        _Entry(path, number, entry).add_to(found)
+    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+
+
+def _entries(path: str | Path) -> Iterator[Any]:
+    """The jobs of a file, one after the other."""
+    text = read_text(path)
+    try:
+        whole = json.loads(text)
+    except RecursionError:
+        raise NetcosimError(f"{path}: nested too deeply") from None
+    except ValueError as error:
+        if not text.lstrip().startswith("{") or "\n" not in text.strip():
+            raise NetcosimError(f"{path}: not valid JSON: {error}") from None
+        for number, line in enumerate(text.splitlines(), start=1):
+            if line.strip():
+                try:
+                    yield json.loads(line)
+                except (ValueError, RecursionError) as mistake:
+                    raise NetcosimError(f"{path}:{number}: not valid JSON: {mistake}") from None
+        return
+    jobs = whole.get("jobs", [whole]) if isinstance(whole, dict) else whole
+    if not isinstance(jobs, list):
+        raise NetcosimError(f'{path}: no list of jobs ("jobs": [...])')
+    yield from jobs
+
+
+_KINDS = {
+    "after-start": "after",
+    "after-success": "afterok",
+    "after-finish": "afterany",
+    "after-failure": "afternotok",
+    "after": "after",
+    "afterok": "afterok",
+    "afterany": "afterany",
+    "afternotok": "afternotok",
+}
+
+
+class _Entry:
+    """One job's object."""
+
+    def __init__(self, path: str | Path, number: int, entry: Any) -> None:
+        if not isinstance(entry, Mapping) or "id" not in entry:
+            raise NetcosimError(f'{path}: job {number} of the list has no "id"')
+        self.path, self.number, self.entry = path, number, entry
+
+    def _value(self, key: str) -> float:
+        value = self.entry.get(key)
+        if value is None or value == "":
+            return nan
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+            told = short(repr(value))
+            raise NetcosimError(
+                f"{self.path}: job {self.number} of the list: {key} is {told}; a number is needed"
+            )
+        return float(value)
+
+    def _text(self, *keys: str) -> str:
+        found = (self.entry.get(key) for key in keys)
+        return next((str(value) for value in found if value not in (None, "")), "")
+
+    def add_to(self, found: Found) -> None:
+        """The job, or its count."""
+        # a time of 0 is one that has not come
+        submit_s, start_s, end_s = (
+            self._value(key) or nan
+            for key in (
+                "t_submit",
+                "t_run",
+                "t_cleanup" if self._value("t_cleanup") > 0 else "t_inactive",
+            )
+        )
+        status = self._text("result").lower()
+        if not start_s > 0:
+            cancelled = status.startswith("cancel")
+            found.dropped["cancelled before it began" if cancelled else "never began"] += 1
+            return
+        if not end_s > 0:
+            found.dropped["running when the log was made"] += 1
+            return
+        nodes = self._value("nnodes")
+        cores = self._value("ncores")
+        found.jobs.append(
+            LoggedJob(
+                id=self._text("id"),
+                line=self.number,
+                submit_s=submit_s,
+                start_s=start_s,
+                end_s=end_s,
+                # 0 stands for no limit
+                limit_s=self._value("duration") or nan,
+                nodes=int(nodes) if nodes >= 1 else 0,
+                cpus=int(cores) if cores >= 1 else 0,
+                hosts=self._text("nodelist"),
+                status=_STATUS.get(status, status),
+                user=self._text("username", "userid"),
+                account=self._text("bank", "project"),
+                partition=self._text("queue"),
+                priority=max(self._value("priority"), 0.0),
+                waits_for=tuple(self._waits_for()),
+            )
+        )
+
+    def _waits_for(self) -> Iterator[tuple[str, str]]:
+        listed = self.entry.get("dependencies") or []
+        for told in [listed] if isinstance(listed, str) else listed:
+            kind, _, job = str(told).partition(":")
+            kind = kind.partition("=")[0]
+            if kind in _KINDS and job:
+                yield _KINDS[kind], job.partition("=")[2] or job

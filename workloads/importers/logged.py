@@ -1,0 +1,72 @@
+"""A job as a scheduler's log tells of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from math import nan
+
+
+@dataclass(slots=True)
+class LoggedJob:
+    """A job as the log has it; what it does not tell is nan or empty.
+
+    Attributes
+    ----------
+    id : str
+        As the log writes it; two jobs with the same are runs of one job.
+    line : int
+        In the file, for errors.
+    number : int or None
+        The log's own whole number of it, if that is not ``id``.
+    submit_s, start_s, end_s : float
+        Unix time, or any other clock.
+    limit_s : float
+        Requested walltime.
+    nodes, cpus : int
+        0: not told.
+    hosts : str
+        A host list (`netsim.hostlist`).
+    waits_for : tuple of (str, str)
+        Kinds of `workloads.details.DEPENDENCY_KINDS` with ids of jobs; the id of an array stands
+        for all its tasks.
+    """
+
+    id: str
+    line: int
+    number: int | None = None
+    submit_s: float = nan
+    start_s: float = nan
+    end_s: float = nan
+    limit_s: float = nan
+    nodes: int = 0
+    cpus: int = 0
+    hosts: str = ""
+    status: str = ""
+    user: str = ""
+    account: str = ""
+    partition: str = ""
+    qos: str = ""
+    priority: float = nan
+    waits_for: tuple[tuple[str, str], ...] = ()
+    pattern: str = ""
+    communication_fraction: float = nan
+    bytes_per_node_s: float = nan
+
+
+@dataclass
+class Found:
+    """What a reader found in a file.
+
+    Attributes
+    ----------
+    jobs : list of LoggedJob
+        Those that ran, in any order.
+    dropped : Counter of str
+        Lines that are no such job, by reason.
+    notes : list of str
+    """
+
+    jobs: list[LoggedJob] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)

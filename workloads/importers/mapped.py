@@ -1,0 +1,170 @@
+"""Any table of jobs, in CSV or Parquet, whose columns the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan
+from pathlib import Path
+from typing import Annotated
+
+from netsim.errors import NetcosimError, unknown_name
+from netsim.parameters import OneOf
+from workloads.dependencies import parse_dependency
+from workloads.importers.assemble import workload_of
+from workloads.importers.dates import Clock, in_order
+from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.shared_nodes import SHARED
+from workloads.importers.tables import Row, Rows, csv_rows, parquet_rows
+from workloads.job import Workload
+
+COLUMNS = (
+    "job",
+    "nodes",
+    "submit",
+    "start",
+    "end",
+    "run",
+    "wait",
+    "requested",
+    "user",
+    "account",
+    "partition",
+    "qos",
+    "node_list",
+    "priority",
+    "dependency",
+    "status",
+    "pattern",
+    "communication_fraction",
+    "bytes_per_node_s",
+)
+"""What a column of a table may be taken for."""
+
+ColumnMap = Annotated[Sequence[str], 'what is what: ours=theirs, such as "job=JobID"']
+Zone = Annotated[str, "zone of the dates, where they have none themselves"]
+SharedNodes = Annotated[str, "jobs that share nodes with others", OneOf(SHARED)]
+
+
+def read_mapped_csv(
+    path: str | Path,
+    *,
+    columns: ColumnMap = (),
+    timezone: Zone = "UTC",
+    shared_nodes: SharedNodes = "refuse",
+) -> Workload:
+    """Read a table in CSV, separated by commas, semicolons, tabs or bars.
+
+    Needed are job, nodes, submit, and two of start or wait, end or run; a column that has one of
+    our names (`COLUMNS`) need not be mapped. Times are dates or numbers of seconds on any clock,
+    lengths are seconds or hours:minutes:seconds, node lists are host lists, dependencies as
+    "afterok:12:13".
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, a map of columns that are not there, a cell (named
+        ``file:line``) that is not what it should be; and what
+        `workloads.importers.assemble.workload_of` refuses.
+    """
+    return _read(csv_rows, path, columns, timezone, shared_nodes)
+
+
+def read_mapped_parquet(
+    path: str | Path,
+    *,
+    columns: ColumnMap = (),
+    timezone: Zone = "UTC",
+    shared_nodes: SharedNodes = "refuse",
+) -> Workload:
+    """Read a table in Parquet as `read_mapped_csv` reads one in CSV; needs pyarrow.
+
+    Raises
+    ------
+    NetcosimError
+        As `read_mapped_csv`, where a line is a row; pyarrow is not installed.
+    """
+    return _read(parquet_rows, path, columns, timezone, shared_nodes)
+
+
+def _read(
+    reader: Callable[[str | Path], Rows],
+    path: str | Path,
+    columns: Sequence[str],
+    timezone: str,
+    shared_nodes: str,
+) -> Workload:
+    clock = Clock(timezone)
+    rows = reader(path)
+    taken = _mapped(path, rows.columns, columns)
+    found = Found()
+    seen: dict[str, int] = {}
+    for row in rows:
+        job = _job(Row(path, row.line, taken, row.cells), clock)
+        if job.id in seen:
+            raise NetcosimError(
+                f"{path}:{row.line}: job {job.id} stands there twice (line {seen[job.id]} has it)"
+            )
+        seen[job.id] = row.line
+        found.jobs.append(job)
+    return workload_of(found, path, shared=shared_nodes)
+
+
+def _mapped(path: str | Path, there: Mapping[str, int], given: Sequence[str]) -> dict[str, int]:
+    """Positions of the table's columns by our names."""
+    taken = {name: there[name] for name in COLUMNS if name in there}
+    for pair in given:
+        ours, equals, theirs = (part.strip() for part in pair.partition("="))
+        if not equals or not theirs:
+            raise NetcosimError(f"columns = {pair!r}; ours=theirs is needed, as job=JobID")
+        if ours not in COLUMNS:
+            raise unknown_name("column", ours, COLUMNS)
+        if theirs.lower() not in there:
+            raise unknown_name(f"column of {path}", theirs, there)
+        taken[ours] = there[theirs.lower()]
+    missing = [name for name in ("job", "nodes", "submit") if name not in taken]
+    missing += [" or ".join(two) for two in (("start", "wait"), ("end", "run"))
+                if not set(two) & set(taken)]  # fmt: skip
+    if missing:
+        raise NetcosimError(
+            f"{path}: nothing says {', '.join(missing)}; columns = ours=theirs, ... names columns "
+            f"of the table, which has {', '.join(there)}"
+        )
+    return taken
+
+
+def _job(row: Row, clock: Clock) -> LoggedJob:
+    """The job of a row whose columns have our names."""
+    id = row.text("job")
+    if not id:
+        raise row.wrong("job", "a name or a number is needed")
+    run_s, wait_s = row.length_s("run"), row.length_s("wait")
+    submit, start, end = (row.date(name, clock) for name in ("submit", "start", "end"))
+    if isnan(start[0]):
+        start = submit[0] + wait_s, submit[1] + wait_s
+    if isnan(end[0]):
+        end = start[0] + run_s, start[1] + run_s
+    submit_s, start_s, end_s = in_order(submit, start, end, run_s)
+    try:
+        waits_for = tuple(parse_dependency(row.text("dependency")))
+    except NetcosimError as error:
+        raise NetcosimError(f"{row.path}:{row.line}: {error}") from None
+    return LoggedJob(
+        id=id.removesuffix(".0"),
+        line=row.line,
+        submit_s=submit_s,
+        start_s=start_s,
+        end_s=end_s,
+        limit_s=row.length_s("requested"),
+        nodes=row.whole("nodes"),
+        hosts=row.text("node_list"),
+        status=row.text("status").lower(),
+        user=row.text("user"),
+        account=row.text("account"),
+        partition=row.text("partition"),
+        qos=row.text("qos"),
+        priority=row.number("priority", least=-1e300),
+        waits_for=waits_for,
+        pattern=row.text("pattern"),
+        communication_fraction=row.number("communication_fraction", most=1.0),
+        bytes_per_node_s=row.number("bytes_per_node_s"),
+    )

@@ -1,0 +1,176 @@
+"""Accounting records of PBS Professional, OpenPBS and Torque: ``date;type;id;key=value ...``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import nan
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge
+
+from netsim.errors import NetcosimError
+from netsim.files import read_lines
+from netsim.hostlist import compress
+from netsim.parameters import OneOf
+from workloads.details import DEPENDENCY_KINDS
+from workloads.importers.assemble import workload_of
+from workloads.importers.dates import length_s
+from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.shared_nodes import SHARED
+from workloads.job import Workload
+from workloads.swf_parse import short
+
+LONGEST_LINE = 4 * 2**20
+"""A record names every node of its job twice or more, each with its cores."""
+
+_RECORD = re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};[A-Za-z]{1,2};")
+_PAIR = re.compile(r"""([A-Za-z_][\w.]*)=("[^"]*"|'[^']*'|\S*)""")
+_ID = re.compile(r"([0-9]+)(?:\[([0-9]*)\])?(?:\..*)?")
+_TERMINATED = (271, 265, -29, -28)
+"""Ended by a signal: SIGTERM, SIGKILL, or by the server for its walltime."""
+
+
+def looks_like(head: Sequence[str]) -> bool:
+    """Whether a file that begins with these lines is one."""
+    return bool(head) and _RECORD.match(head[0]) is not None
+
+
+def read_pbs(
+    path: str | Path,
+    *,
+    shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
+    cores_per_node: Annotated[
+        int | None, "a job with fewer on its nodes shares them; else node lists tell", Ge(1)
+    ] = None,
+    bad_lines: Annotated[
+        str, "lines that are not sound: stop, or leave them out", OneOf(("refuse", "drop"))
+    ] = "refuse",
+) -> Workload:
+    """Read accounting records; the E record of a job (its end) tells all of it.
+
+    Taken are ctime or qtime, start, end, Resource_List.nodect (else select, nodes or the nodes of
+    exec_vnode and exec_host), Resource_List.walltime, queue, project or account, user, depend and
+    Exit_status. Several files of a machine may be put into one, one after the other.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, a line (named ``file:line``) that is no record; and what
+        `workloads.importers.assemble.workload_of` refuses.
+    """
+    found = Found()
+    unfinished: dict[str, str] = {}
+    for number, line in enumerate(read_lines(path, longest=LONGEST_LINE), start=1):
+        if not line.strip():
+            continue
+        try:
+            kind, id, pairs = _record(line)
+            if kind == "E":
+                found.jobs.append(_job(id, pairs, number))
+        except ValueError as error:
+            if bad_lines == "refuse":
+                raise NetcosimError(
+                    f'{path}:{number}: {error}; bad_lines = "drop" leaves such lines out'
+                ) from None
+            found.dropped["a line that is not sound"] += 1
+            continue
+        if kind == "R":
+            found.dropped["an earlier run of a requeued job, or the same line again"] += 1
+        elif kind in "SQDA":
+            unfinished[id] = {"S": "running when the log was made"}.get(kind, "never began")
+    ended = {job.id for job in found.jobs}
+    for id, reason in unfinished.items():
+        if id not in ended and "[]" not in id:
+            found.dropped[reason] += 1
+    found.jobs = [job for job in found.jobs if "[]" not in job.id]
+    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+
+
+def _record(line: str) -> tuple[str, str, dict[str, str]]:
+    """Type, job and values of a line."""
+    parts = line.rstrip("\r").split(";", 3)
+    if len(parts) != 4 or not _RECORD.match(line):
+        raise ValueError(f"{short(line)!r} is no accounting record (date;type;id;key=value ...)")
+    kind, name, text = parts[1].upper(), parts[2].strip(), parts[3]
+    if kind not in "ESRQDA":
+        return kind, name, {}
+    found = _ID.fullmatch(name)
+    if found is None:
+        raise ValueError(f"job {short(name)!r}; a number is needed")
+    id = found[1] if found[2] is None else f"{found[1]}[{found[2]}]"
+    return kind, id, {key: value.strip("\"'") for key, value in _PAIR.findall(text)}
+
+
+def _job(id: str, pairs: dict[str, str], number: int) -> LoggedJob:
+    """The job of an E record."""
+    hosts = hosts_of(pairs.get("exec_vnode") or pairs.get("exec_host") or "")
+    limit_s = length_s(pairs.get("Resource_List.walltime", ""))
+    start_s, end_s = _number(pairs, "start"), _number(pairs, "end")
+    status, exit_status = "", pairs.get("Exit_status", "")
+    if exit_status:
+        code = int(_number(pairs, "Exit_status"))
+        over = limit_s <= end_s - start_s + 1
+        ended = "timeout" if over else "cancelled"
+        status = "completed" if code == 0 else ended if code in _TERMINATED else "failed"
+    return LoggedJob(
+        id=id,
+        line=number,
+        submit_s=_number(pairs, "ctime" if "ctime" in pairs else "qtime"),
+        start_s=start_s,
+        end_s=end_s,
+        limit_s=limit_s,
+        nodes=_nodes(pairs, hosts),
+        cpus=int(pairs.get("Resource_List.ncpus", "0") or 0),
+        hosts=compress(hosts),
+        status=status,
+        user=pairs.get("user", ""),
+        account=pairs.get("account", "") or _project(pairs) or pairs.get("group", ""),
+        partition=pairs.get("queue", ""),
+        waits_for=_waits_for(pairs.get("depend", "")),
+    )
+
+
+def _project(pairs: dict[str, str]) -> str:
+    name = pairs.get("project", "")
+    return "" if name == "_pbs_project_default" else name
+
+
+def _number(pairs: dict[str, str], key: str) -> float:
+    text = pairs.get(key, "")
+    if not text:
+        return nan
+    if not re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]+)?", text):
+        raise ValueError(f"{key} is {short(text)!r}; a number is needed")
+    return float(text)
+
+
+def hosts_of(text: str) -> list[str]:
+    """The nodes of ``(n1:ncpus=8+n2:ncpus=8)`` or ``n1/0*8+n2/0-7``, each once."""
+    names = (re.split(r"[/:*]", part.strip("()"), maxsplit=1)[0] for part in text.split("+"))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _nodes(pairs: dict[str, str], hosts: list[str]) -> int:
+    """How many nodes: those that it had, else those that were asked for."""
+    if hosts:
+        return len(hosts)
+    for key in ("Resource_List.nodect", "unique_node_count"):
+        if pairs.get(key, "").isdigit():
+            return int(pairs[key])
+    asked = pairs.get("Resource_List.select") or pairs.get("Resource_List.nodes") or ""
+    chunks = [part.split(":", 1)[0] for part in asked.split("+") if part]
+    return sum(int(chunk) if chunk.isdigit() else 1 for chunk in chunks)
+
+
+def _waits_for(text: str) -> tuple[tuple[str, str], ...]:
+    pairs: list[tuple[str, str]] = []
+    for part in filter(None, text.split(",")):
+        kind, *jobs = part.split(":")
+        if kind in DEPENDENCY_KINDS:
+            found = [_ID.fullmatch(job.split("@")[0]) for job in jobs]
+            pairs += [
+                (kind, f[1] if not f[2] else f"{f[1]}[{f[2]}]") for f in found if f is not None
+            ]
+    return tuple(pairs)

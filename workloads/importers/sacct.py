@@ -1,0 +1,350 @@
+"""Slurm's accounting as ``sacct -P`` prints it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import isnan, nan
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge
+
+from netsim.errors import NetcosimError
+from netsim.files import read_lines
+from netsim.hostlist import expand
+from netsim.parameters import OneOf
+from workloads.details import DEPENDENCY_KINDS
+from workloads.importers.assemble import last_runs, workload_of
+from workloads.importers.dates import Clock, in_order, length_s
+from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.shared_nodes import SHARED
+from workloads.job import Workload
+from workloads.swf_parse import short
+
+NEEDED = ("jobid", "submit", "start")
+"""Beside them End or Elapsed, and a column that has the nodes."""
+
+_NODES = ("allocnodes", "nnodes", "reqnodes", "alloctres", "reqtres", "nodelist")
+_NO_NODES = frozenset(("", "none assigned", "none", "(null)"))
+_SEPARATORS = "|;\t,"
+_TRES_NODES = re.compile(r"(?:^|,)node=([0-9]+)")
+_IN_COMMAND = re.compile(r"(?:--dependency[= ]|\s-d[= ]?)\s*([^\s]+)")
+_NOT_BEGUN = ("PENDING", "REQUEUED", "CONFIGURING", "REVOKED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+_RUNS = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
+
+
+def looks_like(head: Sequence[str]) -> bool:
+    """Whether a file that begins with these lines is one."""
+    words = re.split(r"[|;\t,]", head[0].strip().lower()) if head else []
+    return "jobid" in words and "submit" in words
+
+
+def read_sacct(
+    path: str | Path,
+    *,
+    timezone: Annotated[str, "zone of the dates, where they have none themselves"] = "UTC",
+    shared_nodes: Annotated[str, "jobs that share nodes with others", OneOf(SHARED)] = "refuse",
+    cores_per_node: Annotated[
+        int | None, "a job with fewer on its nodes shares them; else node lists tell", Ge(1)
+    ] = None,
+    submitted: Annotated[
+        str, "when a job comes into the queue", OneOf(("submit", "eligible"))
+    ] = "submit",
+    bad_lines: Annotated[
+        str, "lines that are not sound: stop, or leave them out", OneOf(("refuse", "drop"))
+    ] = "refuse",
+) -> Workload:
+    """Read what ``sacct -P`` printed, whatever columns it has in whatever order.
+
+    Needed are JobID, Submit, Start, End or Elapsed, and the nodes (AllocNodes, NNodes, AllocTRES
+    or NodeList). Read as well, where they are: JobIDRaw, State, Eligible, Timelimit, NodeList,
+    Partition, Account, QOS, User, Priority, AllocCPUS, Dependency or SubmitLine, and pattern,
+    communication_fraction, bytes_per_node_s if someone has put them there.
+
+    Steps are left out; components of a heterogeneous job are one job; of a requeued job the last
+    run counts.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, a header without a column that is needed, a line (named
+        ``file:line``) with another number of fields, a date or number that is none; and what
+        `workloads.importers.assemble.workload_of` refuses.
+    """
+    lines = read_lines(path)
+    table = _Table(path, _header(path, next(lines, "")), Clock(timezone), submitted == "eligible")
+    found = Found()
+    parts: dict[str, list[LoggedJob]] = {}
+    for number, line in enumerate(lines, start=2):
+        if not line or line.isspace():
+            continue
+        try:
+            job = table.job(line.rstrip("\r"), number, found)
+        except _BadLineError as error:
+            if bad_lines == "refuse":
+                raise NetcosimError(
+                    f'{path}:{number}: {error}; bad_lines = "drop" leaves such lines out'
+                ) from None
+            found.dropped["a line that is not sound"] += 1
+            continue
+        if job is not None:
+            whole, plus, _ = job.id.partition("+")
+            if plus:
+                parts.setdefault(whole, []).append(job)
+            else:
+                found.jobs.append(job)
+    for whole, components in parts.items():
+        found.jobs.append(_one_of(whole, last_runs(components, found.dropped)))
+    if parts:
+        count = sum(map(len, parts.values()))
+        found.notes.append(
+            f"{len(parts):,} heterogeneous jobs, whose {count:,} components are taken together"
+        )
+    found.notes += table.notes()
+    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+
+
+class _BadLineError(ValueError):
+    """What is wrong with a line."""
+
+
+def _header(path: str | Path, line: str) -> tuple[str, list[str]]:
+    """The separator and the columns, in lower case."""
+    separator = next((c for c in _SEPARATORS if c in line), "|")
+    columns = [word.strip().lower() for word in line.strip().split(separator)]
+    # --parsable ends each line with a separator, --parsable2 does not
+    while columns and not columns[-1]:
+        columns.pop()
+    missing = [name for name in NEEDED if name not in columns]
+    if "end" not in columns and "elapsed" not in columns and "elapsedraw" not in columns:
+        missing.append("end")
+    if not any(name in columns for name in _NODES):
+        missing.append("nnodes")
+    if missing:
+        raise NetcosimError(
+            f"{path}:1: no column {', '.join(missing)} in {short(line.strip())!r}; make the file "
+            "with sacct -a -P -o JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,"
+            "Start,End,Elapsed,Timelimit,NNodes,AllocCPUS,NodeList,Priority,SubmitLine"
+        )
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise NetcosimError(f"{path}:1: column {twice[0]} stands there twice")
+    return separator, columns
+
+
+class _Table:
+    """Turns lines into jobs."""
+
+    def __init__(
+        self, path: str | Path, header: tuple[str, list[str]], clock: Clock, eligible: bool
+    ) -> None:
+        self.path = path
+        self.separator, self.columns = header
+        self.clock = clock
+        self.eligible = eligible
+        self.at = {name: k for k, name in enumerate(self.columns)}
+        self.n_shifted = self.n_held = self.n_other_kinds = 0
+
+    def _get(self, cells: list[str], *names: str) -> str:
+        """The first of some columns that is there."""
+        for name in names:
+            k = self.at.get(name)
+            if k is not None:
+                return cells[k].strip()
+        return ""
+
+    def job(self, line: str, number: int, found: Found) -> LoggedJob | None:
+        """The job of a line; None for a line that is counted."""
+        cells = line.split(self.separator)
+        n = len(self.columns)
+        if len(cells) != n and not (len(cells) == n + 1 and not cells[-1].strip()):
+            raise _BadLineError(f"{len(cells)} fields; the header has {n}")
+        id = self._get(cells, "jobid")
+        state = self._get(cells, "state").upper()
+        word = state.split(None, 1)[0].rstrip("+") if state else ""
+        if "." in id:
+            found.dropped["step of a job"] += 1
+            return None
+        if not re.fullmatch(r"[0-9]+([_+].*)?", id):
+            raise _BadLineError(f"JobID is {short(id)!r}; a number is needed")
+        if "[" in id or word in _NOT_BEGUN:
+            found.dropped["waiting when the log was made"] += 1
+            return None
+        if word in _RUNS:
+            found.dropped["running when the log was made"] += 1
+            return None
+        hosts = self._get(cells, "nodelist")
+        hosts = "" if hosts.lower() in _NO_NODES else hosts
+        submit_s, start_s, end_s = self._times(cells)
+        if isnan(start_s) or (not hosts and "nodelist" in self.at and not end_s > start_s):
+            reason = "cancelled before it began" if word == "CANCELLED" else "never began"
+            found.dropped[reason] += 1
+            return None
+        raw = self._get(cells, "jobidraw")
+        return LoggedJob(
+            id=id,
+            line=number,
+            number=int(raw) if raw.isascii() and raw.isdigit() and "+" not in id else None,
+            submit_s=submit_s,
+            start_s=start_s,
+            end_s=end_s,
+            limit_s=self._limit_s(cells),
+            nodes=self._nodes(cells),
+            cpus=self._whole(cells, "alloccpus", "ncpus"),
+            hosts=hosts,
+            status=word.lower(),
+            user=self._get(cells, "user"),
+            account=self._get(cells, "account"),
+            partition=self._get(cells, "partition"),
+            qos=self._get(cells, "qos"),
+            priority=self._number(cells, "priority"),
+            waits_for=self._waits_for(cells),
+            pattern=self._get(cells, "pattern"),
+            communication_fraction=self._number(cells, "communication_fraction", most=1),
+            bytes_per_node_s=self._number(cells, "bytes_per_node_s"),
+        )
+
+    def _times(self, cells: list[str]) -> tuple[float, float, float]:
+        """Submit, start and end in Unix time."""
+        submit = self._date(cells, "submit")
+        start, end = self._date(cells, "start"), self._date(cells, "end")
+        if self.eligible:
+            later = self._date(cells, "eligible")
+            self.n_held += later[0] > submit[0]
+            submit = submit if isnan(later[0]) else later
+        elapsed_s = self._elapsed_s(cells)
+        if isnan(end[0]):
+            end = start[0] + elapsed_s, start[1] + elapsed_s
+        submit_s, start_s, end_s = in_order(submit, start, end, elapsed_s)
+        off_s = end_s - start_s - elapsed_s
+        if abs(abs(off_s) - 3600) <= 1:
+            # dates without their zone, and the clocks were changed while the job ran
+            self.n_shifted += 1
+            end_s = start_s + elapsed_s
+        return submit_s, start_s, end_s
+
+    def _date(self, cells: list[str], name: str) -> tuple[float, float]:
+        text = self._get(cells, name)
+        try:
+            return self.clock.both(text)
+        except ValueError:
+            raise _BadLineError(f"{name} is {short(text)!r}; a date is needed") from None
+
+    def _elapsed_s(self, cells: list[str]) -> float:
+        raw = self._get(cells, "elapsedraw")
+        return float(raw) if raw.isdigit() else self._length(cells, "elapsed")
+
+    def _limit_s(self, cells: list[str]) -> float:
+        raw = self._get(cells, "timelimitraw")
+        return 60 * float(raw) if raw.isdigit() else self._length(cells, "timelimit")
+
+    def _length(self, cells: list[str], name: str) -> float:
+        text = self._get(cells, name)
+        try:
+            return length_s(text)
+        except ValueError:
+            raise _BadLineError(
+                f"{name} is {short(text)!r}; days-hours:minutes:seconds are needed"
+            ) from None
+
+    def _number(self, cells: list[str], name: str, most: float = 1e300) -> float:
+        text = self._get(cells, name)
+        if not text:
+            return nan
+        try:
+            value = float(text)
+        except ValueError:
+            value = nan
+        if not 0 <= value <= most:
+            raise _BadLineError(f"{name} is {short(text)!r}; a number is needed")
+        return value
+
+    def _whole(self, cells: list[str], *names: str) -> int:
+        """A whole number, 0 for none; 4K is 4096, as some versions print."""
+        text = self._get(cells, *names)
+        if not text:
+            return 0
+        found = re.fullmatch(r"([0-9]{1,12})([kK]?)", text)
+        if found is None:
+            raise _BadLineError(f"{names[0]} is {short(text)!r}; a whole number is needed")
+        return int(found[1]) * (1024 if found[2] else 1)
+
+    def _nodes(self, cells: list[str]) -> int:
+        for name in _NODES[:3]:
+            nodes = self._whole(cells, name)
+            if nodes:
+                return nodes
+        for name in _NODES[3:5]:
+            found = _TRES_NODES.search(self._get(cells, name))
+            if found:
+                return int(found[1])
+        hosts = self._get(cells, "nodelist")
+        return 0 if hosts.lower() in _NO_NODES else len(dict.fromkeys(expand(hosts)))
+
+    def _waits_for(self, cells: list[str]) -> tuple[tuple[str, str], ...]:
+        """Dependencies, out of their own column or of the command that submitted the job."""
+        text = self._get(cells, "dependency")
+        if not text and "submitline" in self.at:
+            command = _IN_COMMAND.search(self._get(cells, "submitline"))
+            text = command[1].strip("\"'") if command else ""
+        if not text or text.lower() in ("(null)", "none"):
+            return ()
+        if "?" in text:
+            # any one of several: not what all of them say
+            self.n_other_kinds += 1
+            return ()
+        pairs: list[tuple[str, str]] = []
+        for part in text.split(","):
+            kind, *jobs = re.sub(r"\([^)]*\)", "", part).strip().split(":")
+            kind = kind.lower()
+            kind, jobs = ("afterany", [kind]) if kind.isdigit() else (kind, jobs)
+            if kind not in DEPENDENCY_KINDS:
+                self.n_other_kinds += 1
+                continue
+            pairs += [(kind, re.sub(r"(_\*|\+[0-9]*)$", "", job)) for job in jobs if job]
+        return tuple(pairs)
+
+    def notes(self) -> list[str]:
+        """What the reader should tell of the times."""
+        notes = []
+        if self.n_shifted:
+            notes.append(
+                f"{self.n_shifted:,} jobs ran while the clocks were changed: their run time is "
+                "that of Elapsed; timezone sets all dates right"
+            )
+        if self.n_held:
+            notes.append(f"{self.n_held:,} jobs come when they were eligible, after their submit")
+        if self.n_other_kinds:
+            notes.append(
+                f"{self.n_other_kinds:,} dependencies of other kinds than "
+                f"{', '.join(DEPENDENCY_KINDS)} are left out"
+            )
+        return notes
+
+
+def _one_of(id: str, components: Sequence[LoggedJob]) -> LoggedJob:
+    """The job whose components start together, each on nodes of its own."""
+    first = components[0]
+    hosts = ",".join(job.hosts for job in components)
+    return LoggedJob(
+        id=id,
+        line=first.line,
+        submit_s=min(job.submit_s for job in components),
+        start_s=min(job.start_s for job in components),
+        end_s=max(job.end_s for job in components),
+        limit_s=first.limit_s,
+        nodes=sum(job.nodes for job in components),
+        cpus=sum(job.cpus for job in components),
+        hosts=hosts if all(job.hosts for job in components) else "",
+        status=first.status,
+        user=first.user,
+        account=first.account,
+        partition=first.partition,
+        qos=first.qos,
+        priority=first.priority,
+        waits_for=first.waits_for,
+        pattern=first.pattern,
+        communication_fraction=first.communication_fraction,
+        bytes_per_node_s=first.bytes_per_node_s,
+    )

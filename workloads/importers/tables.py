@@ -1,0 +1,217 @@
+"""Rows of tables with a header line, cell by cell, with mistakes named by file and line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+from pathlib import Path
+
+from netsim.errors import NetcosimError
+from netsim.files import read_lines
+from workloads.importers.dates import Clock, length_s
+from workloads.swf_parse import number_of, short
+
+_NONE = frozenset(("", "null", "none", "nan", "na", "n/a", "unknown"))
+_SEPARATORS = ",;\t|"
+
+
+@dataclass
+class Row:
+    """A row: cells by column, as text; a column that is not there is empty.
+
+    Attributes
+    ----------
+    path : str or Path
+    line : int
+        In the file.
+    at : mapping of str to int
+        Columns by name.
+    cells : sequence of str
+    """
+
+    path: str | Path
+    line: int
+    at: Mapping[str, int]
+    cells: Sequence[str]
+
+    def text(self, column: str) -> str:
+        """A cell; empty for none and for a word that says none."""
+        k = self.at.get(column)
+        found = "" if k is None else self.cells[k].strip()
+        return "" if found.lower() in _NONE else found
+
+    def number(self, column: str, *, least: float = 0.0, most: float = 1e300) -> float:
+        """A number in its bounds; nan for an empty cell.
+
+        Raises
+        ------
+        NetcosimError
+            Anything else.
+        """
+        text = self.text(column)
+        value = number_of(text) if text else nan
+        if value is None or (text and not (isfinite(value) and least <= value <= most)):
+            bounds = "" if most >= 1e300 else f" from {least:g} to {most:g}"
+            raise self.wrong(column, f"a number{bounds} is needed")
+        return value
+
+    def whole(self, column: str) -> int:
+        """A whole number from 0 on; 0 for an empty cell.
+
+        Raises
+        ------
+        NetcosimError
+            Anything else.
+        """
+        value = self.number(column, most=2.0**53) if self.text(column) else 0.0
+        if value != int(value):
+            raise self.wrong(column, "a whole number is needed")
+        return int(value)
+
+    def date(self, column: str, clock: Clock) -> tuple[float, float]:
+        """A date, or a number on any clock, as `Clock.both` has it.
+
+        Raises
+        ------
+        NetcosimError
+            Anything else.
+        """
+        text = self.text(column)
+        number = number_of(text) if text else nan
+        if number is not None:
+            return number, number
+        try:
+            return clock.both(text)
+        except ValueError:
+            raise self.wrong(column, "a date is needed") from None
+
+    def length_s(self, column: str) -> float:
+        """Seconds, or days-hours:minutes:seconds; nan for none.
+
+        Raises
+        ------
+        NetcosimError
+            Anything else.
+        """
+        text = self.text(column)
+        if ":" not in text and text.lower() not in ("unlimited", "partition_limit"):
+            return self.number(column)
+        try:
+            return length_s(text)
+        except ValueError:
+            raise self.wrong(column, "seconds or hours:minutes:seconds are needed") from None
+
+    def wrong(self, column: str, needed: str) -> NetcosimError:
+        """What is wrong with a cell."""
+        return NetcosimError(
+            f"{self.path}:{self.line}: {column} is {short(self.text(column))!r}; {needed}"
+        )
+
+
+@dataclass
+class Rows:
+    """A table.
+
+    Attributes
+    ----------
+    path : str or Path
+    columns : dict of str to int
+        Positions by name, in lower case.
+    lines : iterator of (int, list of str)
+    """
+
+    path: str | Path
+    columns: dict[str, int]
+    lines: Iterator[tuple[int, list[str]]]
+
+    def __iter__(self) -> Iterator[Row]:
+        for line, cells in self.lines:
+            if not cells:
+                continue
+            if len(cells) != len(self.columns):
+                raise NetcosimError(
+                    f"{self.path}:{line}: {len(cells)} fields; the header has {len(self.columns)}"
+                )
+            yield Row(self.path, line, self.columns, cells)
+
+
+def csv_rows(path: str | Path) -> Rows:
+    """The rows of a table in CSV; its separator is taken from the header.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, no header, a column that stands there twice; while reading, a
+        line (named ``file:line``) that is no valid CSV or has another number of fields.
+    """
+    lines, comments = read_lines(path), 0
+    head = next(lines, "").rstrip("\r")
+    while head.startswith("#"):
+        head, comments = next(lines, "").rstrip("\r"), comments + 1
+    counts = {c: head.count(c) for c in _SEPARATORS}
+    separator = max(counts, key=lambda c: counts[c])
+    names = [name.strip().lower() for name in next(csv.reader([head], delimiter=separator), [])]
+    if not any(names):
+        raise NetcosimError(f"{path}:{comments + 1}: no header with the names of the columns")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise NetcosimError(f"{path}:{comments + 1}: column {short(twice[0])!r} stands there twice")
+
+    def cells() -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader(lines, delimiter=separator)
+        while True:
+            try:
+                found = next(reader, None)
+            except csv.Error as error:
+                where = f"{path}:{reader.line_num + comments + 1}"
+                raise NetcosimError(f"{where}: not valid CSV: {error}") from None
+            if found is None:
+                return
+            yield reader.line_num + comments + 1, found
+
+    return Rows(path, {name: k for k, name in enumerate(names)}, cells())
+
+
+def parquet_rows(path: str | Path) -> Rows:
+    """The rows of a table in Parquet, every value as text.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read; pyarrow is not installed.
+    """
+    from netsim.files import check_file
+
+    check_file(path)
+    try:
+        import pyarrow  # type: ignore[import-not-found]
+        import pyarrow.parquet as parquet  # type: ignore[import-not-found]
+    except ImportError:
+        raise NetcosimError(
+            f"{path}: Parquet needs pyarrow, which is not installed; pip install "
+            '"netcosim[parquet]" brings it'
+        ) from None
+    try:
+        table = parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        told = " ".join(str(error).split())
+        raise NetcosimError(f"{path}: not a table in Parquet: {told[:120]}") from None
+    names = [name.lower() for name in table.column_names]
+    columns = [[_as_text(value) for value in column.to_pylist()] for column in table.columns]
+    rows = ((k, list(cells)) for k, cells in enumerate(zip(*columns, strict=True), start=1))
+    return Rows(path, {name: k for k, name in enumerate(names)}, rows)
+
+
+def _as_text(value: object) -> str:
+    """A value as a cell of a CSV file has it; dates in Unix time, lists as host lists."""
+    if value is None:
+        return ""
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    as_length = getattr(value, "total_seconds", None)
+    if as_length is not None:
+        return repr(as_length())
+    when = getattr(value, "isoformat", None)
+    return str(when()) if when is not None else str(value)

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from alloc.registry import POLICIES, policies_for
-from experiments.config_run import CommunicationSection, RunSection
+from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
 from experiments.fields import (
     BandwidthsBps,
     Count,
@@ -344,6 +344,9 @@ else:
     )
 
 
+_NO_ANALYSIS = AnalysisSection()
+
+
 class Config(Section):
     """A whole config; see `experiments.config_load` for reading one.
 
@@ -360,6 +363,7 @@ class Config(Section):
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
     reference: dict[str, Any] = Field(default_factory=dict)
+    analysis: AnalysisSection = AnalysisSection()
     plugins: tuple[dict[str, str], ...] = ()
 
     @model_validator(mode="after")
@@ -388,7 +392,8 @@ class Config(Section):
         """
         with self.plugged():
             content = self.model_dump(mode="json")
-        return content if self.plugins else without(content, ("plugins",))
+        idle = [key for key in ("plugins", "analysis") if getattr(self, key) in ((), _NO_ANALYSIS)]
+        return without(content, idle)
 
     def plugged(self) -> AbstractContextManager[object]:
         """Inside of it the entries of the config's plug-ins are known."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from experiments.config import Config, MachineSection, config_class, file_keys
 from experiments.config_errors import ConfigError, config_error, model_inside
@@ -18,8 +18,7 @@ from netsim.plugins import Plugin, installed_plugins, plugin_of, used_by, using
 from netsim.units import quantity_of, short_name
 from queuesim.registry import RUNTIME_MODELS
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+Whole = TypeVar("Whole", bound=BaseModel)
 
 
 def config_alone(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
@@ -50,24 +49,46 @@ def plugins_of(raw: Mapping[str, Any], folder: Path | None = None) -> list[Plugi
 
 def _validated(raw: Mapping[str, Any], folder: Path | None) -> Config:
     content = dict(raw)
+    if isinstance(content.get("reference"), Mapping):
+        content["reference"] = flatten(content["reference"])
+    config = validated_sections(content, config_class(), file_keys(), folder)
+    _check_model(config)
+    return config
+
+
+def validated_sections(
+    raw: Mapping[str, Any], whole: type[Whole], files: Iterable[str], folder: Path | None
+) -> Whole:
+    """A model of sections, ``[machine]`` among them, from the content of a file.
+
+    Parameters
+    ----------
+    raw : mapping
+    whole : type
+        Of the model.
+    files : iterable of str
+        Dotted keys that name files.
+    folder : path, optional
+        Where relative paths are looked up first.
+
+    Raises
+    ------
+    ConfigError
+    """
+    content = dict(raw)
     machine = content.get("machine")
     if isinstance(machine, Mapping):
         own = set(MachineSection.model_fields) - {"family", "parameters"}
         keys = own | {short_name(name) for name in own}
         content["machine"] = machine_section(machine, keys)
-    if isinstance(content.get("reference"), Mapping):
-        content["reference"] = flatten(content["reference"])
     spelled: dict[str, str] = {}
-    whole = config_class()
     content = _in_si(content, whole, "", spelled)
     if folder is not None:
-        place_files(content, file_keys(), folder)
+        place_files(content, files, folder)
     try:
-        config = whole.model_validate(content)
+        return whole.model_validate(content)
     except ValidationError as error:
         raise config_error(error, content, whole, spelled) from None
-    _check_model(config)
-    return config
 
 
 def _check_model(config: Config) -> None:

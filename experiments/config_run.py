@@ -102,6 +102,12 @@ class CommunicationSection(Section):
     task_mapping: Annotated[Text, known("task mapping", MAPPINGS)] = "random"
 
 
+class AnalysisSection(Section):
+    """``[analysis]``: with ``bounds``, what `netsim.analysis.bounds` says of the machine."""
+
+    bounds: Flag = False
+
+
 class PairedSection(Section):
     """``[run.paired]``: see `queuesim.pairing.Pairing`.
 

@@ -24,6 +24,7 @@ from experiments.cosim_tables import result_tables
 from experiments.reference import Reference, reference_of
 from experiments.steps import Notice, Progress, Steps, Tell
 from experiments.store import Rows
+from netsim.topologies.registry import family_of
 from queuesim.job_network import JobNetwork
 from queuesim.measured import SpeedupTable
 from queuesim.model_context import ModelContext, Pilot
@@ -75,6 +76,9 @@ def run_cosim(
 def _run(config: Config, progress: Progress | None, notice: Notice | None) -> CosimResult:
     reference, here = reference_of(config), bench_of(config)
     steps = Steps(progress, notice)
+    machine = here.machine.topology
+    for line in family_of(machine).notes(machine):
+        steps.say(line)
     if reference.elsewhere is None:
         return _Loop(here, reference, steps).result()
     # measured with those that are compared with it, not by itself

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
 from experiments.cosim_result import CosimResult
 from experiments.store import Rows
+from netsim.analysis.bounds import bounds_of
 from netsim.packet.model import PS_PER_S
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.observables.registry import observed
@@ -19,7 +22,7 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     has a table "reference" of its own where it is not one of the policies. If packets were sent,
     "speedups" (columns of `queuesim.speedup_file`), "measured_jobs" and "links" follow, whatever
     the measure has to tell, whatever the run-time model reports, and what ``run.observables``
-    asks for.
+    asks for; and "bounds" of the machine, if ``analysis.bounds`` asks for them.
 
     Examples
     --------
@@ -45,6 +48,8 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     }
     if result.reference.elsewhere is not None:
         tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
+    if result.config.analysis.bounds:
+        tables["bounds"] = [asdict(bounds_of(result.machine.topology))]
     if result.measurement is not None:
         tables["speedups"] = speedup_rows(result.table)
         tables["measured_jobs"] = _measured_rows(result)

@@ -14,6 +14,7 @@ import numpy as np
 from experiments.points import point_rng
 
 _NEVER = (
+    "analysis",
     "reference",
     "plugins",
     "workload.month",

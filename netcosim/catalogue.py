@@ -11,12 +11,15 @@ import importlib.util
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import Parameter
 from netsim.plugins import source_of
 from netsim.units import format_quantity, quantity_of, short_name
+
+if TYPE_CHECKING:
+    from netsim.topology import Topology
 
 Lines = list[str]
 
@@ -61,13 +64,19 @@ def _topology(name: str, entry: Any) -> Lines:
 
 
 def _machine(name: str, entry: Any) -> Lines:
-    import numpy as np
-
     from netsim.topologies.registry import FAMILIES, preset
 
-    topology, known = preset(name), FAMILIES[entry.family].parameters
+    known, given = FAMILIES[entry.family].parameters, entry.params.items()
+    told = [f"    {short_name(k)} = {_shown(known[k], v)}" for k, v in given]
+    return [*links_told(preset(name)), "  parameters:", *told]
+
+
+def links_told(topology: Topology) -> Lines:
+    """Family and size of a machine, and its links by kind."""
+    import numpy as np
+
     lines = [
-        f"  family {entry.family}: {topology.n_nodes:,} nodes, {topology.n_routers:,} routers, "
+        f"  family {topology.family}: {topology.n_nodes:,} nodes, {topology.n_routers:,} routers, "
         f"{topology.n_links:,} directed links"
     ]
     for i, kind in enumerate(topology.kinds):
@@ -76,9 +85,7 @@ def _machine(name: str, entry: Any) -> Lines:
             speeds = np.unique(topology.link_bandwidth_Bps[mine])
             told = ", ".join(format_quantity(float(speed), "bandwidth") for speed in speeds)
             lines.append(f"    {kind}: {int(mine.sum()):,} links of {told}")
-    lines.append("  parameters:")
-    given = entry.params.items()
-    return lines + [f"    {short_name(k)} = {_shown(known[k], v)}" for k, v in given]
+    return lines
 
 
 def _routing(name: str, entry: Any) -> Lines:

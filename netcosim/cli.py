@@ -32,8 +32,8 @@ _COMMANDS = Path(__file__).resolve().parent / "commands"
 
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
-    *("demo", "judge", "run", "sweep", "reproduce", "list", "describe", "trace", "report"),
-    *("validate", "bench", "warmup"),
+    *("demo", "judge", "run", "sweep", "reproduce", "curve", "list", "describe", "trace"),
+    *("report", "validate", "bench", "warmup"),
 )
 
 
@@ -84,24 +84,31 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(sub)
-        _add_plugin(sub, [])
+        sub.add_argument(
+            "--plugin",
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="a Python file or module with entries of your own; may be given several times",
+        )
         sub.set_defaults(run=module.run)
     return parser
 
 
-def _add_plugin(parser: argparse.ArgumentParser, default: object) -> None:
-    """``--plugin``, which every command takes, and each of its actions."""
-    parser.add_argument(
-        "--plugin",
-        action="append",
-        default=default,
-        metavar="FILE",
-        help="a Python file or module with entries of your own; may be given several times",
-    )
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                _add_plugin(inner, argparse.SUPPRESS)
+def _without_plugins(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A command line without ``--plugin FILE``, and the files: it may stand anywhere in it."""
+    rest, files = [], []
+    words = iter(given)
+    for word in words:
+        if word.startswith("--plugin="):
+            files.append(word.partition("=")[2])
+            continue
+        value = next(words, None) if word == "--plugin" else None
+        if value is None:
+            rest.append(word)
+        else:
+            files.append(value)
+    return rest, files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -125,8 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: Sequence[str]) -> int:
     try:
-        args = build_parser().parse_args(given)
-        with using((*installed_plugins(), *map(load_plugin, args.plugin))):
+        rest, files = _without_plugins(given)
+        args = build_parser().parse_args(rest)
+        with using((*installed_plugins(), *map(load_plugin, files))):
             status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.
         sys.stdout.flush()

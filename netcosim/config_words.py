@@ -154,6 +154,9 @@ WORDS: dict[str, Words] = {
     "communication.task_mapping": Words(
         '"in-order"', "which rank sits on which node", "task-mappings"
     ),
+    "analysis.bounds": Words(
+        "true", "what the halves of the machine let through, in the tables and on the page"
+    ),
     "communication.mix.pattern": Words('"halo3d"', "who sends to whom", "patterns"),
     "communication.mix.weight": Words("2.0", "share of the jobs, against the other entries"),
     "communication.mix.message_bytes": Words('"64 KiB"', "size of the pattern's messages"),

@@ -57,6 +57,7 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     with progress(100, "%") as show:
         result = run_cosim(config, lambda what, share: show.at(100 * share, what), show.say)
     tables = result_tables(result)
+    encoded = encode_tables(tables)  # what cannot be stored is told before anything is written
     seconds = time.perf_counter() - started
 
     from experiments.report.page import render_page, write_page
@@ -81,7 +82,7 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         raise NetcosimError(f"{out}: cannot be made: {error.strerror}") from None
     content = config.resolved()
     with Store(results, "write") as store:
-        outcome = Outcome(encode_tables(tables), None, seconds)
+        outcome = Outcome(encoded, None, seconds)
         store.put(point_key(content), content, outcome, code_fingerprint())
         store.put_meta({"config_text": config_text, "title": title})
     line = threads_line(result) if result.measured else None

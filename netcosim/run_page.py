@@ -18,6 +18,7 @@ from experiments.figures.heatmap import link_heat_map
 from experiments.report.page import Section, long_table
 from experiments.store import Rows
 from netcosim.thread_share import threads_line
+from netsim.analysis.bounds import bounds_of
 from netsim.packet.credit import buffer_warning
 from queuesim.coupled import CoupledFlow
 from queuesim.flow_errors import flow_error_text
@@ -115,6 +116,8 @@ def notes_of(result: CosimResult) -> list[str]:
         lines.append("no packets were sent (run.snapshots = 0): nothing is said of communication")
     if result.measured and (line := threads_line(result)) is not None:
         lines.append(line)
+    if result.config.analysis.bounds:
+        lines += bounds_of(result.machine.topology).told()
     lines += [f"left out: {count:,} ({why})" for why, count in jobs.dropped.items() if count]
     lines += [f"note: {note}" for note in jobs.notes]
     return lines + list(result.measurement.notes if result.measurement is not None else ())

@@ -15,7 +15,10 @@ from netsim.limits import shown
 MAX_HOSTS = 10_000_000
 """More names than any machine has: a list that asks for them is a mistake."""
 
-_LAST_DIGITS = re.compile(r"[0-9]+(?=[^0-9]*$)")
+MAX_DIGITS = 18
+"""Of a number in a host's name that is counted with; a longer one stands for itself."""
+
+_LAST_DIGITS = re.compile(r"(?<![0-9])[0-9]{1,18}(?=[^0-9]*$)")
 
 
 def expand(text: str) -> list[str]:
@@ -82,6 +85,8 @@ def _bracket(text: str, bracket: str) -> list[str]:
         last = last if dash else first
         if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
             raise NetcosimError(f"host list {_short(text)}: {part!r} is no number and no range")
+        if max(len(first), len(last)) > MAX_DIGITS:
+            raise NetcosimError(f"host list {_short(text)}: a number of over {MAX_DIGITS} digits")
         if int(last) < int(first):
             raise NetcosimError(f"host list {_short(text)}: range {part!r} runs backwards")
         count = int(last) - int(first) + 1

@@ -96,12 +96,14 @@ def load_plugin(source: str, folder: Path | None = None) -> Plugin:
     if not source.endswith(".py"):
         return _load_module(source, source)
     path = Path(source)
-    if folder is not None and (folder / path).exists():
-        path = folder / path
     try:
+        if folder is not None and (folder / path).exists():
+            path = folder / path
         digest = file_digest(path)
-    except (NetcosimError, ValueError) as error:
-        raise NetcosimError(f"plug-in {error}") from None
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) else error
+        named = str(told) if source in str(told) else f"{source}: {told}"
+        raise NetcosimError(f"plug-in {named}") from None
     return _load_file(str(path.resolve()), digest)
 
 
@@ -114,16 +116,14 @@ def pinned_plugin(content: Mapping[str, str]) -> Plugin:
         It has changed; and as `load_plugin`.
     """
     source = content.get("module") or content["file"]
-    if "module" in content:
-        found = load_plugin(source)
-    else:
-        found = _load_file(source, file_digest(source))
-    if found.sha256 != content["sha256"]:
+    found = load_plugin(source) if "module" in content else None
+    digest = file_digest(source) if found is None else found.sha256
+    if digest != content["sha256"]:
         raise NetcosimError(
-            f"plug-in {source}: the file has changed: SHA-256 {found.sha256[:12]}..., this run was "
-            f"made for {content['sha256'][:12]}...; start it again"
+            f"plug-in {source}: the file has changed: SHA-256 {digest[:12]}..., this run was made "
+            f"for {content['sha256'][:12]}...; start it again"
         )
-    return found
+    return _load_file(source, digest) if found is None else found
 
 
 def plugin_of(named: object, folder: Path | None = None) -> Plugin:

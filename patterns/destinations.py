@@ -105,3 +105,27 @@ def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> 
         return first + rng.integers(0, size)
 
     return draw
+
+
+def matrix_destinations(table: NDArray[np.float64]) -> Destinations:
+    """Any rank, as likely as its column has weight in the sender's row.
+
+    Parameters
+    ----------
+    table : (n, n) float64
+        At least 0. A rank whose row is 0 sends nothing, so nobody may ask for its receivers.
+    """
+    n = len(table)
+    total = table.sum(axis=1, keepdims=True)
+    share = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+    # one ascending line of all rows, each of length 1: rank r's receivers lie from r to r + 1
+    edges = np.minimum(np.cumsum(share, axis=1), 1.0)
+    edges[:, -1:] = 1.0
+    line = (edges + np.arange(n)[:, None]).ravel()
+
+    def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        at = np.searchsorted(line, src + rng.random(len(src)), side="right")
+        last = n - 1 - (table[src, ::-1] > 0).argmax(axis=1)
+        return np.asarray(np.minimum(at - src * n, last), dtype=np.int64)
+
+    return draw

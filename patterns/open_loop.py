@@ -93,7 +93,7 @@ def open_loop(
     n_ranks: int,
     destinations: str | Destinations,
     message_bytes: int,
-    rate_Bps: float,
+    rate_Bps: float | NDArray[np.float64],
     duration_s: float,
     rng: np.random.Generator,
     process: str = "poisson",
@@ -112,8 +112,8 @@ def open_loop(
     n_ranks, message_bytes : int
     destinations : str or callable
         A name of `DESTINATIONS`, or ``f(src, rng) -> dst`` on arrays of ranks.
-    rate_Bps : float
-        Payload bytes a second that each rank offers.
+    rate_Bps : float or (n_ranks,) float64
+        Payload bytes a second that each rank offers; of several, some may be 0.
     duration_s : float
         Messages are posted in ``[0, duration_s)``.
     rng : numpy.random.Generator
@@ -128,7 +128,9 @@ def open_loop(
         A rate or duration that is not above 0, an unknown name.
     """
     check_common(n_ranks, message_bytes, 1)
-    if not (np.isfinite(rate_Bps) and rate_Bps > 0 and np.isfinite(duration_s) and duration_s > 0):
+    rates = np.broadcast_to(np.asarray(rate_Bps, dtype=np.float64), n_ranks)
+    good = np.isfinite(rates).all() and rates.min() >= 0 and rates.max() > 0
+    if not (good and np.isfinite(duration_s) and duration_s > 0):
         raise NetcosimError(
             f"open loop: rate_Bps = {rate_Bps}, duration_s = {duration_s}; both must be above 0"
         )
@@ -139,18 +141,19 @@ def open_loop(
         if isinstance(destinations, str)
         else destinations
     )
-    gap_s = message_bytes / rate_Bps
+    sends = rates > 0
+    gap_s = message_bytes / np.where(sends, rates, 1.0)
     if process == "poisson":
         # Given their number, the times of a Poisson process are independent and uniform.
-        count = rng.poisson(duration_s / gap_s, n_ranks)
+        count = rng.poisson(np.where(sends, duration_s / gap_s, 0.0))
         src = np.repeat(np.arange(n_ranks, dtype=np.int64), count)
         time = rng.uniform(0.0, duration_s, len(src))
         time = time[np.lexsort((time, src))]
     else:
-        phase = rng.uniform(0.0, gap_s, n_ranks)
-        count = np.maximum(0, np.ceil((duration_s - phase) / gap_s)).astype(np.int64)
+        phase = rng.uniform(0.0, gap_s)
+        count = np.maximum(0, np.ceil((duration_s - phase) / gap_s)).astype(np.int64) * sends
         src = np.repeat(np.arange(n_ranks, dtype=np.int64), count)
-        time = phase[src] + (np.arange(len(src)) - (np.cumsum(count) - count)[src]) * gap_s
+        time = phase[src] + (np.arange(len(src)) - (np.cumsum(count) - count)[src]) * gap_s[src]
     n_steps = (count + 1).astype(np.int64)
     first = np.cumsum(count) - count
     number = np.arange(len(src)) - first[src]

@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from queuesim.order_checks import with_checks
 from queuesim.orders import Order
 from workloads.job import Workload
 
@@ -255,6 +256,7 @@ def make_queue(
     order: Order, workload: Workload, depth: int, kind: IndexArray | None = None
 ) -> WaitingQueue:
     """An empty waiting queue for this order whose first ``depth`` jobs can be read."""
+    order = with_checks(order)
     if order.static_key is not None:
         return StaticQueue(order.static_key(workload), workload, depth, kind)
     return ScoredQueue(order, workload, depth, kind)

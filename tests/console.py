@@ -70,5 +70,6 @@ def _difference(command: str, expected: str, folder: Path) -> str:
     said = [line for line in done.stdout.splitlines() if "compiling kernels" not in line]
     found = "".join(f"{line.rstrip()}\n" for line in said)
     pattern = re.escape(expected).replace(r"\.\.\.", "...")
-    pattern = re.sub(r"^\.\.\.\\?$", "(?s:.*)", pattern, flags=re.M).replace("...", ".*")
+    pattern = re.sub(r"^\.\.\.\\?\n", r"(?s:(?:.*\\n)?)", pattern, flags=re.M)
+    pattern = pattern.replace("...", ".*")
     return "" if re.fullmatch(pattern, found) else f"shown:\n{expected}\nfound:\n{found}"

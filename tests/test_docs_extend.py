@@ -19,7 +19,7 @@ from netsim.flow.paths import flow_paths
 from netsim.routing.deadlock import find_cycle
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "extend.md"
-BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```", re.M | re.S)
+BLOCK = re.compile(r"^```(?:python|toml|text)\n# (\S+)\n(.*?)^```", re.M | re.S)
 FILES = {found.group(1): found.group(2) for found in BLOCK.finditer(PAGE.read_text("utf-8"))}
 
 
@@ -71,18 +71,28 @@ def own_network(result: CosimResult) -> None:
     assert result.measured["random"].packet_hops > result.measured["baseline"].packet_hops > 0
 
 
+def own_log(result: CosimResult) -> None:
+    """Three of four jobs; the queue is emptier here than there, so the last need not wait."""
+    jobs = result.workload
+    assert (jobs.job_id.tolist(), jobs.n_nodes.tolist()) == ([1, 2, 4], [4, 8, 8])
+    assert jobs.run_time_s.tolist() == [600, 870, 600]
+    assert jobs.dropped == {"state lost": 1}
+    assert result.schedules["baseline"].start_s.tolist() == [0, 30, 600]
+
+
 SHOWN: dict[str, Callable[[CosimResult], None]] = {
     "my_policy.toml": spread_policies,
     "my_queue.toml": noisy_queue,
     "my_pattern.toml": hub_pattern,
     "my_table.toml": wide_table,
     "my_network.toml": own_network,
+    "my_log.toml": own_log,
 }
 
 
 def test_every_config_of_the_page_is_looked_at() -> None:
     assert set(SHOWN) == {name for name in FILES if name.endswith(".toml")}
-    assert len(FILES) == 2 * len(SHOWN)
+    assert set(FILES) == {*SHOWN, *(n.replace(".toml", ".py") for n in SHOWN), "my.log"}
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -99,8 +109,23 @@ def test_an_example_runs_and_does_what_it_says(
     lines = [line for line in FILES[plugin].splitlines() if line]
     assert 8 <= len(lines) <= 36
     entry = re.search(
-        r'(?:name = |Family\(|Order\(|Pattern\(|Observable\()"([a-z-]+)"', FILES[plugin]
+        r'(?:name = |Family\(|Order\(|Pattern\(|Observable\(|Importer\()"([a-z-]+)"', FILES[plugin]
     )
     assert entry is not None
     assert main(["describe", entry.group(1), "--plugin", plugin]) == 0
     assert f"from plug-in {plugin}" in capsys.readouterr().out
+
+
+def test_the_log_is_imported_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wherever ``--plugin`` stands; a line that the reader trips over is told with its place."""
+    monkeypatch.chdir(tmp_path)
+    for file in ("my.log", "my_log.py"):
+        (tmp_path / file).write_text(FILES[file])
+    [command] = re.findall(r"`netcosim (trace import .*?)`", PAGE.read_text("utf-8"))
+    assert main(command.split()) == 0
+    assert "left out: 1 (state lost)" in capsys.readouterr().out
+    (tmp_path / "my.log").write_text("1;0;0\n")
+    assert main(["trace", "--plugin=my_log.py", *command.split()[1:4]]) == 2
+    assert "plug-in my_log.py, line 11: ValueError: not enough" in capsys.readouterr().err

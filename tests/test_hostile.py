@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import rows_commands, rows_config, rows_judge, rows_sizes, rows_store, rows_toml
+from hostile import (
+    rows_commands,
+    rows_config,
+    rows_judge,
+    rows_machines,
+    rows_plugins,
+    rows_sizes,
+    rows_store,
+    rows_toml,
+)
 from hostile.row import Row
 
 TESTS = Path(__file__).resolve().parent
@@ -24,6 +33,8 @@ TABLES = {
     "rows_commands": rows_commands.ROWS,
     "rows_config": rows_config.ROWS,
     "rows_judge": rows_judge.ROWS,
+    "rows_plugins": rows_plugins.ROWS,
+    "rows_machines": rows_machines.ROWS,
     "rows_sizes": rows_sizes.ROWS,
     "rows_store": rows_store.ROWS,
     "rows_toml": rows_toml.ROWS,

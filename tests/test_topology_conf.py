@@ -291,6 +291,16 @@ def test_any_tree(tmp_path_factory: pytest.TempPathFactory, tree: tuple[str, nx.
     assert domains == set(map(frozenset, nodes.values()))
 
 
+def test_as_many_levels_as_are_allowed(tmp_path: Path) -> None:
+    chain = [
+        "SwitchName=s0 Nodes=n1",
+        *(f"SwitchName=s{i} Switches=s{i - 1}" for i in range(1, 33)),
+    ]
+    assert machine(tmp_path, "\n".join(chain[:32])).n_routers == 32
+    with pytest.raises(NetcosimError, match="more than 32 levels of switches"):
+        machine(tmp_path, "\n".join(chain))
+
+
 def test_the_tutorials_machine(tmp_path: Path) -> None:
     script = Path(__file__).parents[1] / "docs" / "tutorials" / "make_topology_conf.py"
     make = runpy.run_path(str(script))["topology_conf"]

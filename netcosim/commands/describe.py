@@ -2,12 +2,14 @@
 
 netcosim describe jigsaw
 netcosim describe queue.window
+netcosim describe topology.conf
 """
 
 from __future__ import annotations
 
 import argparse
 from difflib import get_close_matches
+from pathlib import Path
 
 HELP = "tell all about one name: parameters, defaults, sizes"
 
@@ -16,7 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim describe``."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
-        "name", metavar="NAME", nargs="?", help="a name that netcosim list shows, or a config's key"
+        "name",
+        metavar="NAME",
+        nargs="?",
+        help="a name that netcosim list shows, a config's key, or a machine's file",
     )
     what.add_argument("--all", action="store_true", help="every name with its keys, as Markdown")
     what.add_argument("--config", action="store_true", help="every key of a config, as Markdown")
@@ -37,12 +42,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def lines_of(name: str) -> list[str]:
-    """What is known of a name, or else of a config's key.
+    """What is known of a name, of a machine's file, or else of a config's key.
 
     Raises
     ------
     NetcosimError
-        Neither of the two; near ones are told.
+        None of them; near ones are told. A file that cannot be read.
     """
     from netcosim.catalogue import describe
     from netcosim.config_reference import config_keys, describe_key
@@ -51,6 +56,12 @@ def lines_of(name: str) -> list[str]:
 
     # registries that do not have the name need not be imported
     having = [kind for kind, names in kept_names().items() if name in names]
+    path = Path(name)
+    if path.is_file():
+        from netcosim.machine_file import describe_file
+
+        told = describe_file(path)
+        return [*describe(name, having), "", *told] if having else told
     if having:
         return describe(name, having)
     found = describe_key(name)

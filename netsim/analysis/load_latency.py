@@ -54,6 +54,10 @@ class LoadPoint:
         Posted in the window.
     warning : str
         `buffer_warning`, or nothing.
+    drift : float
+        Mean latency of what was posted in the second half of the window over that of the first
+        half, less 1; nan if a half has none. Far from 0: the warm-up was too short, or the queues
+        grow.
     """
 
     offered: float
@@ -63,6 +67,7 @@ class LoadPoint:
     unfinished: float
     messages: int
     warning: str
+    drift: float = float("nan")
 
 
 def measure_load(
@@ -99,7 +104,12 @@ def measure_load(
     unfinished = np.count_nonzero(posted & (finish < 0))
     size, program = traffic.program.send_bytes, traffic.program
     away = traffic.rank_node[program.send_src()] != traffic.rank_node[program.send_dst]
-    latency = (finish - post)[posted & away & (finish >= 0)] / PS_PER_S
+    known = posted & away & (finish >= 0)
+    latency = (finish - post)[known] / PS_PER_S
+    late = post[known] >= (begin + end) // 2
+    halves = [
+        float(half.mean()) if len(half) else np.nan for half in (latency[~late], latency[late])
+    ]
     capacity = topology.n_ports * int(topology.link_bandwidth_Bps[0]) * window.window_s
     count = int(np.count_nonzero(posted))
     return LoadPoint(
@@ -110,6 +120,7 @@ def measure_load(
         unfinished=unfinished / count if count else 0.0,
         messages=count,
         warning=buffer_warning(topology, config) or "",
+        drift=halves[1] / halves[0] - 1,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -99,6 +100,8 @@ class Family:
     notes : callable
         ``notes(topology)``: what a user should know of a machine that a file describes, such as
         what was assumed and what was left out; a line each.
+    reads : callable or None
+        ``reads(path, beginning of the text)``: whether a file looks like one of the family's.
     """
 
     registered_in: ClassVar[str] = "netsim.topologies.registry:FAMILIES"
@@ -115,6 +118,7 @@ class Family:
     small: tuple[Mapping[str, Any], ...] = ()
     small_files: tuple[SmallFile, ...] = ()
     notes: Callable[[Topology], tuple[str, ...]] = no_notes
+    reads: Callable[[Path, str], bool] | None = None
 
     @property
     def parameters(self) -> dict[str, Parameter]:

@@ -10,11 +10,13 @@ from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import checked
 from netsim.registry import Registry
 from netsim.topologies import (
+    cables,
     dragonfly,
     dragonfly_plus,
     fattree,
     graph,
     hyperx,
+    ibnetdiscover,
     slimfly,
     topology_conf,
     torus,
@@ -37,6 +39,8 @@ FAMILIES: Registry[Family] = Registry(
         slimfly.FAMILY,
         graph.FAMILY,
         topology_conf.FAMILY,
+        ibnetdiscover.FAMILY,
+        cables.FAMILY,
     ),
 )
 

@@ -208,7 +208,7 @@ def _part(where: str, name: str, nodes: tuple[str, ...], below: tuple[str, ...])
 
 def _sizes(where: str, texts: Sequence[object]) -> tuple[int, ...]:
     words = [str(text).strip() for text in texts]
-    if not words or not all(word.isascii() and word.isdigit() and int(word) for word in words):
+    if not words or not all(re.fullmatch(r"0*[1-9][0-9]{0,9}", word) for word in words):
         raise NetcosimError(f"{where}: block sizes {','.join(words)!r}; they must be whole numbers")
     sizes = tuple(int(word) for word in words)
     for one, other in pairwise(sizes):

@@ -9,6 +9,7 @@ core switch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,13 +32,16 @@ from netsim.topologies.family import (
     NodeLatencyS,
     SmallFile,
 )
-from netsim.topologies.slurm_files import BLOCK, Declared, Part, read_slurm
+from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, Part, read_slurm
 from netsim.topologies.switches import Wiring, domains_of, notes_of, span, switch_network
 from netsim.topology import Topology
 from netsim.units import format_quantity
 
 CORE = "core"
 """The switch above all blocks."""
+
+MAX_LEVELS = 32
+"""More than any network has between a node and its top."""
 
 ByLevel = float | Sequence[float]
 
@@ -140,7 +144,9 @@ def _heights(path: Path, parts: Sequence[Part]) -> NDArray[np.int64]:
     index = {part.name: i for i, part in enumerate(parts)}
     height = np.full(len(parts), -1, dtype=np.int64)
     left = list(range(len(parts)))
-    while left:
+    for _ in range(MAX_LEVELS):
+        if not left:
+            break
         done = {i: max((height[index[b]] for b in parts[i].below), default=-1) + 1 for i in left
                 if all(height[index[b]] >= 0 for b in parts[i].below)}  # fmt: skip
         if not done:
@@ -148,6 +154,8 @@ def _heights(path: Path, parts: Sequence[Part]) -> NDArray[np.int64]:
         for i, level in done.items():
             height[i] = level
         left = [i for i in left if i not in done]
+    if left:
+        raise NetcosimError(f"{path}: more than {MAX_LEVELS} levels of switches")
     return height
 
 
@@ -183,7 +191,7 @@ def _cables(
             continue
         level = int(height[i])
         if uplinks is None:
-            wanted = round(_at(taper, level) * below_Bps[i] / link_bandwidth_Bps)
+            wanted = round(min(1e18, _at(taper, level) * below_Bps[i] / link_bandwidth_Bps))
         else:
             wanted = int(_at(uplinks, level))
         need_size(name, "taper or uplinks", 0, 2 * wanted)
@@ -294,6 +302,14 @@ BlockName=b3 Nodes=n[5-7]
 BlockSizes=2,4
 """
 
+
+def looks_like(path: Path, text: str) -> bool:
+    """Whether a file declares switches or blocks as Slurm does."""
+    if path.suffix.lower() in YAML_SUFFIXES:
+        return re.search(r"^\s*(- )?topology:", text, re.M) is not None
+    return re.search(r"^\s*(Switch|Block)Name\s*=", text, re.M | re.I) is not None
+
+
 FAMILY = Family(
     name="topology.conf",
     description="switch tree or blocks from Slurm's topology.conf or topology.yaml (file)",
@@ -301,6 +317,7 @@ FAMILY = Family(
     default_routing="min-hop",
     hierarchy=domains_of,
     notes=notes_of,
+    reads=looks_like,
     small_files=(
         SmallFile("tree.conf", _TREE, {"taper": [1.0, 0.5]}),
         SmallFile("two-spines.conf", _TWO_SPINES, {}),

@@ -89,6 +89,7 @@ def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     packets = packet_config(config["buffer_packets"])
     traffic, load = config["traffic"], config["load"]
     found = asdict(offered_load(routing, traffic, load, window, packets, rng, cycle_s=CYCLE_S))
+    del found["drift"]
     for name in ("latency_mean", "latency_p99"):
         found[f"{name}_cycles"] = found.pop(f"{name}_s") / CYCLE_S
     return {"load": [labels | found]}

@@ -1,0 +1,1 @@
+"""Load-latency and load-throughput curves of the network alone."""

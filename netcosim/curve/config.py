@@ -1,0 +1,176 @@
+"""What ``netcosim curve`` reads: ``[machine]``, ``[curve]`` and the seed of ``[run]``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator, model_validator
+
+from experiments.config import Config, MachineSection, file_keys
+from experiments.config_content import plugins_of, validated_sections
+from experiments.config_errors import ConfigError
+from experiments.config_load import parse_toml
+from experiments.fields import (
+    Input,
+    Number,
+    Section,
+    SizeBytes,
+    Text,
+    TimeS,
+    Whole,
+    all_finite,
+    known,
+)
+from netsim.errors import NetcosimError, unknown_name
+from netsim.files import read_text
+from netsim.plugins import installed_plugins, used_by, using
+from netsim.routing.registry import routings_for
+from patterns.open_loop import DESTINATIONS, PROCESSES
+
+MATRIX = "matrix"
+TRAFFICS = (*DESTINATIONS, MATRIX)
+LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+MAX_BYTES = 1 << 22
+Load = Annotated[Number, Field(gt=0, le=1)]
+
+
+class CurveSection(Section):
+    """``[curve]``: the traffic, the loads, and how long they are looked at.
+
+    ``traffic`` is one or several; ``matrix`` takes a ``file``. ``loads`` are shares of a node's
+    injection bandwidth (under a matrix: of the busiest node's). ``routings`` are compared; the
+    machine's own if left out. ``warm_up`` and ``window`` are doubled up to ``doublings`` times
+    while latencies of the window's halves are further apart than ``tolerance``.
+    """
+
+    traffic: tuple[Annotated[Text, known("traffic", TRAFFICS)], ...] = ("uniform-random",)
+    loads: tuple[Load, ...] = Field(default=LOADS, min_length=1)
+    routings: tuple[Text, ...] = ()
+    file: Input | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    process: Annotated[Text, known("process", PROCESSES)] = "poisson"
+    message_bytes: SizeBytes | None = None
+    warm_up_s: TimeS | None = None
+    window_s: TimeS | None = None
+    tolerance: Annotated[Number, Field(gt=0, lt=1)] = 0.05
+    doublings: Annotated[Whole, Field(ge=0, le=10)] = 3
+
+    @field_validator("traffic", "loads", "routings", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return [value] if isinstance(value, (str, int, float)) else value
+
+    @field_validator("traffic", "loads", "routings")
+    @classmethod
+    def _each_once(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(set(value)) < len(value):
+            raise NetcosimError(f"{', '.join(map(str, value))}; one stands there twice")
+        return value
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> CurveSection:
+        if (self.file is not None) != (MATRIX in self.traffic):
+            needs = "traffic matrix needs a file" if self.file is None else "file is for a matrix"
+            raise NetcosimError(needs)
+        taken = {key for name in self.traffic for key in DESTINATIONS.get(name, ())}
+        for name, value in self.parameters.items():
+            if name not in taken:
+                raise unknown_name(f"parameter of {', '.join(self.traffic)}", name, taken)
+            if not all_finite(value):
+                raise NetcosimError(f"parameters.{name}: {value}; must be finite")
+        if self.warm_up_s == 0 or self.window_s == 0:
+            raise NetcosimError("warm_up and window must be above 0")
+        return self
+
+
+class SeedSection(Section):
+    """What of ``[run]`` counts here."""
+
+    seed: Annotated[Whole, Field(ge=0)] = 1
+
+
+class CurveConfig(Section):
+    """What ``netcosim curve`` computes; see `load_curve`."""
+
+    machine: MachineSection
+    curve: CurveSection = CurveSection()
+    run: SeedSection = SeedSection()
+    plugins: tuple[dict[str, str], ...] = ()
+
+    @model_validator(mode="after")
+    def _routings_fit(self) -> CurveConfig:
+        valid = routings_for(self.machine.family)
+        for name in self.curve.routings:
+            if name not in valid:
+                raise unknown_name(f"routing for {self.machine.family}", name, valid)
+        if self.curve.routings and self.machine.routing is not None:
+            raise NetcosimError(
+                "routing stands in [machine] and routings in [curve]; the one or the other"
+            )
+        return self
+
+    def points(self) -> list[dict[str, object]]:
+        """One point a routing, traffic and load; load 0 is messages that meet nobody."""
+        whole = self.model_dump(mode="json")
+        curve, machine = whole["curve"], whole["machine"]
+        routings = curve.pop("routings") or [machine["routing"]]
+        traffics, loads = curve.pop("traffic"), curve.pop("loads")
+        file, parameters = curve.pop("file"), curve.pop("parameters")
+        found = []
+        for routing in routings:
+            for traffic in traffics:
+                mine = {k: v for k, v in parameters.items() if k in DESTINATIONS.get(traffic, ())}
+                one = curve | {"traffic": traffic, "parameters": mine}
+                if traffic == MATRIX:
+                    one["file"] = file
+                for load in (0.0, *loads):
+                    point = {
+                        "machine": machine | {"routing": routing},
+                        "curve": one | {"load": float(load)},
+                        "seed": whole["run"]["seed"],
+                    }
+                    found.append(point | ({"plugins": whole["plugins"]} if self.plugins else {}))
+        return found
+
+
+_ELSEWHERE = set(Config.model_fields) - set(CurveConfig.model_fields)
+
+
+def load_curve(path: Path) -> CurveConfig:
+    """Read a config for ``netcosim curve``.
+
+    Sections of other commands (``[workload]``, ``[queue]``, ...) may stand in the same file; of
+    ``[run]`` the seed counts.
+
+    Raises
+    ------
+    NetcosimError
+        One line with the file, the key, the value and what is allowed.
+    """
+    raw = parse_toml(read_text(path, limit_bytes=MAX_BYTES).replace("\r\n", "\n"), path)
+    try:
+        return curve_from(raw, path.parent)
+    except ConfigError as error:
+        raise NetcosimError(f"{path}: {error}") from None
+    except NetcosimError as error:
+        told = str(error)
+        raise NetcosimError(told if str(path) in told else f"{path}: {told}") from None
+
+
+def curve_from(raw: Mapping[str, Any], folder: Path | None = None) -> CurveConfig:
+    """A config from the content of a file; see `load_curve`."""
+    content = {key: value for key, value in raw.items() if key not in _ELSEWHERE}
+    run = content.pop("run", {})
+    if isinstance(run, Mapping):
+        content["run"] = {"seed": run["seed"]} if "seed" in run else {}
+    if "machine" not in content:
+        raise ConfigError("machine", None, "missing; a curve is of a machine")
+    with using((*installed_plugins(), *plugins_of(content, folder))) as plugins:
+        content["plugins"] = [*used_by(content, plugins)]
+        return validated_sections(content, CurveConfig, _files(), folder)
+
+
+def _files() -> list[str]:
+    return ["curve.file", *(key for key in file_keys() if key.startswith("machine."))]

@@ -1,0 +1,113 @@
+"""What ``netcosim curve`` leaves: two tables, a figure, and lines on the screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from experiments.figures.style import SOFT, colour, grid, marker, new_figure
+from netcosim.curve.point import ALONE, STEADY
+from netsim.units import format_quantity
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CURVE = ["routing", "traffic"]
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a routing and traffic.
+
+    ``steady_to`` is the largest load up to which all points keep up and have settled,
+    ``saturates_at`` the first one above (nan: none of those looked at), ``most_accepted`` the
+    largest accepted load of all.
+    """
+    found = []
+    for (routing, traffic), curve in rows.groupby(CURVE, sort=False):
+        alone = curve[curve["state"] == ALONE]["latency_mean_s"]
+        loaded = curve[curve["state"] != ALONE].sort_values("load")
+        lasting = loaded["load"][(loaded["state"] == STEADY).cummin()]
+        above = loaded["load"][~(loaded["state"] == STEADY).cummin()]
+        found.append(
+            {
+                "routing": routing,
+                "traffic": traffic,
+                "zero_load_latency_s": float(alone.iloc[0]) if len(alone) else float("nan"),
+                "steady_to": float(lasting.max()) if len(lasting) else 0.0,
+                "saturates_at": float(above.min()) if len(above) else float("nan"),
+                "most_accepted": float(loaded["accepted"].max()),
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def told(table: pd.DataFrame) -> list[str]:
+    """A line a curve."""
+    lines = []
+    for row in table.to_dict("records"):
+        alone = format_quantity(row["zero_load_latency_s"], "time", 3)
+        line = f"{row['routing']}, {row['traffic']}: {alone} alone; "
+        if pd.isna(row["saturates_at"]):
+            line += f"all that is offered is accepted up to {row['steady_to']:g}"
+        elif row["steady_to"] == 0:
+            line += f"saturated at {row['saturates_at']:g} already"
+        else:
+            line += f"saturates between {row['steady_to']:g} and {row['saturates_at']:g}"
+        lines.append(f"{line}; at most {row['most_accepted']:.3f} accepted")
+    return lines
+
+
+def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
+    """Latency on the left, accepted load on the right, a line a routing and traffic.
+
+    Hollow marks: not all that is offered is accepted, or the window's halves differ.
+    """
+    figure, [left, right] = new_figure(10.0, 4.4, 1, 2)
+    largest = float(rows["load"].max())
+    many_traffics = rows["traffic"].nunique() > 1
+    for i, ((routing, traffic), curve) in enumerate(rows.groupby(CURVE, sort=False)):
+        look: dict[str, Any] = {"color": colour(i), "lw": 1.4}
+        mark: dict[str, Any] = {"marker": marker(i), "ms": 5, "ls": "", "color": colour(i)}
+        label = f"{routing}, {traffic}" if many_traffics else str(routing)
+        curve = curve.sort_values("load")
+        loaded = curve[curve["state"] != ALONE]
+        steady = loaded["state"] == STEADY
+        settled = pd.concat([curve[curve["state"] == ALONE], loaded[steady.cummin()]])
+        left.plot(settled["load"], 1e6 * settled["latency_mean_s"], label=label, **mark, lw=1.4)
+        left.lines[-1].set_linestyle("-")
+        left.plot(settled["load"], 1e6 * settled["latency_p99_s"], ":", **look)
+        right.plot(loaded["load"], loaded["accepted"], label=label, **look)
+        for chosen, face in ((steady, colour(i)), (~steady, "white")):
+            right.plot(loaded["load"][chosen], loaded["accepted"][chosen], mfc=face, **mark)
+    right.plot([0, largest], [0, largest], color=SOFT, lw=0.8, zorder=0)
+    if ceiling is not None and ceiling < largest:
+        right.axhline(ceiling, color=SOFT, ls="--", lw=1.0, label=f"bisection {ceiling:.3g}")
+    left.set(yscale="log", ylabel="latency (µs), dotted: 99th percentile")
+    right.set(ylabel="accepted (of injection bandwidth)", ylim=(0, None))
+    for axis in (left, right):
+        axis.set(xlim=(0, 1.04 * largest), xlabel="offered load (of injection bandwidth)")
+        grid(axis, "both")
+    left.set_title(title)
+    right.legend(loc="upper left", fontsize=8, frameon=False)
+    return figure
+
+
+def write(folder: Path, name: str, rows: pd.DataFrame, title: str, ceiling: float | None) -> Path:
+    """Write ``curve.csv``, ``saturation.csv``, ``NAME.png`` and ``NAME.svg``; the figure's path.
+
+    Each file appears whole or not at all.
+    """
+    figure = draw(rows, title, ceiling)
+    tables = {"curve.csv": rows, "saturation.csv": summary(rows)}
+    for file, table in tables.items():
+        part = folder / f".{file}.part"
+        table.to_csv(part, index=False)
+        part.replace(folder / file)
+    for form in ("svg", "png"):
+        part = folder / f".{name}.part"
+        given: Any = {"metadata": {"Date": None}} if form == "svg" else {"dpi": 160}
+        figure.savefig(part, format=form, **given)
+        part.replace(folder / f"{name}.{form}")
+    return folder / f"{name}.png"

@@ -1,0 +1,170 @@
+"""A point of a curve: one routing, one traffic, one load; or messages that meet nobody."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from experiments.build import BuiltMachine, build_machine
+from experiments.config import MachineSection
+from experiments.points import canonical_json, point_rng
+from netcosim.curve.config import MATRIX
+from netsim.analysis.load_latency import LoadPoint, Window, keeps_up, measure_load
+from netsim.errors import NetcosimError
+from netsim.inputs import checked_path
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PS_PER_S
+from netsim.plugins import pinned_plugin, using
+from netsim.topology import Topology
+from netsim.traffic import combine
+from patterns.destinations import Destinations, matrix_destinations
+from patterns.matrix import read_matrix
+from patterns.offered import traffic_params
+from patterns.open_loop import lone_messages, named_destinations, open_loop
+
+FUNCTION = "netcosim.curve.point:curve_point"
+WINDOW_MESSAGES = 1000
+"""Messages that a node could send in a window, back to back."""
+LONE_MESSAGES = 500
+NEAR = 0.9
+"""Part of the offered load from which on a longer look may show that all is accepted."""
+STEADY, SATURATED, UNSETTLED, ALONE = "steady", "saturated", "unsettled", "alone"
+
+
+def curve_point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
+    """Compute a point: table "curve" of one row.
+
+    Routings share their traffic, draw by draw.
+    """
+    with using(map(pinned_plugin, content.get("plugins", ()))):
+        machine = _built(canonical_json(content["machine"]))
+        curve = content["curve"]
+        rng = point_rng(content, "traffic", leave_out=("machine.routing",))
+        found = _alone(machine, curve, rng) if curve["load"] == 0 else _loaded(machine, curve, rng)
+    routing = machine.routing.name
+    labels = {"routing": routing, "traffic": curve["traffic"], "load": curve["load"]}
+    return {"curve": [labels | found]}
+
+
+@lru_cache(maxsize=4)
+def _built(content: str) -> BuiltMachine:
+    return build_machine(MachineSection.model_validate_json(content))
+
+
+def sources(
+    topology: Topology, curve: Mapping[str, Any], rng: np.random.Generator
+) -> tuple[Destinations, np.ndarray]:
+    """Who sends to whom, and each node's rate relative to the busiest one.
+
+    Raises
+    ------
+    NetcosimError
+        A parameter that is missing or wrong, a matrix of more ranks than there are nodes.
+    """
+    n, name = topology.n_nodes, curve["traffic"]
+    if name == MATRIX:
+        path = checked_path(curve["file"])
+        table = read_matrix(path)
+        if len(table) > n:
+            raise NetcosimError(f"{path}: {len(table)} ranks; {topology.name} has {n} nodes")
+        whole = np.zeros((n, n))
+        whole[: len(table), : len(table)] = table
+        rows = whole.sum(axis=1)
+        return matrix_destinations(whole), rows / rows.max()
+    params = traffic_params(topology, name) | curve["parameters"]
+    return named_destinations(name, n, rng, params), np.ones(n)
+
+
+def node_bandwidth(topology: Topology) -> float:
+    """What a node can send, over all its ports.
+
+    Raises
+    ------
+    NetcosimError
+        Nodes whose links differ, so that a load is no share of one number.
+    """
+    own = topology.link_bandwidth_Bps[: topology.n_ports]
+    if (own != own[0]).any():
+        raise NetcosimError(
+            f"{topology.name}: nodes have links of {own.min():,} to {own.max():,} B/s; a curve "
+            "needs the same for all"
+        )
+    return topology.rails * float(own[0])
+
+
+def message_time_s(machine: BuiltMachine, message_bytes: int) -> float:
+    """What a node's link takes for one message."""
+    packets = math.ceil(message_bytes / machine.packets.packet_bytes)
+    wire = message_bytes + packets * machine.packets.header_bytes
+    return wire / float(machine.topology.link_bandwidth_Bps[0])
+
+
+def _way_s(machine: BuiltMachine, message_bytes: int) -> float:
+    """More than a lone message takes: 20 links of the slowest kind."""
+    topology, packets = machine.topology, machine.packets
+    slowest = message_bytes / float(topology.link_bandwidth_Bps.min())
+    return 20 * (float(topology.link_latency_s.max()) + packets.router_latency_s + slowest)
+
+
+def _loaded(
+    machine: BuiltMachine, curve: Mapping[str, Any], rng: np.random.Generator
+) -> dict[str, object]:
+    """Run until the halves of the window agree, or the network does not keep up."""
+    topology, size = machine.topology, curve["message_bytes"] or machine.packets.packet_bytes
+    there, shares = sources(topology, curve, rng)
+    rates = shares * curve["load"] * node_bandwidth(topology)
+    least_s = max(WINDOW_MESSAGES * message_time_s(machine, size), 5 * _way_s(machine, size))
+    window_s = curve["window_s"] or least_s
+    warm_up_s = curve["warm_up_s"] or window_s
+    # under a matrix: of what the nodes would send if all were the busiest one
+    whole = float(shares.mean())
+    for left in range(curve["doublings"], -1, -1):
+        window = Window(warm_up_s, window_s, window_s / 2)
+        program = open_loop(
+            topology.n_nodes, there, size, rates, window.end_s, rng, curve["process"]
+        )
+        placed = combine([program], [np.arange(topology.n_nodes)])
+        got = measure_load(machine.routing, placed, window, machine.packets, rng)
+        state = _state(got, curve["tolerance"])
+        # nearly all may be accepted once the queues have filled; far from it they never will
+        near = got.accepted >= NEAR * got.offered
+        if state == STEADY or not near or not left:
+            break
+        warm_up_s, window_s = 2 * warm_up_s, 2 * window_s
+    row = asdict(got) | {"warm_up_s": warm_up_s, "window_s": window_s, "state": state}
+    del row["warning"]
+    return row | {"offered": got.offered / whole, "accepted": got.accepted / whole}
+
+
+def _state(got: LoadPoint, tolerance: float) -> str:
+    if not keeps_up(got.offered, got.accepted, got.unfinished):
+        return SATURATED
+    return STEADY if abs(got.drift) <= tolerance else UNSETTLED
+
+
+def _alone(
+    machine: BuiltMachine, curve: Mapping[str, Any], rng: np.random.Generator
+) -> dict[str, object]:
+    """Messages of this traffic one after the other."""
+    topology, size = machine.topology, curve["message_bytes"] or machine.packets.packet_bytes
+    there, shares = sources(topology, curve, rng)
+    src = rng.permutation(np.flatnonzero(shares > 0))[:LONE_MESSAGES].astype(np.int64)
+    dst = there(src, rng)
+    gap_s = _way_s(machine, size) + message_time_s(machine, size)
+    program = lone_messages(topology.n_nodes, src, dst, size, gap_s)
+    placed = combine([program], [np.arange(topology.n_nodes)])
+    result = simulate_packets(machine.routing, placed, machine.packets, rng)
+    sent_to = placed.program.send_dst != placed.program.send_src()
+    took = (result.message_finish_ps - result.message_post_ps)[sent_to] / PS_PER_S
+    mean, p99 = (
+        (float(took.mean()), float(np.percentile(took, 99))) if len(took) else (math.nan,) * 2
+    )
+    nothing: dict[str, object] = {"offered": 0.0, "accepted": 0.0}
+    nothing |= {"latency_mean_s": mean, "latency_p99_s": p99, "unfinished": 0.0}
+    nothing |= {"messages": len(took), "drift": 0.0, "warm_up_s": 0.0, "window_s": 0.0}
+    return nothing | {"state": ALONE}

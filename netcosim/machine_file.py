@@ -1,0 +1,58 @@
+"""What ``netcosim describe FILE`` tells of a file that describes a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netcosim.catalogue import links_told
+from netsim.errors import NetcosimError
+from netsim.files import read_text
+from netsim.hierarchy import hierarchy_of
+from netsim.hostlist import compress
+from netsim.topologies.registry import FAMILIES, family_of, make_topology
+from netsim.topologies.switches import span
+from netsim.topology import Topology
+
+_HEAD = 65_536
+_SHOWN = 200
+
+
+def describe_file(path: Path) -> list[str]:
+    """Size, links, levels, nodes and notes of the machine that a file describes.
+
+    Raises
+    ------
+    NetcosimError
+        A file of no family, and what the family's reader refuses.
+    """
+    head = read_text(path)[:_HEAD]
+    family = next(
+        (f for f in FAMILIES.values() if f.reads is not None and f.reads(path, head)), None
+    )
+    if family is None:
+        reading = ", ".join(name for name, f in FAMILIES.items() if f.reads is not None)
+        raise NetcosimError(f"{path}: not a machine's file; those of {reading} are known")
+    topology = make_topology(family.name, {"file": str(path)})
+    return [
+        f"{path} (a machine's file)",
+        *links_told(topology),
+        *_levels(topology),
+        *(f"  note: {line}" for line in family_of(topology).notes(topology)),
+        "  in a config:",
+        "    [machine]",
+        f'    family = "{family.name}"',
+        f'    file = "{path}"',
+    ]
+
+
+def _levels(topology: Topology) -> list[str]:
+    levels = hierarchy_of(topology)
+    told = [
+        f"{levels.levels[i]} {levels.counts[i]:,} of {span(levels.sizes(i).tolist())} nodes"
+        for i in range(1, len(levels.levels))
+    ]
+    lines = [f"  levels: {'; '.join(told)}"] if told else []
+    if topology.node_names:
+        names = compress(topology.node_names)
+        lines.append(f"  nodes: {names if len(names) <= _SHOWN else names[:_SHOWN] + '...'}")
+    return lines

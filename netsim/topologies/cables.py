@@ -1,0 +1,239 @@
+"""Machines from a table of cables: one line for each pair of ends that are joined."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from netsim.errors import NetcosimError
+from netsim.files import read_text
+from netsim.hostlist import expand
+from netsim.parameters import NamesFile
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_size
+from netsim.topologies.family import (
+    Family,
+    LinkBandwidthBps,
+    LinkLatencyS,
+    Name,
+    NodeBandwidthBps,
+    NodeLatencyS,
+    SmallFile,
+)
+from netsim.topologies.switches import Wiring, domains_of, notes_of, switch_network
+from netsim.topology import Topology
+from netsim.units import Dimension, parse_quantity
+
+MAX_FILE_BYTES = 1 << 27
+COLUMNS = ("a", "b", "bandwidth", "latency", "count")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; None where it leaves a value open."""
+
+    where: str
+    ends: tuple[str, str]
+    bandwidth_Bps: int | None
+    latency_s: float | None
+    count: int
+
+
+def cables(
+    file: Annotated[
+        str, "CSV with columns a, b and, if known, bandwidth, latency, count", NamesFile
+    ],
+    *,
+    nodes: Annotated[
+        str | None, "which ends are nodes, a list such as n[1-64]; if left out, those of one cable"
+    ] = None,
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
+    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    name: Name = None,
+) -> Topology:
+    """Build the machine of a table of cables; what is no node is a switch.
+
+    Parameters
+    ----------
+    file : str
+        A line for each pair of ends: their names, then bandwidth ("100 Gbit/s") and latency
+        ("100 ns") of each cable and how many cables there are, empty or left out for the defaults
+        and 1.
+    nodes : str, optional
+        Nodes with several cables have that many ports, the same number each.
+    node_bandwidth_Bps, link_bandwidth_Bps : int
+    node_latency_s, link_latency_s : float
+        Of cables of nodes and between switches whose lines do not say. All wires of nodes have
+        one latency.
+    name : str, optional
+        By default the file's name.
+
+    Raises
+    ------
+    NetcosimError
+        A line that does not fit, a node on no switch, nodes with different numbers of cables, a
+        network in several pieces.
+    """
+    path = Path(file)
+    name = name or path.name
+    rows = read_cables(path)
+    is_node = _nodes(name, rows, nodes)
+    ends = list(dict.fromkeys(end for row in rows for end in row.ends))
+    switches = [end for end in ends if end not in is_node]
+    names = [end for end in ends if end in is_node]
+    index = {end: i for i, end in enumerate(switches)}
+    ports: dict[str, list[tuple[int, int, float]]] = {node: [] for node in names}
+    between: list[tuple[int, int, int, float]] = []
+    for row in rows:
+        a, b = row.ends
+        if a in is_node and b in is_node:
+            raise NetcosimError(f"{row.where}: nodes {a!r} and {b!r} are joined without a switch")
+        node, switch = (a, b) if a in is_node else (b, a)
+        if node in is_node:
+            speed = row.bandwidth_Bps or node_bandwidth_Bps
+            wire = node_latency_s if row.latency_s is None else row.latency_s
+            ports[node] += [(index[switch], speed, wire)] * row.count
+        else:
+            speed = row.bandwidth_Bps or link_bandwidth_Bps
+            wire = link_latency_s if row.latency_s is None else row.latency_s
+            between += [(index[a], index[b], speed, wire)] * row.count
+    _need_alike(name, ports)
+    wires = {wire for found in ports.values() for _, _, wire in found}
+    if len(wires) > 1:
+        raise NetcosimError(f"{name}: cables of nodes have {len(wires)} latencies; one is allowed")
+    wiring = Wiring(
+        switches=switches,
+        nodes=names,
+        node_switch=np.array([[s for s, _, _ in ports[n]] for n in names], dtype=np.int64),
+        cables=np.array([row[:2] for row in between], dtype=np.int64).reshape(-1, 2),
+        bandwidth_Bps=np.array([row[2] for row in between], dtype=np.int64),
+        latency_s=np.array([row[3] for row in between], dtype=np.float64),
+        node_bandwidth_Bps=np.array([min(p[1] for p in ports[n]) for n in names], dtype=np.int64),
+        node_latency_s=next(iter(wires)),
+        notes=(
+            f"{len(names):,} nodes on {len(switches):,} switches, {len(between):,} cables "
+            f"between them",
+        ),
+    )
+    return switch_network("cables", name, wiring)
+
+
+def _nodes(name: str, rows: list[Row], nodes: str | None) -> set[str]:
+    often = Counter[str]()
+    for row in rows:
+        for end in row.ends:
+            often[end] += row.count
+    if nodes is None:
+        return {end for end, count in often.items() if count == 1}
+    try:
+        listed = expand(nodes)
+    except NetcosimError as error:
+        raise NetcosimError(f"{name}: nodes: {error}") from None
+    missing = [node for node in listed if node not in often]
+    if missing:
+        raise NetcosimError(
+            f"{name}: nodes = {nodes!r}; {missing[0]!r} is the end of no cable"
+            + (f" ({len(missing):,} such)" if missing[1:] else "")
+        )
+    return set(listed)
+
+
+def _need_alike(name: str, ports: dict[str, list[tuple[int, int, float]]]) -> None:
+    if not ports:
+        raise NetcosimError(f"{name}: no end has one cable only; say which ends are nodes (nodes)")
+    counts = Counter(map(len, ports.values()))
+    if len(counts) > 1:
+        told = ", ".join(f"{n:,} with {found}" for found, n in sorted(counts.items()))
+        raise NetcosimError(f"{name}: nodes have different numbers of cables ({told})")
+
+
+def read_cables(path: Path) -> list[Row]:
+    """The lines of the table.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, columns that are missing or unknown, a value that does not fit.
+    """
+    lines = csv.reader(read_text(path, limit_bytes=MAX_FILE_BYTES).splitlines())
+    try:
+        header = [column.strip().lower() for column in next(lines, [])]
+        unknown = [column for column in header if column not in COLUMNS]
+        if unknown or header[:2] != ["a", "b"] or len(set(header)) < len(header):
+            raise NetcosimError(
+                f"{path}:1: columns {', '.join(header)[:80]!r}; they must be a, b and, if known, "
+                "bandwidth, latency, count"
+            )
+        rows = [_row(f"{path}:{lines.line_num}", header, cells) for cells in lines if any(cells)]
+    except csv.Error as error:
+        raise NetcosimError(f"{path}:{lines.line_num}: {error}") from None
+    if not rows:
+        raise NetcosimError(f"{path}: no cable")
+    need_size(str(path), "count", 0, 2 * sum(row.count for row in rows))
+    return rows
+
+
+def _row(where: str, header: list[str], cells: list[str]) -> Row:
+    if len(cells) > len(header):
+        raise NetcosimError(f"{where}: {len(cells)} values for {len(header)} columns")
+    given = dict(zip(header, (cell.strip() for cell in cells), strict=False))
+    a, b = given["a"], given.get("b", "")
+    if not a or not b or a == b:
+        raise NetcosimError(f"{where}: ends {a!r} and {b!r}; two different names are needed")
+    count = given.get("count") or "1"
+    if not re.fullmatch(r"0*[1-9][0-9]{0,8}", count):
+        raise NetcosimError(f"{where}: count {count!r}; it must be a whole number of at least 1")
+    speed = _quantity(where, given.get("bandwidth"), "bandwidth")
+    if speed is not None and not 1 <= speed < 2**63:
+        raise NetcosimError(f"{where}: bandwidth {given['bandwidth']!r}; at least 1 B/s is needed")
+    wire = _quantity(where, given.get("latency"), "time")
+    if wire is not None and wire < 0:
+        raise NetcosimError(f"{where}: latency {given['latency']!r}; it must be at least 0")
+    return Row(where, (a, b), None if speed is None else round(speed), wire, int(count))
+
+
+def _quantity(where: str, text: str | None, dimension: Dimension) -> float | None:
+    if not text:
+        return None
+    try:
+        return float(parse_quantity(text, dimension))
+    except NetcosimError as error:
+        raise NetcosimError(f"{where}: {error}") from None
+
+
+_SMALL = """\
+a,b,bandwidth,latency,count
+n1,s1,,,
+n2,s1,,,
+n3,s2,,,
+n4,s3,,,
+n5,s3,,,
+s1,s2,2 GB/s,,2
+s2,s3,,80 ns,
+s3,s1,,,1
+"""
+
+
+def looks_like(path: Path, text: str) -> bool:
+    """Whether a file's columns begin with a and b."""
+    header = [column.strip().lower() for column in text.split("\n", 1)[0].split(",")]
+    return header[:2] == ["a", "b"] and set(header) <= set(COLUMNS)
+
+
+FAMILY = Family(
+    name="cables",
+    description="any network from a CSV of cables between named nodes and switches (file)",
+    builders=(cables,),
+    default_routing="min-hop",
+    hierarchy=domains_of,
+    notes=notes_of,
+    reads=looks_like,
+    small_files=(SmallFile("cables.csv", _SMALL, {}),),
+)

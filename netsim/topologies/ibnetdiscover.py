@@ -1,0 +1,197 @@
+"""Machines from what `ibnetdiscover` prints of an InfiniBand fabric."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge
+
+from netsim.errors import NetcosimError
+from netsim.parameters import NamesFile
+from netsim.topologies.checks import LINK_LATENCY_S
+from netsim.topologies.fabric_files import Fabric, host_and_device, read_fabric, switch_name
+from netsim.topologies.family import Family, LinkLatencyS, Name, NodeLatencyS, SmallFile
+from netsim.topologies.switches import Wiring, domains_of, notes_of, span, switch_network
+from netsim.topology import Topology
+
+Port = tuple[str, int, str, int]
+"""Adapter, port of it, switch, bytes a second."""
+
+
+def ibnetdiscover(
+    file: Annotated[str, "what ibnetdiscover printed", NamesFile],
+    *,
+    rails: Annotated[
+        int | None,
+        "ports of every host that are taken; hosts with fewer are left out",
+        Ge(1),
+    ] = None,
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
+    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    name: Name = None,
+) -> Topology:
+    """Build the machine of an InfiniBand fabric. Its bandwidths are those of the file.
+
+    Parameters
+    ----------
+    file : str
+    rails : int, optional
+        By default all hosts must have as many ports as each other.
+    node_latency_s, link_latency_s : float
+    name : str, optional
+        By default the file's name.
+
+    Raises
+    ------
+    NetcosimError
+        What `netsim.topologies.fabric_files.read_fabric` refuses; hosts with different numbers of
+        ports and no ``rails``; a fabric in several pieces.
+    """
+    path = Path(file)
+    name = name or path.name
+    fabric = read_fabric(path)
+    switches = _named(fabric)
+    index = {guid: i for i, guid in enumerate(switches)}
+    hosts, notes = _hosts(fabric)
+    if not hosts:
+        raise NetcosimError(f"{name}: no adapter says what host it is in ('node17 mlx5_0')")
+    taken = _rails(name, hosts, rails)
+    chosen = {host: ports[:taken] for host, ports in hosts.items() if len(ports) >= taken}
+    if not chosen:
+        raise NetcosimError(f"{name}: rails = {taken}; no host has so many ports")
+    notes += _left_out(hosts, taken)
+    nodes = sorted(chosen, key=_natural)
+    node_switch = [[index[switch] for _, _, switch, _ in chosen[host]] for host in nodes]
+    speeds = [min(speed for *_, speed in chosen[host]) for host in nodes]
+    between = sorted(
+        (index[a], index[b], speed)
+        for ((a, _), (b, _)), speed in fabric.links.items()
+        if a in index and b in index
+    )
+    wiring = Wiring(
+        switches=list(switches.values()),
+        nodes=nodes,
+        node_switch=np.array(node_switch, dtype=np.int64),
+        cables=np.array([(a, b) for a, b, _ in between], dtype=np.int64).reshape(-1, 2),
+        bandwidth_Bps=np.array([speed for *_, speed in between], dtype=np.int64),
+        latency_s=link_latency_s,
+        node_bandwidth_Bps=np.array(speeds, dtype=np.int64),
+        node_latency_s=node_latency_s,
+        notes=(
+            f"{len(nodes):,} nodes of {taken} ports, {len(switches):,} switches, "
+            f"{len(between):,} cables between them",
+            *notes,
+        ),
+    )
+    return switch_network("ibnetdiscover", name, wiring)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Key that sorts numbers in names as numbers, however long they are."""
+    parts = [(part, part.lstrip("0")) for part in re.split(r"([0-9]+)", name)]
+    return [(len(bare), bare) if part[:1].isdigit() else (-1, part) for part, bare in parts]
+
+
+def _named(fabric: Fabric) -> dict[str, str]:
+    """Names of the switches by GUID, sorted; with the GUID where two are called alike."""
+    plain = {guid: switch_name(guid, text) for guid, text in fabric.switches.items()}
+    often = Counter(plain.values())
+    named = {g: name if often[name] == 1 else f"{name} {g}" for g, name in plain.items()}
+    return dict(sorted(named.items(), key=lambda item: _natural(item[1])))
+
+
+def _hosts(fabric: Fabric) -> tuple[dict[str, list[Port]], list[str]]:
+    """Ports of each host on switches, by adapter and port, and what is no host's."""
+    hosts: dict[str, list[Port]] = defaultdict(list)
+    nameless: set[str] = set()
+    for (one, other), speed in fabric.links.items():
+        for (guid, port), (far, _) in ((one, other), (other, one)):
+            if guid not in fabric.adapters or far not in fabric.switches:
+                continue
+            found = host_and_device(fabric.adapters[guid])
+            if found is None:
+                nameless.add(guid)
+            else:
+                hosts[found[0]].append((f"{found[1]} {guid}", port, far, speed))
+    for ports in hosts.values():
+        ports.sort(key=lambda p: (_natural(p[0]), p[1]))
+    kinds = Counter(" ".join(fabric.adapters[guid].split()) for guid in nameless)
+    notes = [
+        f"left out: {count:,} adapters that name no host ({text!r})"
+        for text, count in sorted(kinds.items())
+    ]
+    return dict(hosts), notes
+
+
+def _rails(name: str, hosts: dict[str, list[Port]], rails: int | None) -> int:
+    if rails is not None:
+        return rails
+    counts = Counter(map(len, hosts.values()))
+    if len(counts) > 1:
+        told = ", ".join(f"{n:,} with {ports}" for ports, n in sorted(counts.items()))
+        raise NetcosimError(
+            f"{name}: hosts have different numbers of ports ({told}); give rails, the ports of "
+            "every host that are taken: hosts with fewer are left out then"
+        )
+    return next(iter(counts))
+
+
+def _left_out(hosts: dict[str, list[Port]], rails: int) -> list[str]:
+    fewer = [len(ports) for ports in hosts.values() if len(ports) < rails]
+    more = [len(ports) for ports in hosts.values() if len(ports) > rails]
+    notes = []
+    if fewer:
+        notes.append(f"left out: {len(fewer):,} hosts with {span(fewer)} ports (rails = {rails})")
+    if more:
+        notes.append(f"{len(more):,} hosts have {span(more)} ports: the first {rails} are taken")
+    return notes
+
+
+_SMALL = """\
+# Topology file: generated on Sun Nov 22 2026
+switchguid=0x1(1)
+Switch\t4 "S-1"\t# "MF0;leaf-1:X/U1" enhanced port 0 lid 1 lmc 0
+[1]\t"H-1"[1](a1) \t# "n1 mlx5_0" lid 11 4xEDR
+[2]\t"H-2"[1](a2) \t# "n2 mlx5_0" lid 12 4xEDR
+[3]\t"S-3"[1]\t# "MF0;spine:X/U1" lid 3 4xHDR
+[4]\t"S-3"[2]\t# "MF0;spine:X/U1" lid 3 4xHDR
+switchguid=0x2(2)
+Switch\t4 "S-2"\t# "MF0;leaf-2:X/U1" enhanced port 0 lid 2 lmc 0
+[1]\t"H-3"[1](a3) \t# "n3 mlx5_0" lid 13 4xFDR
+[2]\t"H-9"[1](a9) \t# "Mellanox Technologies Aggregation Node" lid 19 4xHDR
+[3]\t"S-3"[3]\t# "MF0;spine:X/U1" lid 3 4xEDR
+switchguid=0x3(3)
+Switch\t4 "S-3"\t# "MF0;spine:X/U1" enhanced port 0 lid 3 lmc 0
+[1]\t"S-1"[3]\t# "MF0;leaf-1:X/U1" lid 1 4xHDR
+[2]\t"S-1"[4]\t# "MF0;leaf-1:X/U1" lid 1 4xHDR
+[3]\t"S-2"[3]\t# "MF0;leaf-2:X/U1" lid 2 4xEDR
+Ca\t1 "H-1"\t# "n1 mlx5_0"
+[1](a1) \t"S-1"[1]\t# lid 11 lmc 0 "MF0;leaf-1:X/U1" lid 1 4xEDR
+Ca\t1 "H-2"\t# "n2 mlx5_0"
+[1](a2) \t"S-1"[2]\t# lid 12 lmc 0 "MF0;leaf-1:X/U1" lid 1 4xEDR
+Ca\t1 "H-3"\t# "n3 mlx5_0"
+[1](a3) \t"S-2"[1]\t# lid 13 lmc 0 "MF0;leaf-2:X/U1" lid 2 4xFDR
+Ca\t1 "H-9"\t# "Mellanox Technologies Aggregation Node"
+[1](a9) \t"S-2"[2]\t# lid 19 lmc 0 "MF0;leaf-2:X/U1" lid 2 4xHDR
+"""
+
+
+def looks_like(path: Path, text: str) -> bool:
+    """Whether a file has a switch as ibnetdiscover prints it."""
+    return re.search(r'^Switch\s+\d+\s+"', text, re.M) is not None
+
+
+FAMILY = Family(
+    name="ibnetdiscover",
+    description="an InfiniBand fabric as ibnetdiscover prints it (file)",
+    builders=(ibnetdiscover,),
+    default_routing="min-hop",
+    hierarchy=domains_of,
+    notes=notes_of,
+    reads=looks_like,
+    small_files=(SmallFile("fabric.txt", _SMALL, {}),),
+)

@@ -1,0 +1,203 @@
+"""Machines from ibnetdiscover's output and from tables of cables: what is read and refused."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from netsim.errors import NetcosimError
+from netsim.hierarchy import hierarchy_of
+from netsim.topologies.fabric_files import host_and_device, switch_name
+from netsim.topologies.ibnetdiscover import FAMILY as FABRIC
+from netsim.topologies.registry import make_topology
+from netsim.topology import Topology
+
+SHARED = Path(os.environ.get("NETCOSIM_SHARED", Path(__file__).parents[1] / ".." / "shared"))
+EXAMPLE = SHARED / "inputs" / "ibnetdiscover-example.out"
+TEXT = FABRIC.small_files[0].text
+
+
+def machine(folder: Path, family: str, text: str, **params: object) -> Topology:
+    path = folder / "file.txt"
+    path.write_text(text, encoding="utf-8")
+    return make_topology(family, {"file": str(path), **params})
+
+
+def joined(t: Topology) -> Counter[tuple[str, str, int]]:
+    """Cables between switches by their names, sorted, and bandwidth."""
+    found: Counter[tuple[str, str, int]] = Counter()
+    for link in range(t.first_router_link, t.n_links, 2):
+        ends = sorted(
+            t.shape.switches[int(v) - t.n_ports] for v in (t.link_src[link], t.link_dst[link])
+        )
+        found[ends[0], ends[1], int(t.link_bandwidth_Bps[link])] += 1
+    return found
+
+
+def test_a_fabric_by_hand(tmp_path: Path) -> None:
+    t = machine(tmp_path, "ibnetdiscover", TEXT)
+    assert (t.node_names, t.rails) == (("n1", "n2", "n3"), 1)
+    assert t.shape.switches == ("leaf-1", "leaf-2", "spine")
+    assert t.shape.height.tolist() == [0, 0, 1]
+    # 4 lanes of 25 and of 50 Gbit/s
+    assert joined(t) == {
+        ("leaf-1", "spine", 25 * 10**9): 2,
+        ("leaf-2", "spine", 12_500_000_000): 1,
+    }
+    # 4 x 13.64 Gbit/s
+    assert t.link_bandwidth_Bps[:3].tolist() == [12_500_000_000] * 2 + [6_820_000_000]
+    assert any("1 adapters that name no host" in note for note in t.shape.notes)
+    assert hierarchy_of(t).names[1] == ("leaf-1", "leaf-2")
+
+
+def second_port(speed: str = "4xEDR") -> str:
+    """The fabric with a second adapter in n1, on the other leaf."""
+    line = f'[9]\t"H-8"[1](a8) \t# "n1 mlx5_1" lid 18 {speed}\n'
+    text = TEXT.replace("switchguid=0x3(3)\n", line + "switchguid=0x3(3)\n")
+    return f'{text}Ca\t1 "H-8"\t# "n1 mlx5_1"\n[1](a8) \t"S-2"[9]\t# lid 18 lmc 0 {speed}\n'
+
+
+def test_hosts_of_several_adapters(tmp_path: Path) -> None:
+    with pytest.raises(NetcosimError, match=r"\(2 with 1, 1 with 2\); give rails"):
+        machine(tmp_path, "ibnetdiscover", second_port())
+    one = machine(tmp_path, "ibnetdiscover", second_port(), rails=1)
+    assert one.node_names == ("n1", "n2", "n3")
+    assert "1 hosts have 2 ports: the first 1 are taken" in one.shape.notes
+    two = machine(tmp_path, "ibnetdiscover", second_port(), rails=2)
+    assert (two.node_names, two.rails, two.port_router.tolist()) == (("n1",), 2, [0, 1])
+    assert "left out: 2 hosts with 1 ports (rails = 2)" in two.shape.notes
+    with pytest.raises(NetcosimError, match="rails = 3; no host has so many ports"):
+        machine(tmp_path, "ibnetdiscover", second_port(), rails=3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("4xHDR", "4xABC", r":6: speed 'ABC'; known: SDR"),
+        ("lid 11 4xEDR", "lid 11", r":4: no speed such as 4xNDR"),
+        ('[2]\t"H-2"', '[2] "H-2', r":5: '\[2\] .* is no line of ibnetdiscover"),
+        ('Switch\t4 "S-2"', 'Switch\t4 "S-1"', r":9: 'S-1' is there twice"),
+        ('"S-3"[3]\t# "MF0;spine:X/U1" lid 3 4xEDR', '"S-3"[2]\t# "x" lid 3 4xEDR', "two links"),
+    ],
+)
+def test_what_no_fabric_says(tmp_path: Path, old: str, new: str, told: str) -> None:
+    assert old in TEXT
+    with pytest.raises(NetcosimError, match=told) as error:
+        machine(tmp_path, "ibnetdiscover", TEXT.replace(old, new))
+    assert "\n" not in str(error.value)
+
+
+def test_a_fabric_in_pieces_and_without_hosts(tmp_path: Path) -> None:
+    lines = [line for line in TEXT.splitlines() if '[3]\t"S-3"' not in line or "EDR" not in line]
+    text = "\n".join(line for line in lines if '[3]\t"S-2"' not in line)
+    with pytest.raises(NetcosimError, match="in 2 pieces; switches leaf-1, leaf-2 are not"):
+        machine(tmp_path, "ibnetdiscover", text)
+    with pytest.raises(NetcosimError, match="no adapter says what host"):
+        machine(tmp_path, "ibnetdiscover", TEXT.replace("mlx5_0", "a b"))
+    with pytest.raises(NetcosimError, match="no switch; is it what ibnetdiscover prints"):
+        machine(tmp_path, "ibnetdiscover", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a08-p1 mlx5_10", ("a08-p1", "mlx5_10")),
+        ("n1 HCA-2", ("n1", "HCA-2")),
+        ("n1 hfi1_0", ("n1", "hfi1_0")),
+        ("n1 ib0", ("n1", "ib0")),
+        ("n1", ("n1", "")),
+        ("Mellanox Technologies Aggregation Node", None),
+        ("ConnectX-6 Technologies", None),
+    ],
+)
+def test_descriptions_of_adapters(text: str, found: tuple[str, str] | None) -> None:
+    assert host_and_device(text) == found
+
+
+def test_descriptions_of_switches() -> None:
+    assert switch_name("S-1", "MF0;A09-LEAF:MQM9701/U1") == "A09-LEAF"
+    assert switch_name("S-1", "my switch") == "my switch"
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not EXAMPLE.is_file(), reason="no ../shared/inputs/ibnetdiscover-example.out")
+def test_a_real_fabric() -> None:
+    with pytest.raises(NetcosimError, match="2 with 2, 11 with 3, 109 with 4"):
+        make_topology("ibnetdiscover", {"file": str(EXAMPLE)})
+    t = make_topology("ibnetdiscover", {"file": str(EXAMPLE), "rails": 4})
+    assert (t.n_nodes, t.rails) == (109, 4)
+    # NDR everywhere
+    assert set(t.link_bandwidth_Bps.tolist()) == {50 * 10**9}
+    # counted in the file itself: each link between switches stands there twice
+    lines = EXAMPLE.read_text().splitlines()
+    ports = [line for line in lines if line.startswith("[") and '"S-' in line]
+    of_hosts = sum(line.startswith("Ca") for line in lines)
+    assert (t.n_links - t.first_router_link) // 2 == (len(ports) - of_hosts) // 2
+
+
+CSV = """a,b,bandwidth,latency,count
+n1,s1,,,
+s1,n2,4 GB/s,,
+
+s2,n3,,,
+s1,s2,100 Gbit/s,80 ns,3
+s2,s1,,,
+"""
+
+
+def test_cables_by_hand(tmp_path: Path) -> None:
+    t = machine(tmp_path, "cables", CSV, link_bandwidth_Bps=7 * 10**9)
+    assert (t.node_names, t.shape.switches) == (("n1", "n2", "n3"), ("s1", "s2"))
+    assert joined(t) == {("s1", "s2", 12_500_000_000): 3, ("s1", "s2", 7 * 10**9): 1}
+    assert t.link_bandwidth_Bps[:3].tolist() == [10**9, 4 * 10**9, 10**9]
+    latency = t.link_latency_s[t.first_router_link :]
+    assert sorted(set(latency.tolist())) == [40e-9, 80e-9]
+    assert np.count_nonzero(latency == 80e-9) == 6
+
+
+def test_nodes_with_several_cables_are_named(tmp_path: Path) -> None:
+    text = "a,b,count\nn1,s1,1\nn1,s2,1\nn2,s1,1\nn2,s2,1\ns1,s2,1\n"
+    t = machine(tmp_path, "cables", text, nodes="n[1-2]")
+    assert (t.n_nodes, t.rails, t.port_router.tolist()) == (2, 2, [0, 1, 0, 1])
+    with pytest.raises(NetcosimError, match="no end has one cable only"):
+        machine(tmp_path, "cables", text)
+    with pytest.raises(NetcosimError, match=r"'n3' is the end of no cable \(2 such\)"):
+        machine(tmp_path, "cables", text, nodes="n[1-4]")
+    uneven = machine_error(tmp_path, text.replace("n2,s2,1\n", ""), nodes="n[1-2]")
+    assert "different numbers of cables (1 with 1, 1 with 2)" in uneven
+
+
+def machine_error(folder: Path, text: str, **params: object) -> str:
+    with pytest.raises(NetcosimError) as error:
+        machine(folder, "cables", text, **params)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", ":1: columns"),
+        ("a,c\n", ":1: columns 'a, c'; they must be a, b"),
+        ("a,b\n", "no cable"),
+        ("a,b\nn1,n1\n", ":2: ends 'n1' and 'n1'"),
+        ("a,b\nn1\n", ":2: ends 'n1' and ''"),
+        ("a,b\nn1,s,3\n", ":2: 3 values for 2 columns"),
+        ("a,b\nn1,n2\n", ":2: nodes 'n1' and 'n2' are joined without a switch"),
+        ("a,b,count\nn1,s,0\n", ":2: count '0'"),
+        ("a,b,bandwidth\nn1,s,10\n", ":2: 10"),
+        ("a,b,bandwidth\nn1,s,-1 GB/s\n", ":2: bandwidth '-1 GB/s'"),
+        ("a,b,latency\nn1,s,-1 ns\n", ":2: latency '-1 ns'"),
+        ("a,b\nn1,s1\nn2,s1\nn3,s2\nn4,s2\n", "in 2 pieces; switches s1, s2"),
+        ("a,b,latency\nn1,s1,1 ns\nn2,s1,2 ns\n", "2 latencies; one is allowed"),
+    ],
+)
+def test_what_no_table_of_cables_says(tmp_path: Path, text: str, told: str) -> None:
+    if told == ":2: 10":
+        assert ":2: " in machine_error(tmp_path, text)
+    else:
+        assert told in machine_error(tmp_path, text)

@@ -17,7 +17,7 @@ from alloc.registry import POLICIES, make_policy
 from experiments.config import Config, QueueSection
 from experiments.draws import Draws
 from netsim.topology import Topology
-from queuesim.bandwidth import bandwidth_by_class
+from queuesim.bandwidth import bandwidth_needs
 from queuesim.estimates import EstimateModel
 from queuesim.queue import fitting, simulate_queue
 from queuesim.registry import ESTIMATES, RUNTIME_MODELS
@@ -96,16 +96,16 @@ class Queues:
         )
 
     def _needs(self, policy: Policy, model: RunTimeModel | None) -> NDArray[np.float64] | None:
-        """Bandwidth that each job needs: as its run-time model knows, or of the config's classes.
+        """Bandwidth that each job needs: as its run-time model knows, the log, or by class.
 
         Classes are drawn for a policy that reads them; the draw is the same for all of them.
         """
         if model is not None and model.knows_needs:
             return model.bandwidth_needs(self.jobs, self.draws.rng("jobs"))
-        classes = self.section.bandwidth_need_Bps
-        if not classes or not policy.without_need:
+        if not policy.without_need:
             return None
-        return bandwidth_by_class(self.jobs, classes, self.draws.rng("bandwidth"))
+        classes = self.section.bandwidth_need_Bps
+        return bandwidth_needs(self.jobs, classes, self.draws.rng("bandwidth"))
 
 
 def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) -> Queues:
@@ -154,6 +154,7 @@ def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
     elif section.bandwidth_need_Bps:
         found = [] if readers else ["queue.bandwidth_need is given, but no policy here reads it"]
     else:
+        readers = readers if jobs.details.bytes_per_node_s is None else {}
         found = [
             f"{name} places jobs by the bandwidth they need, and queue.bandwidth_need is not "
             f"given: every job gets {gets}"

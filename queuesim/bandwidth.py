@@ -7,8 +7,44 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.errors import NetcosimError
 from queuesim.draws import draw_key, uniform_per_job
 from workloads.job import Workload
+
+
+def bandwidth_needs(
+    workload: Workload, classes_Bps: Sequence[float], rng: np.random.Generator
+) -> NDArray[np.float64] | None:
+    """Bandwidth that each job needs: as the log has it, else one of the classes.
+
+    Parameters
+    ----------
+    workload : Workload
+    classes_Bps : sequence of float
+        Bytes per second; may be empty.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (n,) float64 or None
+        None where neither says anything.
+
+    Raises
+    ------
+    NetcosimError
+        The log has it for some jobs alone, and there are no classes.
+    """
+    known = workload.details.bytes_per_node_s
+    drawn = bandwidth_by_class(workload, classes_Bps, rng) if classes_Bps else None
+    if known is None:
+        return drawn
+    missing = np.isnan(known)
+    if drawn is None and missing.any():
+        raise NetcosimError(
+            f"{workload.name}: {int(missing.sum()):,} of {len(workload):,} jobs have no "
+            "bytes_per_node_s; queue.bandwidth_need says what they may need"
+        )
+    return known if drawn is None else np.where(missing, drawn, known)
 
 
 def bandwidth_by_class(

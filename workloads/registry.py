@@ -31,6 +31,8 @@ class KnownLog:
         Jobs with these are used; None: all.
     max_nodes : int or None
         Larger jobs are left out, as in the paper that used the log.
+    carries : str
+        What it says of its jobs beside sizes and run times.
     """
 
     description: str
@@ -40,6 +42,7 @@ class KnownLog:
     processors_per_node: int
     statuses: tuple[int, ...] | None = None
     max_nodes: int | None = None
+    carries: str = ""
 
 
 LOGS: dict[str, KnownLog] = {
@@ -50,6 +53,7 @@ LOGS: dict[str, KnownLog] = {
         1024,
         4,
         (0, 1),
+        carries="submit times that act like starts (no waits), requested times of 32 % of the jobs",
     ),
     "atlas": KnownLog(
         "LLNL Atlas, Linux cluster, 2006-2007; Jigsaw's subset: 29,700 jobs of up to 1024 nodes",
@@ -59,6 +63,7 @@ LOGS: dict[str, KnownLog] = {
         8,
         (0, 1),
         1024,
+        "submit times that act like starts (no waits), requested times of 81 % of the jobs",
     ),
     "kth-sp2": KnownLog(
         "KTH IBM SP2, 1996-1997: small, with real waits and requested times",
@@ -66,6 +71,7 @@ LOGS: dict[str, KnownLog] = {
         "KTH-SP2-1996-2.1-cln.swf.gz",
         100,
         1,
+        carries="waits, requested times, users",
     ),
     "theta": KnownLog(
         "ALCF Theta, Cray XC40 dragonfly, 2022; jobs of 128 nodes and more, sizes in nodes",
@@ -73,13 +79,17 @@ LOGS: dict[str, KnownLog] = {
         "",
         4360,
         1,
+        carries="waits, requested times; the ALCF's own table (trace import cobalt) has queues, "
+        "users, projects and node numbers too",
     ),
     "mira": KnownLog(
-        "ALCF Mira, Blue Gene/Q, sizes in nodes, real waits, requested times, users, projects",
+        "ALCF Mira, Blue Gene/Q, 2018; sizes in nodes, real waits, requested times, users",
         _ALCF,
         "",
         49152,
         1,
+        carries="waits, requested times, users, projects; the ALCF's own table (trace import "
+        "cobalt) has queues too",
     ),
     "intrepid": KnownLog(
         "ALCF Intrepid, Blue Gene/P, 2009: 68,936 jobs",
@@ -87,6 +97,7 @@ LOGS: dict[str, KnownLog] = {
         "ANL-Intrepid-2009-1.swf.gz",
         40960,
         4,
+        carries="waits, requested times, users",
     ),
     "cab": KnownLog(
         "LLNL Cab, fat-tree cluster, 2014; Jigsaw's four months; SWF must be made of it",
@@ -94,6 +105,7 @@ LOGS: dict[str, KnownLog] = {
         "",
         1296,
         16,
+        carries="submit times, requested times",
     ),
 }
 
@@ -129,6 +141,8 @@ def describe(name: str) -> str:
         "(1: the log counts nodes)",
         f"  status used: {used}",
     ]
+    if log.carries:
+        lines.append(f"  says of its jobs: {log.carries}")
     if log.max_nodes is not None:
         lines.append(f"  jobs of more than {log.max_nodes} nodes are left out")
     return "\n".join(lines)

@@ -65,8 +65,8 @@ class Row:
         NetcosimError
             Anything else.
         """
-        value = self.number(column, most=2.0**53) if self.text(column) else 0.0
-        if value != int(value):
+        value = self.number(column) if self.text(column) else 0.0
+        if value != int(value) or value > 2**53:
             raise self.wrong(column, "a whole number is needed")
         return int(value)
 

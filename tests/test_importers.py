@@ -1,0 +1,344 @@
+"""PBS, Cobalt, Flux and tables of any kind: small files with what real ones have."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from netsim.errors import NetcosimError
+from workloads.formats import format_of
+from workloads.importers.pbs import hosts_of
+from workloads.importers.registry import IMPORTERS, import_log
+from workloads.job import Workload
+
+
+def written(tmp_path: Path, text: str, name: str = "log.txt") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def nodes_of(jobs: Workload, job: int) -> list[str]:
+    lists = jobs.details.node_list
+    return [] if lists is None else [lists.names[i] for i in lists[job]]
+
+
+def refused(kind: str, path: Path, **parameters: object) -> str:
+    with pytest.raises(NetcosimError) as caught:
+        import_log(kind, path, parameters)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def record(id: str = "12.server", kind: str = "E", **pairs: object) -> str:
+    """An accounting record; times are seconds from 1,700,000,000."""
+    given = {"user": "ann", "queue": "workq", "ctime": 0, "start": 60, "end": 660} | pairs
+    for key in ("ctime", "start", "end"):
+        given[key] = 1_700_000_000 + int(str(given[key]))
+    text = " ".join(f"{key.replace('__', '.')}={value}" for key, value in given.items())
+    return f"11/14/2023 22:13:20;{kind};{id};{text}\n"
+
+
+FULL = {
+    "project": '"Dark Matter"',
+    "exec_host": "n1/0*8+n2/0*8",
+    "exec_vnode": "(n1:ncpus=8:mem=4gb)+(n2:ncpus=4+n2:ncpus=4)",
+    "Resource_List__nodect": 2,
+    "Resource_List__select": "2:ncpus=8",
+    "Resource_List__walltime": "01:00:00",
+    "Exit_status": 0,
+}
+
+
+def test_pbs_records(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        record(kind="Q")
+        + record(kind="S")
+        + record(**FULL)
+        + record("13[4].server", ctime=10, exec_host="n3/0-7", Exit_status=1)
+        + record("13[].server", ctime=10)
+        + record("14.server", kind="S")
+        + record("15.server", kind="Q")
+        + record("16.server", kind="R")
+        + record("17", ctime=20, Resource_List__select="3:ncpus=2+gpu=1", depend="afterok:12.s:9")
+        + record("18", ctime=30, Resource_List__walltime="00:10:00", Exit_status=271)
+        + "11/14/2023 22:13:20;L;license;floating license hour:2\n",
+    )
+    assert format_of(path).name == "pbs"
+    jobs = format_of(path).read(_reading(path))
+    assert jobs.job_id.tolist() == [12, 1_300_000_004, 17]
+    assert jobs.n_nodes.tolist() == [2, 1, 4]
+    assert jobs.wait_s.tolist() == [60, 50, 40]
+    assert jobs.run_time_s.tolist() == [600] * 3
+    assert jobs.requested_s.tolist() == [3600, 600, 600]
+    assert jobs.start_unix_s == 1_700_000_000
+    assert [nodes_of(jobs, k) for k in range(3)] == [["n1", "n2"], ["n3"], []]
+    details = jobs.details
+    assert details.account is not None
+    assert details.account[0] == "Dark Matter"
+    assert details.status is not None
+    assert [details.status[k] for k in range(3)] == ["completed", "failed", None]
+    assert details.dependency is not None
+    assert details.dependency[2] == [("afterok", 12)]
+    assert jobs.dropped == {
+        "an earlier run of a requeued job, or the same line again": 1,
+        "running when the log was made": 1,
+        "never began": 1,
+        "no number of nodes": 1,
+    }
+
+
+def _reading(path: Path) -> object:
+    from workloads.formats import Reading
+
+    return Reading(log=str(path))
+
+
+def test_pbs_status_and_sharing(tmp_path: Path) -> None:
+    one = record("1", exec_host="n1/0", Resource_List__walltime="00:10:00", Exit_status=271)
+    two = record("2", exec_host="n2/0", Resource_List__walltime="02:00:00", Exit_status=271)
+    jobs = import_log("pbs", written(tmp_path, one + two), {})
+    assert jobs.details.status is not None
+    assert [jobs.details.status[k] for k in range(2)] == ["timeout", "cancelled"]
+    shared = written(tmp_path, one + two.replace("n2/0", "n1/1"))
+    assert "2 of 2 jobs share nodes with others (jobs 1 and 2 on n1)" in refused("pbs", shared)
+    assert len(import_log("pbs", shared, {"shared_nodes": "whole"})) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("n1/0*8+n2/0*8", ["n1", "n2"]),
+        ("n1/7+n1/6+n2.x.org/0", ["n1", "n2.x.org"]),
+        ("(n1:ncpus=8)+(n2:ncpus=8)", ["n1", "n2"]),
+        ("", []),
+    ],
+)
+def test_hosts_of_records(text: str, hosts: list[str]) -> None:
+    assert hosts_of(text) == hosts
+
+
+def test_a_record_may_be_longer_than_a_line_of_a_table(tmp_path: Path) -> None:
+    names = [f"x4102c5s2b{k}n0" for k in range(10_000)]
+    path = written(tmp_path, record(exec_vnode="+".join(f"({n}:ncpus=208)" for n in names)))
+    assert path.stat().st_size > 200_000
+    jobs = import_log("pbs", path, {})
+    assert nodes_of(jobs, 0) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("hello\n", "log.txt:1: 'hello' is no accounting record"),
+        (record() + record("x.server"), "log.txt:2: job 'x.server'; a number is needed"),
+        (record(Resource_List__walltime="long"), "log.txt:1: long"),
+        ("", "no job can be used"),
+    ],
+)
+def test_records_that_are_none(tmp_path: Path, text: str, told: str) -> None:
+    assert told in refused("pbs", written(tmp_path, text))
+
+
+COBALT = (
+    '"JOB_NAME","COBALT_JOBID","MACHINE_NAME","QUEUED_TIMESTAMP","START_TIMESTAMP",'
+    '"END_TIMESTAMP","USERNAME_GENID","PROJECT_NAME_GENID","QUEUE_NAME","WALLTIME_SECONDS",'
+    '"NODES_USED","LOCATION","EXIT_STATUS"\n'
+    '"a","7","theta","2020-01-01 00:00:05.000000","2020-01-01 00:01:05.000000",'
+    '"2020-01-01 00:11:05.000000","21987254143521","8","default","3600.0","4","0-2,7","0"\n'
+    '"b","8","mira","2020-01-01 00:00:06.5","2020-01-01 00:01:06","2020-01-01 00:02:06",'
+    '"3","8","prod","600","512","MIR-00000-33331-512","143"\n'
+)
+
+
+def test_cobalt(tmp_path: Path) -> None:
+    path = written(tmp_path, COBALT, "ANL-ALCF-DJC-THETA_2020.csv")
+    assert format_of(path).name == "cobalt"
+    jobs = import_log("cobalt", path, {})
+    assert jobs.job_id.tolist() == [7, 8]
+    assert jobs.submit_s.tolist() == [0, 1.5]
+    assert jobs.wait_s.tolist() == [60, 59.5]
+    assert (jobs.n_nodes.tolist(), jobs.requested_s.tolist()) == ([4, 512], [3600, 600])
+    assert [nodes_of(jobs, k) for k in range(2)] == [["0", "1", "2", "7"], []]
+    assert jobs.details.status is not None
+    assert [jobs.details.status[k] for k in range(2)] == ["completed", "failed"]
+    wrong = written(tmp_path, COBALT.replace('"512"', '"many"'))
+    assert "log.txt:3: nodes_used is 'many'; a number is needed" in refused("cobalt", wrong)
+    assert ":1: no column NODES_USED" in refused(
+        "cobalt", written(tmp_path, COBALT.replace("NODES_USED", "N"))
+    )
+
+
+def flux_job(id: object = 7, **more: object) -> dict[str, object]:
+    begin = 1_700_000_000.0
+    return {
+        "id": id,
+        "t_submit": begin,
+        "t_run": begin + 5,
+        "t_cleanup": begin + 65.5,
+        "t_inactive": begin + 66,
+        "duration": 3600.0,
+        "nnodes": 2,
+        "ncores": 8,
+        "nodelist": "n[1-2]",
+        "queue": "pbatch",
+        "bank": "phys",
+        "username": "ann",
+        "priority": 16,
+        "result": "COMPLETED",
+    } | more
+
+
+def test_flux(tmp_path: Path) -> None:
+    begin = 1_700_000_000.0
+    listed = [
+        flux_job(),
+        flux_job(8, t_submit=begin + 1, nodelist="n[3-4]", duration=0, result="CANCELED"),
+        flux_job(9, t_run=0, t_cleanup=0, result="CANCELED"),
+        flux_job(10, t_run=0, t_cleanup=0, t_inactive=0, result=""),
+        flux_job(11, t_cleanup=0, t_inactive=0, result=""),
+        flux_job(12, t_submit=begin + 2, nodelist="n5", nnodes=1, dependencies=["after-success:7"]),
+    ]
+    lines = "".join(json.dumps(job) + "\n" for job in listed)
+    for text in (json.dumps({"jobs": listed}, indent=1), json.dumps(listed), lines):
+        path = written(tmp_path, text, "flux.json")
+        assert format_of(path).name == "flux"
+        jobs = import_log("flux", path, {})
+        assert jobs.job_id.tolist() == [7, 8, 12]
+        assert jobs.wait_s.tolist() == [5, 4, 3]
+        assert jobs.run_time_s.tolist() == [60.5] * 3
+        assert jobs.requested_s.tolist() == [3600, 60.5, 3600]
+        assert nodes_of(jobs, 1) == ["n3", "n4"]
+        details = jobs.details
+        assert details.status is not None
+        assert details.dependency is not None
+        assert details.status[1] == "cancelled"
+        assert details.dependency[2] == [("afterok", 7)]
+        assert jobs.dropped == {
+            "cancelled before it began": 1,
+            "never began": 1,
+            "running when the log was made": 1,
+        }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "not valid JSON"),
+        ('{"jobs": 5}', 'no list of jobs ("jobs": [...])'),
+        ('{"jobs": [5]}', 'job 1 of the list has no "id"'),
+        (json.dumps([flux_job(nnodes="many")]), "job 1 of the list: nnodes is 'many'; a number"),
+        (json.dumps([flux_job(t_run=float("inf"))]), "t_run is inf; a number is needed"),
+        ("[" * 100_000, "JSON|nested"),
+    ],
+)
+def test_flux_files_that_are_none(tmp_path: Path, text: str, told: str) -> None:
+    found = refused("flux", written(tmp_path, text))
+    assert any(part in found for part in told.split("|"))
+
+
+TABLE = (
+    "JobID;Nodes;Submitted;Begin;Secs;Limit;Where;Kind\n"
+    "5;2;2024-01-01T00:00:00;2024-01-01T00:01:00;90;00:05:00;n[1-2];halo3d\n"
+    "x;1;2024-01-01T00:00:10;;30;;;\n"
+    "6;1;2024-01-01T00:00:20;2024-01-01T00:01:00;30;60;n3;\n"
+)
+MAP = [
+    "job=JobID",
+    "submit=Submitted",
+    "start=Begin",
+    "run=secs",
+    "requested=Limit",
+    "node_list=Where",
+    "pattern=Kind",
+]
+
+
+def test_any_table_with_a_map_of_its_columns(tmp_path: Path) -> None:
+    path = written(tmp_path, TABLE)
+    jobs = import_log("csv", path, {"columns": MAP})
+    assert jobs.job_id.tolist() == [5, 6]
+    assert jobs.dropped == {"run time missing or 0": 1}
+    assert (jobs.wait_s.tolist(), jobs.run_time_s.tolist()) == ([60, 40], [90, 30])
+    assert jobs.requested_s.tolist() == [300, 60]
+    assert nodes_of(jobs, 0) == ["n1", "n2"]
+    assert jobs.details.pattern is not None
+    assert [jobs.details.pattern[k] for k in range(2)] == ["halo3d", None]
+
+
+@pytest.mark.parametrize(
+    ("columns", "change", "told"),
+    [
+        (MAP[1:], ("", ""), "nothing says job;"),
+        ([*MAP, "size=Nodes"], ("", ""), "unknown column 'size'; valid:"),
+        ([*MAP, "qos=QOS"], ("", ""), "'QOS'; valid: begin, jobid"),
+        ([*MAP, "qos"], ("", ""), "columns = 'qos'; ours=theirs is needed"),
+        (MAP, ("5;2;", "5;two;"), "log.txt:2: nodes is 'two'; a number is needed"),
+        (MAP, ("5;2;", "5;2;2;"), "log.txt:2: 9 fields; the header has 8"),
+        (MAP, ("00:05:00", "soon"), "log.txt:2: requested is 'soon'; a number is needed"),
+        (MAP, ("\n6;", "\n5;"), "log.txt:4: job 5 stands there twice (line 2 has it)"),
+        (MAP, ("Where;Kind", "Where;where"), "log.txt:1: column 'where' stands there twice"),
+    ],
+)
+def test_mistakes_in_tables(
+    tmp_path: Path, columns: list[str], change: tuple[str, str], told: str
+) -> None:
+    text = TABLE.replace(*change) if change[0] else TABLE
+    assert told in refused("csv", written(tmp_path, text), columns=columns)
+
+
+def test_parquet_is_read_as_a_table(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    begin = datetime(2024, 1, 1, tzinfo=UTC)
+    table = pyarrow.table(
+        {
+            "job": [5, 6],
+            "nodes": [2, 1],
+            "submit": [begin, begin.replace(second=20)],
+            "start": [begin.replace(minute=1), begin.replace(minute=1)],
+            "run": [90.0, 30.0],
+            "Hosts": [["n1", "n2"], None],
+        }
+    )
+    path = tmp_path / "jobs.parquet"
+    parquet.write_table(table, path)
+    jobs = import_log("parquet", path, {"columns": ["node_list=Hosts"]})
+    assert (jobs.job_id.tolist(), jobs.wait_s.tolist()) == ([5, 6], [60, 40])
+    assert (nodes_of(jobs, 0), jobs.start_unix_s) == (["n1", "n2"], begin.timestamp())
+    path.write_bytes(b"PAR1 but no more")
+    assert "not a table in Parquet" in refused("parquet", path)
+
+
+def test_parquet_without_pyarrow_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[..., ModuleType] = builtins.__import__
+
+    def without(name: str, *rest: object, **more: object) -> ModuleType:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    told = refused("parquet", written(tmp_path, "x"))
+    assert 'pip install "netcosim[parquet]" brings it' in told
+
+
+@pytest.mark.parametrize("kind", list(IMPORTERS))
+def test_every_importer_refuses_what_is_no_log_in_one_line(tmp_path: Path, kind: str) -> None:
+    rng = np.random.default_rng(1)
+    for raw in (b"", b"\n\n", bytes(5000), rng.bytes(5000), b"\xff\xfe1\x00", b"{" * 5000):
+        path = tmp_path / "log.txt"
+        path.write_bytes(raw)
+        refused(kind, path)
+    refused(kind, tmp_path / "missing")
+    refused(kind, tmp_path)

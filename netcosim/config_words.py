@@ -42,6 +42,7 @@ _PAIRED = (
 )
 _LOG = ('workload.log = "log.swf"',)
 _MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["menu"]')
+_OWN_MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["cobalt"]')
 
 WORDS: dict[str, Words] = {
     "plugins": Words(
@@ -209,6 +210,34 @@ WORDS: dict[str, Words] = {
     "run.confidence": Words("0.9", "of the intervals"),
     "run.threads": Words('"auto"', 'a number or "auto": share one packet simulation; same results'),
     "run.observables": Words('["runs", "bins"]', "more tables on each schedule", "observables"),
+    "policies.cobalt.menu": Words('"menu.csv"', beside=_OWN_MENU),
+    "policies.cobalt.wires": Words(
+        '"wires.json"', beside=(*_OWN_MENU, 'policies.cobalt.menu = "menu.csv"')
+    ),
+    "policies.cobalt.midplanes": Words(
+        '["m0", "m1"]', beside=(*_OWN_MENU, 'policies.cobalt.menu = "menu.csv"')
+    ),
+    "policies.cobalt-sl.menu": Words('"menu.csv"', beside=_OWN_MENU),
+    "policies.cobalt-sl.wires": Words(
+        '"wires.json"', beside=(*_OWN_MENU, 'policies.cobalt-sl.menu = "menu.csv"')
+    ),
+    "policies.cobalt-sl.midplanes": Words(
+        '["m0", "m1"]', beside=(*_OWN_MENU, 'policies.cobalt-sl.menu = "menu.csv"')
+    ),
+    "policies.cobalt-pf.menu": Words('"menu.csv"', beside=_OWN_MENU),
+    "policies.cobalt-pf.wires": Words(
+        '"wires.json"', beside=(*_OWN_MENU, 'policies.cobalt-pf.menu = "menu.csv"')
+    ),
+    "policies.cobalt-pf.midplanes": Words(
+        '["m0", "m1"]', beside=(*_OWN_MENU, 'policies.cobalt-pf.menu = "menu.csv"')
+    ),
+    "policies.cobalt-combo.menu": Words('"menu.csv"', beside=_OWN_MENU),
+    "policies.cobalt-combo.wires": Words(
+        '"wires.json"', beside=(*_OWN_MENU, 'policies.cobalt-combo.menu = "menu.csv"')
+    ),
+    "policies.cobalt-combo.midplanes": Words(
+        '["m0", "m1"]', beside=(*_OWN_MENU, 'policies.cobalt-combo.menu = "menu.csv"')
+    ),
     "policies.slurm-tree.switches": Words("1"),
     "policies.slurm-tree.max_wait": Words('"10 min"', beside=("policies.slurm-tree.switches = 1",)),
     "policies.slurm-tree-coded.switches": Words("1"),

@@ -71,6 +71,8 @@ def test_every_key_has_words_and_an_example_that_counts(
         ("my_policy.py", PLUGIN),
         ("speedups.csv", ""),
         ("app.goal", GOAL),
+        ("menu.csv", "name,midplanes,shape\nA,m0,1\n"),
+        ("wires.json", "{}"),
         ("outages.csv", "start_s,end_s,nodes,kind\n"),
     ):
         (tmp_path / name).write_text(text)

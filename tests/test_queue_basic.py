@@ -99,7 +99,7 @@ def test_conservative_never_delays_a_reservation(workload: Workload, window: int
 
 
 @pytest.mark.parametrize("backfill", BY_COUNT)
-@pytest.mark.parametrize("order", list(ORDERS))
+@pytest.mark.parametrize("order", sorted(set(ORDERS) - {"fair-share", "priority"}))
 @settings(max_examples=15, deadline=None)
 @given(workload=bounded(), seed=st.integers(0, 9))
 def test_every_schedule_is_a_schedule(

@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from alloc.registry import POLICIES, policies_for
+from experiments.config_policies import PolicyTables, policy_tables
 from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
 from experiments.fields import (
     BandwidthsBps,
@@ -312,6 +313,7 @@ def file_keys() -> list[str]:
     """Dotted keys whose values name files."""
     declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
     declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
+    declared += [(f"policies.{name}", dict(policy.declares())) for name, policy in POLICIES.items()]
     found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
     return ["workload.log", "communication.mix.*.file", *found]
 
@@ -337,6 +339,7 @@ def _queue_section() -> Any:
 
 
 if TYPE_CHECKING:
+    PoliciesSection = PolicyTables
     QueueSection = _QueueKeys
 
     class WorkloadSection(_WorkloadKeys):
@@ -344,6 +347,7 @@ if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 else:
+    PoliciesSection = policy_tables()
     QueueSection = _queue_section()
     WorkloadSection = _joined(
         "WorkloadSection",
@@ -370,6 +374,7 @@ class Config(Section):
     queue: QueueSection
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
+    policies: PoliciesSection = PoliciesSection()
     reference: dict[str, Any] = Field(default_factory=dict)
     analysis: AnalysisSection = AnalysisSection()
     plugins: tuple[dict[str, str], ...] = ()
@@ -400,8 +405,10 @@ class Config(Section):
         """
         with self.plugged():
             content = self.model_dump(mode="json")
+            tables = self.policies.model_dump(mode="json", exclude_defaults=True)
+        content["policies"] = {name: table for name, table in tables.items() if table}
         idle = [key for key in ("plugins", "analysis") if getattr(self, key) in ((), _NO_ANALYSIS)]
-        return without(content, idle)
+        return without(content, idle if content["policies"] else [*idle, "policies"])
 
     def plugged(self) -> AbstractContextManager[object]:
         """Inside of it the entries of the config's plug-ins are known."""
@@ -409,10 +416,13 @@ class Config(Section):
 
 
 def config_class() -> type[Config]:
-    """`Config`, with the keys of the run-time models that plug-ins in use add."""
-    return _with_models(tuple(RUNTIME_MODELS.added.values())) if RUNTIME_MODELS.added else Config
+    """`Config`, with the keys of the run-time models and policies that plug-ins in use add."""
+    added = (*RUNTIME_MODELS.added.values(), *POLICIES.added.values())
+    return _with_added(added) if added else Config
 
 
 @lru_cache(maxsize=16)
-def _with_models(models: tuple[object, ...]) -> type[Config]:
-    return create_model("Config", __base__=Config, queue=(_queue_section(), ...))
+def _with_added(entries: tuple[object, ...]) -> type[Config]:
+    tables = policy_tables()
+    fields: Any = {"queue": (_queue_section(), ...), "policies": (tables, tables())}
+    return create_model("Config", __base__=Config, **fields)

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
 from experiments.config import Config, QueueSection
+from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_needs
 from queuesim.estimates import EstimateModel
+from queuesim.logged import with_replay_notes
 from queuesim.orders import Order
 from queuesim.queue import fitting, simulate_queue
 from queuesim.registry import ESTIMATES, RUNTIME_MODELS
@@ -48,6 +50,8 @@ class Queues:
     order : Order
     rules : Rules
     draws : Draws
+    tables : PolicyTables
+        Parameters of the policies.
     """
 
     section: QueueSection
@@ -57,6 +61,7 @@ class Queues:
     order: Order
     rules: Rules
     draws: Draws
+    tables: PolicyTables
 
     def under(
         self,
@@ -86,7 +91,8 @@ class Queues:
         NetcosimError
             What `queuesim.queue.simulate_queue` refuses.
         """
-        placing = make_policy(self.topology, policy, self.draws.rng("policy", policy))
+        rng = self.draws.rng("policy", policy)
+        placing = make_policy(self.topology, policy, rng, self.tables.of(policy))
         return simulate_queue(
             self.jobs,
             placing,
@@ -141,8 +147,14 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
     order, rules = setup_of(config.queue, source.history)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
-            policy = make_policy(topology, name, np.random.default_rng(0))
+            given = config.policies.of(name)
+            policy = make_policy(topology, name, np.random.default_rng(0), given)
             jobs = refuse_empty(fitting(jobs, policy, rules), jobs)
+    if any(POLICIES[name].replays for name in config.queue.policies):
+        jobs = with_replay_notes(jobs, topology)
+    unread = config.policies.model_fields_set - set(config.queue.policies)
+    told = [f"[policies.{name}] is not read: it is not compared here" for name in sorted(unread)]
+    jobs = replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *told))))
     model = ESTIMATES[config.queue.estimates]
     return Queues(
         config.queue,
@@ -152,6 +164,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         order,
         rules,
         draws,
+        config.policies,
     )
 
 

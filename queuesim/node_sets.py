@@ -132,9 +132,10 @@ class NodeSetMachine(Machine):
         """
         began = perf_counter()
         walltime, n_nodes = self.requested_s[job], self.n_nodes[job]
-        request = self.request(job, now_s)
         idle, trial = self._idle.copy(), self.policy.clone()
         others = [h.end_s for h in held] + self.access.changes_after(now_s)
+        if self.relents_s(job) < inf:
+            others.append(self.relents_s(job))
         ends = [max(end, now_s) for end, _ in self.by_end]
         placement, k, gone = None, 0, 0
         for time_s in sorted({now_s, *ends, *(t for t in others if t > now_s)}):
@@ -147,6 +148,7 @@ class NodeSetMachine(Machine):
             for _, other in self.by_end[gone:k]:
                 trial.release(self.placements[other])
             gone = k
+            request = self.request(job, now_s, time_s)
             placement = allocate_within(trial, request, usable, links)
             if placement is not None:
                 break

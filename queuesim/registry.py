@@ -14,6 +14,7 @@ from queuesim.easy import EasyBackfill
 from queuesim.easy_retest import EasyRetest
 from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
 from queuesim.fair_share import FAIR_SHARE
+from queuesim.logged_starts import LoggedStarts
 from queuesim.measured_times import Measured
 from queuesim.multifactor import MULTIFACTOR
 from queuesim.orders import FCFS, LARGEST, PRIORITY, SHORTEST, SMALLEST, WFP, Order
@@ -39,7 +40,7 @@ BACKFILLS: Registry[type[Backfill]] = Registry(
     "queuesim.registry:BACKFILLS",
     "backfilling",
     Backfill,
-    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill),
+    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill, LoggedStarts),
     classes=True,
 )
 RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(

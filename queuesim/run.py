@@ -9,7 +9,7 @@ their events: with a process for each, SimPy would take half as long again.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from math import inf, isfinite, nan, nextafter
+from math import inf, isfinite, isnan, nan, nextafter
 from time import perf_counter
 from typing import Any
 
@@ -96,6 +96,8 @@ class Run:
         if n == 0:
             return
         self.env.process(self._arrivals())
+        if self.machine.policy.relents_after_s is not None:
+            self.env.process(self._relents())
         try:
             self.env.run(until=self.all_done)
         except RuntimeError as stuck:
@@ -109,17 +111,29 @@ class Run:
             ) from stuck
 
     def _arrivals(self) -> SimProcess:
-        """Put jobs into the queue, all of one submit time together."""
+        """Put jobs into the queue, all that enter it at one time together."""
         env = self.env
-        submit = self.workload.submit_s.tolist()
-        k, n = 0, len(submit)
+        enters_s = self.scheduler.enters_s(self.workload)
+        jobs = np.argsort(enters_s, kind="stable")
+        times, k, n = enters_s[jobs].tolist(), 0, len(jobs)
         while k < n:
-            if submit[k] > env.now:
-                yield env.timeout(delay(env.now, submit[k]))
-            while k < n and submit[k] <= env.now:
-                self._arrived(k)
+            if times[k] > env.now:
+                yield env.timeout(delay(env.now, times[k]))
+            while k < n and times[k] <= env.now:
+                self._arrived(int(jobs[k]))
                 k += 1
             self._wake()
+
+    def _relents(self) -> SimProcess:
+        """Look again whenever the policy relents on jobs that still wait."""
+        env = self.env
+        for job in range(len(self.workload)):
+            time_s = self.machine.relents_s(job)
+            if time_s > env.now:
+                yield env.timeout(delay(env.now, time_s))
+            if isnan(self.start_s[job]):
+                self.machine.released = True
+                self._wake()
 
     def _arrived(self, job: int) -> None:
         """A job has been submitted."""

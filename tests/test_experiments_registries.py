@@ -189,11 +189,12 @@ def test_orders_and_backfills_each_run_and_differ() -> None:
     by_order = {name: starts(order=name) for name in names}
     assert len({tuple(times) for times in by_order.values()}) == len(names) - 1
     assert by_order["multifactor"] == by_order["fcfs"]  # by age alone
-    by_backfill = {name: starts(backfill=name) for name in BACKFILLS}
+    # the log's own starts need a log that has waits (tests/test_queue_logged.py)
+    by_backfill = {name: starts(backfill=name) for name in BACKFILLS if name != "as-logged"}
     assert by_backfill["none"] != by_backfill["easy"]
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES))
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"replay"}))
 def test_every_policy_runs_under_its_own_name(name: str) -> None:
     family = next(iter(POLICIES[name].families), "dragonfly")
     machine = MENU if name in ON_A_MENU else MACHINES[family]

@@ -52,11 +52,11 @@ def downhill(t: Topology, rng: np.random.Generator) -> Ways:
     return ways
 
 
-def run(routing: Routing, engine=simulate_packets, size: int = 3000) -> PacketResult:
+def run(routing: Routing, engine=simulate_packets, size: int = 3000, **how) -> PacketResult:
     n = routing.topology.n_nodes
     traffic = combine([all_to_all(n, size, 1)], [np.arange(n)])
     config = PacketConfig(packet_bytes=1000, buffer_bytes=2000)
-    return engine(routing, traffic, config, np.random.default_rng(5))
+    return engine(routing, traffic, config, np.random.default_rng(5), **how)
 
 
 def assert_same(first: PacketResult, second: PacketResult) -> None:
@@ -71,6 +71,7 @@ def test_both_engines_take_the_same_ways(t: Topology) -> None:
     fast = run(routing)
     assert fast.link_stalls.sum() > 0
     assert_same(fast, run(routing, simulate_reference))
+    assert_same(fast, run(routing, threads=2))
 
 
 @pytest.mark.parametrize("t", [PETERSEN, dragonfly(2, 2, 3)], ids=lambda t: t.name)

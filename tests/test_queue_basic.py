@@ -225,7 +225,7 @@ def test_too_large_jobs() -> None:
     [
         (
             {"order": "lifo"},
-            "unknown queue order 'lifo'; valid: fcfs, largest, shortest, smallest, wfp",
+            "unknown queue order 'lifo'; valid: fair-share, fcfs, largest, multifactor, priority, ",
         ),
         ({"backfill": "eazy"}, "unknown backfill 'eazy'; valid: cobalt, conservative, easy"),
         ({"window": -1}, "backfill window -1"),

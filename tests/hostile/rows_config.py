@@ -96,6 +96,8 @@ KEYS: dict[str, str] = {
     "mix.node_bytes": "bytes",
     "mix.iterations": "count",
     "mix.parameters": "table",
+    "mix.nodes": "count",
+    "analysis.bounds": "flag",
     "run.seed": "whole",
     "run.repetition": "whole",
     "run.snapshots": "whole",

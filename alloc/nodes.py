@@ -76,10 +76,13 @@ def in_turn(nodes: Nodes, block: NDArray[np.int64]) -> Nodes:
 class NodePolicy(Policy):
     """A policy that knows only which nodes are busy, held and free.
 
-    A subclass says in `_select` which free nodes a job gets. ``block_sizes`` names blocks of
+    A subclass says in `_select` which free nodes a job gets, or in `_choose` if it reads more of
+    the request than the size. ``block_sizes`` names blocks of
     consecutive nodes (routers, groups, leaves, pods), whose numbers of free nodes are kept
     as nodes come and go: ``self._counts[i]`` belongs to ``block_sizes[i]``.
     """
+
+    holds_any = True
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
@@ -121,6 +124,10 @@ class NodePolicy(Policy):
         the generator when it returns nodes.
         """
 
+    def _choose(self, request: Request) -> Nodes | None:
+        """As `_select`, for the whole request."""
+        return self._select(request.n_nodes)
+
     def allocate(self, request: Request) -> Placement | None:
         """Place a job (see `alloc.policy.Policy.allocate`).
 
@@ -132,7 +139,7 @@ class NodePolicy(Policy):
         n_nodes = check_request(request)
         if n_nodes > self._n_free:
             return None
-        chosen = self._select(n_nodes)
+        chosen = self._choose(request)
         if chosen is None:
             return None
         nodes = chosen.astype(np.int32)

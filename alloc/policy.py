@@ -98,6 +98,10 @@ class Policy(ABC):
     walltime_aware: bool = False
     """Whether `Request.end_s` has a say in which nodes a job gets."""
 
+    holds_any: bool = False
+    """Whether `hold` may be given any nodes and links, not a placement of its own alone. A queue
+    keeps jobs to a partition by holding all other nodes while it asks for a place."""
+
     without_need: str = ""
     """For policies that read `Request.bandwidth_Bps`: what a job without a need gets."""
 

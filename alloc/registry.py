@@ -24,10 +24,17 @@ from alloc.fattree.laas import Laas
 from alloc.fattree.laas_coded import LaasCoded
 from alloc.fattree.lc import LeastConstrained
 from alloc.fattree.lc_s import LeastConstrainedShared
-from alloc.fattree.slurm_tree import SlurmTree
 from alloc.fattree.ta import TopologyAware
 from alloc.fattree.ta_readings import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from alloc.first_free import Baseline
+from alloc.hierarchy.flux import FluxHigh, FluxLocality, FluxLow
+from alloc.hierarchy.group_spread import GroupSpread
+from alloc.hierarchy.kueue import KueuePreferred, KueueRequired, KueueUnconstrained
+from alloc.hierarchy.pbs_sets import PbsPlacementSets
+from alloc.hierarchy.replay import Replay
+from alloc.hierarchy.slurm_block import SlurmBlock
+from alloc.hierarchy.slurm_tree import SlurmTree
+from alloc.hierarchy.slurm_tree_coded import SlurmTreeCoded
 from alloc.policy import Policy
 from alloc.random_nodes import RandomNodes
 from alloc.torus.contention_aware import ContentionAware
@@ -59,6 +66,17 @@ POLICIES: Registry[type[Policy]] = Registry(
         Jokanovic,
         JokanovicCoded,
         SlurmTree,
+        SlurmTreeCoded,
+        SlurmBlock,
+        KueueRequired,
+        KueuePreferred,
+        KueueUnconstrained,
+        PbsPlacementSets,
+        FluxLow,
+        FluxHigh,
+        FluxLocality,
+        GroupSpread,
+        Replay,
         TopologyAware,
         OneTypeALeaf,
         WholeLeaves,

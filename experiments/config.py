@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
+    AfterValidator,
     Field,
     SerializerFunctionWrapHandler,
     create_model,
@@ -22,6 +23,7 @@ from pydantic import (
 )
 
 from alloc.registry import POLICIES, policies_for
+from experiments.config_policies import PolicyTables, policy_tables
 from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
 from experiments.fields import (
     BandwidthsBps,
@@ -56,6 +58,7 @@ from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
+from queuesim.setup import checked_partitions, partition_table, setup_tables
 from workloads.registry import LOGS
 from workloads.source import JobSource
 
@@ -249,11 +252,14 @@ class _QueueKeys(Section):
 
     @model_serializer(mode="wrap")
     def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Budgets that came later count in a point's content once they are used."""
+        """Keys that came later count in a point's content once they are used."""
         given: dict[str, Any] = dump(self)
         coupled = given["coupled"]
         given["coupled"] = {k: v for k, v in coupled.items() if v or k not in _LATER_BUDGETS}
-        return given
+        later = setup_tables()
+        idle = {k for k in (*later, *later[""], "partitions") if k in given}
+        idle = {k for k in idle if getattr(self, k) == type(self).model_fields[k].default}
+        return {key: value for key, value in given.items() if key not in idle}
 
     @field_validator("policies", "speeds_up", check_fields=False)
     @classmethod
@@ -296,8 +302,8 @@ class _QueueKeys(Section):
 
 
 def model_sections() -> dict[str, dict[str, Parameter]]:
-    """What run-time models declare, by section of ``[queue]``; under "" what stands in it."""
-    found: dict[str, dict[str, Parameter]] = {}
+    """What models, orders and rules declare, by section of ``[queue]``; "": what stands in it."""
+    found = setup_tables()
     for model in RUNTIME_MODELS.values():
         found[model.section] = found.get(model.section, {}) | dict(model.declares())
     return found
@@ -307,6 +313,7 @@ def file_keys() -> list[str]:
     """Dotted keys whose values name files."""
     declared = [("machine.parameters", family.parameters) for family in FAMILIES.values()]
     declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
+    declared += [(f"policies.{name}", dict(policy.declares())) for name, policy in POLICIES.items()]
     found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
     return ["workload.log", "communication.mix.*.file", *found]
 
@@ -324,11 +331,15 @@ def _queue_section() -> Any:
         for name, parameters in model_sections().items()
     }
     tables: Any = {name: (model, model()) for name, model in models.items() if name}
+    listed = model_from("partition", partition_table(), config_kind)
+    of_tables: Any = Annotated[tuple[listed, ...], AfterValidator(checked_partitions)]  # type: ignore[valid-type]
+    tables["partitions"] = (of_tables, ())
     base: type[_QueueKeys] = _joined("queue", _QueueKeys, models[""])
     return create_model("QueueSection", __base__=base, **tables)
 
 
 if TYPE_CHECKING:
+    PoliciesSection = PolicyTables
     QueueSection = _QueueKeys
 
     class WorkloadSection(_WorkloadKeys):
@@ -336,6 +347,7 @@ if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 else:
+    PoliciesSection = policy_tables()
     QueueSection = _queue_section()
     WorkloadSection = _joined(
         "WorkloadSection",
@@ -362,6 +374,7 @@ class Config(Section):
     queue: QueueSection
     communication: CommunicationSection = CommunicationSection()
     run: RunSection = RunSection()
+    policies: PoliciesSection = PoliciesSection()
     reference: dict[str, Any] = Field(default_factory=dict)
     analysis: AnalysisSection = AnalysisSection()
     plugins: tuple[dict[str, str], ...] = ()
@@ -392,8 +405,10 @@ class Config(Section):
         """
         with self.plugged():
             content = self.model_dump(mode="json")
+            tables = self.policies.model_dump(mode="json", exclude_defaults=True)
+        content["policies"] = {name: table for name, table in tables.items() if table}
         idle = [key for key in ("plugins", "analysis") if getattr(self, key) in ((), _NO_ANALYSIS)]
-        return without(content, idle)
+        return without(content, idle if content["policies"] else [*idle, "policies"])
 
     def plugged(self) -> AbstractContextManager[object]:
         """Inside of it the entries of the config's plug-ins are known."""
@@ -401,10 +416,13 @@ class Config(Section):
 
 
 def config_class() -> type[Config]:
-    """`Config`, with the keys of the run-time models that plug-ins in use add."""
-    return _with_models(tuple(RUNTIME_MODELS.added.values())) if RUNTIME_MODELS.added else Config
+    """`Config`, with the keys of the run-time models and policies that plug-ins in use add."""
+    added = (*RUNTIME_MODELS.added.values(), *POLICIES.added.values())
+    return _with_added(added) if added else Config
 
 
 @lru_cache(maxsize=16)
-def _with_models(models: tuple[object, ...]) -> type[Config]:
-    return create_model("Config", __base__=Config, queue=(_queue_section(), ...))
+def _with_added(entries: tuple[object, ...]) -> type[Config]:
+    tables = policy_tables()
+    fields: Any = {"queue": (_queue_section(), ...), "policies": (tables, tables())}
+    return create_model("Config", __base__=Config, **fields)

@@ -17,6 +17,7 @@ _NEVER = (
     "analysis",
     "reference",
     "plugins",
+    "policies",
     "workload.month",
     "workload.days",
     "workload.sizes",

@@ -15,14 +15,19 @@ from numpy.typing import NDArray
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
 from experiments.config import Config, QueueSection
+from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_needs
 from queuesim.estimates import EstimateModel
+from queuesim.logged import with_replay_notes
+from queuesim.orders import Order
 from queuesim.queue import fitting, simulate_queue
 from queuesim.registry import ESTIMATES, RUNTIME_MODELS
 from queuesim.result import QueueResult
+from queuesim.rules import Rules
 from queuesim.runtime import RunTimeModel
+from queuesim.setup import setup_of
 from workloads.job import Workload
 from workloads.transform import from_zero, refuse_empty
 
@@ -42,14 +47,21 @@ class Queues:
         Every policy gets the same: those that all of them can place.
     estimates : EstimateModel
         Run times that the placement is told.
+    order : Order
+    rules : Rules
     draws : Draws
+    tables : PolicyTables
+        Parameters of the policies.
     """
 
     section: QueueSection
     topology: Topology
     jobs: Workload
     estimates: EstimateModel
+    order: Order
+    rules: Rules
     draws: Draws
+    tables: PolicyTables
 
     def under(
         self,
@@ -79,11 +91,13 @@ class Queues:
         NetcosimError
             What `queuesim.queue.simulate_queue` refuses.
         """
-        placing = make_policy(self.topology, policy, self.draws.rng("policy", policy))
+        rng = self.draws.rng("policy", policy)
+        placing = make_policy(self.topology, policy, rng, self.tables.of(policy))
         return simulate_queue(
             self.jobs,
             placing,
-            order=self.section.order,
+            order=self.order,
+            rules=self.rules,
             backfill=self.section.backfill,
             window=None if self.section.window == "all" else self.section.window,
             overrun=self.section.overrun if overrun is None else overrun,
@@ -130,17 +144,27 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         jobs = source.jobs(topology.n_nodes, draws.rng("workload"))
         # a log's clock may begin long before its first job
         jobs = jobs if source.log is None else from_zero(jobs)
+    order, rules = setup_of(config.queue, source.history)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
-            policy = make_policy(topology, name, np.random.default_rng(0))
-            jobs = refuse_empty(fitting(jobs, policy), jobs)
+            given = config.policies.of(name)
+            policy = make_policy(topology, name, np.random.default_rng(0), given)
+            jobs = refuse_empty(fitting(jobs, policy, rules), jobs)
+    if any(POLICIES[name].replays for name in config.queue.policies):
+        jobs = with_replay_notes(jobs, topology)
+    unread = config.policies.model_fields_set - set(config.queue.policies)
+    told = [f"[policies.{name}] is not read: it is not compared here" for name in sorted(unread)]
+    jobs = replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *told))))
     model = ESTIMATES[config.queue.estimates]
     return Queues(
         config.queue,
         topology,
         _with_notes_on_needs(config.queue, jobs),
         model.after(source.history),
+        order,
+        rules,
         draws,
+        config.policies,
     )
 
 

@@ -96,7 +96,8 @@ def _routing(name: str, entry: Any) -> Lines:
 def _policy(name: str, entry: Any) -> Lines:
     isolates = "yes, no two jobs share a router-to-router link" if entry.isolates else "no"
     families = ", ".join(entry.families) or "any"
-    return [f"  topologies: {families}", f"  isolates: {isolates}", *_doc(entry)]
+    keys = _keys(entry.declares(), f"[policies.{name}]")
+    return [f"  topologies: {families}", f"  isolates: {isolates}", *keys, *_doc(entry)]
 
 
 def _pattern(name: str, entry: Any) -> Lines:
@@ -259,9 +260,10 @@ def reference() -> Lines:
 
 
 def _nested(kind: str, entry: Any) -> Iterable[str]:
-    if kind not in ("topologies", "routings", "patterns", "runtime-models", "importers"):
+    declares = kind in ("runtime-models", "policies")
+    if not declares and kind not in ("topologies", "routings", "patterns", "importers"):
         return []
-    declared = entry.declares() if kind == "runtime-models" else entry.parameters
+    declared = entry.declares() if declares else entry.parameters
     return [f"  - `{key}`: {told}" for key, told in _split(declared.values())]
 
 

@@ -29,6 +29,7 @@ Lines = list[str]
 _SECTION = {
     "": "top level, before the first section",
     "communication.mix": "[[communication.mix]], once for each kind of job",
+    "queue.partitions": "[[queue.partitions]], once for each partition",
 }
 _LEFT_OUT = ("machine.parameters", "machine.routing_parameters")
 """They stand in ``[machine]`` itself, under their own names."""
@@ -70,7 +71,7 @@ class Key:
     @property
     def lines(self) -> Lines:
         """An example as TOML."""
-        heads = {"": [], "communication.mix": ["[[communication.mix]]"]}
+        heads = {"": [], **{name: [f"[[{name}]]"] for name in _SECTION if name}}
         head = heads.get(self.section, [f"[{self.section}]"])
         return [*head, f"{self.name} = {self.words.example}"]
 

@@ -11,9 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from netsim.errors import NetcosimError
 from queuesim.machine import Machine
 from queuesim.waiting import WaitingQueue
+from workloads.job import Workload
 
 Start = Callable[[int], None]
 """Called with the index of each job that has just been placed."""
@@ -49,6 +53,10 @@ class Backfill(ABC):
         """First reserved start of each job that ever had a reservation."""
         self.first_blocked_s: float | None = None
         """First instant after 0 at which the head of the queue could not be placed."""
+
+    def enters_s(self, workload: Workload) -> NDArray[np.float64]:
+        """(n,) when each job enters the waiting queue: as it is submitted."""
+        return np.asarray(workload.submit_s, dtype=np.float64)
 
     @abstractmethod
     def run_pass(self, now_s: float) -> None:

@@ -20,7 +20,7 @@ from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import OneOf
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.model_context import ModelContext
-from queuesim.result import QueueResult
+from queuesim.result import CUT, FAILED, NEVER_RUN, OUTCOMES, QueueResult
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from queuesim.stretches import FlowStretches
 from workloads.job import Workload
@@ -109,13 +109,15 @@ def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
     Raises
     ------
     NetcosimError
-        Jobs were cut at their walltimes: what they would have taken is not known.
+        Jobs were cut at their walltimes, failed, or never ran: what they would have taken is not
+        known.
     """
-    if result.overrun == "cut" and result.overran.any():
-        raise NetcosimError(
-            f"{int(result.overran.sum())} jobs were cut at their walltime, which hides their "
-            'stretch: run with overrun = "keep" for mean_stretches'
-        )
+    for outcome in (CUT, FAILED, NEVER_RUN):
+        if count := int((result.outcome == outcome).sum()):
+            raise NetcosimError(
+                f"{count} jobs were {OUTCOMES[outcome]}, which hides their stretch: mean_stretches "
+                "needs a run that sees all jobs through"
+            )
     factor = (result.end_s - result.start_s) / result.workload.run_time_s
     talks = fraction > 0
     stretch = np.ones(len(factor))

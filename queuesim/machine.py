@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
 from queuesim.estimates import Estimates, Requested
+from queuesim.logged import LoggedNodes, logged_nodes
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
@@ -35,6 +36,8 @@ class Machine:
         Link bandwidth each job needs, for policies that share links.
     estimates : Estimates or None
         Run times told to the policy; None for the requested ones.
+    alike : (n,) int64 or None
+        Jobs of different numbers are not alike to the policy; None: all that ask for the same are.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Machine:
         policy: Policy,
         bandwidth_Bps: NDArray[np.float64] | None = None,
         estimates: Estimates | None = None,
+        alike: NDArray[np.int64] | None = None,
     ) -> None:
         self.policy = policy
         self._estimates = Requested().prepare(workload) if estimates is None else estimates
@@ -52,7 +56,10 @@ class Machine:
         self._job_id: list[int] = workload.job_id.tolist()
         self.needs_Bps = bandwidth_Bps
         self._bandwidth = None if bandwidth_Bps is None else bandwidth_Bps.tolist()
-        self.kind, self._kind_nodes = _kinds(workload, bandwidth_Bps)
+        self._submit_s: list[float] = workload.submit_s.tolist()
+        self._relents_after_s = policy.relents_after_s
+        self._logged = logged_nodes(workload, policy.topology) if policy.replays else None
+        self.kind, self._kind_nodes = _kinds(workload, bandwidth_Bps, alike, self._logged)
         """(n,) int64: jobs of one kind are alike to the policy."""
         self._kind_of: list[int] = self.kind.tolist()
         self.n_free = policy.n_free
@@ -62,8 +69,10 @@ class Machine:
         self.placements: dict[int, Placement] = {}
         self.promised_end: dict[int, float] = {}
         self.scheduling_s = [0.0] * len(workload)
-        self._failed = np.zeros(len(self._kind_nodes), dtype=bool)
-        self._failed_held = np.zeros(len(self._kind_nodes), dtype=bool)
+        # by whether the policy has relented, and kind
+        patience = (1 if self._relents_after_s is None else 2, len(self._kind_nodes))
+        self._failed = np.zeros(patience, dtype=bool)
+        self._failed_held = np.zeros(patience, dtype=bool)
         self._state = 0
         # The state on which a kind was last withdrawn.
         self._delays_at = np.full(len(self._kind_nodes), -1)
@@ -75,20 +84,31 @@ class Machine:
         """Whether a job ended before its promised end, or after the shadow time, since
         this was last set to False."""
         self.released = False
-        """Whether any job ended since this was last set to False."""
+        """Whether any job ended, or the policy relented, since this was last set to False."""
 
     @property
     def n_running(self) -> int:
         """Jobs that run now."""
         return len(self.by_end)
 
-    def request(self, job: int, now_s: float) -> Request:
-        """The job as the policy sees it, started now."""
+    def relents_s(self, job: int) -> float:
+        """From when on a job that could not be placed may be, though nothing was released."""
+        patience = self._relents_after_s
+        return inf if patience is None else self._submit_s[job] + patience
+
+    def request(self, job: int, now_s: float, at_s: float | None = None) -> Request:
+        """The job as the policy sees it, started now; as patient as it will be at a later time."""
+        at_s = now_s if at_s is None else at_s
+        waited = max(at_s - self._submit_s[job], 0.0)
+        if self._relents_after_s is not None and at_s >= self.relents_s(job):
+            waited = max(waited, self._relents_after_s)
         return Request(
             self._job_id[job],
             self.n_nodes[job],
             now_s + self._estimates.walltime_s(job),
             None if self._bandwidth is None else self._bandwidth[job],
+            waited,
+            None if self._logged is None else self._logged[job],
         )
 
     def allocate(self, job: int, now_s: float, *, respect_hold: bool = False) -> Placement | None:
@@ -99,7 +119,7 @@ class Machine:
         if self.n_nodes[job] > self.n_free:
             return None
         held = respect_hold and self._hold is not None
-        kind = self._kind_of[job]
+        kind = (int(now_s >= self.relents_s(job)), self._kind_of[job])
         if self._failed[kind] or (held and self._failed_held[kind]):
             return None
         began = perf_counter()
@@ -166,7 +186,7 @@ class Machine:
         del self.by_end[bisect_left(self.by_end, (end, job))]
         self.n_free += len(placement.nodes)
         self._state -= 1
-        if not self.policy.walltime_aware:
+        if not self.policy.walltime_aware and self._relents_after_s is None:
             # Its like would get the same nodes, until a job starts or ends.
             self._delays_at[self._kind_of[job]] = self._state
 
@@ -189,9 +209,13 @@ class Machine:
         (kinds,) float64
             inf, shadow_s, or -inf for a kind that cannot start at all.
         """
-        delays = self._failed_held | (self._delays_at == self._state) | (self._kind_nodes > extra)
+        delays = (
+            self._failed_held.all(axis=0)
+            | (self._delays_at == self._state)
+            | (self._kind_nodes > extra)
+        )
         latest = np.where(delays, shadow_s, inf)
-        latest[self._failed | (self._kind_nodes > self.n_free)] = -inf
+        latest[self._failed.all(axis=0) | (self._kind_nodes > self.n_free)] = -inf
         return latest
 
     def fits_at(self, job: int, time_s: float, now_s: float) -> bool:
@@ -203,7 +227,7 @@ class Machine:
             if end > time_s:
                 break
             trial.release(self.placements[other])
-        placement = trial.allocate(self.request(job, now_s))
+        placement = trial.allocate(self.request(job, now_s, time_s))
         self.scheduling_s[job] += perf_counter() - began
         return placement is not None
 
@@ -259,24 +283,24 @@ class Machine:
 
         Running jobs are released on a copy of the policy, all that end at one time
         together, in order of their promised ends, until the job's `allocate` succeeds
-        there. The count of free nodes says how many releases that takes at least; they
-        are done at once.
+        there; it is asked anew when the policy relents, too. The count of free nodes says
+        how many releases that takes at least; they are done at once.
         """
         began = perf_counter()
-        request = self.request(job, now_s)
         shadow, _, k = self.shadow_count(self.n_nodes[job], now_s)
         self._set_hold(False)
         trial = self.policy.clone()
-        by_end = self.by_end
+        by_end, relents_s = self.by_end, self.relents_s(job)
         for _, other in by_end[:k]:
             trial.release(self.placements[other])
-        placement = trial.allocate(request)
-        while placement is None and k < len(by_end):
-            shadow = by_end[k][0]
-            while k < len(by_end) and by_end[k][0] == shadow:
+        placement = trial.allocate(self.request(job, now_s, shadow))
+        while placement is None and (k < len(by_end) or shadow < relents_s < inf):
+            ends_s = by_end[k][0] if k < len(by_end) else inf
+            shadow = min(ends_s, relents_s) if shadow < relents_s else ends_s
+            while k < len(by_end) and by_end[k][0] <= shadow:
                 trial.release(self.placements[by_end[k][1]])
                 k += 1
-            placement = trial.allocate(request)
+            placement = trial.allocate(self.request(job, now_s, shadow))
         self.scheduling_s[job] += perf_counter() - began
         if placement is None:
             raise NetcosimError(
@@ -288,11 +312,18 @@ class Machine:
 
 
 def _kinds(
-    workload: Workload, bandwidth_Bps: FloatArray | None
+    workload: Workload,
+    bandwidth_Bps: FloatArray | None,
+    alike: NDArray[np.int64] | None,
+    logged: LoggedNodes | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Index of every job's kind (size and bandwidth), and the size of each kind."""
+    """Index of every job's kind (size, bandwidth, what else counts), and the size of each kind."""
     columns = [np.asarray(workload.n_nodes, dtype=np.float64)]
     if bandwidth_Bps is not None:
         columns.append(np.asarray(bandwidth_Bps, dtype=np.float64))
+    if alike is not None:
+        columns.append(alike.astype(np.float64))
+    if logged is not None:
+        columns.append(np.where(logged.known, np.arange(len(workload)), -1.0))
     kinds, kind = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     return kind.reshape(-1), kinds[:, 0].astype(np.int64)

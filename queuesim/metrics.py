@@ -78,7 +78,7 @@ class QueueSummary:
 
 
 def summarise(result: QueueResult) -> QueueSummary:
-    """All of a schedule's metrics.
+    """All of a schedule's metrics, over the jobs that ran.
 
     Examples
     --------
@@ -91,6 +91,7 @@ def summarise(result: QueueResult) -> QueueSummary:
     >>> jobs.n_nodes.tolist(), summary.makespan_s, summary.mean_wait_s
     ([2, 2, 10], 60.0, 0.0)
     """
+    result = result.of_those_that_ran
     if len(result) == 0:
         return QueueSummary(n_jobs=0, n_overran=0)
     turnaround = turnaround_s(result)

@@ -18,9 +18,9 @@ def with_checks(order: Order) -> Order:
     Raises
     ------
     NetcosimError
-        Neither a key nor a score; and out of either, what does not fit.
+        Neither a key nor a score, nor live ones; and out of either, what does not fit.
     """
-    if order.static_key is None and order.score is None:
+    if order.static_key is None and order.score is None and order.live is None:
         raise NetcosimError(f"queue order {order.name!r} has neither static_key nor score")
     return replace(order, static_key=_keyed(order), score=_scored(order))
 

@@ -13,8 +13,11 @@ from queuesim.coupled_packets import CoupledPackets
 from queuesim.easy import EasyBackfill
 from queuesim.easy_retest import EasyRetest
 from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
+from queuesim.fair_share import FAIR_SHARE
+from queuesim.logged_starts import LoggedStarts
 from queuesim.measured_times import Measured
-from queuesim.orders import FCFS, LARGEST, SHORTEST, SMALLEST, WFP, Order
+from queuesim.multifactor import MULTIFACTOR
+from queuesim.orders import FCFS, LARGEST, PRIORITY, SHORTEST, SMALLEST, WFP, Order
 from queuesim.partition_bisection import PartitionBisection
 from queuesim.runtime import AsLogged, RunTimeModel
 
@@ -28,13 +31,16 @@ ORDERS: Registry[Order] = Registry(
         SHORTEST,
         SMALLEST,
         LARGEST,
+        PRIORITY,
+        FAIR_SHARE,
+        MULTIFACTOR,
     ),
 )
 BACKFILLS: Registry[type[Backfill]] = Registry(
     "queuesim.registry:BACKFILLS",
     "backfilling",
     Backfill,
-    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill),
+    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill, LoggedStarts),
     classes=True,
 )
 RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(

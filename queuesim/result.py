@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,16 @@ from alloc.policy import Placement
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
 from workloads.job import Workload
+from workloads.transform import select
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
 Rows = Sequence[Mapping[str, object]]
 """A table: a list of rows, each a mapping of column to value."""
+
+OUTCOMES = ("completed", "cut at the walltime", "stopped by a node that failed", "never run")
+COMPLETED, CUT, FAILED, NEVER_RUN = range(len(OUTCOMES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +40,8 @@ class KeptPlacements:
     links: IntArray
 
     @staticmethod
-    def pack(placements: Sequence[Placement]) -> KeptPlacements:
-        """From one placement a job, in job order."""
+    def pack(placements: Sequence[Placement | None]) -> KeptPlacements:
+        """From one placement a job, in job order; None for a job that never ran."""
 
         def pointers(parts: list[IntArray]) -> tuple[LongArray, IntArray]:
             ptr = np.zeros(len(parts) + 1, dtype=np.int64)
@@ -45,8 +49,9 @@ class KeptPlacements:
             flat = np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
             return ptr, flat.astype(np.int32)
 
-        node_ptr, nodes = pointers([p.nodes for p in placements])
-        link_ptr, links = pointers([p.links for p in placements])
+        nothing = np.empty(0, dtype=np.int32)
+        node_ptr, nodes = pointers([nothing if p is None else p.nodes for p in placements])
+        link_ptr, links = pointers([nothing if p is None else p.links for p in placements])
         return KeptPlacements(node_ptr, nodes, link_ptr, links)
 
     def placement(self, job: int, job_id: int) -> Placement:
@@ -92,17 +97,24 @@ class QueueResult:
     wall_s : float
         Wall-clock time that the simulation took.
     start_s, end_s : (n,) float64
+        Of the last run of a job that a failure sent back; nan for a job that never ran.
+    eligible_s : (n,) float64
+        From when on a job might start: its submission, or the end of its last dependency.
     overran : (n,) bool
         Jobs that had work left at their walltime: cut there, or kept, as ``overrun`` says.
+    outcome : (n,) int8
+        Positions in `OUTCOMES`.
     allocated_nodes : (n,) int32
         >= requested where the policy rounds up.
     promised_s : (n,) float64
         The first reserved start; nan for a job that never had a reservation.
     scheduling_s : (n,) float64
         Wall-clock time spent in the policy for the job.
-    event_job : (2n,) int64
+    event_s : (m,) float64
+        Times of the starts and ends, ascending; two a run.
+    event_job : (m,) int64
         Jobs in the order in which they started and ended.
-    event_is_start : (2n,) bool
+    event_is_start : (m,) bool
     first_blocked_s : float
         First instant after 0 at which the head of the queue could not be placed; nan if
         there is none.
@@ -125,10 +137,13 @@ class QueueResult:
     wall_s: float
     start_s: FloatArray
     end_s: FloatArray
+    eligible_s: FloatArray
     overran: NDArray[np.bool_]
+    outcome: NDArray[np.int8]
     allocated_nodes: IntArray
     promised_s: FloatArray
     scheduling_s: FloatArray
+    event_s: FloatArray
     event_job: LongArray
     event_is_start: NDArray[np.bool_]
     first_blocked_s: float
@@ -145,10 +160,25 @@ class QueueResult:
         return self.topology.n_nodes
 
     @property
-    def event_s(self) -> FloatArray:
-        """(2n,) times of the starts and ends, ascending."""
-        return np.where(
-            self.event_is_start, self.start_s[self.event_job], self.end_s[self.event_job]
+    def of_those_that_ran(self) -> QueueResult:
+        """The same without the jobs that never ran; itself if there are none."""
+        ran = self.outcome != NEVER_RUN
+        if ran.all():
+            return self
+        kept = None
+        if self.placements is not None:
+            job_id = self.workload.job_id
+            kept = KeptPlacements.pack(
+                [self.placements.placement(int(j), int(job_id[j])) for j in np.flatnonzero(ran)]
+            )
+        columns = ("start_s", "end_s", "eligible_s", "overran", "outcome", "allocated_nodes")
+        return replace(
+            self,
+            workload=select(self.workload, ran),
+            **{name: getattr(self, name)[ran] for name in (*columns, "promised_s", "scheduling_s")},
+            event_job=(np.cumsum(ran) - 1)[self.event_job],
+            placements=kept,
+            needs_Bps=None if self.needs_Bps is None else self.needs_Bps[ran],
         )
 
     def busy_nodes(self, *, requested: bool = False) -> tuple[FloatArray, LongArray]:
@@ -161,9 +191,9 @@ class QueueResult:
 
         Returns
         -------
-        time_s : (2n,) float64
+        time_s : (m,) float64
             Ascending, with equal times where several things happened at once.
-        nodes : (2n,) int64
+        nodes : (m,) int64
         """
         size = self.workload.n_nodes if requested else self.allocated_nodes
         change = np.where(self.event_is_start, 1, -1) * size[self.event_job].astype(np.int64)

@@ -30,8 +30,9 @@ class RunTimes(ABC):
     """What the queue asks of a run-time model; jobs are workload indices.
 
     In each instant the queue tells of all finishes, then of the starts one by one, and
-    then calls `settle` once. Rates given by any of the three count from that instant; for
-    a job named more than once the last one holds. A model may answer starts and finishes
+    then calls `settle` once (and once before, where a failure has sent jobs back, which may
+    start again in the same instant). Rates given by any of the three count from that instant;
+    for a job named more than once the last one holds. A model may answer starts and finishes
     with `NO_CHANGE` and work all changes out at once in `settle`.
     """
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuesim.order_checks import with_checks
-from queuesim.orders import Order
+from queuesim.orders import Order, bound
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
@@ -64,6 +64,14 @@ class WaitingQueue(ABC):
     @abstractmethod
     def remove(self, job: int) -> None:
         """Take out a job of the front."""
+
+    def started(self, job: int, now_s: float) -> None:
+        """A job runs, for orders that go by who has used how much."""
+        return
+
+    def ended(self, job: int, now_s: float) -> None:
+        """A job has ended."""
+        return
 
     @abstractmethod
     def worth_a_try(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
@@ -175,14 +183,18 @@ class ScoredQueue(WaitingQueue):
         self, order: Order, workload: Workload, depth: int, kind: IndexArray | None = None
     ) -> None:
         super().__init__(workload, depth, kind)
-        assert order.score is not None
-        self._score = order.score
-        self._workload = workload
+        self._scores = bound(order, workload)
         self._jobs = np.empty(len(workload), dtype=np.int64)
         self._slot: dict[int, int] = {}
         self._sorted: list[int] = []
         self._sorted_at: float | None = None
         self.changed = True
+
+    def started(self, job: int, now_s: float) -> None:
+        self._scores.started(job, now_s)
+
+    def ended(self, job: int, now_s: float) -> None:
+        self._scores.ended(job, now_s)
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -220,7 +232,7 @@ class ScoredQueue(WaitingQueue):
             jobs = np.sort(self.front(now_s))
         else:
             jobs = np.sort(self._jobs[: len(self)])
-        score = self._score(self._workload, jobs, now_s)
+        score = self._scores.score(jobs, now_s)
         ends, kind = now_s + self._requested[jobs], self._kind[jobs]
         k = int(np.flatnonzero(jobs == last)[0])
         while True:
@@ -236,7 +248,7 @@ class ScoredQueue(WaitingQueue):
             return
         n = len(self)
         jobs = self._jobs[:n]
-        score = self._score(self._workload, jobs, now_s)
+        score = self._scores.score(jobs, now_s)
         # More than needed, so that a pass which starts many heads seldom sorts again.
         k = min(n, max(2 * needed, FIRST_CHUNK))
         if k < n:

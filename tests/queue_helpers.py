@@ -37,6 +37,7 @@ class Mask(Policy):
     name = "mask"
     description = "lowest free nodes"
     counts_only = True
+    holds_any = True
 
     def __init__(self, n_nodes: int) -> None:
         super().__init__(flat_machine(n_nodes), np.random.default_rng(0))

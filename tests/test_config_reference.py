@@ -71,6 +71,7 @@ def test_every_key_has_words_and_an_example_that_counts(
         ("my_policy.py", PLUGIN),
         ("speedups.csv", ""),
         ("app.goal", GOAL),
+        ("outages.csv", "start_s,end_s,nodes,kind\n"),
     ):
         (tmp_path / name).write_text(text)
     key = KEYS[path]

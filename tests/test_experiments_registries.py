@@ -184,13 +184,17 @@ def test_orders_and_backfills_each_run_and_differ() -> None:
         assert {key: getattr(schedule, key) for key in queue} == queue
         return list(schedule.start_s)
 
-    by_order = {name: starts(order=name) for name in ORDERS}
-    assert len({tuple(times) for times in by_order.values()}) == len(ORDERS)
-    by_backfill = {name: starts(backfill=name) for name in BACKFILLS}
+    # made jobs have neither users nor priorities: those orders are in tests/test_queue_orders.py
+    names = set(ORDERS) - {"fair-share", "priority"}
+    by_order = {name: starts(order=name) for name in names}
+    assert len({tuple(times) for times in by_order.values()}) == len(names) - 1
+    assert by_order["multifactor"] == by_order["fcfs"]  # by age alone
+    # the log's own starts need a log that has waits (tests/test_queue_logged.py)
+    by_backfill = {name: starts(backfill=name) for name in BACKFILLS if name != "as-logged"}
     assert by_backfill["none"] != by_backfill["easy"]
 
 
-@pytest.mark.parametrize("name", sorted(POLICIES))
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"replay"}))
 def test_every_policy_runs_under_its_own_name(name: str) -> None:
     family = next(iter(POLICIES[name].families), "dragonfly")
     machine = MENU if name in ON_A_MENU else MACHINES[family]

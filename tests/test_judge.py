@@ -451,3 +451,17 @@ def test_what_the_log_says_of_a_job_counts_instead_of_a_draw() -> None:
         "the log says the communication share of 40 jobs",
     )
     assert mix.noted(jobs) is jobs
+
+
+def test_files_of_the_config_are_found_from_anywhere(tmp_path: Path) -> None:
+    log = a_log(tmp_path, "slurm-tree", 40)
+    (tmp_path / "m.csv").write_text("0,1000\n1000,0\n")
+    (tmp_path / "c.toml").write_text(
+        '[workload]\nlog = "log.csv"\n[[communication.mix]]\npattern = "halo3d"\n'
+        'node_bytes = "64 KB"\n[[communication.mix]]\npattern = "matrix"\nfile = "m.csv"\n'
+        'node_bytes = "64 KB"\n'
+    )
+    flags = Flags(machine=str(tmp_path / "machine.toml"), policies=("slurm-tree", "random"))
+    content = tomllib.loads(asked_of(flags, tmp_path / "c.toml").text)
+    assert content["workload"]["log"] == str(log)
+    assert content["communication"]["mix"][1]["file"] == str(tmp_path / "m.csv")

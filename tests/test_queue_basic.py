@@ -16,7 +16,7 @@ from queuesim.result import QueueResult
 from queuesim.waiting import make_queue
 from workloads.job import Workload
 
-BY_COUNT = [name for name in BACKFILLS if name != "cobalt"]
+BY_COUNT = [name for name in BACKFILLS if name not in ("cobalt", "as-logged")]
 """Cobalt's wants a partition menu; it has tests of its own."""
 
 

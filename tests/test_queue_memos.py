@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from alloc_helpers import MACHINES
+from alloc_helpers import CASES, MACHINES
 from queue_helpers import Contiguous, Pairs, PlainEasy, PlainRetest, make_workload
 
 from alloc.policy import Policy, Request
-from alloc.registry import POLICIES, make_policy, policies_for
+from alloc.registry import POLICIES, make_policy
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.torus import torus
 from queuesim.queue import simulate_queue
@@ -71,12 +71,7 @@ def test_same_schedule_as_a_queue_that_remembers_nothing(
 
 @pytest.mark.parametrize(
     ("machine", "name"),
-    [
-        (machine, name)
-        for machine, topology in MACHINES.items()
-        for name in policies_for(topology.family)
-        if not POLICIES[name].counts_only
-    ],
+    [(machine, name) for machine, name in CASES if not POLICIES[name].counts_only],
 )
 def test_what_fails_goes_on_failing_until_something_is_released(machine: str, name: str) -> None:
     """`Policy.allocate`'s promise, on which the queue does not ask again."""

@@ -45,6 +45,7 @@ class LeastConstrainedShared(LinkPolicy):
     name = "lc-s"
     description = "least constrained with links shared by bandwidth (not isolated)"
     isolates = False
+    holds_any = False  # a hold sets bandwidth aside, which only its own placements tell
     without_need = "all that a link may give, so that jobs share no link"
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:

@@ -54,6 +54,7 @@ class LinkPolicy(Policy):
     families = ("fattree",)
     isolates = True
     compiled = True
+    holds_any = True
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)

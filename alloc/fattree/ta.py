@@ -36,6 +36,7 @@ class TopologyAware(NodePolicy):
     description = "topology-aware: isolation by rules on leaves and pods, no links reserved"
     families = ("fattree",)
     isolates = True
+    holds_any = False  # a hold marks the leaves and pods of a job
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)

@@ -1,6 +1,6 @@
 """Writes a Slurm `topology.conf` of 600 nodes in an irregular tree; the same every time.
 
-    python docs/tutorials/make_topology_conf.py > topology.conf
+    python docs/tutorials/make_topology_conf.py topology.conf
 
 Three levels: a core, five middle switches, some twenty leaves of 14 to 40 nodes. Every third leaf
 is half empty, and a few nodes stand in another rack than their neighbours by number.
@@ -9,6 +9,8 @@ is half empty, and a few nodes stand in another rack than their neighbours by nu
 from __future__ import annotations
 
 import random
+import sys
+from pathlib import Path
 
 from netsim.hostlist import compress
 
@@ -51,4 +53,8 @@ def topology_conf() -> str:
 
 
 if __name__ == "__main__":
-    print(topology_conf(), end="")
+    # a file's name, or none for the screen
+    if sys.argv[1:]:
+        Path(sys.argv[1]).write_text(topology_conf(), encoding="utf-8")
+    else:
+        print(topology_conf(), end="")

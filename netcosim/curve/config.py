@@ -45,7 +45,9 @@ class CurveSection(Section):
     while latencies of the window's halves are further apart than ``tolerance``.
     """
 
-    traffic: tuple[Annotated[Text, known("traffic", TRAFFICS)], ...] = ("uniform-random",)
+    traffic: tuple[Annotated[Text, known("traffic", TRAFFICS)], ...] = Field(
+        default=("uniform-random",), min_length=1
+    )
     loads: tuple[Load, ...] = Field(default=LOADS, min_length=1)
     routings: tuple[Text, ...] = ()
     file: Input | None = None
@@ -98,18 +100,6 @@ class CurveConfig(Section):
     curve: CurveSection = CurveSection()
     run: SeedSection = SeedSection()
     plugins: tuple[dict[str, str], ...] = ()
-
-    @model_validator(mode="after")
-    def _routings_fit(self) -> CurveConfig:
-        valid = routings_for(self.machine.family)
-        for name in self.curve.routings:
-            if name not in valid:
-                raise unknown_name(f"routing for {self.machine.family}", name, valid)
-        if self.curve.routings and self.machine.routing is not None:
-            raise NetcosimError(
-                "routing stands in [machine] and routings in [curve]; the one or the other"
-            )
-        return self
 
     def points(self) -> list[dict[str, object]]:
         """One point a routing, traffic and load; load 0 is messages that meet nobody."""
@@ -169,7 +159,16 @@ def curve_from(raw: Mapping[str, Any], folder: Path | None = None) -> CurveConfi
         raise ConfigError("machine", None, "missing; a curve is of a machine")
     with using((*installed_plugins(), *plugins_of(content, folder))) as plugins:
         content["plugins"] = [*used_by(content, plugins)]
-        return validated_sections(content, CurveConfig, _files(), folder)
+        config = validated_sections(content, CurveConfig, _files(), folder)
+        valid = routings_for(config.machine.family)
+        for name in config.curve.routings:
+            if name not in valid:
+                told = str(unknown_name(f"routing for {config.machine.family}", name, valid))
+                raise ConfigError("curve.routings", None, told)
+    if config.curve.routings and config.machine.routing is not None:
+        told = "routing stands in [machine] and routings in [curve]; the one or the other"
+        raise ConfigError("curve.routings", None, told)
+    return config
 
 
 def _files() -> list[str]:

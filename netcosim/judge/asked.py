@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from pydantic import field_validator
 
-from alloc.registry import POLICIES
 from experiments.build import build_machine
 from experiments.config import Config, file_keys
 from experiments.config_errors import ConfigError, validated
@@ -26,6 +25,8 @@ from workloads.formats import format_of
 LARGE_MACHINE = 1024
 """From here on the assumed all-to-all goes along the rows of a grid, as large codes have it."""
 SNAPSHOTS = 20
+REPLAYED = {"policy": "replay", "queue.backfill": "as-logged"}
+"""``[reference]`` where the log says where its jobs ran: they start there, and when they did."""
 
 
 class JudgeSection(Section):
@@ -51,7 +52,8 @@ class Asked:
     Attributes
     ----------
     config : Config
-        The first policy is what the others are compared with.
+        The first policy is what the others are compared with, unless it has a reference: the
+        log's own schedule.
     section : JudgeSection
     text : str
         TOML that asks the same again, in any folder.
@@ -115,8 +117,8 @@ def asked_of(flags: Flags, path: Path | None) -> Asked:
         raw = parse_toml(read_text(path, limit_bytes=MAX_FILE_BYTES).replace("\r\n", "\n"), path)
         if "sweep" in raw:
             raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
-        if "reference" in raw:
-            told = "the judge compares with the first policy; leave the section out"
+        if raw.get("reference", REPLAYED) != REPLAYED:
+            told = "the judge compares with the first policy, or with replay; leave the section out"
             raise NetcosimError(f"{path}: key reference: {told}")
     where = Path.cwd() if path is None else path.parent
     try:
@@ -136,15 +138,15 @@ def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> Asked:
     if assumed:
         content["communication"]["mix"] = _assumed_mix(False)
     config = config_from(content, folder)
-    _can_be_judged(config)
     with config.plugged():
         n_nodes = build_machine(config.machine).topology.n_nodes
-        notes = _without_replay(content, config, n_nodes)
+        notes = _with_replay(content, config, n_nodes)
     if assumed:
         content["communication"]["mix"] = _assumed_mix(n_nodes > LARGE_MACHINE)
     if config.plugins:
         content["plugins"] = [one.get("module", one["file"]) for one in config.plugins]
     config = config_from(content, folder)
+    _can_be_judged(config)
     text = HEAD + toml_text(content | {"judge": {"fractions": list(section.fractions)}})
     return Asked(config, section, text, assumed, notes)
 
@@ -156,25 +158,31 @@ def _can_be_judged(config: Config) -> None:
         raise ConfigError("run.measure", config.run.measure, 'the judge needs "paired"')
     if config.run.only_snapshot is not None:
         raise ConfigError("run.only_snapshot", None, "the judge needs all snapshots")
-    if len(config.queue.policies) < 2:
+    if len(config.queue.policies) < 2 and not config.reference:
         raise ConfigError("queue.policies", None, "give two policies or more to compare")
 
 
-def _without_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple[str, ...]:
-    """Take policies that replay out of the content where the log does not say where jobs ran."""
-    replaying = [name for name in config.queue.policies if POLICIES[name].replays]
-    if not replaying:
+def _with_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple[str, ...]:
+    """Make a replaying policy what the others are compared with, or leave it out with a note.
+
+    In a queue of ours a job would wait for exactly the nodes of the log, and one that comes a
+    second late would hold up all others; so it is the log's own schedule that is replayed.
+    """
+    replay = str(REPLAYED["policy"])
+    others = [name for name in config.queue.policies if name != replay]
+    if len(others) == len(config.queue.policies) and not config.reference:
         return ()
     # what is read is kept; a made workload has no node lists, however it is drawn
     jobs = config.workload.source().jobs(n_nodes, np.random.default_rng(0))
     lists = jobs.details.node_list
-    if lists is not None and lists.known.any():
+    content["queue"]["policies"] = others
+    if lists is not None and lists.known.any() and others:
+        content["reference"] = dict(REPLAYED)
         return ()
-    note = f"{', '.join(replaying)} is left out: {jobs.name} does not say where its jobs ran"
-    left = [name for name in config.queue.policies if name not in replaying]
-    if len(left) < 2:
+    content.pop("reference", None)
+    note = f"{replay} is left out: {jobs.name} does not say where its jobs ran"
+    if len(others) < 2:
         raise NetcosimError(f"{note}; give two other policies or more")
-    content["queue"]["policies"] = left
     return (note,)
 
 
@@ -239,13 +247,17 @@ def _files_from_anywhere(content: dict[str, Any], folder: Path) -> None:
     """Absolute paths, so that the written config works in any folder."""
     for dotted in file_keys():
         *path, key = dotted.replace("machine.parameters.", "machine.").split(".")
-        section: Any = content
+        sections: list[Any] = [content]
         for part in path:
-            section = section.get(part) if isinstance(section, dict) else None
-        if not isinstance(section, dict) or not isinstance(section.get(key), str):
-            continue
-        beside = folder / section[key]
-        section[key] = str((beside if beside.exists() else Path(section[key])).absolute())
+            if part == "*":
+                sections = [entry for one in sections if isinstance(one, list) for entry in one]
+            else:
+                sections = [one.get(part) for one in sections if isinstance(one, dict)]
+        for section in sections:
+            if isinstance(section, dict) and isinstance(section.get(key), str):
+                beside = folder / section[key]
+                found = beside if beside.exists() else Path(section[key])
+                section[key] = str(found.absolute())
 
 
 def _assumed_mix(large: bool) -> list[dict[str, Any]]:

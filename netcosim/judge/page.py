@@ -93,9 +93,9 @@ def judge_sections(asked: Asked, frames: Frames) -> list[Section]:
     frames : mapping of str to DataFrame
         The judge's tables.
     """
-    reference = asked.config.queue.policies[0]
+    reference = asked.config.reference.get("policy", asked.config.queue.policies[0])
     sections = [
-        _waits(asked, frames, reference),
+        _waits(asked, frames),
         Section("What is assumed", assumptions(asked, frames)),
         *_communication(frames, reference),
         _waiting(asked, frames, reference),
@@ -109,7 +109,7 @@ def judge_sections(asked: Asked, frames: Frames) -> list[Section]:
     return sections
 
 
-def _waits(asked: Asked, frames: Frames, reference: str) -> Section:
+def _waits(asked: Asked, frames: Frames) -> Section:
     rows, queue = frames["reproduced"], asked.config.queue
     first = _row(rows.iloc[0])
     told = trust(first, queue.order, queue.backfill)
@@ -128,8 +128,8 @@ def _waits(asked: Asked, frames: Frames, reference: str) -> Section:
         "Does the simulated queue do what the real one did?",
         text,
         table,
-        waits_figure(frames["jobs"], reference),
-        f"Left: waits of all jobs; right: each job, on the line where {reference} waits as logged.",
+        waits_figure(frames["jobs"], first["policy"]),
+        "Left: waits of all jobs; right: each job, on the line where it waits as logged.",
     )
 
 
@@ -175,7 +175,14 @@ def _waiting(asked: Asked, frames: Frames, reference: str) -> Section:
         f"{asked.config.queue.run_time_model}; {reference} has those of the log): faster "
         "communication frees nodes earlier. Ratios are to the reference; intervals: whole days of "
         "submission (tenths of a shorter log) drawn again, which is short of the truth where a "
-        "queue takes longer to drain.",
+        "queue takes longer to drain."
+        + (
+            f" {reference} starts and places jobs as the log has it; what stands here as its waits "
+            "with run times fed back are those of the simulated queue with the run times of the "
+            "log that comes nearest to the log's, so that like is compared with like."
+            if asked.config.reference
+            else ""
+        ),
         frames["queue"],
     )
 

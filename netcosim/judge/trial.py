@@ -19,6 +19,8 @@ import numpy as np
 from experiments.bench import Bench, bench_of
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
+from experiments.reference import Reference, reference_of
+from experiments.schedules import Queues
 from experiments.steps import Steps
 from experiments.store import Rows
 from netcosim.judge.asked import Asked
@@ -58,10 +60,20 @@ class Trial:
     steps: Steps
     logged: dict[str, QueueResult] | None = None
 
+    @cached_property
+    def origin(self) -> Reference:
+        """What the others are compared with."""
+        return reference_of(self.asked.config)
+
     @property
     def reference(self) -> str:
         """The policy that the others are compared with."""
-        return self.asked.config.queue.policies[0]
+        return self.origin.policy
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All policies, the reference first."""
+        return tuple(dict.fromkeys((self.reference, *self.asked.config.queue.policies)))
 
     @cached_property
     def bench(self) -> Bench:
@@ -74,14 +86,22 @@ class Trial:
         return bench
 
     def schedules(self) -> dict[str, QueueResult]:
-        """Schedules with the run times of the log, by policy."""
+        """Schedules with the run times of the log, by policy, the reference first."""
         if self.logged is None:
-            names = self.asked.config.queue.policies
             self.logged = {}
-            for name in names:
+        for name in self.names:
+            if name not in self.logged:
                 with self.steps.step(f"queue, as-logged, {name}", 0.05):
-                    self.logged[name] = self.bench.queues.under(name)
+                    self.logged[name] = self._queues(name).under(name)
+        self.logged = {name: self.logged[name] for name in self.names}
         return self.logged
+
+    def _queues(self, name: str) -> Queues:
+        """The queues of a policy: the reference may have another config."""
+        elsewhere = self.origin.elsewhere
+        if elsewhere is None or name != self.reference:
+            return self.bench.queues
+        return bench_of(elsewhere, self.bench.queues.jobs).queues
 
     def run(self) -> Tables:
         """The tables of the run, but for other fractions."""
@@ -89,13 +109,18 @@ class Trial:
         share = 1 / (1 + _FRACTION_PART * len(self.asked.section.fractions))
         with self.steps.step("", share) as tell:
             result = run_cosim(config, lambda what, done: tell(done, what), self.steps.say)
-        self.logged = result.logged or None
+        self.logged = dict(result.logged)
         asked_for = result_tables(result)
         schedules = self.schedules()
+        fed = {**result.schedules, self.reference: result.reference_schedule}
+        fed = {name: fed[name] for name in self.names}
+        if self.origin.elsewhere is not None:
+            fed[self.reference] = nearest(schedules, self.reference)
         measured = result.measurement
         assert measured is not None  # a judge's config has snapshots
-        jobs = _jobs(bench, schedules, result.schedules)
-        pairs = _pairs(bench, asked_for.get("pairs", []), result.logged or result.schedules)
+        jobs = _jobs(bench, schedules, fed)
+        where = schedules if result.logged else {**fed, self.reference: result.reference_schedule}
+        pairs = _pairs(bench, asked_for.get("pairs", []), where)
         tables = derived_tables(jobs, pairs, self.reference, self.asked, bench)
         kept = ("policies", "paired", "proof", "speedups")
         return {
@@ -107,7 +132,7 @@ class Trial:
                 True,
                 measured.tables["paired"],
                 measured.ratios,
-                result.schedules,
+                fed,
                 self.reference,
             ),
             "machine_and_jobs": [_about(bench)],
@@ -129,10 +154,25 @@ class Trial:
         for name in names if found.table.rows else ():
             with self.steps.step(f"queue at {100 * fraction:g} %, {name}", 0.2):
                 fed[name] = bench.queues.under(name, model)
+        if self.origin.elsewhere is not None:
+            fed[self.reference] = nearest(schedules, self.reference)
         rows = fraction_rows(
             fraction, False, found.tables["paired"], found.ratios, fed, self.reference
         )
         return {"fraction": rows}
+
+
+def nearest(schedules: Mapping[str, QueueResult], reference: str) -> QueueResult:
+    """The simulated queue whose waits, with the run times of the log, come nearest to the log's.
+
+    What others' run times change in the queue is told against it where the log's own schedule is
+    replayed: like with like.
+    """
+    others = [schedule for name, schedule in schedules.items() if name != reference]
+    logged = others[0].workload.wait_s
+    known = ~np.isnan(logged)
+    off = [float(np.abs(wait_s(one) - logged)[known].sum()) for one in others]
+    return others[int(np.argmin(off))]
 
 
 def fraction_rows(
@@ -170,16 +210,24 @@ def derived_tables(
     jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, asked: Asked, bench: Bench
 ) -> Tables:
     """All that follows from a row a job and a row a measured pair."""
+    import pandas as pd
 
     def rng() -> np.random.Generator:
         return bench.queues.draws.rng("bootstrap")
 
     level = asked.config.run.confidence
     changes = changes_of(jobs, reference)
+    simulated = jobs
+    if asked.config.reference:
+        # the log's own schedule has its waits; the queue that comes nearest to them stands first
+        simulated = jobs[jobs["policy"] != reference]
+        off = (simulated["wait_s"] - simulated["logged_wait_s"]).abs()
+        order = off.groupby(simulated["policy"], sort=False).sum().sort_values(kind="stable").index
+        simulated = pd.concat([simulated[simulated["policy"] == name] for name in order])
     tables: Tables = {
         "jobs": _records(jobs),
-        "reproduced": reproduced(jobs),
-        "waits_by_size": waits_by_size(jobs),
+        "reproduced": reproduced(simulated),
+        "waits_by_size": waits_by_size(simulated),
         "queue": queue_rows(jobs, reference, rng, level),
         "gains": gain_rows(changes, rng, level),
         "most": most_rows(changes),

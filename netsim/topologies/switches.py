@@ -30,12 +30,16 @@ class SwitchesShape:
         Machine, then switches of one level after the other, down to the leaves.
     notes : tuple of str
         What a user should know: what was assumed, what was left out.
+    block_sizes : tuple of int
+        Nodes planned for a block and for the groups of blocks that are enforced (Slurm's
+        BlockSizes); empty where a file names none.
     """
 
     switches: tuple[str, ...]
     height: NDArray[np.int64]
     domains: Hierarchy
     notes: tuple[str, ...] = ()
+    block_sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

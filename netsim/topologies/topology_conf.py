@@ -125,7 +125,9 @@ def topology_conf(
     if declared.kind != BLOCK:
         return made
     # blocks come first among the switches, so a node's router is its block
-    return replace(made, shape=replace(made.shape, domains=_blocks(declared, made.node_router)))
+    domains = _blocks(declared, made.node_router)
+    shape = replace(made.shape, domains=domains, block_sizes=declared.block_sizes)
+    return replace(made, shape=shape)
 
 
 def _below_one_core(declared: Declared) -> tuple[Part, ...]:

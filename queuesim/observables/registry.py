@@ -88,7 +88,7 @@ def observed(schedules: Mapping[str, QueueResult], names: Sequence[str]) -> dict
         name: [
             {"policy": policy, **row}
             for policy, result in schedules.items()
-            for row in OBSERVABLES[name].rows(result)
+            for row in OBSERVABLES[name].rows(result.of_those_that_ran)
         ]
         for name in names
     }

@@ -88,6 +88,11 @@ KEYS: dict[str, str] = {
     "queue.partition_bisection.bound_jobs": "share",
     "queue.partition_bisection.communication": "share",
     "queue.partition_bisection.logged_menu": "name",
+    "policies.slurm-tree.switches": "count",
+    "policies.slurm-tree.max_wait": "time",
+    "policies.kueue-preferred.profile": "name",
+    "policies.pbs-placement-sets.do_not_span": "flag",
+    "policies.replay.unlisted": "name",
     "communication.ranks_per_node": "count",
     "communication.task_mapping": "name",
     "mix.pattern": "name",
@@ -96,6 +101,8 @@ KEYS: dict[str, str] = {
     "mix.node_bytes": "bytes",
     "mix.iterations": "count",
     "mix.parameters": "table",
+    "mix.nodes": "count",
+    "analysis.bounds": "flag",
     "run.seed": "whole",
     "run.repetition": "whole",
     "run.snapshots": "whole",
@@ -118,4 +125,36 @@ def _systematic() -> list[Row]:
     return rows
 
 
-ROWS = _systematic()
+PLACED = "queue.policies"
+ROWS = [
+    *_systematic(),
+    config_row("a policy without parameters", {"policies.rdn.level": '"group"'}, "unknown key"),
+    config_row("policies as a list", {"policies.slurm-block": "[4]"}, "must be a table"),
+    config_row("a wait for nothing", {"policies.slurm-tree.max_wait": '"5 min"'}, "with switches"),
+    config_row(
+        "a level that the machine has not",
+        {PLACED: '["kueue-required"]', "policies.kueue-required.level": '"rack"'},
+        "valid: group, machine, router",
+    ),
+    config_row(
+        "a level that holds no job of the log",
+        {
+            PLACED: '["kueue-required"]',
+            "policies.kueue-required.level": '"router"',
+            "workload.larger_jobs": None,
+        },
+        "can never be placed by 'kueue-required'",
+    ),
+    config_row(
+        "blocks larger than the machine's",
+        {PLACED: '["slurm-block"]', "policies.slurm-block.block_sizes": "[4, 8]"},
+        "plans 4 nodes a base block, and router 0 has 2",
+    ),
+    config_row(
+        "blocks that are no powers of two",
+        {PLACED: '["slurm-block"]', "policies.slurm-block.block_sizes": "[2, 6]"},
+        "times a power of two",
+    ),
+    config_row("a log without nodes", {PLACED: '["replay"]'}, "needs the nodes that jobs ran on"),
+    config_row("a log without waits", {"queue.backfill": '"as-logged"'}, "needs the log's waits"),
+]

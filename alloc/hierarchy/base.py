@@ -1,0 +1,94 @@
+"""What the schedulers' policies share: free nodes of every domain of the machine."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.nodes import Counts, NodePolicy, Nodes
+from netsim.errors import unknown_name
+from netsim.hierarchy import hierarchy_of
+from netsim.topology import Topology
+
+Domains = NDArray[np.int64]
+"""Numbers of domains of one level."""
+
+
+class HierarchyPolicy(NodePolicy):
+    """A node policy that sees the machine as nested domains (`netsim.hierarchy`).
+
+    ``self._of[level]`` has the domain of each node and ``self._count[level]`` the free nodes of
+    each domain, both from the whole machine (0) down to the lowest level (-1), which is called a
+    leaf here: the nodes behind one switch.
+    """
+
+    def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
+        self.hierarchy = hierarchy_of(topology)
+        self._of = self.hierarchy.domain
+        self._above = [self.hierarchy.above(k) for k in range(len(self._of))]
+        super().__init__(topology, rng)
+
+    @property
+    def n_levels(self) -> int:
+        """Levels of the machine, itself included."""
+        return len(self._of)
+
+    def level_named(self, name: str) -> int:
+        """Number of a level from the machine (0) down.
+
+        Raises
+        ------
+        NetcosimError
+            A level that the machine does not have.
+        """
+        levels = self.hierarchy.levels
+        if name not in levels:
+            raise unknown_name(f"level of {self.topology.name} for {self.name}", name, levels)
+        return levels.index(name)
+
+    def _recount(self) -> None:
+        super()._recount()
+        self._count: list[Counts] = [
+            np.bincount(row[self._free], minlength=n).astype(np.int64)
+            for row, n in zip(self._of, self.hierarchy.counts, strict=True)
+        ]
+
+    def _flip(self, nodes: NDArray[np.integer], free: bool) -> None:
+        super()._flip(nodes, free)
+        step = 1 if free else -1
+        for row, count in zip(self._of, self._count, strict=True):
+            np.add.at(count, row[nodes], step)
+
+    def _below(self, level: int, domain: int) -> NDArray[np.bool_]:
+        """(leaves,) bool: which leaves lie in a domain."""
+        inside: NDArray[np.int32] = np.arange(len(self._count[-1]), dtype=np.int32)
+        for k in range(self.n_levels - 1, level, -1):
+            inside = self._above[k][inside]
+        return np.equal(inside, domain)
+
+    def _free_in(self, leaves: NDArray[np.bool_]) -> Nodes:
+        """Free nodes of some leaves, ascending."""
+        return np.flatnonzero(self._free & leaves[self._of[-1]])
+
+    def _fill(self, order: Domains, n_nodes: int) -> Nodes:
+        """The first free nodes of leaves, leaf after leaf.
+
+        Parameters
+        ----------
+        order : (k,) int64
+            Leaves in the order in which they are used up.
+        n_nodes : int
+            At most the free nodes of these leaves.
+        """
+        last = int(np.searchsorted(np.cumsum(self._count[-1][order]), n_nodes)) + 1
+        turn = np.full(len(self._count[-1]), -1)
+        turn[order[:last]] = np.arange(len(order[:last]))
+        nodes = self._free_in(turn >= 0)
+        by_turn = np.argsort(turn[self._of[-1][nodes]], kind="stable")
+        return nodes[by_turn][:n_nodes]
+
+
+def best_fit(count: Counts, n_nodes: int) -> int | None:
+    """The domain with the fewest free nodes among those with enough, the first of equals."""
+    fits = np.flatnonzero(count >= n_nodes)
+    return int(fits[np.argmin(count[fits])]) if len(fits) else None

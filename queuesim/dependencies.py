@@ -1,0 +1,135 @@
+"""Jobs that wait for other jobs: Slurm's after, afterok, afterany and afternotok.
+
+A job is *eligible* when all that it waits for has happened: "after" a job, once that has started
+(or never will); "afterany", once it is over; "afterok", once it has ended well; "afternotok", once
+it has ended badly. A job that waits for what can never happen never runs, and is over itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from workloads.details import DEPENDENCY_KINDS
+from workloads.job import Workload
+
+AFTER, AFTER_OK, AFTER_ANY, AFTER_NOT_OK = range(len(DEPENDENCY_KINDS))
+WELL = "completed"
+"""The status of a job that ended well; a job of which the log says nothing did so too."""
+
+
+class Dependencies:
+    """What the jobs of a workload still wait for, by index.
+
+    Attributes
+    ----------
+    n_jobs : int
+        Jobs that wait for others.
+    n_outside : int
+        Dependencies on jobs that are not in the workload; they count as satisfied.
+
+    Raises
+    ------
+    NetcosimError
+        Jobs that wait for each other in a circle.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        n = len(workload)
+        self._unmet = [0] * n
+        self._waiters: dict[int, list[tuple[int, int]]] = {}
+        self._begun: set[int] = set()
+        self._dead: set[int] = set()
+        self._ends_well = _ends_well(workload)
+        self.n_outside = 0
+        given = workload.details.dependency
+        waits = np.zeros(n, dtype=bool) if given is None else given.known
+        self.n_jobs = int(waits.sum())
+        if given is None or not self.n_jobs:
+            return
+        index = {number: job for job, number in enumerate(workload.job_id.tolist())}
+        for job in np.flatnonzero(waits).tolist():
+            for k in range(int(given.ptr[job]), int(given.ptr[job + 1])):
+                other = index.get(int(given.job[k]))
+                if other is None:
+                    self.n_outside += 1
+                    continue
+                self._waiters.setdefault(other, []).append((job, int(given.kind[k])))
+                self._unmet[job] += 1
+        self._refuse_circles(workload)
+
+    def waits(self, job: int) -> bool:
+        """Whether a job still waits, or will for ever."""
+        return self._unmet[job] > 0 or job in self._dead
+
+    def started(self, job: int) -> list[int]:
+        """A job runs: the jobs that are eligible now."""
+        if job in self._begun or job not in self._waiters:
+            return []
+        self._begun.add(job)
+        return self._met(k for k, kind in self._waiters[job] if kind == AFTER)
+
+    def over(self, job: int, well: bool) -> tuple[list[int], list[int]]:
+        """A job has ended, or never will run: who is eligible now, and who never runs for it.
+
+        Parameters
+        ----------
+        job : int
+        well : bool
+            Whether it ran to its end here; whether the log says that it ended well comes to that.
+        """
+        if job not in self._waiters:
+            return [], []
+        well = well and bool(self._ends_well[job])
+        met = {AFTER_ANY, AFTER_OK if well else AFTER_NOT_OK}
+        eligible = [] if job in self._begun else self.started(job)
+        dead = []
+        for waiter, kind in self._waiters[job]:
+            if waiter in self._dead or kind == AFTER:
+                continue
+            if kind in met:
+                eligible += self._met([waiter])
+            else:
+                self._dead.add(waiter)
+                dead.append(waiter)
+        return [waiter for waiter in eligible if waiter not in self._dead], dead
+
+    def _met(self, waiters: Iterable[int]) -> list[int]:
+        eligible = []
+        for job in waiters:
+            self._unmet[job] -= 1
+            if not self._unmet[job] and job not in self._dead:
+                eligible.append(job)
+        return eligible
+
+    def _refuse_circles(self, workload: Workload) -> None:
+        left = list(self._unmet)
+        free = [job for job, count in enumerate(left) if not count]
+        while free:
+            for waiter, _ in self._waiters.get(free.pop(), ()):
+                left[waiter] -= 1
+                if not left[waiter]:
+                    free.append(waiter)
+        stuck = {job for job, count in enumerate(left) if count}
+        if not stuck:
+            return
+        # who only waits behind the circle is walked past: a walk among the stuck ends in it
+        waited_for = {k: job for job in sorted(stuck) for k, _ in self._waiters.get(job, ())}
+        walk: list[int] = [min(stuck)]
+        while waited_for[walk[-1]] not in walk:
+            walk.append(waited_for[walk[-1]])
+        circle = walk[walk.index(waited_for[walk[-1]]) :]
+        told = " for job ".join(str(workload.job_id[job]) for job in (*circle, circle[0]))
+        raise NetcosimError(f"{workload.name}: circular dependency: job {told}")
+
+
+def _ends_well(workload: Workload) -> NDArray[np.bool_]:
+    """(n,) whether the log lets a job end well."""
+    status = workload.details.status
+    if status is None:
+        return np.ones(len(workload), dtype=bool)
+    well = np.array([name == WELL for name in status.names] + [True])  # -1: not told
+    return np.asarray(well[status.code])

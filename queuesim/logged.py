@@ -1,0 +1,85 @@
+"""What the log says of its own schedule: which nodes each job had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.topology import Topology, nodes_named
+from workloads.job import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedNodes:
+    """The machine's nodes that jobs ran on, as the log has it.
+
+    Attributes
+    ----------
+    ptr : (n + 1,) int64
+        Job i has ``nodes[ptr[i]:ptr[i + 1]]``.
+    nodes : int32
+        In the log's order.
+    known : (n,) bool
+        Which jobs have a list that fits: as many different nodes as they asked for.
+    odd : (n,) bool
+        Which have one that does not.
+    """
+
+    ptr: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    known: NDArray[np.bool_]
+    odd: NDArray[np.bool_]
+
+    def __getitem__(self, job: int) -> NDArray[np.int32] | None:
+        return self.nodes[self.ptr[job] : self.ptr[job + 1]] if self.known[job] else None
+
+
+def logged_nodes(workload: Workload, topology: Topology) -> LoggedNodes:
+    """Where the jobs of a log ran, as numbers of the machine's nodes.
+
+    Raises
+    ------
+    NetcosimError
+        A log without node lists; a name that the machine does not have.
+    """
+    lists = workload.details.node_list
+    if lists is None or not lists.known.any():
+        raise NetcosimError(
+            f"policy 'replay' needs the nodes that jobs ran on, and {workload.name} tells none "
+            "(a log imported from sacct with NodeList has them)"
+        )
+    used, where = np.unique(lists.index, return_inverse=True)
+    numbers = nodes_named(topology, [lists.names[i] for i in used])
+    nodes = numbers[where].astype(np.int32)
+    count = np.diff(lists.ptr)
+    job = np.repeat(np.arange(len(workload)), count)
+    different = np.bincount(
+        np.unique(job * topology.n_nodes + nodes) // topology.n_nodes, minlength=len(workload)
+    )
+    fits = (different == count) & (count == workload.n_nodes)
+    return LoggedNodes(lists.ptr, nodes, fits, (count > 0) & ~fits)
+
+
+def with_replay_notes(workload: Workload, topology: Topology) -> Workload:
+    """The jobs with a note on those that cannot be replayed.
+
+    Raises
+    ------
+    NetcosimError
+        As `logged_nodes`.
+    """
+    found = logged_nodes(workload, topology)
+    bare = int((~found.known & ~found.odd).sum())
+    counts = {
+        "have no node list in the log": bare,
+        "have a list of other than as many nodes as they asked for": int(found.odd.sum()),
+    }
+    notes = [
+        f"replay: {n:,} of {len(workload):,} jobs {why}; they are placed by rule"
+        for why, n in counts.items()
+        if n
+    ]
+    return replace(workload, notes=tuple(dict.fromkeys((*workload.notes, *notes))))

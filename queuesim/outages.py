@@ -1,0 +1,144 @@
+"""Nodes that are out for a while: reservations, known beforehand, and failures, which are not.
+
+The file is a CSV table with a head: ``start_s,end_s,nodes,kind`` and, if wanted, ``partition`` and
+``account``. Times are on the simulated clock, which begins with the first job. ``nodes`` is a host
+list or numbers and ranges (in quotes where it has commas); ``kind`` is "reservation" or
+"failure". Jobs of the ``partition`` or ``account`` of a reservation may use its nodes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Annotated
+
+from netsim.errors import NetcosimError, unknown_name
+from netsim.files import read_text
+from netsim.parameters import NamesFile, OneOf, check_values
+
+KINDS = ("reservation", "failure")
+COLUMNS = ("start_s", "end_s", "nodes", "kind", "partition", "account")
+_NEEDED = COLUMNS[:4]
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Nodes that are out from ``start_s`` to ``end_s``.
+
+    Attributes
+    ----------
+    start_s, end_s : float
+    nodes : str
+        As in the file.
+    kind : str
+        One of `KINDS`.
+    partition, account : str
+        Whose jobs may use the nodes of a reservation; empty: nobody's.
+    where : str
+        File and line, for what is wrong with it.
+    """
+
+    start_s: float
+    end_s: float
+    nodes: str
+    kind: str
+    partition: str = ""
+    account: str = ""
+    where: str = "outage"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise NetcosimError(f"{self.where}: {unknown_name('kind', self.kind, KINDS)}")
+        if not (isfinite(self.start_s) and isfinite(self.end_s) and self.start_s >= 0):
+            raise NetcosimError(
+                f"{self.where}: {self.start_s} to {self.end_s} s; times must be finite and not "
+                "negative"
+            )
+        if not self.end_s > self.start_s:
+            raise NetcosimError(
+                f"{self.where}: {self.start_s:g} to {self.end_s:g} s; the end must be after the "
+                "start"
+            )
+        if self.kind == "failure" and (self.partition or self.account):
+            raise NetcosimError(
+                f"{self.where}: a failure spares no partition and no account; leave them empty"
+            )
+
+
+@dataclass(frozen=True)
+class OutageFile:
+    """``[queue.outages]``: a file of reservations and failures, and what becomes of the jobs."""
+
+    file: Annotated[str | None, "a CSV file of reservations and failures of nodes", NamesFile] = (
+        None
+    )
+    after_failure: Annotated[
+        str, "a job on a node that fails ends, or goes back to the queue", OneOf(("end", "requeue"))
+    ] = "end"
+
+    def __post_init__(self) -> None:
+        check_values("outages", self)
+
+    def read(self) -> tuple[Outage, ...]:
+        """What stands in the file; nothing without one."""
+        return () if self.file is None else read_outages(self.file)
+
+
+def read_outages(path: str) -> tuple[Outage, ...]:
+    """The reservations and failures of a file, in its order.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, or a line that is wrong; one line with file and line.
+    """
+    rows = csv.reader(io.StringIO(read_text(path)), strict=True)
+    found: list[Outage] = []
+    head: list[str] | None = None
+    try:
+        for cells in rows:
+            cells = [cell.strip() for cell in cells]
+            if not any(cells) or cells[0].startswith("#"):
+                continue
+            where = f"{path}:{rows.line_num}"
+            if head is None:
+                head = _checked_head(cells, where)
+            else:
+                found.append(_outage(head, cells, where))
+    except csv.Error as error:
+        raise NetcosimError(f"{path}:{rows.line_num}: {error}") from None
+    if head is None:
+        raise NetcosimError(f"{path}: empty; it needs a head, {','.join(_NEEDED)}")
+    return tuple(found)
+
+
+def _checked_head(cells: Sequence[str], where: str) -> list[str]:
+    for cell in cells:
+        if cell not in COLUMNS:
+            raise NetcosimError(f"{where}: {unknown_name('column', cell, COLUMNS)}")
+    for name in _NEEDED:
+        if cells.count(name) != 1:
+            raise NetcosimError(
+                f"{where}: column {name} stands {cells.count(name)} times in the head; it must be "
+                "there once"
+            )
+    if len(set(cells)) < len(cells):
+        raise NetcosimError(f"{where}: a column stands twice in the head")
+    return list(cells)
+
+
+def _outage(head: Sequence[str], cells: Sequence[str], where: str) -> Outage:
+    if len(cells) != len(head):
+        raise NetcosimError(f"{where}: {len(cells)} cells; the head has {len(head)}")
+    row = dict(zip(head, cells, strict=True))
+    times = []
+    for name in ("start_s", "end_s"):
+        try:
+            times.append(float(row.pop(name)))
+        except ValueError:
+            value = cells[head.index(name)]
+            raise NetcosimError(f"{where}: {name} = {value[:60]!r}; it must be a number") from None
+    return Outage(times[0], times[1], **row, where=where)

@@ -1,0 +1,154 @@
+"""Partitions of a queue: which nodes jobs may use, how long, how many, and who comes first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge, Gt, Le
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError, unknown_name
+from netsim.hostlist import expand
+from netsim.parameters import check_values
+from netsim.topology import Topology, nodes_named
+from workloads.job import Workload
+
+Mask = NDArray[np.bool_]
+
+_NUMBERS = re.compile(r"[\d\s,-]+")
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition of the queue (``[[queue.partitions]]``); partitions may share nodes.
+
+    Raises
+    ------
+    NetcosimError
+        A value that is not as declared; nodes that jobs share.
+    """
+
+    name: Annotated[str, "what it is called"] = "all"
+    nodes: Annotated[str, 'a host list, "n[001-128]", or numbers, "0-127,256", or "all"'] = "all"
+    priority: Annotated[float, "jobs of a higher one go first"] = 0.0
+    factor: Annotated[
+        float, "its jobs' partition factor in the order multifactor", Ge(0), Le(1)
+    ] = 0.0
+    max_walltime_s: Annotated[float | None, "the longest walltime that it takes", Gt(0)] = None
+    max_nodes: Annotated[int | None, "the most nodes that it gives to a job", Ge(1)] = None
+    log_names: Annotated[
+        str, 'the log\'s names for it, where they differ from its own: "regular,normal"'
+    ] = ""
+    default: Annotated[bool, "takes the jobs whose partition is not told or not listed"] = False
+    shared: Annotated[bool, "whether jobs share its nodes, which is not modelled: false"] = False
+
+    def __post_init__(self) -> None:
+        check_values(f"partition {self.name!r}", self)
+        if self.shared:
+            raise NetcosimError(
+                f"partition {self.name!r}: shared = true; jobs here have whole nodes, several on "
+                "one node are not modelled: leave such a partition and its jobs out"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it is called, here and in the log."""
+        told = (name.strip() for name in self.log_names.split(","))
+        return tuple(dict.fromkeys((self.name, *filter(None, told))))
+
+
+def node_mask(text: str, topology: Topology, where: str) -> Mask:
+    """(n,) which nodes a host list, a list of numbers and ranges, or "all" names.
+
+    Raises
+    ------
+    NetcosimError
+        What is no host list, a node that the machine has not, none at all; begins with ``where``.
+    """
+    mask = np.zeros(topology.n_nodes, dtype=bool)
+    if text.strip() == "all":
+        return ~mask
+    try:
+        names = expand(f"[{text.strip()}]" if _NUMBERS.fullmatch(text) else text)
+        mask[nodes_named(topology, names)] = True
+    except NetcosimError as error:
+        raise NetcosimError(f"{where}: {error}") from None
+    if not mask.any():
+        raise NetcosimError(f"{where}: nodes = {text!r}; it names no node")
+    return mask
+
+
+def check_partitions(partitions: Sequence[Partition]) -> None:
+    """See that partitions go together.
+
+    Raises
+    ------
+    NetcosimError
+        A name, of the queue or of the log, that stands for two; two that are the default.
+    """
+    taken: dict[str, str] = {}
+    for partition in partitions:
+        for name in partition.names:
+            if name in taken:
+                raise NetcosimError(
+                    f"partition {partition.name!r}: the name {name!r} stands for "
+                    f"{taken[name]!r} already"
+                )
+            taken[name] = partition.name
+    defaults = [partition.name for partition in partitions if partition.default]
+    if len(defaults) > 1:
+        raise NetcosimError(f"partitions {' and '.join(defaults)}: one can be the default")
+
+
+def partition_of_jobs(workload: Workload, partitions: Sequence[Partition]) -> NDArray[np.int64]:
+    """(n,) position of each job's partition.
+
+    A single partition takes all jobs; of several, each takes those of its names, and the default
+    all others.
+
+    Raises
+    ------
+    NetcosimError
+        A job of no partition, where none is the default.
+    """
+    if len(partitions) <= 1:
+        return np.zeros(len(workload), dtype=np.int64)
+    rest = next((i for i, partition in enumerate(partitions) if partition.default), -1)
+    position = {name: i for i, partition in enumerate(partitions) for name in partition.names}
+    labels = workload.details.partition
+    if labels is None:
+        found = np.full(len(workload), rest)
+    else:
+        found = np.array([*(position.get(name, rest) for name in labels.names), rest])[labels.code]
+    lost = np.flatnonzero(found < 0)
+    if len(lost):
+        name = None if labels is None else labels[int(lost[0])]
+        job = f"{workload.name}: job {workload.job_id[lost[0]]} ({len(lost):,} such jobs)"
+        if name is None:
+            raise NetcosimError(
+                f"{job}: the log tells no partition; give one of {', '.join(position)} the key "
+                "default = true"
+            )
+        raise NetcosimError(f"{job}: {unknown_name('partition', name, position)}")
+    return np.asarray(found, dtype=np.int64)
+
+
+def refused_by(workload: Workload, partitions: Sequence[Partition]) -> dict[str, Mask]:
+    """Jobs that their partitions do not take, by reason: too long, too large."""
+    if not partitions:
+        return {}
+    mine = partition_of_jobs(workload, partitions)
+    reasons: dict[str, Mask] = {}
+    for i, partition in enumerate(partitions):
+        longest_s, most = partition.max_walltime_s, partition.max_nodes
+        if longest_s is not None:
+            told = f"walltime above {longest_s:g} s, partition {partition.name}"
+            reasons[told] = (mine == i) & (workload.requested_s > longest_s)
+        if most is not None:
+            told = f"more than {most} nodes, partition {partition.name}"
+            reasons[told] = (mine == i) & (workload.n_nodes > most)
+    return {reason: jobs for reason, jobs in reasons.items() if jobs.any()}

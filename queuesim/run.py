@@ -1,0 +1,312 @@
+"""One simulation of a queue: SimPy's events and what they share.
+
+In each instant all arrivals and finishes happen first, then one scheduling pass. A
+running job has work left that shrinks at its rate, and a timeout for its end; when its rate
+changes it takes stock of what it has done and plans its end anew. Passes and ends are callbacks of
+their events: with a process for each, SimPy would take half as long again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from math import inf, isfinite, isnan, nan, nextafter
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import simpy
+
+from alloc.policy import Placement
+from netsim.errors import NetcosimError
+from queuesim.backfill import Backfill
+from queuesim.machine import Machine
+from queuesim.orders import Order
+from queuesim.result import COMPLETED, CUT, KeptPlacements, QueueResult
+from queuesim.runtime import RunTimes
+from queuesim.waiting import make_queue
+from workloads.job import Workload
+
+SimProcess = Generator[Any, Any, None]
+
+
+class Running:
+    """A running job: its work left at the time ``began``, its rate and the event of its end."""
+
+    __slots__ = ("began", "cut", "end", "ends_s", "late", "limit", "rate", "remaining")
+
+    def __init__(self, work_s: float, rate: float, limit: float) -> None:
+        self.remaining = work_s
+        self.rate = rate
+        self.limit = limit
+        self.began = 0.0
+        self.late = False
+        self.cut = False
+        self.ends_s = inf
+        self.end: simpy.Event | None = None
+
+
+class Run:
+    """One simulation: SimPy's events and what they share."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        machine: Machine,
+        order: Order,
+        method: type[Backfill],
+        window: int | None,
+        grace_s: float | None,
+        run_times: RunTimes,
+        keep_placements: bool,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        n = len(workload)
+        self.began = perf_counter()
+        self.workload = workload
+        self.machine = machine
+        self.run_times = run_times
+        self.progress = progress
+        depth = max(n, 1) if window is None else window + 1
+        self.queue = make_queue(order, workload, depth, machine.kind)
+        self.scheduler = method(machine, self.queue, window, self._started)
+        begin = float(workload.submit_s[0]) if n else 0.0
+        self.env = simpy.Environment(initial_time=min(0.0, begin))
+        self.wake = self._next_wake()
+        self.all_done = self.env.event()
+        self.running: dict[int, Running] = {}
+        self.new: list[int] = []
+        self.rates: dict[int, float] = {}
+        self.n_done = 0
+        self.start_s = np.full(n, nan)
+        self.end_s = np.full(n, nan)
+        self.grace_s = grace_s
+        """How long past its walltime a job is cut; None: never."""
+        self.overran = np.zeros(n, dtype=bool)
+        self.outcome = np.full(n, COMPLETED, dtype=np.int8)
+        self.eligible_s = np.array(workload.submit_s, dtype=np.float64)
+        self.allocated = np.zeros(n, dtype=np.int32)
+        self.event_s: list[float] = []
+        self.event_job: list[int] = []
+        self.event_is_start: list[bool] = []
+        self.kept: list[Placement | None] | None = [None] * n if keep_placements else None
+
+    def run(self) -> None:
+        """From the first arrival to the last finish."""
+        n = len(self.workload)
+        if n == 0:
+            return
+        self.env.process(self._arrivals())
+        if self.machine.policy.relents_after_s is not None:
+            self.env.process(self._relents())
+        try:
+            self.env.run(until=self.all_done)
+        except RuntimeError as stuck:
+            # SimPy's word for "no more events": every job that runs has rate 0.
+            if self.all_done.triggered or "scheduled events left" not in str(stuck):
+                raise
+            raise NetcosimError(
+                f"{self.workload.name}: at {self.env.now} s {len(self.running)} jobs run and "
+                f"{len(self.queue)} wait, but nothing moves: the run-time model gave every "
+                "running job the rate 0"
+            ) from stuck
+
+    def _arrivals(self) -> SimProcess:
+        """Put jobs into the queue, all that enter it at one time together."""
+        env = self.env
+        enters_s = self.scheduler.enters_s(self.workload)
+        jobs = np.argsort(enters_s, kind="stable")
+        times, k, n = enters_s[jobs].tolist(), 0, len(jobs)
+        while k < n:
+            if times[k] > env.now:
+                yield env.timeout(delay(env.now, times[k]))
+            while k < n and times[k] <= env.now:
+                self._arrived(int(jobs[k]))
+                k += 1
+            self._wake()
+
+    def _relents(self) -> SimProcess:
+        """Look again whenever the policy relents on jobs that still wait."""
+        env = self.env
+        for job in range(len(self.workload)):
+            time_s = self.machine.relents_s(job)
+            if time_s > env.now:
+                yield env.timeout(delay(env.now, time_s))
+            if isnan(self.start_s[job]):
+                self.machine.released = True
+                self._wake()
+
+    def _arrived(self, job: int) -> None:
+        """A job has been submitted."""
+        self.queue.push(job)
+
+    def _next_wake(self) -> simpy.Event:
+        """An event that runs a scheduling pass after all that happens in an instant.
+
+        It is set off during the instant, after everything that was planned for it, so SimPy's
+        order of equal times puts the pass last.
+        """
+        wake = self.env.event()
+        wake.callbacks.append(self._pass)
+        return wake
+
+    def _pass(self, event: simpy.Event) -> None:
+        self.wake = self._next_wake()
+        now = self.env.now
+        self.scheduler.run_pass(now)
+        self._change(self.run_times.settle(now))
+        self._apply_rates()
+
+    def _wake(self) -> None:
+        if not self.wake.triggered:
+            self.wake.succeed()
+
+    def _started(self, job: int) -> None:
+        """A job was placed in the pass that runs now."""
+        now = self.env.now
+        placement = self.machine.placements[job]
+        self.start_s[job] = now
+        self.allocated[job] = len(placement.nodes)
+        self.event_s.append(now)
+        self.event_job.append(job)
+        self.event_is_start.append(True)
+        if self.kept is not None:
+            self.kept[job] = placement
+        self.new.append(job)
+        self.queue.started(job, now)
+        self._change(self.run_times.on_start(job, placement, now))
+
+    def _change(self, rates: Mapping[int, float]) -> None:
+        if rates:
+            self.rates.update(rates)
+
+    def _apply_rates(self) -> None:
+        """Plan the ends of the new jobs, then anew of the old ones whose rates change."""
+        rates, now = self.rates, self.env.now
+        for job in self.new:
+            work = self.run_times.work_s(job)
+            if not (isfinite(work) and work > 0):
+                raise NetcosimError(f"job {self._id(job)}: run time {work} s; it must be > 0")
+            rate = self._checked(job, rates.pop(job)) if job in rates else 1.0
+            running = Running(work, rate, now + self.machine.requested_s[job])
+            self.running[job] = running
+            self._plan(job, running)
+        self.new.clear()
+        for job, rate in rates.items():
+            if job not in self.running:
+                raise NetcosimError(f"job {self._id(job)}: a rate for a job that does not run")
+            running = self.running[job]
+            new_rate = self._checked(job, rate)
+            running.remaining = max(0.0, running.remaining - running.rate * (now - running.began))
+            running.rate = new_rate
+            self._plan(job, running)
+        rates.clear()
+
+    def _checked(self, job: int, rate: float) -> float:
+        if not (isfinite(rate) and rate >= 0):
+            raise NetcosimError(f"job {self._id(job)}: rate {rate}; it must be >= 0")
+        return rate
+
+    def _plan(self, job: int, running: Running) -> None:
+        """Plan the end of a job at its present rate; the end that was planned is void."""
+        began = running.began = self.env.now
+        rate = running.rate
+        needed = running.remaining / rate if rate > 0 else inf
+        running.late = began + needed > running.limit
+        if running.late and self.grace_s is not None:
+            stop = running.limit + self.grace_s
+            running.cut = began + needed > stop
+            if running.cut:
+                needed = delay(began, stop)
+        running.end = None
+        running.ends_s = began + needed
+        if needed < inf:
+            running.end = simpy.Timeout(self.env, needed, job)
+            running.end.callbacks.append(self._ended)
+
+    def _ended(self, end: simpy.Event) -> None:
+        """A planned end has come, if it still stands."""
+        job = int(end.value)  # type: ignore[arg-type]
+        running = self.running.get(job)
+        if running is not None and running.end is end:
+            self.overran[job] = running.late
+            if running.cut:
+                self.outcome[job] = CUT
+            self._leave(job)
+            self._done(job)
+            self._wake()
+
+    def _leave(self, job: int) -> None:
+        """A running job gives back what it had."""
+        now = self.env.now
+        del self.running[job]
+        self.rates.pop(job, None)
+        self.end_s[job] = now
+        self.event_s.append(now)
+        self.event_job.append(job)
+        self.event_is_start.append(False)
+        self.machine.release(job, now)
+        self.queue.ended(job, now)
+        self._change(self.run_times.on_finish(job, now))
+
+    def _done(self, job: int) -> None:
+        """Nothing more will happen to a job."""
+        self.n_done += 1
+        n = len(self.workload)
+        if self.progress is not None and (self.n_done % max(1, n // 1000) == 0 or self.n_done == n):
+            self.progress(self.n_done, n)
+        if self.n_done == n:
+            self.all_done.succeed()
+
+    def _id(self, job: int) -> int:
+        return int(self.workload.job_id[job]) if 0 <= job < len(self.workload) else job
+
+    def result(
+        self, order: str, backfill: str, window: int | None, overrun: str, run_time_model: str
+    ) -> QueueResult:
+        """The columns, frozen."""
+        promised = np.full(len(self.workload), nan)
+        for job, time_s in self.scheduler.promised_s.items():
+            promised[job] = time_s
+        blocked = self.scheduler.first_blocked_s
+        kept = None if self.kept is None else KeptPlacements.pack(self.kept)
+        result = QueueResult(
+            workload=self.workload,
+            policy=self.machine.policy.name,
+            order=order,
+            backfill=backfill,
+            run_time_model=run_time_model,
+            window=window,
+            overrun=overrun,
+            topology=self.machine.policy.topology,
+            wall_s=perf_counter() - self.began,
+            start_s=self.start_s,
+            end_s=self.end_s,
+            eligible_s=self.eligible_s,
+            overran=self.overran,
+            outcome=self.outcome,
+            allocated_nodes=self.allocated,
+            promised_s=promised,
+            scheduling_s=np.asarray(self.machine.scheduling_s, dtype=np.float64),
+            event_s=np.asarray(self.event_s, dtype=np.float64),
+            event_job=np.asarray(self.event_job, dtype=np.int64),
+            event_is_start=np.asarray(self.event_is_start, dtype=bool),
+            first_blocked_s=nan if blocked is None else blocked,
+            placements=kept,
+            reports={**self.run_times.report(), **self.reports()},
+            needs_Bps=self.machine.needs_Bps,
+        )
+        for column in (result.start_s, result.end_s, result.overran, result.allocated_nodes):
+            column.flags.writeable = False
+        return result
+
+    def reports(self) -> Mapping[str, Mapping[str, float]]:
+        """What the queue has to tell beside its columns: one row a table, by table."""
+        return {}
+
+
+def delay(now_s: float, time_s: float) -> float:
+    """A delay that brings the clock to time_s, never a rounding step before it."""
+    delay = time_s - now_s
+    while now_s + delay < time_s:
+        delay = nextafter(delay, inf)
+    return delay

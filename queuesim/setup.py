@@ -1,0 +1,89 @@
+"""The order and the rules of a queue, from what a config says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from alloc.registry import POLICIES
+from netsim.parameters import Parameter, parameters_of
+from queuesim.easy_sets import node_set_method
+from queuesim.node_sets import check_holds_any
+from queuesim.orders import Order, OrderContext
+from queuesim.outages import OutageFile
+from queuesim.partitions import Partition, check_partitions
+from queuesim.registry import ORDERS
+from queuesim.rules import RuleKeys, Rules
+from workloads.job import Workload
+
+
+def setup_tables() -> dict[str, dict[str, Parameter]]:
+    """What orders and rules declare, by table of ``[queue]``; under "" what stands in it."""
+    tables: dict[str, type] = {"": RuleKeys, "outages": OutageFile}
+    tables |= {o.section: o.parameters for o in ORDERS.values() if o.parameters is not None}
+    return {name: dict(parameters_of(takes)) for name, takes in tables.items()}
+
+
+def partition_table() -> Mapping[str, Parameter]:
+    """What an entry of ``[[queue.partitions]]`` declares."""
+    return parameters_of(Partition)
+
+
+def partitions_of(tables: Sequence[Any]) -> tuple[Partition, ...]:
+    """The partitions of ``[[queue.partitions]]``; see `Partition` for what is refused."""
+    partitions = tuple(Partition(**_values(table, partition_table())) for table in tables)
+    check_partitions(partitions)
+    return partitions
+
+
+def checked_partitions(tables: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tables themselves, if partitions can be made of them."""
+    partitions_of(tables)
+    return tables
+
+
+def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Order, Rules]:
+    """The order and the rules that a config asks for.
+
+    Parameters
+    ----------
+    section
+        ``[queue]``: the keys of `setup_tables` as attributes, a file with its ``checked()`` path;
+        ``order``, and ``partitions`` with the keys of `partition_table`.
+    history : callable
+        The jobs before, for orders that go by them.
+
+    Raises
+    ------
+    NetcosimError
+        Partitions that do not go together; a file that cannot be read; policies or a backfilling
+        that cannot keep jobs to sets of nodes, where they must.
+    """
+    partitions = partitions_of(section.partitions)
+    outages = OutageFile(**_values(section.outages, parameters_of(OutageFile)))
+    keys = RuleKeys(**_values(section, parameters_of(RuleKeys)))
+    order = ORDERS[section.order]
+    if order.made is not None and order.parameters is not None:
+        table = getattr(section, order.section)
+        given = order.parameters(**_values(table, parameters_of(order.parameters)))
+        order = order.made(given, OrderContext(history, partitions))
+    rules = Rules(
+        grace_s=keys.grace_s,
+        keeps_dependencies=keys.dependencies == "keep",
+        partitions=partitions,
+        outages=outages.read(),
+        requeues=outages.after_failure == "requeue",
+    )
+    if rules.keeps_to_sets:
+        node_set_method(section.backfill)
+        for name in section.policies:
+            check_holds_any(POLICIES[name])
+    return order, rules
+
+
+def _values(table: Any, declared: Mapping[str, Parameter]) -> dict[str, Any]:
+    values = {name: getattr(table, name) for name in declared}
+    return {
+        name: value.checked() if declared[name].names_file and value is not None else value
+        for name, value in values.items()
+    }

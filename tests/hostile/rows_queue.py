@@ -1,0 +1,113 @@
+"""Rules of the queue: partitions, files of outages, orders with parameters."""
+
+from __future__ import annotations
+
+from hostile.row import RUN, Row, all_of, config_row, config_text, written
+
+HEAD = "start_s,end_s,nodes,kind\n"
+
+
+def partitions(title: str, told: str, *tables: str) -> Row:
+    """A run with these partitions, on a machine of 20 nodes."""
+    listed = ", ".join(f"{{ {table} }}" for table in tables)
+    return config_row(f"partitions: {title}", {"queue.partitions": f"[{listed}]"}, told)
+
+
+def outages(title: str, text: str, told: str) -> Row:
+    """A run with this file of outages."""
+    config = config_text({"queue.outages": '{ file = "o.csv" }'})
+    return Row(
+        f"outages: {title}", RUN, told, all_of(written("c.toml", config), written("o.csv", text))
+    )
+
+
+ROWS = [
+    config_row("partitions: no tables", {"queue.partitions": "[3]"}, "partitions"),
+    partitions("an unknown key", "partition", 'nodez = "0-3"'),
+    partitions(
+        "a name twice", "stands for 'a' already", 'name = "a", default = true', 'name = "a"'
+    ),
+    partitions(
+        "a name of the log twice",
+        "stands for 'a' already",
+        'name = "a", default = true, log_names = "x"',
+        'name = "b", log_names = "x,y"',
+    ),
+    partitions(
+        "two defaults", "default", 'name = "a", default = true', 'name = "b", default = true'
+    ),
+    partitions("jobs share nodes", "shared = true; jobs here have whole nodes", "shared = true"),
+    partitions("a job of none", "default = true", 'name = "a"', 'name = "b"'),
+    partitions("nodes that are not there", "no node '20'", 'nodes = "0-20"'),
+    partitions("no nodes", "is no number", 'nodes = ","'),
+    partitions("a range backwards", "backwards", 'nodes = "9-2"'),
+    partitions("a bracket that is open", "bracket", 'nodes = "n[1-2"'),
+    partitions("10^30 nodes", "hosts", f'nodes = "0-1{"0" * 30}"'),
+    partitions("nodes as a number", "must be a text", "nodes = 3"),
+    partitions("a walltime of 0", "max_walltime", "max_walltime_s = 0"),
+    partitions("a walltime without a unit", "has no unit", "max_walltime = 100"),
+    partitions("no node for a job", "max_nodes", "max_nodes = 0"),
+    partitions("a priority that is no number", "priority", "priority = nan"),
+    partitions("a factor above 1", "factor", "factor = 1.5"),
+    *(
+        config_row(
+            f"partitions under {backfill}",
+            {"queue.partitions": '[{ nodes = "0-15" }]', "queue.backfill": f'"{backfill}"'},
+            f"backfill '{backfill}' knows no partitions",
+        )
+        for backfill in ("conservative", "easy-retest")
+    ),
+    config_row(
+        "partitions under a policy with marks",
+        {
+            "machine.family": '"fattree"',
+            "machine.radix": "8",
+            **dict.fromkeys(("machine.p", "machine.a", "machine.g")),
+            "queue.policies": '["ta"]',
+            "run.snapshots": "0",
+            "queue.partitions": '[{ nodes = "0-63" }]',
+        },
+        "policy 'ta' cannot be kept to some nodes",
+    ),
+    outages("empty", "", "o.csv: empty"),
+    outages("no head", "0,10,1,failure\n", "o.csv:1: unknown column"),
+    outages("a column too few", "start_s,end_s,nodes\n", "o.csv:1: column kind"),
+    outages("a column twice", "start_s,end_s,nodes,kind,kind\n", "o.csv:1: column kind"),
+    outages("a cell too few", HEAD + "0,10,1\n", "o.csv:2: 3 cells; the head has 4"),
+    outages("a time that is none", HEAD + "now,10,1,failure\n", "o.csv:2: start_s = 'now'"),
+    outages("nan", HEAD + "nan,10,1,failure\n", "o.csv:2: nan to 10.0 s"),
+    outages("backwards", HEAD + "10,5,1,failure\n", "o.csv:2: 10 to 5 s; the end must be after"),
+    outages("before the start", HEAD + "-5,5,1,failure\n", "o.csv:2: -5.0 to 5.0 s"),
+    outages("endless", HEAD + "0,inf,1,failure\n", "must be finite"),
+    outages("an unknown kind", HEAD + "0,5,1,repair\n", "o.csv:2: unknown kind 'repair'"),
+    outages("an unknown node", HEAD + "\n0,5,n77,failure\n", "o.csv:3: dragonfly"),
+    outages("an endless quote", HEAD + '0,5,"1,failure\n' * 3, "o.csv:"),
+    outages("binary", "\x00\x01\x02", "o.csv"),
+    outages(
+        "a failure that spares", HEAD.strip() + ",account\n0,5,1,failure,x\n", "o.csv:2: a failure"
+    ),
+    outages(
+        "an unknown partition",
+        HEAD.strip() + ",partition\n0,5,1,reservation,x\n",
+        "o.csv:2: unknown partition 'x'",
+    ),
+    config_row("outages: no file", {"queue.outages.file": '"gone.csv"'}, "gone.csv"),
+    config_row("outages: a folder", {"queue.outages.file": '"."'}, "folder"),
+    config_row(
+        "outages: after_failure", {"queue.outages.after_failure": '"pray"'}, "after_failure"
+    ),
+    config_row("grace below 0", {"queue.grace_s": "-1"}, "grace"),
+    config_row("dependencies", {"queue.dependencies": '"maybe"'}, "dependencies"),
+    config_row("fair share by nobody", {"queue.fair_share.by": '"planet"'}, "fair_share.by"),
+    config_row("a half-life of 0", {"queue.fair_share.half_life": '"0 s"'}, "half_life"),
+    config_row("a weight below 0", {"queue.multifactor.age_weight": "-1"}, "age_weight"),
+    config_row("a largest age of 0", {"queue.multifactor.max_age_s": "0"}, "max_age"),
+    config_row(
+        "fair share without users",
+        {"queue.order": '"fair-share"'},
+        "the log tells no user of a job",
+    ),
+    config_row(
+        "priorities that no log tells", {"queue.order": '"priority"'}, "the log tells no priorities"
+    ),
+]

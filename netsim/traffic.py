@@ -35,7 +35,7 @@ class Program:
         Receiving rank.
     send_bytes : (n_messages,) int64
         At least 1.
-    send_step : (n_messages,) int64
+    send_step : (n_messages,) int32
         Global number of the receiver's step that the message counts toward.
     """
 
@@ -46,7 +46,7 @@ class Program:
     send_ptr: NDArray[np.int64]
     send_dst: NDArray[np.int32]
     send_bytes: NDArray[np.int64]
-    send_step: NDArray[np.int64]
+    send_step: NDArray[np.int32]
 
     @property
     def n_steps(self) -> int:
@@ -129,6 +129,13 @@ class Traffic:
         return self.group_key - self.program.send_ptr[first_step]
 
 
+def _joined_times(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Times one after the other; memory that is only ever 0 is never taken from the system."""
+    if any(part.any() for part in parts):
+        return np.concatenate(parts).astype(np.float64)
+    return np.zeros(sum(map(len, parts)))
+
+
 def combine(
     programs: Sequence[Program],
     rank_nodes: Sequence[np.ndarray],
@@ -178,7 +185,7 @@ def combine(
     program = Program(
         n_ranks=int(rank0[-1]),
         step_ptr=ptr([p.step_ptr for p in programs], step0),
-        compute_s=np.concatenate([p.compute_s for p in programs]).astype(np.float64),
+        compute_s=_joined_times([p.compute_s for p in programs]),
         recv_need=np.concatenate([p.recv_need for p in programs]).astype(np.int32),
         send_ptr=ptr([p.send_ptr for p in programs], send0),
         send_dst=np.concatenate(
@@ -187,7 +194,7 @@ def combine(
         send_bytes=np.concatenate([p.send_bytes for p in programs]).astype(np.int64),
         send_step=np.concatenate(
             [p.send_step + o for p, o in zip(programs, step0, strict=False)]
-        ).astype(np.int64),
+        ).astype(np.int32),
     )
     starts = np.zeros(len(programs)) if start_s is None else np.asarray(start_s, dtype=float)
     if len(starts) != len(programs):

@@ -164,7 +164,7 @@ def build_program(
         send_ptr=np.concatenate(([0], np.cumsum(sends))).astype(np.int64),
         send_dst=dst.astype(np.int32),
         send_bytes=n_bytes,
-        send_step=receiver,
+        send_step=receiver.astype(np.int32),
     )
 
 

@@ -86,7 +86,7 @@ LINKS = {"p": 4, "a": 16, "g": 65}
 CASES = {
     "many messages": (
         "tiny = ('dragonfly', {'p': 2, 'a': 2, 'g': 3}, None, 1, 4)\n"
-        "run(tiny, ('dragonfly', {'p': 4, 'a': 8, 'g': 33}, 'ugal-l', 4, 256), packets)"
+        "run(tiny, ('dragonfly', {'p': 4, 'a': 16, 'g': 65}, 'ugal-l', 8, 256), packets)"
     ),
     "many links": (
         "tiny = ('dragonfly', {'p': 2, 'a': 2, 'g': 3}, None, 1, 4)\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -31,6 +32,9 @@ from netsim.traffic import Program, Traffic
 CACHED_BYTES = 1 << 23
 """What a core keeps near, about."""
 
+MAX_OPENED = 256
+"""Packets of a span that are looked at when it comes into the fine wheel."""
+
 MAX_SPANS = 1 << 16
 """Spans of ticks that the wheel reaches ahead at most; what is later waits in a heap."""
 
@@ -52,9 +56,8 @@ class Clock:
         requests then.
     bandwidths : (n,) int64
     ser_ps : (n, n_classes) int64
-    compute_ps, recv_ps : (n_steps,), (n_messages,) int64
-    has_compute, has_recv_cost : bool
-        Whether any of them is above 0.
+    compute_ps, recv_ps : (n_steps,), (n_messages,) int64, or None
+        None where all are 0.
     longest_ps : int
         Longest time that a packet or a link event lies ahead.
     """
@@ -66,10 +69,8 @@ class Clock:
     by_rendezvous: NDArray[np.bool_] | None
     bandwidths: NDArray[np.int64]
     ser_ps: NDArray[np.int64]
-    compute_ps: NDArray[np.int64]
-    recv_ps: NDArray[np.int64]
-    has_compute: bool
-    has_recv_cost: bool
+    compute_ps: NDArray[np.int64] | None
+    recv_ps: NDArray[np.int64] | None
     longest_ps: int
 
 
@@ -111,6 +112,19 @@ def classes(values: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], ND
 _COUNTED = 1 << 16
 
 
+def _distinct_bytes(
+    send_bytes: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], Callable[[NDArray[Any]], NDArray[Any]]]:
+    """Sizes to work with, and what makes a value of each one of every message.
+
+    Where all messages are of one size that is one value, which all messages share in memory.
+    """
+    n = len(send_bytes)
+    if n > 1 and send_bytes.min() == send_bytes.max():
+        return send_bytes[:1], lambda values: np.broadcast_to(values, n)
+    return send_bytes, lambda values: values
+
+
 @lru_cache(maxsize=4)
 def _link_values(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Bandwidths and latencies (ps) that occur: looked for once in runs of the same machine."""
@@ -124,20 +138,19 @@ def choose_clock(
     """Find the packet sizes and the greatest tick that divides every duration of the run."""
     program = traffic.program
     size = config.packet_bytes
-    packets = -(-program.send_bytes // size)
-    last = program.send_bytes - (packets - 1) * size
+    sent, of_message = _distinct_bytes(program.send_bytes)
+    packets = -(-sent // size)
+    last = sent - (packets - 1) * size
     tails, tail_class = classes(last, size)
     limit = config.eager_limit_bytes
-    above = program.send_bytes > (program.send_bytes.max(initial=0) if limit is None else limit)
-    by_rendezvous = above if above.any() else None
+    above = sent > (sent.max(initial=0) if limit is None else limit)
+    by_rendezvous = of_message(above) if above.any() else None
     if by_rendezvous is not None:
         tails = np.append(tails, config.control_bytes)
     wire = np.concatenate([[size], tails]) + config.header_bytes
     tail_class = np.where(last == size, 0, tail_class + 1)
     if len(packets) and packets.max() > np.iinfo(np.int32).max:
-        raise NetcosimError(
-            f"a message of {program.send_bytes.max()} bytes has too many packets of {size} bytes"
-        )
+        raise NetcosimError(f"a message of {sent.max()} bytes has too many packets of {size} bytes")
     bandwidths, latency = _link_values(topology)
     sizes_used = wire if np.any(packets > 1) or np.any(last == size) else wire[1:]
     slowest = serialisation_ps(int(wire.max()), int(bandwidths[0]))
@@ -148,15 +161,16 @@ def choose_clock(
         )
     ser = np.array([[serialisation_ps(int(w), int(b)) for w in wire] for b in bandwidths])
     used = ser[:, len(wire) - len(sizes_used) :]
-    compute = ps_array(program.compute_s, "a compute time")
-    recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * program.send_bytes)
+    compute = ps_array(program.compute_s, "a compute time") if program.compute_s.any() else None
+    recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * sent)
     starts = ps_array(traffic.start_s)
     router = to_ps(config.router_latency_s)
     crossing = np.array([], dtype=np.int64)
     if config.input_queued:
         crossing = np.array([config.crossing_ps(int(s)) for s in used.ravel()], dtype=np.int64)
     durations = np.concatenate([
-        used.ravel(), crossing, latency, distinct(compute), distinct(recv), starts,
+        used.ravel(), crossing, latency, distinct(recv), starts,
+        [] if compute is None else distinct(compute),
         [to_ps(x) for x in config.congestion_times_s],
         [router, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
@@ -164,15 +178,13 @@ def choose_clock(
     return Clock(
         tick_ps=tick,
         wire=wire.astype(np.int64),
-        message_packets=packets.astype(np.int32),
-        message_tail=tail_class.astype(np.int32),
+        message_packets=of_message(packets.astype(np.int32)),
+        message_tail=of_message(tail_class.astype(np.int32)),
         by_rendezvous=by_rendezvous,
         bandwidths=bandwidths,
         ser_ps=ser.astype(np.int64),
         compute_ps=compute,
-        recv_ps=recv,
-        has_compute=bool(np.any(compute)),
-        has_recv_cost=bool(np.any(recv)),
+        recv_ps=of_message(recv) if recv.any() else None,
         longest_ps=max(
             int(used.max(initial=1)) + int(latency.max()) + router, int(crossing.max(initial=0))
         ),
@@ -225,8 +237,8 @@ def build_arrays(
         ranks=_ranks(traffic),
         messages=messages,
         steps=_steps(program),
-        compute=clock.compute_ps // tick if clock.has_compute else np.zeros(1, dtype=np.int64),
-        recv_cost=clock.recv_ps // tick if clock.has_recv_cost else np.zeros(1, dtype=np.int64),
+        compute=_ticks(clock.compute_ps, tick),
+        recv_cost=_ticks(clock.recv_ps, tick),
         message_post=np.full(recorded, -1, dtype=np.int64),
         message_finish=np.full(recorded, -1, dtype=np.int64),
         ser=clock.ser_ps // tick,
@@ -239,6 +251,11 @@ def build_arrays(
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
         timers=np.column_stack([starts[order], order]).astype(np.int64),
     )
+
+
+def _ticks(durations_ps: NDArray[np.int64] | None, tick_ps: int) -> NDArray[np.int64]:
+    """Durations in ticks; kernels look at none where all are 0, but want an array."""
+    return np.zeros(1, dtype=np.int64) if durations_ps is None else durations_ps // tick_ps
 
 
 def common_class(clock: Clock) -> int:
@@ -269,6 +286,7 @@ def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
         occupied=np.zeros((2 * SPAN >> 6) + 1, dtype=np.uint64),
         later=np.full((spans, 2), -1, dtype=np.int32),
         later_occupied=np.zeros(spans >> 6, dtype=np.uint64),
+        opened=np.zeros(MAX_OPENED, dtype=np.int32),
         chain=aligned_zeros((pool, t.CH_WIDTH), np.int32),
         tries=aligned_zeros((entries, t.CH_WIDTH), np.int32),
         far=np.zeros((entries, 2), dtype=np.int64),
@@ -332,8 +350,8 @@ def _scalars(
     sc[t.LOOKS_VISITS] = looks_visits(routing)
     sc[t.COMPARES_CREDITS] = routing.compares_credits
     sc[t.BUFFER_BYTES] = config.buffer_bytes
-    sc[t.HAS_COMPUTE] = clock.has_compute
-    sc[t.HAS_RECV_COST] = clock.has_recv_cost
+    sc[t.HAS_COMPUTE] = clock.compute_ps is not None
+    sc[t.HAS_RECV_COST] = clock.recv_ps is not None
     sc[t.RECORD] = record_messages
     sc[t.HEAD_COUNTS] = config.head_counts
     return sc

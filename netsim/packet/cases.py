@@ -92,7 +92,7 @@ def program(*ranks: Sequence[Step]) -> Program:
         send_ptr=np.cumsum([0] + [len(step.sends) for step in steps]).astype(np.int64),
         send_dst=np.array([send.dst for send in sends], dtype=np.int32),
         send_bytes=np.array([send.size for send in sends], dtype=np.int64),
-        send_step=np.array([first[send.dst] + send.step for send in sends], dtype=np.int64),
+        send_step=np.array([first[send.dst] + send.step for send in sends], dtype=np.int32),
     )
 
 

@@ -10,8 +10,8 @@ from netsim.routing.base import Routing
 from netsim.traffic import Traffic
 
 _WORD = 8
-_CLOCK_BYTES = 16
-"""A message's packets, last packet and cost on arrival, kept while the arrays are made."""
+_SIZE_BYTES = 8
+"""A message's packets and last packet, kept where messages are of several sizes."""
 _RESULT_WORDS = 5
 """Of a link: packets, bytes, busy time, stalls and their time."""
 _SLOT_WORDS = 6
@@ -42,8 +42,12 @@ def run_bytes(
     found += packets * (_WORD * (t.PK_WIDTH + t.CR_WIDTH) + 4 * t.CH_WIDTH)
     found += events * (4 * t.CH_WIDTH + 2 * _WORD)
     found += program.n_ranks * _WORD * (t.R_WIDTH + 3)
-    found += program.n_steps * (4 * t.S_WIDTH + (_WORD if program.compute_s.any() else 0))
-    found += messages * (4 * t.M_WIDTH * parts + _CLOCK_BYTES)
+    found += program.n_steps * (4 * t.S_WIDTH + (2 * _WORD if program.compute_s.any() else 0))
+    found += messages * 4 * t.M_WIDTH * parts
+    if messages and program.send_bytes.min() < program.send_bytes.max():
+        found += messages * _SIZE_BYTES
+    if config.recv_overhead_s or config.copy_s_per_byte:
+        found += messages * 2 * _WORD
     found += 2 * _WORD * messages if record_messages else 0
     if config.input_queued:
         # two rows more for every link, slots of channels, and bits by output and slot

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 MAX_THREADS = 1024
-NODES_A_THREAD = 1024
-"""Below twice as many nodes "auto" is one thread: on 1056 two are no faster (docs/threads.md)."""
+NODES_A_THREAD = 700
+"""Below twice as many nodes "auto" is one thread: on 1056 two gain little (docs/threads.md)."""
 PACKETS_A_THREAD = 50_000
 """The same for packets: fewer are sent sooner than threads are started."""
 

@@ -20,7 +20,7 @@ LongArray = NDArray[np.int64]
 Rows = Sequence[Mapping[str, object]]
 """A table: a list of rows, each a mapping of column to value."""
 
-OUTCOMES = ("completed", "cut at the walltime", "stopped by a node that failed", "never run")
+OUTCOMES = ("completed", "cut at their walltime", "stopped by a node that failed", "never run")
 COMPLETED, CUT, FAILED, NEVER_RUN = range(len(OUTCOMES))
 
 

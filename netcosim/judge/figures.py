@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from experiments.figures.panels import curves, dots, grouped_bars, panels
@@ -110,22 +110,21 @@ def score_figure(placements: pd.DataFrame, reference: str) -> Figure:
     right.set_xlabel("switches over the fewest possible")
     right.set_ylabel("communication over the best alone")
     for axis in (left, right):
-        for side, values in (("x", axis.get_xlim()), ("y", axis.get_ylim())):
-            _ratio_axis(axis, side, *values)
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        _plain_ticks(axis.xaxis, *axis.get_xlim())
+        _plain_ticks(axis.yaxis, *axis.get_ylim())
         grid(axis, "both")
         axis.legend(frameon=False, fontsize=8)
     return figure
 
 
-def _ratio_axis(axis: Axes, side: str, low: float, high: float) -> None:
-    """A logarithmic axis with plain numbers on it."""
-    ends, ticks = (max(low, 0.01), high), [0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
-    place = axis.xaxis if side == "x" else axis.yaxis
-    (axis.set_xscale if side == "x" else axis.set_yscale)("log")
-    (axis.set_xlim if side == "x" else axis.set_ylim)(*ends)
-    shown = [tick for tick in ticks if ends[0] <= tick <= ends[1]]
-    place.set_ticks(shown, [f"{tick:g}" for tick in shown])
-    place.set_ticks([], minor=True)
+def _plain_ticks(side: Axis, low: float, high: float) -> None:
+    """Plain numbers on a logarithmic axis."""
+    ticks = (0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
+    shown = [tick for tick in ticks if low <= tick <= high]
+    side.set_ticks(shown, [f"{tick:g}" for tick in shown])
+    side.set_ticks([], minor=True)
 
 
 def fraction_figure(rows: pd.DataFrame) -> Figure:

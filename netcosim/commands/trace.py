@@ -3,6 +3,7 @@
 netcosim trace info LOG
 netcosim trace import sacct sacct.txt --out jobs.csv --timezone Europe/Berlin
 netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
+netcosim trace convert otf2 ARCHIVE/traces.otf2 --out FILE.goal
 netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
 """
 
@@ -28,13 +29,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE [--out JOBS.csv] ...",
         help="netcosim trace import KIND --help tells what a kind takes",
     )
-    convert = actions.add_parser("convert", help="read, filter, scale and write")
+    convert = actions.add_parser(
+        "convert", help="read, filter, scale and write; otf2: a recorded MPI run to GOAL"
+    )
     _add_reading(convert)
-    convert.add_argument("out", metavar="OUT.swf[.gz]")
+    convert.add_argument("out", metavar="OUT.swf[.gz]", help="after otf2: ARCHIVE/traces.otf2")
     convert.add_argument("--first-jobs", type=int, metavar="N", help="keep the first N jobs")
     convert.add_argument("--arrival-factor", type=float, default=1.0, metavar="X")
     convert.add_argument("--size-factor", type=float, default=1.0, metavar="X")
     convert.add_argument("--all-at-zero", action="store_true", help="submit all jobs at time 0")
+    recorded = convert.add_argument_group("of convert otf2 ARCHIVE/traces.otf2")
+    recorded.add_argument("--out", dest="goal", metavar="FILE.goal", help="the schedule")
+    compute = recorded.add_mutually_exclusive_group()
+    compute.add_argument(
+        "--no-compute", action="store_true", help="without the time between MPI calls"
+    )
+    compute.add_argument(
+        "--compute-scale", type=float, metavar="X", help="with that time X times as long"
+    )
+    recorded.add_argument(
+        "--leave-out", metavar="A,B", help="collectives that cannot be converted and may be missing"
+    )
     generate = actions.add_parser("generate", help="synthetic jobs as in the LaaS paper")
     generate.add_argument("out", metavar="OUT.swf[.gz]")
     generate.add_argument("--jobs", type=int, default=1000, metavar="N")
@@ -56,12 +71,42 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-nodes", type=int, metavar="N", help="leave larger jobs out")
 
 
+_OF_LOGS = {
+    "known_log": None,
+    "processors_per_node": None,
+    "max_nodes": None,
+    "first_jobs": None,
+    "arrival_factor": 1.0,
+    "size_factor": 1.0,
+    "all_at_zero": False,
+}
+_OF_RECORDED = {"goal": None, "no_compute": False, "compute_scale": None, "leave_out": None}
+
+
+def _refuse(args: argparse.Namespace, others: dict[str, object], what: str) -> None:
+    """Raise where an option of the other kind of conversion is given."""
+    from netsim.errors import NetcosimError
+
+    for name, default in others.items():
+        if getattr(args, name) != default:
+            option = "--out" if name == "goal" else f"--{name.replace('_', '-')}"
+            raise NetcosimError(f"{option}: trace convert has no such option for {what}")
+
+
 def run(args: argparse.Namespace) -> int:
     """Do the action."""
     if args.action == "import":
         from netcosim.trace_import import run_import
 
         return run_import(args.kind, args.rest)
+    if args.action == "convert" and args.log == "otf2":
+        from netcosim.trace_goal import run_otf2
+
+        _refuse(args, _OF_LOGS, "otf2")
+        scale = 1.0 if args.compute_scale is None else args.compute_scale
+        return run_otf2(args.out, args.goal, 0.0 if args.no_compute else scale, args.leave_out)
+    if args.action == "convert":
+        _refuse(args, _OF_RECORDED, "a job log")
     import numpy as np
 
     from experiments.points import point_rng

@@ -153,6 +153,9 @@ def zeros(path: Path) -> None:
     (path / "t.csv").symlink_to("/dev/zero")
 
 
+OTF2_HEAD = "\x03BOTF2\x00\x03"
+
+
 ROWS = [
     line(told="COMMAND"),
     line("fly", told="fly"),
@@ -257,6 +260,23 @@ ROWS = [
             (("--known-log", "no-such"), "no-such"),
         )
     ),
+    *(
+        line("trace", "convert", "otf2", "a.otf2", *options, told=told, make=written("a.otf2", text))
+        for text, options, told in (
+            (GOOD_LOG, ("--out", "o.goal"), "not an OTF2 archive"),
+            ("", ("--out", "o.goal"), "not an OTF2 archive"),
+            (OTF2_HEAD, ("--out", "o.goal"), "OTF2"),
+            (OTF2_HEAD, (), "--out"),
+            (OTF2_HEAD, ("--out",), "--out"),
+            (OTF2_HEAD, ("--out", "o.goal", "--compute-scale", "nan"), "--compute-scale"),
+            (OTF2_HEAD, ("--out", "o.goal", "--compute-scale", "-1"), "--compute-scale"),
+            (OTF2_HEAD, ("--out", "o.goal", "--compute-scale", "1", "--no-compute"), "not allowed"),
+            (OTF2_HEAD, ("--out", "o.goal", "--first-jobs", "1"), "--first-jobs"),
+        )
+    ),
+    line("trace", "convert", "otf2", "none.otf2", "--out", "o.goal", told="none.otf2"),
+    line("trace", "convert", "otf2", ".", "--out", "o.goal", told="."),
+    line("trace", "convert", "a.swf", "b.swf", "--no-compute", told="--no-compute"),
     line("warmup", "now", told="now"),
     line("validate", "opnet", told="opnet"),
     line("validate", "--only", "shape", told="shapes"),

@@ -1,0 +1,1 @@
+"""Recorded runs of MPI programs made into GOAL schedules."""

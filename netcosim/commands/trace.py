@@ -10,6 +10,7 @@ netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
 HELP = "look at, import, convert or generate a job log"
 
@@ -83,7 +84,7 @@ _OF_LOGS = {
 _OF_RECORDED = {"goal": None, "no_compute": False, "compute_scale": None, "leave_out": None}
 
 
-def _refuse(args: argparse.Namespace, others: dict[str, object], what: str) -> None:
+def _refuse(args: argparse.Namespace, others: Mapping[str, object], what: str) -> None:
     """Raise where an option of the other kind of conversion is given."""
     from netsim.errors import NetcosimError
 

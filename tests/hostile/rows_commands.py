@@ -261,7 +261,8 @@ ROWS = [
         )
     ),
     *(
-        line("trace", "convert", "otf2", "a.otf2", *options, told=told, make=written("a.otf2", text))
+        line("trace", "convert", "otf2", "a.otf2", *options, told=told,
+             make=written("a.otf2", text))
         for text, options, told in (
             (GOOD_LOG, ("--out", "o.goal"), "not an OTF2 archive"),
             ("", ("--out", "o.goal"), "not an OTF2 archive"),

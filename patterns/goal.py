@@ -37,7 +37,7 @@ def goal(
     n_ranks: int,
     message_bytes: int,
     iterations: int,
-    file: Annotated[str, "the trace, text or binary", NamesFile()],
+    file: Annotated[str, "the trace, text or binary", NamesFile],
     scale: Annotated[float, "messages are so many times as long as in the trace", Gt(0)] = 1.0,
     compute: Annotated[bool, "whether the trace's calculations take their time"] = True,
     overlap: Annotated[

@@ -29,7 +29,7 @@ def matrix(
     n_ranks: int,
     message_bytes: int,
     iterations: int,
-    file: Annotated[str, "bytes from each rank (row) to each (column): CSV or .npy", NamesFile()],
+    file: Annotated[str, "bytes from each rank (row) to each (column): CSV or .npy", NamesFile],
     scale: Annotated[float, "messages are so many times as long as in the file", Gt(0)] = 1.0,
 ) -> Program:
     """Each rank sends one message to every rank that its row has bytes for, then waits for its own.

@@ -214,7 +214,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             'window = "all"',
             'order = "lifo"',
-            "key queue.order: unknown order 'lifo'; valid: fcfs, largest, shortest, smallest, wfp",
+            "key queue.order: unknown order 'lifo'; valid: fair-share, fcfs, largest, multifactor",
         ),
         (
             '"halo3d"',
@@ -239,7 +239,11 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "sed = 7",
             "key run.sed: unknown key; did you mean seed? valid: confidence, measure",
         ),
-        ("[run]", "[rum]", "key rum: unknown key; did you mean run? valid: communication"),
+        (
+            "[run]",
+            "[rum]",
+            "key rum: unknown key; did you mean run? valid: analysis",
+        ),
         ("[run]", "[run", "not valid TOML: "),
         ("seed = 7", "seed = 7\nseed = 8", "not valid TOML: Cannot overwrite a value (at line 3"),
     ],

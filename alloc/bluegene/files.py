@@ -32,8 +32,8 @@ class MenuFiles:
     Without ``menu`` the machine has that of `alloc.bluegene.loops.machine_for`.
     """
 
-    menu: Annotated[str | None, "partitions of the machine: CSV", NamesFile()] = None
-    wires: Annotated[str | None, "wires of each partition: JSON, or gzip", NamesFile()] = None
+    menu: Annotated[str | None, "partitions of the machine: CSV", NamesFile] = None
+    wires: Annotated[str | None, "wires of each partition: JSON, or gzip", NamesFile] = None
     midplanes: Annotated[
         Sequence[str] | None, "names of the midplanes by number; by default sorted"
     ] = None

@@ -64,7 +64,7 @@ def lines_of(name: str) -> list[str]:
         return [*describe(name, having), "", *told] if having else told
     if having:
         return describe(name, having)
-    found = describe_key(name)
+    found = describe_key(name) if name else None
     if found is not None:
         return found
     if "." not in name:

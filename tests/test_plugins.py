@@ -31,7 +31,7 @@ class Last(NodePolicy):
     """The other end of the machine."""
 
     name = "last"
-    description = "highest-numbered free nodes"
+    description = "free nodes from the other end"
     counts_only = True
 
     def _select(self, n_nodes):
@@ -190,14 +190,14 @@ def test_list_and_describe_tell_the_source(
     assert main(["list", "policies", "--plugin", "last.py"]) == 0
     told = capsys.readouterr().out.splitlines()
     digest = load_plugin("last.py").sha256[:12]
-    assert told[-1].endswith(f"highest-numbered free nodes (plug-in last.py, SHA-256 {digest})")
+    assert told[-1].endswith(f"free nodes from the other end (plug-in last.py, SHA-256 {digest})")
     assert main(["describe", "scaled", "--plugin", "half.py", "--plugin", "last.py"]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "scaled (runtime-model)"
     assert told[2].startswith("  from plug-in half.py, SHA-256")
     assert "    factor: what run times are multiplied with: a number (default 0.5)" in told
     assert main(["list", "policies"]) == 0
-    assert "highest-numbered free nodes" not in capsys.readouterr().out
+    assert "free nodes from the other end" not in capsys.readouterr().out
 
 
 def test_an_installed_package_is_found_and_counts_once_it_is_used(folder: Path) -> None:
@@ -251,7 +251,7 @@ MISTAKES = {
         "bad.py, line 1: Mine in PLUGIN is no entry of any kind",
     ),
     "no description": (
-        LAST.replace('    description = "highest-numbered free nodes"\n', ""),
+        LAST.replace('    description = "free nodes from the other end"\n', ""),
         "bad.py, line 5: Last needs a description",
     ),
     "two lines of description": (

@@ -346,7 +346,7 @@ def test_graph_attributes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "params", "message"),
     [
-        ("fattre", {}, "unknown topology 'fattre'; valid: dragonfly"),
+        ("fattre", {}, "unknown topology 'fattre'; valid: cables, dragonfly"),
         ("torus", {"dimensions": [3]}, "unknown parameter of topology torus 'dimensions'"),
         ("torus", {}, "parameter dims is missing"),
         ("torus", {"dims": [3, 0]}, "a list of whole numbers, each at least 1"),

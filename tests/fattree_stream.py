@@ -19,7 +19,7 @@ def small_log(tmp_path, n=400):
         f"{i},{int(rng.integers(1, 30))},{int(rng.integers(20, 300))},0" for i in range(1, n + 1)
     ]
     path = tmp_path / "synth-16.csv.gz"
-    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    path.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))  # the same each time
     return str(path)
 
 

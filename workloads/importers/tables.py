@@ -186,8 +186,8 @@ def parquet_rows(path: str | Path) -> Rows:
 
     check_file(path)
     try:
-        import pyarrow  # type: ignore[import-not-found]
-        import pyarrow.parquet as parquet  # type: ignore[import-not-found]
+        import pyarrow
+        import pyarrow.parquet as parquet
     except ImportError:
         raise NetcosimError(
             f"{path}: Parquet needs pyarrow, which is not installed; pip install "

@@ -26,6 +26,10 @@ class HierarchyPolicy(NodePolicy):
         self.hierarchy = hierarchy_of(topology)
         self._of = self.hierarchy.domain
         self._above = [self.hierarchy.above(k) for k in range(len(self._of))]
+        leaves: NDArray[np.int32] = np.arange(self.hierarchy.counts[-1], dtype=np.int32)
+        self._leaves_in = [leaves]
+        for k in range(len(self._of) - 1, 0, -1):
+            self._leaves_in.insert(0, self._above[k][self._leaves_in[0]])
         super().__init__(topology, rng)
 
     @property
@@ -56,15 +60,13 @@ class HierarchyPolicy(NodePolicy):
     def _flip(self, nodes: NDArray[np.integer], free: bool) -> None:
         super()._flip(nodes, free)
         step = 1 if free else -1
-        for row, count in zip(self._of, self._count, strict=True):
+        self._count[0][0] += step * len(nodes)
+        for row, count in zip(self._of[1:], self._count[1:], strict=True):
             np.add.at(count, row[nodes], step)
 
     def _below(self, level: int, domain: int) -> NDArray[np.bool_]:
         """(leaves,) bool: which leaves lie in a domain."""
-        inside: NDArray[np.int32] = np.arange(len(self._count[-1]), dtype=np.int32)
-        for k in range(self.n_levels - 1, level, -1):
-            inside = self._above[k][inside]
-        return np.equal(inside, domain)
+        return np.equal(self._leaves_in[level], domain)
 
     def _free_in(self, leaves: NDArray[np.bool_]) -> Nodes:
         """Free nodes of some leaves, ascending."""

@@ -32,9 +32,6 @@ from netsim.traffic import Program, Traffic
 CACHED_BYTES = 1 << 23
 """What a core keeps near, about."""
 
-MAX_OPENED = 256
-"""Packets of a span that are looked at when it comes into the fine wheel."""
-
 MAX_SPANS = 1 << 16
 """Spans of ticks that the wheel reaches ahead at most; what is later waits in a heap."""
 
@@ -286,7 +283,6 @@ def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
         occupied=np.zeros((2 * SPAN >> 6) + 1, dtype=np.uint64),
         later=np.full((spans, 2), -1, dtype=np.int32),
         later_occupied=np.zeros(spans >> 6, dtype=np.uint64),
-        opened=np.zeros(MAX_OPENED, dtype=np.int32),
         chain=aligned_zeros((pool, t.CH_WIDTH), np.int32),
         tries=aligned_zeros((entries, t.CH_WIDTH), np.int32),
         far=np.zeros((entries, 2), dtype=np.int64),

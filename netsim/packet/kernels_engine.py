@@ -3,8 +3,7 @@
 
 On a large machine every row that a packet needs lies in memory, not in a cache. Both phases
 therefore run through what a tick holds with a look ahead: rows that packet ``i + AHEAD`` will need
-are fetched while packet ``i`` is worked on. Where ticks are fine, and one holds a single event, the
-look ahead goes through the packets of the next span of ticks.
+are fetched while packet ``i`` is worked on.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
-from netsim.packet.kernels_ahead import fetch_channel, look_at_opened
 from netsim.packet.kernels_links import (
     chance_key,
     enqueue,
@@ -43,7 +41,6 @@ from netsim.packet.tables import (
     CHANCE_VISITS,
     COMPARES_CREDITS,
     CR_WIDTH,
-    EARLY,
     END,
     FETCH_STARTS,
     FIFO_HEAD,
@@ -63,7 +60,6 @@ from netsim.packet.tables import (
     N_FAR,
     N_LINKS,
     N_NODES,
-    N_OPENED,
     N_PK,
     N_TIMERS,
     N_TRIES,
@@ -164,6 +160,13 @@ def reach_node(a, pr, p):
 
 
 @njit(**PLAIN_KERNEL, inline="always")
+def fetch_channel(border, channels, q, vshift):
+    """Fetch the channel that a packet holds; not one that another domain writes."""
+    if border is None or border.link_from[np.uint64(q >> vshift)] == border.me:
+        prefetch(channels, np.uint64(q) << Q_BITS)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
 def fetch_receiver(a, p):
     """Fetch what will be needed if this is the last packet of its message."""
     message = np.uint64(a.packets[(np.uint64(p) << PK_BITS) + MESSAGE]) << M_BITS
@@ -223,10 +226,7 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                     chosen[np.uint64(k)] = _EJECTED
                     prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
                     continue
-                q = np.int64(chain[(np.uint64(p) << CH_BITS) + EARLY])
-                if q >= 0:
-                    chosen[np.uint64(k)] = q
-                    continue
+                q = np.int64(_UNDECIDED)
                 fetch_channel(border, channels, packets[packet + HOLDS], vshift)
                 if packets[packet + VISIT] & 0xFFFF < sc[LOOKS_VISITS]:
                     chosen[np.uint64(k)] = _UNDECIDED
@@ -385,8 +385,6 @@ def run(border, paces, in_parts, a, rt, until, budget):
             return DONE
         if now > until:
             return UNTIL
-        if sc[N_OPENED] > 0:
-            look_at_opened(border, a, rt)
         if done > budget:
             return PAUSE
         sc[NOW] = now

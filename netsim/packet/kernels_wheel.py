@@ -22,13 +22,11 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_memory import prefetch
 from netsim.packet.tables import (
     CH_BITS,
-    EARLY,
     FINE,
     HORIZON,
     L_BITS,
     N_FAR,
     N_LATER,
-    N_OPENED,
     N_PK,
     N_TRIES,
     NEXT,
@@ -160,7 +158,6 @@ def add_arrival(sc, ev, p, link, tick):
     """Let packet ``p`` arrive over ``link`` at ``tick``."""
     row = np.uint64(p) << CH_BITS
     ev.chain[row + OVER] = link
-    ev.chain[row + EARLY] = -1
     if tick >> SPAN_BITS < sc[HORIZON]:
         bucket = mark(ev.occupied, tick)
         ev.chain[row + NEXT] = ev.wheel[2 * bucket]
@@ -248,12 +245,8 @@ def open_span(sc, links, packets, ev, span):
     begin = span << SPAN_BITS
     chain = ev.chain
     tries = ev.tries
-    n_opened = sc[N_OPENED]
     p = np.int64(ev.later[2 * slot])
     while p >= 0:
-        if n_opened < len(ev.opened):
-            ev.opened[n_opened] = p
-            n_opened += 1
         row = np.uint64(p) << CH_BITS
         after = np.int64(chain[row + NEXT])
         prefetch(packets, np.uint64(p) << PK_BITS)
@@ -262,7 +255,6 @@ def open_span(sc, links, packets, ev, span):
         ev.wheel[2 * bucket] = p
         sc[N_LATER] -= 1
         p = after
-    sc[N_OPENED] = n_opened
     entry = np.int64(ev.later[2 * slot + 1])
     while entry >= 0:
         row = np.uint64(entry) << CH_BITS

@@ -24,7 +24,7 @@ I64 = NDArray[np.int64]
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  CHANCE_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
- LOOKS_VISITS, FETCH_STARTS, COMMON, N_OPENED) = range(38)  # fmt: skip
+ LOOKS_VISITS, FETCH_STARTS, COMMON) = range(37)  # fmt: skip
 N_SCALARS = 40
 
 
@@ -63,7 +63,7 @@ PK_BITS, PK_WIDTH = np.uint64(3), 8
 # chains (int32): what a list of the wheel runs through, apart from the rows that it is about.
 # CHAIN[packet, ...] (its NEXT also in FIFOs) and TRIES[entry, ...]: OVER is the link, FINE the
 # tick within its span
-NEXT, OVER, FINE, EARLY = _fields(4)
+NEXT, OVER, FINE = _fields(3)
 CH_BITS, CH_WIDTH = np.uint64(2), 4
 
 # credits: CR[credit, ...]
@@ -108,8 +108,6 @@ class Events(NamedTuple):
     later : (spans, 2) int32
         The same for the spans of ticks after those.
     later_occupied : words of bits over the spans
-    opened : (most,) int32
-        Packets of the spans that have just come into the fine wheel.
     chain, tries
         Rows as told above.
     far : heap of (tick, item)
@@ -119,7 +117,6 @@ class Events(NamedTuple):
     occupied: NDArray[np.uint64]
     later: I32
     later_occupied: NDArray[np.uint64]
-    opened: I32
     chain: I32
     tries: I32
     far: I64

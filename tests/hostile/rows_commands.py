@@ -261,18 +261,18 @@ ROWS = [
         )
     ),
     *(
-        line("trace", "convert", "otf2", "a.otf2", *options, told=told,
-             make=written("a.otf2", text))
-        for text, options, told in (
-            (GOOD_LOG, ("--out", "o.goal"), "not an OTF2 archive"),
-            ("", ("--out", "o.goal"), "not an OTF2 archive"),
-            (OTF2_HEAD, ("--out", "o.goal"), "OTF2"),
-            (OTF2_HEAD, (), "--out"),
-            (OTF2_HEAD, ("--out",), "--out"),
-            (OTF2_HEAD, ("--out", "o.goal", "--compute-scale", "nan"), "--compute-scale"),
-            (OTF2_HEAD, ("--out", "o.goal", "--compute-scale", "-1"), "--compute-scale"),
-            (OTF2_HEAD, ("--out", "o.goal", "--compute-scale", "1", "--no-compute"), "not allowed"),
-            (OTF2_HEAD, ("--out", "o.goal", "--first-jobs", "1"), "--first-jobs"),
+        line("trace", "convert", "otf2", f"{letter}.otf2", *options, told=told,
+             make=written(f"{letter}.otf2", text))
+        for letter, text, options, told in (
+            ("a", GOOD_LOG, ("--out", "o.goal"), "not an OTF2 archive"),
+            ("b", "", ("--out", "o.goal"), "not an OTF2 archive"),
+            ("c", OTF2_HEAD, ("--out", "o.goal"), "OTF2"),
+            ("d", OTF2_HEAD, (), "--out"),
+            ("e", OTF2_HEAD, ("--out",), "--out"),
+            ("f", OTF2_HEAD, ("--out", "o.goal", "--compute-scale", "nan"), "--compute-scale"),
+            ("g", OTF2_HEAD, ("--out", "o.goal", "--compute-scale", "-1"), "--compute-scale"),
+            ("h", OTF2_HEAD, ("--out", "o", "--compute-scale", "1", "--no-compute"), "not allowed"),
+            ("i", OTF2_HEAD, ("--out", "o.goal", "--first-jobs", "1"), "--first-jobs"),
         )
     ),
     line("trace", "convert", "otf2", "none.otf2", "--out", "o.goal", told="none.otf2"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.files import read_lines, write_text
 from netsim.hostlist import compress, expand
+from workloads.csv_cells import csv_cells
 from workloads.dependencies import dependency_text, parse_dependency, refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
 from workloads.job import Workload
@@ -242,7 +244,7 @@ def _read_table(path: str | Path) -> _Table:
         start_unix_s = float(found[1]) if found else start_unix_s
         comments += 1
         head = next(lines, "")
-    rows = _cells(path, head, lines, comments)
+    rows = csv_cells(path, chain([head], lines), comments)
     header = [cell.strip() for cell in next(rows, (1, []))[1]]
     missing = [c for c in NEEDED if c not in header]
     strange = [c for c in header if c not in NEEDED + OPTIONAL]
@@ -261,27 +263,6 @@ def _read_table(path: str | Path) -> _Table:
         found_rows.append(cells)
     columns = list(zip(*found_rows, strict=True))
     return _Table(path, {c: k for k, c in enumerate(header)}, numbers, columns, start_unix_s)
-
-
-def _cells(
-    path: str | Path, head: str, lines: Iterator[str], comments: int
-) -> Iterator[tuple[int, list[str]]]:
-    """The table's lines as cells, each with its line number."""
-
-    def every() -> Iterator[str]:
-        yield head
-        yield from lines
-
-    reader = csv.reader(every())
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            where = f"{path}:{reader.line_num + comments}"
-            raise NetcosimError(f"{where}: not valid CSV: {error}") from None
-        if cells is None:
-            return
-        yield reader.line_num + comments, cells
 
 
 def _details(table: _Table, number: dict[str, NDArray[np.float64]]) -> JobDetails:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from netsim.errors import NetcosimError
 from netsim.files import read_lines
+from workloads.csv_cells import csv_cells
 from workloads.importers.dates import Clock, length_s
 from workloads.swf_parse import number_of, short
 
@@ -159,19 +160,8 @@ def csv_rows(path: str | Path) -> Rows:
     if twice:
         raise NetcosimError(f"{path}:{comments + 1}: column {short(twice[0])!r} stands there twice")
 
-    def cells() -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader(lines, delimiter=separator)
-        while True:
-            try:
-                found = next(reader, None)
-            except csv.Error as error:
-                where = f"{path}:{reader.line_num + comments + 1}"
-                raise NetcosimError(f"{where}: not valid CSV: {error}") from None
-            if found is None:
-                return
-            yield reader.line_num + comments + 1, found
-
-    return Rows(path, {name: k for k, name in enumerate(names)}, cells())
+    cells = csv_cells(path, lines, comments + 1, separator)
+    return Rows(path, {name: k for k, name in enumerate(names)}, cells)
 
 
 def parquet_rows(path: str | Path) -> Rows:

@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.pyplot import close
 
 from experiments.cosim_result import CosimResult
-from experiments.figures.bars import bars_against_baseline
-from experiments.figures.boxes import link_boxes
-from experiments.figures.curves import cdf, utilisation_over_time
-from experiments.figures.gantt import gantt
-from experiments.figures.heatmap import link_heat_map
 from experiments.report.page import Section, long_table
 from experiments.store import Rows
+from netcosim.figures.bars import bars_against_baseline
+from netcosim.figures.boxes import link_boxes
+from netcosim.figures.curves import cdf, utilisation_over_time
+from netcosim.figures.gantt import gantt
+from netcosim.figures.heatmap import link_heat_map
 from netcosim.thread_share import threads_line
 from netsim.analysis.bounds import bounds_of
 from netsim.packet.credit import buffer_warning

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.figures.bars import bars_against_baseline
-from experiments.figures.boxes import link_boxes
-from experiments.figures.curves import _running_mean, cdf, time_unit, utilisation_over_time
-from experiments.figures.gantt import gantt
-from experiments.figures.heatmap import link_heat_map, link_matrix
 from experiments.report.page import Section, render_page, write_page
 from experiments.report.table import format_number, head_of, table_html
+from netcosim.figures.bars import bars_against_baseline
+from netcosim.figures.boxes import link_boxes
+from netcosim.figures.curves import _running_mean, cdf, time_unit, utilisation_over_time
+from netcosim.figures.gantt import gantt
+from netcosim.figures.heatmap import link_heat_map, link_matrix
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale

@@ -1,1 +1,1 @@
-"""Figures that a reader of these studies expects, and the panels and bars they are made of."""
+"""Panels and bars that the figures of papers and commands are made of, and their style."""

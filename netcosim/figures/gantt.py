@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from experiments.figures.curves import time_unit
 from experiments.figures.style import colour, new_figure
+from netcosim.figures.curves import time_unit
 from netsim.errors import NetcosimError
 
 _CLASSES = ((1, "1 node"), (16, "2-16 nodes"), (64, "17-64 nodes"), (256, "65-256 nodes"))

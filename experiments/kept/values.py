@@ -1,0 +1,220 @@
+"""What a run keeps beside its tables, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+LongArray = NDArray[np.int64]
+IntArray = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptMachine:
+    """The machine: enough of it to be drawn, without the config's files.
+
+    Attributes
+    ----------
+    name, family : str
+    rails : int
+        Network ports a node; ports are numbered as in `netsim.topology.Topology`.
+    port_router : (n_ports,) int32
+    link_src, link_dst : (n_links,) int32
+        Vertices: the ports first, then the routers.
+    link_kind : (n_links,) int8
+        Index into ``kinds``.
+    link_bandwidth_Bps : (n_links,) int64
+    kinds : tuple of str
+    node_names : tuple of str
+        Empty where nodes are their numbers.
+    router_x, router_y : (n_routers,) float32
+        Where a drawing has its routers (`netsim.layout`).
+    router_group : (n_routers,) int32
+        Index into ``group_names``.
+    group_names : tuple of str
+        Groups of a dragonfly, pods of a fat-tree, planes of a torus, ...
+    """
+
+    name: str
+    family: str
+    rails: int
+    port_router: IntArray
+    link_src: IntArray
+    link_dst: IntArray
+    link_kind: NDArray[np.int8]
+    link_bandwidth_Bps: LongArray
+    kinds: tuple[str, ...]
+    node_names: tuple[str, ...]
+    router_x: NDArray[np.float32]
+    router_y: NDArray[np.float32]
+    router_group: IntArray
+    group_names: tuple[str, ...]
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes, whatever ports they have."""
+        return len(self.port_router) // self.rails
+
+    @property
+    def first_router_link(self) -> int:
+        """Number of the first link between routers."""
+        return 2 * len(self.port_router)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptJobs:
+    """The jobs that all policies were given, in the order of their submission.
+
+    Attributes
+    ----------
+    log : str
+        Name of the log or generator.
+    start_unix_s : float or None
+        Time 0 in Unix time.
+    job_id : (n,) int64
+    submit_s, run_time_s, requested_s : (n,) float64
+        As in the log: submission, run time, walltime.
+    n_nodes, user : (n,) int32
+    pattern : (n,) int16
+        Index into ``patterns``.
+    fraction : (n,) float64
+        Share of its run time in which a job communicates.
+    patterns : tuple of str
+    """
+
+    log: str
+    start_unix_s: float | None
+    job_id: LongArray
+    submit_s: FloatArray
+    run_time_s: FloatArray
+    requested_s: FloatArray
+    n_nodes: IntArray
+    user: IntArray
+    pattern: NDArray[np.int16]
+    fraction: FloatArray
+    patterns: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.job_id)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptLinks:
+    """Counters of every link at every snapshot of a policy.
+
+    Attributes
+    ----------
+    time_s : (s,) float64
+        Instants of the schedule whose jobs were sent.
+    number : (s,) int32
+        Which of the run's snapshots they are, from 0.
+    span_s : (s,) float64
+        Simulated time that the packets took: a link's busy share is ``busy_s / span_s``.
+    packets, bytes, busy_ps, stall_ps : (s, n_links) int64
+        As in `netsim.packet.model.PacketResult`.
+    """
+
+    time_s: FloatArray
+    number: IntArray
+    span_s: FloatArray
+    packets: LongArray
+    bytes: LongArray
+    busy_ps: LongArray
+    stall_ps: LongArray
+
+
+@dataclass(frozen=True, eq=False)
+class KeptMeasured:
+    """Communication times of jobs at snapshots, and who held them up.
+
+    Attributes
+    ----------
+    snapshot : (k,) int32
+        From 0.
+    job : (k,) int64
+        Index into the jobs.
+    time_s, yardstick_s : (k,) float64
+        With all others, and what the measure compares it with (alone on the same nodes, ...).
+    neighbour_ptr : (k + 1,) int64
+        Row i's neighbours are ``neighbour[neighbour_ptr[i]:neighbour_ptr[i + 1]]``.
+    neighbour : (m,) int64
+        Index into the jobs.
+    part : (m,) float64
+        Share, in 0 to 1, of what all neighbours send over the links that row i's job uses, each
+        link counted by what the job itself sends there (`queuesim.neighbours`).
+    """
+
+    snapshot: IntArray
+    job: LongArray
+    time_s: FloatArray
+    yardstick_s: FloatArray
+    neighbour_ptr: LongArray
+    neighbour: LongArray
+    part: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class KeptSchedule:
+    """What became of every job under one policy.
+
+    Attributes
+    ----------
+    start_s, end_s, eligible_s : (n,) float64
+        nan for a job that never ran; of the last run of one that a failure sent back.
+    outcome : (n,) int8
+        Positions in `queuesim.result.OUTCOMES`.
+    allocated_nodes : (n,) int32
+        More than asked for where the policy rounds up.
+    range_ptr : (n + 1,) int64
+        Job i sat on ranges ``range_ptr[i]:range_ptr[i + 1]``, in the order of its ranks.
+    range_first, range_length : int32
+        First node of each range, and its nodes one after the other.
+    links : KeptLinks or None
+        None where no packets were sent.
+    measured : KeptMeasured or None
+    """
+
+    start_s: FloatArray
+    end_s: FloatArray
+    eligible_s: FloatArray
+    outcome: NDArray[np.int8]
+    allocated_nodes: IntArray
+    range_ptr: LongArray
+    range_first: IntArray
+    range_length: IntArray
+    links: KeptLinks | None = None
+    measured: KeptMeasured | None = None
+
+    def nodes_of(self, job: int) -> LongArray:
+        """The nodes of a job (by index), in the order of its ranks."""
+        mine = slice(self.range_ptr[job], self.range_ptr[job + 1])
+        return np.concatenate(
+            [np.empty(0, dtype=np.int64)]
+            + [
+                np.arange(first, first + length)
+                for first, length in zip(
+                    self.range_first[mine], self.range_length[mine], strict=True
+                )
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRun:
+    """A run, to be drawn and asked again.
+
+    Attributes
+    ----------
+    machine : KeptMachine
+    jobs : KeptJobs
+    schedules : mapping of str to KeptSchedule
+        By policy, in the config's order.
+    """
+
+    machine: KeptMachine
+    jobs: KeptJobs
+    schedules: Mapping[str, KeptSchedule]

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
 from experiments.report.page import Section, render_page, write_page
 from experiments.report.table import format_number, head_of, table_html
 from netcosim.figures.bars import bars_against_baseline
@@ -265,3 +266,55 @@ def test_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(NetcosimError, match="cannot be written"):
         write_page(tmp_path / "no" / "p.html", "x")
     assert [p.name for p in tmp_path.iterdir()] == ["p.html"]
+
+
+# Colours
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb (WCAG 2.2)."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(a: str, b: str) -> float:
+    """Contrast ratio of two colours (WCAG 2.2): 21 between black and white."""
+    high, low = sorted((_luminance(a), _luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_as_the_recommendation_has_it() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+def test_every_policy_stands_out_on_both_grounds() -> None:
+    names = [f"p{i}" for i in range(12)]
+    colours = policy_colours(names)
+    assert list(colours) == names
+    assert len(set(colours.values())) == 12
+    for paint in colours.values():
+        assert contrast(paint, "#ffffff") >= 3
+        assert contrast(paint, "#14181d") >= 3
+
+
+def test_a_policys_colour_follows_its_place_in_the_config() -> None:
+    assert policy_colours(["b", "a"])["b"] == policy_colours(["b"])["b"] == COLOURS[0]
+    looks = [(colour(i), marker(i)) for i in range(40)]
+    lines = [(colour(i), dash(i)) for i in range(24)]
+    assert len(set(looks)) == 40
+    assert len(set(lines)) == 24
+
+
+def test_a_fragment_and_what_it_needs_go_in_as_they_are() -> None:
+    text = render_page(
+        "A",
+        "",
+        [Section("S", html="<canvas></canvas>")],
+        scripts=["let a = 1 < 2;"],
+        styles=["i{}"],
+    )
+    assert "<canvas></canvas></section>" in text
+    assert "<script>\nlet a = 1 < 2;\n</script></body>" in text
+    assert "i{}</style>" in text

@@ -44,6 +44,8 @@ class Section:
         Below the figure, and its text for those who cannot see it.
     digits : int
         Significant digits in the table.
+    html : str
+        A fragment that goes in as it is, after all the rest: its maker has escaped what it quotes.
     """
 
     title: str
@@ -52,6 +54,7 @@ class Section:
     figure: Figure | None = None
     caption: str = ""
     digits: int = 4
+    html: str = ""
 
 
 MOST_ROWS = 200
@@ -82,6 +85,8 @@ def render_page(
     seeds: Mapping[str, object] | None = None,
     inputs: Mapping[str, str] | None = None,
     form: Literal["png", "svg"] = "png",
+    scripts: Sequence[str] = (),
+    styles: Sequence[str] = (),
 ) -> str:
     """The page's HTML.
 
@@ -98,6 +103,8 @@ def render_page(
         SHA-256 of each file that was read, by its path, at the end.
     form : {"png", "svg"}
         How figures are kept: SVG stays sharp, PNG stays small with many marks.
+    scripts, styles : sequence of str
+        JavaScript and CSS that sections' fragments need; trusted, inlined as they are.
     """
     anchors = _anchors([section.title for section in sections])
     links = "".join(
@@ -105,13 +112,15 @@ def render_page(
         for a, s in zip(anchors, sections, strict=True)
     )
     body = "".join(_section(a, s, form) for a, s in zip(anchors, sections, strict=True))
+    sheets = "\n".join([STYLE, *styles])
+    programs = "".join(f"<script>\n{script}\n</script>" for script in scripts)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body><main>"
+        f"<title>{html.escape(title)}</title><style>{sheets}</style></head><body><main>"
         f'<h1>{html.escape(title)}</h1><div class="lead">{_paragraphs(lead)}</div>'
         f"<nav><ul>{links}</ul></nav>{body}{_footer(config, seeds or {}, inputs or {})}"
-        "</main></body></html>\n"
+        f"</main>{programs}</body></html>\n"
     )
 
 
@@ -149,7 +158,7 @@ def _section(anchor: str, section: Section, form: Literal["png", "svg"]) -> str:
         parts.append("</figure>")
     if section.table is not None:
         parts.append(table_html(section.table, section.digits))
-    parts.append("</section>")
+    parts.append(f"{section.html}</section>")
     return "".join(parts)
 
 

@@ -23,9 +23,9 @@ from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
 from experiments.kept.pack import pack
 from experiments.kept.take import kept_of
+from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
 from experiments.steps import Notice, Progress, Steps, Tell
-from experiments.store import PointResult
 from netsim.topologies.registry import family_of
 from queuesim.job_network import JobNetwork
 from queuesim.measured import SpeedupTable

@@ -68,14 +68,13 @@ def parts(sent_bytes: csr_array, bandwidth_Bps: FloatArray) -> FloatArray:
     (k, k) float64
         Rows add up to 1, or to 0 for a job that shares no link; 0 on the diagonal.
     """
-    from scipy.sparse import dia_array
-
-    n_links = len(bandwidth_Bps)
-    seconds_a_byte = dia_array((1 / bandwidth_Bps[None, :], [0]), shape=(n_links, n_links))
-    met = (sent_bytes @ seconds_a_byte @ sent_bytes.T).toarray()
+    busy_s = sent_bytes.copy()
+    busy_s.data /= bandwidth_Bps[busy_s.indices]
+    met: FloatArray = (sent_bytes @ busy_s.T).toarray()
     np.fill_diagonal(met, 0.0)
     total = met.sum(axis=1, keepdims=True)
-    return np.divide(met, total, out=np.zeros_like(met), where=total > 0)
+    found: FloatArray = np.divide(met, total, out=np.zeros_like(met), where=total > 0)
+    return found
 
 
 def neighbours(

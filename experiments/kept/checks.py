@@ -1,4 +1,4 @@
-"""Whether what was kept hangs together: lengths, references and order, all that drawing relies on."""
+"""Whether what was kept hangs together: lengths, references, order; drawing relies on it."""
 
 from __future__ import annotations
 

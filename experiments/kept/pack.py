@@ -31,7 +31,7 @@ from netsim.errors import NetcosimError
 MOST_BYTES = 1 << 33
 """Of one archive, unpacked."""
 
-_TYPES = {
+_TYPES: dict[str, type[np.generic]] = {
     "FloatArray": np.float64,
     "LongArray": np.int64,
     "IntArray": np.int32,
@@ -108,15 +108,15 @@ def _columns(kind: type[Kept]) -> dict[str, type[np.generic]]:
 
 
 def _archive(value: Kept) -> bytes:
-    columns = {name: _small(getattr(value, name)) for name in _columns(type(value))}
+    columns: dict[str, Any] = {n: _small(getattr(value, n)) for n in _columns(type(value))}
     words = {
         f.name: getattr(value, f.name)
         for f in fields(value)
         if f.name not in columns and f.name not in ("links", "measured")
     }
-    text = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
+    columns["words"] = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **columns, words=text)
+    np.savez_compressed(buffer, **columns)
     return buffer.getvalue()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from netsim.layout import layout_of
 from numpy.typing import NDArray
 
 from experiments.cosim_result import CosimResult
@@ -17,6 +16,7 @@ from experiments.kept.values import (
     KeptRun,
     KeptSchedule,
 )
+from netsim.layout import layout_of
 from netsim.topology import Topology
 from queuesim.result import QueueResult
 

@@ -44,7 +44,7 @@ def kept_of(result: CosimResult) -> KeptRun:
     ... )
     >>> kept = nc.kept_of(nc.run_cosim(config))
     >>> kept.schedules["simple"].nodes_of(0)
-    array([0, 1])
+    array([0, 1, 2, 3])
     """
     jobs = result.workload
     return KeptRun(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import re
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +13,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
+from experiments.report.glossary import asset, glossary_html, marked
 from experiments.report.page import Section, render_page, write_page
+from experiments.report.svg import figure_html
 from experiments.report.table import format_number, head_of, table_html
 from netcosim.figures.bars import bars_against_baseline
 from netcosim.figures.boxes import link_boxes
@@ -191,54 +193,114 @@ class _Balance(HTMLParser):
             self.ids.append(str(found["id"]))
         self.loads += [str(v) for k, v in attrs if k in ("src", "href")]
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
 
-def page(form: str = "png") -> str:
-    table = pd.DataFrame({"policy": ["a<b", None], "mean_wait_s": [1234.5678, np.nan]})
-    figure = cdf({"a": [1.0, 2.0]}, xlabel="time (s)")
+NASTY = "<img src=x onerror=1>"
+
+
+def page() -> str:
+    table = pd.DataFrame({"policy": ["a<b", None, NASTY], "mean_wait_s": [1234.5678, np.nan, 3]})
+    figure = cdf({"a": [1.0, 2.0], NASTY: [3.0]}, xlabel="time (s)")
     sections = [
-        Section("Waits", "One.\n\nTwo <script>.", table),
+        Section("Waits", "The waits.\n\nTwo <script>.", table),
         Section("Waits", figure=figure, caption='A "figure"'),
+        Section(NASTY, NASTY, folded=True),
     ]
-    return render_page(
-        "A & B",
-        "Lead.",
-        sections,
-        config="[run]\nseed = 1",
-        seeds={"run": 1},
-        form=form,  # type: ignore[arg-type]
-    )
+    return render_page("A & B", "Lead.", sections, config="[run]\nseed = 1", seeds={"run": 1})
 
 
-@pytest.mark.parametrize("form", ["png", "svg"])
-def test_page_is_whole_and_loads_nothing(form: str) -> None:
-    text = page(form)
+def test_page_is_whole_and_loads_nothing() -> None:
+    text = page()
     reader = _Balance()
     reader.feed(text)
     assert reader.open == []
     assert all(x.startswith(("data:image/", "#")) for x in reader.loads)
-    assert {x[1:] for x in reader.loads if x[0] == "#"} == set(reader.ids) == {"waits", "waits-2"}
-    assert "http" not in re.sub(r"data:image/[^\"]*", "", text)
-    assert "<script>" not in text
+    linked = {x[1:] for x in reader.loads if x[0] == "#"}
+    assert {"waits", "waits-2", "again", "glossary", "main"} <= linked <= set(reader.ids)
+    assert len(reader.ids) == len(set(reader.ids))
+    assert "http" not in text
+    assert "<script>." not in text
+    assert "<img" not in text
     assert "A &amp; B" in text
-    assert "&lt;script&gt;" in text
+    assert "Two &lt;script&gt;" in text
     assert "[run]\nseed = 1" in text
     assert "prefers-color-scheme: dark" in text
     assert 'name="viewport"' in text
-    [data] = re.findall(rf'src="data:image/{form}[^,]*,([^"]+)"', text)
-    start = b"\x89PNG" if form == "png" else b"<?xml"
-    assert base64.b64decode(data).startswith(start)
+
+
+def test_figures_follow_the_pages_colours(drawn: dict[str, Figure]) -> None:
+    """No ink, ground or font of matplotlib's is left, and no colour but a policy's."""
+    for name, figure in drawn.items():
+        text = figure_html(figure, name, "Title", "Words")
+        assert "<title>Title</title><desc>Words</desc>" in text
+        assert 'role="img"' in text
+        assert "var(--ink)" in text
+        assert "DejaVu" not in text
+        assert " text-anchor: " in text
+        own = {c.lower() for c in COLOURS}
+        assert set(re.findall(r"#[0-9a-f]{6}\b", text)) <= own, name
+        ids = re.findall(r' id="([^"]+)"', text)
+        used = re.findall(r"(?:url\(|href=\")#([^)\"]+)", text)
+        assert all(i.startswith(f"{name}-") for i in ids)
+        assert set(used) == set(ids)
+
+
+def test_a_figure_is_the_same_twice() -> None:
+    twice = [figure_html(all_figures()["utilisation"], "a", "T") for _ in range(2)]
+    assert twice[0] == twice[1]
+
+
+def test_text_and_lines_stand_out_from_the_ground() -> None:
+    """Both schemes of the style sheet, and the printed one."""
+    sheet = asset("page.css")
+    schemes = [
+        dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", rules))
+        for rules in re.findall(r":root \{([^}]*)\}", sheet)
+    ]
+    assert len(schemes) == 3
+    assert all(scheme.keys() == schemes[0].keys() for scheme in schemes)
+    for scheme in schemes:
+        for ground in ("page", "stripe", "raised"):
+            for ink in ("ink", "soft", "link"):
+                assert contrast(scheme[ink], scheme[ground]) >= 4.5, (ink, ground)
+        for paint in COLOURS:
+            assert contrast(paint, scheme["page"]) >= 3
 
 
 def test_numbers_stand_right_and_units_in_the_head() -> None:
-    html = table_html(pd.DataFrame({"policy": ["a"], "mean_wait_s": [1234.5678]}))
-    assert '<th class="number">mean wait<span class="unit">s</span></th>' in html
-    assert '<td class="number">1,235</td>' in html
+    html = table_html(pd.DataFrame({"policies": ["a"], "mean_wait_s": [1234.5678], "n_nodes": 7}))
+    assert '<th scope="col" class="number"><abbr class="term" tabindex="0" data-term="wait"' in html
+    assert '>mean wait</abbr><span class="unit">s</span></th>' in html
+    assert '<td class="number" data-value="1234.5678">1,235</td>' in html
+    assert '<td class="number">7</td>' in html
     assert "<td>a</td>" in html
     assert head_of("message_bytes") == ("message", "bytes")
     assert head_of("policy") == ("policy", "")
+
+
+def test_a_term_is_explained_where_it_first_stands() -> None:
+    html = marked("Waits & mean waits; awaits. bounded slowdown, slowdown.x <b>")
+    assert html.count("<abbr") == 2
+    assert 'title="From submission to start.">Waits</abbr> &amp; mean waits; awaits.' in html
+    assert ">bounded slowdown</abbr>, slowdown.x &lt;b&gt;" in html
+    entries = glossary_html(html)
+    assert entries.count("<dt>") == 2
+    assert "<dt>bounded slowdown</dt><dd>Turnaround over run time" in entries
+    assert glossary_html("nothing") == ""
+
+
+def test_no_word_stands_for_two_terms() -> None:
+    entries = tomllib.loads(asset("glossary.toml")).values()
+    words = [word for entry in entries for word in entry["words"]]
+    assert len(words) == len(set(words))
+    assert all(entry["text"].endswith(".") for entry in entries)
 
 
 @pytest.mark.parametrize(

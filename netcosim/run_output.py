@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 from experiments.config import Config
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
+from experiments.cosim import point_result, run_cosim
+from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
-from experiments.store import Outcome, Store, encode_tables
+from experiments.store import Store
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.packet.credit import buffer_warning
@@ -56,7 +56,8 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         result = run_cosim(config, lambda what, share: show.at(100 * share, what), show.say)
     from netcosim.report.about import ABOUT, about_rows, notes_of
 
-    tables = result_tables(result)
+    found = point_result(result)
+    tables = found.tables
     # what cannot be stored is told before anything is written
     encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
     seconds = time.perf_counter() - started
@@ -79,7 +80,7 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         raise NetcosimError(f"{out}: cannot be made: {error.strerror}") from None
     content = config.resolved()
     with Store(results, "write") as store:
-        outcome = Outcome(encoded, None, seconds)
+        outcome = Outcome(encoded, None, seconds, found.kept)
         store.put(point_key(content), content, outcome, code_fingerprint())
         store.put_meta({"config_text": config_text, "title": title})
     with Store(results, "read") as store:

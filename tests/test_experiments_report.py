@@ -13,6 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
+from experiments.kept.values import KeptMachine
 from experiments.report.glossary import asset, glossary_html, marked
 from experiments.report.page import Section, render_page, write_page
 from experiments.report.svg import figure_html
@@ -22,8 +23,12 @@ from netcosim.figures.boxes import link_boxes
 from netcosim.figures.curves import _running_mean, cdf, time_unit, utilisation_over_time
 from netcosim.figures.gantt import gantt
 from netcosim.figures.heatmap import link_heat_map, link_matrix
+from netcosim.figures.ratios import ratio_dots
+from netcosim.figures.waits import waits_by_size
 from netsim.errors import NetcosimError
+from netsim.layout import layout_of
 from netsim.topologies.registry import make_topology
+from netsim.topology import Topology
 from netsim.units import time_scale
 
 POLICIES = ["simple", "rdn", "rdg", "level-spread"]
@@ -44,6 +49,26 @@ def bars_frame() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["group", "policy", "ratio", "low", "high"])
 
 
+def kept_machine(topology: Topology) -> KeptMachine:
+    layout = layout_of(topology)
+    return KeptMachine(
+        name=topology.name,
+        family="dragonfly",
+        rails=1,
+        port_router=topology.port_router,
+        link_src=topology.link_src,
+        link_dst=topology.link_dst,
+        link_kind=topology.link_kind,
+        link_bandwidth_Bps=topology.link_bandwidth_Bps,
+        kinds=topology.kinds,
+        node_names=(),
+        router_x=layout.x,
+        router_y=layout.y,
+        router_group=layout.group,
+        group_names=layout.group_names,
+    )
+
+
 def all_figures() -> dict[str, Figure]:
     rng = np.random.default_rng(1)
     topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
@@ -60,14 +85,27 @@ def all_figures() -> dict[str, Figure]:
     return {
         "boxes": link_boxes(boxes),
         "bars": bars_against_baseline(bars_frame(), baseline="simple"),
-        "heat": link_heat_map(topology, rng.random(topology.n_links)),
+        "heat": link_heat_map(kept_machine(topology), rng.random(topology.n_links)),
         "gantt": gantt(
             np.array([0.0, 50.0]),
             np.array([100.0, 200.0]),
-            np.array([0, 3, 5]),
-            np.array([0, 1, 5, 2, 3], dtype=np.int32),
+            np.array([0, 2, 3]),
+            np.array([0, 5, 2], dtype=np.int32),
+            np.array([2, 1, 2], dtype=np.int32),
             machine_nodes=8,
         ),
+        "ratios": ratio_dots(
+            pd.DataFrame(
+                [
+                    ("mean wait", policy, 0.5 + i / 4, np.nan, np.nan)
+                    for i, policy in enumerate("ab")
+                ]
+                + [("communication time", "b", 0.9, 0.8, 1.1)],
+                columns=["quantity", "policy", "ratio", "low", "high"],
+            ),
+            reference="a",
+        ),
+        "waits": waits_by_size([1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}),
         "utilisation": utilisation_over_time(dict.fromkeys(POLICIES, (x, x / 100000.0))),
         "cdf": cdf({p: rng.random(20) for p in POLICIES}, xlabel="time (s)"),
     }
@@ -86,6 +124,8 @@ def test_axes_tell_their_units(drawn: dict[str, Figure]) -> None:
         "gantt": ["time (s)", "node", "2-16 nodes"],
         "utilisation": ["time (hours)", "nodes in use (%)", "rdg"],
         "cdf": ["time (s)", "share of samples (%)"],
+        "ratios": ["over a", "mean wait", "communication time", "b"],
+        "waits": ["wait (minutes)", "nodes of the job", "2-8\n2 jobs", "more\n1 jobs", "b"],
     }
     for name, words in expected.items():
         assert set(words) <= set(texts(drawn[name])), name
@@ -134,13 +174,13 @@ def test_gantt_draws_one_block_a_run_of_nodes(drawn: dict[str, Figure]) -> None:
 def test_link_matrix_places_every_link() -> None:
     topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
     values = np.arange(topology.n_links, dtype=float)
-    matrix, block = link_matrix(topology, values)
+    matrix, block = link_matrix(kept_machine(topology), values)
     assert (matrix.shape, block) == ((20, 20), 1)
     assert np.isfinite(matrix).sum() == topology.n_links - 2 * topology.n_nodes
     link = 2 * topology.n_nodes + 3
     row, column = topology.link_src[link] - 40, topology.link_dst[link] - 40
     assert matrix[row, column] == link
-    small, block = link_matrix(topology, values, cells=5)
+    small, block = link_matrix(kept_machine(topology), values, cells=5)
     assert (small.shape, block) == ((5, 5), 4)
     assert np.nanmax(small) == topology.n_links - 1
 
@@ -276,8 +316,8 @@ def test_text_and_lines_stand_out_from_the_ground() -> None:
 
 def test_numbers_stand_right_and_units_in_the_head() -> None:
     html = table_html(pd.DataFrame({"policies": ["a"], "mean_wait_s": [1234.5678], "n_nodes": 7}))
-    assert '<th scope="col" class="number"><abbr class="term" tabindex="0" data-term="wait"' in html
-    assert '>mean wait</abbr><span class="unit">s</span></th>' in html
+    assert '<th scope="col" class="number"><span><abbr class="term" tabindex="0" data-term' in html
+    assert '>mean wait</abbr></span><span class="unit">s</span></th>' in html
     assert '<td class="number" data-value="1234.5678">1,235</td>' in html
     assert '<td class="number">7</td>' in html
     assert "<td>a</td>" in html

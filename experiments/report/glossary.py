@@ -45,7 +45,8 @@ def marked(text: str) -> str:
             f'<abbr class="term" tabindex="0" data-term="{term}" title="{means}">{found[0]}</abbr>'
         )
 
-    return pattern.sub(mark, html.escape(text))
+    kept = re.sub(r"(?<=\d) (?=%)", "\u00a0", html.escape(text))
+    return pattern.sub(mark, kept)
 
 
 def glossary_html(body: str) -> str:

@@ -67,7 +67,7 @@ def table_html(frame: pd.DataFrame, digits: int = 4) -> str:
     for column, number in zip(frame.columns, numeric, strict=True):
         title, unit = head_of(str(column))
         shown = f'<span class="unit">{html.escape(unit)}</span>' if unit else ""
-        head.append(f'<th scope="col"{_class(number)}>{marked(title)}{shown}</th>')
+        head.append(f'<th scope="col"{_class(number)}><span>{marked(title)}</span>{shown}</th>')
     rows = []
     for values in frame.itertuples(index=False, name=None):
         cells = [

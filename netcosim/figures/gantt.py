@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.figures.style import colour, new_figure
+from experiments.figures.style import colour, literal, new_figure
 from netcosim.figures.curves import time_unit
 from netsim.errors import NetcosimError
 
@@ -28,6 +28,7 @@ def gantt(
     length: NDArray[np.int32],
     *,
     machine_nodes: int,
+    title: str = "",
     paint: str = colour(0),
     size_in: tuple[float, float] = (9.0, 5.0),
 ) -> Figure:
@@ -43,6 +44,7 @@ def gantt(
         Job i held the ranges ``range_ptr[i]:range_ptr[i + 1]`` of nodes
         (`experiments.kept.values.KeptSchedule`).
     machine_nodes : int
+    title : str
     paint : str
         The policy's colour.
     size_in : (width, height), inches
@@ -80,6 +82,7 @@ def gantt(
     axis.set_ylim(0, machine_nodes)
     axis.set_xlabel(f"time ({unit})")
     axis.set_ylabel("node")
+    axis.set_title(literal(title), loc="left", fontsize=11)
     names = [name for _, name in _CLASSES] + [f"more than {_CLASSES[-1][0]} nodes"]
     used = np.unique(shade)
     figure.legend(

@@ -70,6 +70,7 @@ def link_heat_map(
     machine: KeptMachine,
     busy_percent: NDArray[np.float64],
     *,
+    title: str = "",
     top_percent: float | None = None,
     size_in: tuple[float, float] = (6.8, 5.8),
 ) -> Figure:
@@ -83,6 +84,8 @@ def link_heat_map(
     machine : KeptMachine
     busy_percent : (n_links,) float64
         Share of time that each link is busy.
+    title : str
+        By default the machine's name.
     top_percent : float, optional
         What has the strongest colour: the same for maps that stand side by side; by default the
         largest value.
@@ -119,5 +122,5 @@ def link_heat_map(
     bar = figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
     bar.set_label("link busy (%)")
     bar.outline.set_visible(False)
-    axis.set_title(literal(machine.name), loc="left", fontsize=11)
+    axis.set_title(literal(title or machine.name), loc="left", fontsize=11)
     return figure

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def ratio_dots(
     frame: pd.DataFrame, *, reference: str, colours: Mapping[str, str] | None = None
 ) -> Figure:
-    """A panel a quantity, a row a policy, a line at 1 where the reference is.
+    """Rows of policies under each quantity, a line at 1 where the reference is.
 
     Parameters
     ----------
@@ -46,26 +46,32 @@ def ratio_dots(
     check_columns(frame, ["quantity", "policy", "ratio", "low", "high"], "ratios")
     quantities, policies = first_seen(frame, "quantity"), first_seen(frame, "policy")
     paints = colours or policy_colours(policies)
-    height = 1.0 + 0.34 * len(policies)
-    figure, axes = new_figure(1.4 + 2.4 * len(quantities), height, 1, len(quantities))
-    for place, (axis, quantity) in enumerate(zip(axes, quantities, strict=True)):
+    n_rows = len(quantities) * (len(policies) + 1)
+    figure, [axis] = new_figure(5.6, 0.8 + 0.25 * n_rows)
+    axis.axvline(1.0, color=SOFT, linewidth=1.0)
+    ticks, names = [], []
+    for place, quantity in enumerate(quantities):
+        head = place * (len(policies) + 1)
+        ticks.append(head)
+        names.append(literal(quantity))
         mine = frame[frame["quantity"] == quantity].set_index("policy")
-        axis.axvline(1.0, color=SOFT, linewidth=1.0)
-        for row, policy in enumerate(policies):
+        for row, policy in enumerate(policies, head + 1):
+            ticks.append(row)
+            names.append(literal(policy))
             if policy not in mine.index:
                 continue
             ratio, low, high = (float(mine.at[policy, c]) for c in ("ratio", "low", "high"))
             if np.isfinite(low) and np.isfinite(high):
                 axis.hlines(row, low, high, color=paints[policy], linewidth=2.4)
             axis.plot([ratio], [row], "o", color=paints[policy], markersize=7)
-        axis.set_ylim(len(policies) - 0.4, -0.6)
-        shown = [literal(policy) for policy in policies] if place == 0 else [""] * len(policies)
-        axis.set_yticks(range(len(policies)), shown)
-        axis.tick_params(axis="y", length=0)
-        axis.locator_params(axis="x", nbins=5)
-        low, high = axis.get_xlim()
-        axis.set_xlim(min(low, 0.9), max(high, 1.1))
-        axis.set_title(literal(quantity), fontsize=10)
-        axis.set_xlabel(f"over {literal(reference, 30)}", color=INK)
-        grid(axis, "x")
+    axis.set_ylim(n_rows - 0.4, -0.6)
+    axis.set_yticks(ticks, names)
+    for place, label in enumerate(axis.get_yticklabels()):
+        label.set_fontweight("normal" if place % (len(policies) + 1) else "bold")
+    axis.tick_params(axis="y", length=0)
+    ends = frame[["ratio", "low", "high"]].to_numpy(dtype=float)
+    least, most = min(0.95, float(np.nanmin(ends))), max(1.05, float(np.nanmax(ends)))
+    axis.set_xlim(least - 0.06 * (most - least), most + 0.06 * (most - least))
+    axis.set_xlabel(f"over {literal(reference)}", color=INK)
+    grid(axis, "x")
     return figure

@@ -55,7 +55,7 @@ def waits_by_size(
         raise NetcosimError("waits by size: there is nothing to draw")
     high = [np.nanquantile(v, 0.9) for v in waits.values() if np.isfinite(v).any()]
     unit_s, unit = time_unit(4 * max([1.0, *map(float, high)]))
-    figure, [axis] = new_figure(7.6, 3.6)
+    figure, [axis] = new_figure(5.2, 3.6)
     step = 0.8 / max(1, len(waits))
     for i, (name, values) in enumerate(waits.items()):
         for place, group in enumerate(used):

@@ -1,4 +1,4 @@
-"""What a run's numbers rest on, in words: kept with its results, so that a page can say it again."""
+"""What a run's numbers rest on, in words; kept with its results, so that any page can say it."""
 
 from __future__ import annotations
 

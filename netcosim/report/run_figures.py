@@ -29,7 +29,7 @@ FloatArray = NDArray[np.float64]
 
 GANTT_JOBS = 400
 """Most jobs a Gantt chart shows: the busiest stretch of that many starts."""
-SIDE_IN = (4.3, 3.6)
+SIDE_IN = (4.9, 4.0)
 """Size of figures that stand side by side, one a policy."""
 RATIOS = (
     ("communication_ratio", "communication time"),
@@ -48,14 +48,18 @@ class RunFigure:
         What it shows: a section of the page; figures of one part stand side by side.
     name : str
         Of its file, without an ending.
-    caption : str
+    words : str
+        What those are told who cannot see it.
     draw : callable () -> Figure
+    caption : str
+        Stands below it.
     """
 
     part: str
     name: str
-    caption: str
+    words: str
     draw: Callable[[], Figure]
+    caption: str = ""
 
 
 def run_figures(tables: Mapping[str, Rows], kept: KeptRun | None) -> list[RunFigure]:
@@ -113,8 +117,9 @@ def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> li
             RunFigure(
                 "policies",
                 "policies",
-                f"Over {label}: left of the line is less. Bars: intervals of communication time.",
+                f"Communication time, mean wait and mean turnaround of each policy over {label}'s.",
                 partial(ratio_dots, ratios, reference=label, colours=colours),
+                f"Over {label}: left of the line is less. Bars: intervals of communication time.",
             )
         )
     frame = pattern_frame(tables)
@@ -125,8 +130,9 @@ def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> li
             RunFigure(
                 "patterns",
                 "communication-by-pattern",
-                f"Communication time by pattern and size of the job, over {label}; bars: intervals.",
+                f"Communication time by pattern and size of the job, over {label}.",
                 partial(bars_against_baseline, groups, baseline=baseline, colours=colours),
+                "Lines: intervals; none where one snapshot alone has such jobs.",
             )
         )
     return found
@@ -153,13 +159,14 @@ def _link_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigure]:
             "load",
             f"load-{name}",
             f"{name}: share of time that each link is busy, from row to column.",
-            partial(link_heat_map, machine, values, top_percent=top, size_in=SIDE_IN),
+            partial(link_heat_map, machine, values, title=name, top_percent=top, size_in=SIDE_IN),
         )
         for name, values in busy.items()
     ]
     told = "Boxes: quartiles; lines: 1st to 99th percentile; dots: means over links."
     boxes = partial(_boxes, machine, sent, colours)
-    return [*maps, RunFigure("links", "links", told, boxes)]
+    words = "Packets and stalled time of links, a box a policy, by kind of link."
+    return [*maps, RunFigure("links", "links", words, boxes, told)]
 
 
 def _boxes(
@@ -230,7 +237,7 @@ def _schedule_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigu
             "gantt",
             f"gantt-{name}",
             f"{name}: which nodes jobs held, and when.",
-            partial(_gantt, kept, schedule, colours[name]),
+            partial(_gantt, kept, name, colours[name]),
         )
         for name, schedule in schedules.items()
     ]
@@ -238,26 +245,30 @@ def _schedule_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigu
         RunFigure(
             "time",
             "utilisation",
-            "Nodes that jobs hold, smoothed over a hundredth of the span.",
+            "Utilisation of the machine over time, a line a policy.",
             partial(utilisation_over_time, share, colours),
+            "Nodes that jobs hold, smoothed over a hundredth of the span.",
         ),
         RunFigure(
             "time",
             "queue-length",
-            "Jobs that wait, smoothed likewise.",
+            "Jobs in the queue over time, a line a policy.",
             partial(over_time, queue, "jobs in the queue", colours),
+            "Jobs that wait, smoothed likewise.",
         ),
         RunFigure(
             "waits",
             "wait-by-size",
-            "Marks: mean waits; lines: from the median to the 90th percentile.",
+            "Waits by the size of jobs, a mark a policy.",
             partial(waits_by_size, jobs.n_nodes, waits, colours),
+            "Marks: mean waits; lines: from the median to the 90th percentile.",
         ),
         RunFigure(
             "waits",
             "bounded-slowdown",
-            "Share of jobs with at most this bounded slowdown.",
+            "Cumulative share of jobs by bounded slowdown, a line a policy.",
             partial(cdf, slow, xlabel="bounded slowdown", log=True, colours=colours),
+            "Share of jobs with at most this bounded slowdown.",
         ),
         *charts,
     ]
@@ -270,8 +281,9 @@ def _each(
     return {name: of(schedule) for name, schedule in schedules.items()}
 
 
-def _gantt(kept: KeptRun, schedule: KeptSchedule, paint: str) -> Figure:
+def _gantt(kept: KeptRun, policy: str, paint: str) -> Figure:
     """The busiest stretch of `GANTT_JOBS` starts."""
+    schedule = kept.schedules[policy]
     ran = np.flatnonzero(np.isfinite(schedule.start_s))
     by_start = ran[np.argsort(schedule.start_s[ran], kind="stable")]
     run_s = schedule.end_s[by_start] - schedule.start_s[by_start]
@@ -291,6 +303,7 @@ def _gantt(kept: KeptRun, schedule: KeptSchedule, paint: str) -> Figure:
         schedule.range_first[mine],
         schedule.range_length[mine],
         machine_nodes=kept.machine.n_nodes,
+        title=policy,
         paint=paint,
         size_in=SIDE_IN,
     )

@@ -17,10 +17,21 @@ from experiments.report.page import Section, long_table, render_page
 from experiments.report.svg import figure_html
 from experiments.report.table import table_html
 from experiments.store import Rows, Store, StoredPoint
-from netcosim.report.about import ABOUT, CONFIG, JOBS, MACHINE, MEASURED, NOTE, REFERENCE, TITLE, WARNING, told_of
+from netcosim.report.about import (
+    ABOUT,
+    CONFIG,
+    JOBS,
+    MACHINE,
+    MEASURED,
+    NOTE,
+    REFERENCE,
+    TITLE,
+    WARNING,
+    told_of,
+)
 from netcosim.report.policies import policy_table
 from netcosim.report.run_figures import RunFigure, pattern_frame, run_figures
-from netcosim.report.verdict import reference_label, run_verdict
+from netcosim.report.verdict import findings, limits, reference_label
 from netsim.errors import NetcosimError
 from netsim.inputs import digests
 from netsim.units import format_quantity
@@ -202,7 +213,7 @@ PARTS = (
     (
         "gantt",
         "Jobs over nodes",
-        "The busiest stretch of each schedule. Blocks are jobs: the more nodes, the stronger.",
+        "The busiest part of each schedule. Blocks are jobs: the more nodes, the stronger.",
     ),
 )
 """Parts of the figures, and title and text of their sections."""
@@ -214,13 +225,22 @@ NOTHING_KEPT = (
 
 
 def _verdict(tables: Mapping[str, Rows]) -> str:
-    lines = "".join(f"<li>{marked(line)}</li>" for line in run_verdict(tables))
-    return f'<ul class="verdict">{lines}</ul>'
+    found = _marked_once(findings(tables))
+    lines = "".join(f"<li>{line}</li>" for line in found)
+    return (
+        f'<ul class="verdict">{lines}</ul><p class="quiet">{marked(" ".join(limits(tables)))}</p>'
+    )
+
+
+def _marked_once(lines: Sequence[str]) -> list[str]:
+    """Lines as HTML, each term explained where it first stands in any of them."""
+    return marked("\n".join(" ".join(line.split()) for line in lines)).split("\n")
 
 
 def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint) -> str:
     config = point.config
     machine, queue, run = (_section(config, name) for name in ("machine", "queue", "run"))
+    named = f"{machine.get('preset') or machine.get('family')}, routing {machine.get('routing')}"
     told_jobs, told_machine = told_of(tables, JOBS), told_of(tables, MACHINE)
     if kept is not None:
         told_jobs = told_jobs or [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
@@ -228,8 +248,10 @@ def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint)
     first = tables["policies"][0]
     facts = [
         ("Jobs", told_jobs or [f"{first.get('jobs')} jobs"]),
-        ("Machine", told_machine or [str(machine.get("preset") or machine.get("family"))]),
-        ("Routing", [str(machine.get("routing"))] if machine.get("routing") else []),
+        (
+            "Machine",
+            told_machine or [named],
+        ),
         (
             "Queue",
             [
@@ -250,7 +272,7 @@ def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint)
         ),
     ]
     rows = "".join(
-        f"<dt>{marked(name)}</dt>" + "".join(f"<dd>{marked(line)}</dd>" for line in lines)
+        f"<dt>{name}</dt>" + "".join(f"<dd>{line}</dd>" for line in _marked_once(lines))
         for name, lines in facts
         if lines
     )
@@ -291,7 +313,7 @@ def _drawn(figures: Iterable[RunFigure]) -> str:
     drawn = []
     for number, figure in enumerate(figures):
         name = f"figure-{figure.part}-{number}"
-        drawn.append(figure_html(figure.draw(), name, figure.caption, figure.caption))
+        drawn.append(figure_html(figure.draw(), name, figure.words, figure.caption))
     return drawn[0] if len(drawn) == 1 else f'<div class="many">{"".join(drawn)}</div>'
 
 
@@ -313,7 +335,9 @@ def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[
 
 def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Section]:
     return [
-        Section(*REPORTS[name], pd.DataFrame(list(tables[name]))) for name in names if name in tables
+        Section(*REPORTS[name], pd.DataFrame(list(tables[name])))
+        for name in names
+        if name in tables
     ]
 
 

@@ -23,28 +23,40 @@ def reference_label(tables: Mapping[str, Rows]) -> str:
 
 
 def run_verdict(tables: Mapping[str, Rows]) -> list[str]:
-    """Sentences: one for each policy that is compared, the largest gain first, then what limits them.
+    """What came out, and what limits it, in sentences.
 
     Parameters
     ----------
     tables : mapping
         Of a run: "policies", and "reference" where that is none of them.
     """
+    return [*findings(tables), *limits(tables)]
+
+
+def findings(tables: Mapping[str, Rows]) -> list[str]:
+    """A sentence for each policy that is compared, the largest gain first."""
+    label, (base, others) = reference_label(tables), _compared(tables)
+    if not others:
+        return [f"{label} is the only policy: there is nothing to compare it with."]
+    return [_policy(row, label, base) for row in sorted(others, key=_gain)]
+
+
+def limits(tables: Mapping[str, Rows]) -> list[str]:
+    """What the findings do not say."""
+    others = _compared(tables)[1]
+    if not any("communication_ratio" in row for row in tables["policies"]):
+        return [SILENT, LUCK] if others else [SILENT]
+    return [*_on_intervals(others), LUCK] if others else []
+
+
+def _compared(tables: Mapping[str, Rows]) -> tuple[Row | None, list[Row]]:
+    """The reference's row, and those of the policies that are compared with it."""
+    rows: list[Row] = list(tables["policies"])
+    elsewhere: list[Row] = list(tables.get("reference", ()))
     label = reference_label(tables)
-    rows: list[Row] = [dict(row) for row in tables["policies"]]
-    elsewhere: list[Row] = [dict(row) for row in tables.get("reference", ())]
     base = elsewhere or [row for row in rows if row["policy"] == label]
     others = [row for row in rows if elsewhere or row["policy"] != label]
-    measured = any("communication_ratio" in row for row in rows)
-    if not others:
-        alone = [] if measured else [SILENT]
-        return [f"{label} is the only policy: there is nothing to compare it with.", *alone]
-    lines = [_policy(row, label, base[0] if base else None) for row in sorted(others, key=_gain)]
-    if measured:
-        lines += _on_intervals(others)
-    else:
-        lines.append(SILENT)
-    return [*lines, LUCK]
+    return (base[0] if base else None), others
 
 
 def _gain(row: Row) -> tuple[bool, float]:

@@ -111,7 +111,7 @@ def link_heat_map(
     )
     borders = np.flatnonzero(np.diff(machine.router_group)) + 1
     if len(borders) < _MOST_GROUPS:
-        for line in borders:
+        for line in borders.tolist():
             axis.axhline(line, color=GRID, linewidth=0.5)
             axis.axvline(line, color=GRID, linewidth=0.5)
     axis.set_xlim(0, n_routers)

@@ -136,7 +136,7 @@ def ring_of_groups(
 
 
 def grid(dims: Sequence[int]) -> Layout:
-    """Planes of the last two dimensions as grids, side by side and in rows, nested above three.
+    """Planes of the last two dimensions as grids, side by side and to and fro in rows, nested above three.
 
     Parameters
     ----------
@@ -162,8 +162,11 @@ def grid(dims: Sequence[int]) -> Layout:
         length = int(coord.max()) + 1
         gap = float(level)
         columns = min(range(length, 0, -1), key=_Squareness(length, width + gap, height + gap))
-        x += coord % columns * (width + gap)
-        y += coord // columns * (height + gap)
+        row, column = np.divmod(coord, columns)
+        # to and fro, so that neighbours stand side by side where one row ends as well
+        column = np.where(row % 2 == 1, columns - 1 - column, column)
+        x += column * (width + gap)
+        y += row * (height + gap)
         width = columns * (width + gap) - gap
         height = -(-length // columns) * (height + gap) - gap
     planes = n // (long[-1] * long[-2])
@@ -215,7 +218,7 @@ def rows_of_levels(
     place, size = places(row)
     # a free row must not fall on a row of the bands
     lines, line = np.unique(np.stack([height, free]), axis=1, return_inverse=True)
-    y = 1 - (np.ravel(line) + 0.5) / lines.shape[1]
+    y = 1 - (np.ravel(line) + 0.25) / (lines.shape[1] - 0.5)
     width = np.zeros(max(len(names), 1))
     np.maximum.at(width, band[~free], size[~free].astype(np.float64))
     gap = 0.0 if len(names) < 2 else 1.0

@@ -166,7 +166,7 @@ def _snapshots(
 
 
 def _is_of(schedule: KeptSchedule, numbers: NDArray[np.int64], times: FloatArray) -> bool:
-    """Whether all measured jobs run at their snapshot's instant in the schedule that is kept.
+    """Whether all measured jobs run on their nodes at that instant in the schedule that is kept.
 
     With run times that are measured they were sent as they ran with logged ones.
     """
@@ -177,7 +177,18 @@ def _is_of(schedule: KeptSchedule, numbers: NDArray[np.int64], times: FloatArray
     known = ~np.isnan(at)
     job = measured.job[known]
     runs = (schedule.start_s[job] <= at[known]) & (at[known] < schedule.end_s[job])
-    return bool(runs.all())
+    return bool(runs.all()) and all(
+        _within(measured, row, schedule, job) for row, job in enumerate(measured.job.tolist())
+    )
+
+
+def _within(measured: KeptMeasured, row: int, schedule: KeptSchedule, job: int) -> bool:
+    """Whether a measured job sat on nodes that it has in the schedule."""
+    mine = slice(measured.range_ptr[row], measured.range_ptr[row + 1])
+    first = measured.range_first[mine].astype(np.int64)
+    last = first + measured.range_length[mine] - 1
+    ends = np.stack([first, last]).ravel()
+    return bool(np.isin(ends, schedule.nodes_of(job)).all())
 
 
 def _load(

@@ -16,7 +16,7 @@ from netsim.topology import Topology
 LANDSCAPE = 1.5
 """Width over height that grids come near to: that of a page's column."""
 
-RING_RADIUS, RING_DEPTH, CORE_RADIUS = 0.36, 0.11, 0.16
+RING_RADIUS, RING_DEPTH, CORE_RADIUS = 0.335, 0.145, 0.12
 """Of a ring of groups: its middle, what a group reaches outwards and inwards, what lies inside."""
 
 
@@ -129,14 +129,14 @@ def ring_of_groups(
     if len(names) == 1:
         return layout(0.5 + 0.45 * along, 0.5 - 0.45 * out, group, names)
     # no wider than deep where there is room for more, and a gap between neighbours
-    half = min(0.75 * math.pi / len(names), 1.2 * RING_DEPTH / RING_RADIUS)
+    half = min(0.65 * math.pi / len(names), RING_DEPTH / RING_RADIUS)
     angle = 2 * np.pi * group / len(names) + half * along
     radius = RING_RADIUS + RING_DEPTH * out
     return layout(0.5 + radius * np.sin(angle), 0.5 - radius * np.cos(angle), group, names)
 
 
 def grid(dims: Sequence[int]) -> Layout:
-    """Planes of the last two dimensions as grids, side by side and to and fro in rows, nested above three.
+    """Planes of the last two dimensions as grids, side by side and in rows, nested above three.
 
     Parameters
     ----------

@@ -128,6 +128,7 @@ const makeGantt = (root, common, state) => {
     pen.scale(scale, scale);
     pen.font = "12px system-ui, sans-serif";
     frame(pen, page, left, 0, width, height);
+    chosenMarks(pen, page, left, width, height);
     nodeMarks(pen, page, left, height);
     snapshotMarks(pen, page, left, width, height);
     const curves = policy.curves ??= curvesOf(common, policy);
@@ -151,6 +152,34 @@ const makeGantt = (root, common, state) => {
     pen.strokeStyle = css(page.line);
     pen.lineWidth = 1;
     pen.strokeRect(x - 0.5, y + 0.5, width + 1, height - 1);
+  };
+
+  // The chosen job and those that slow it, however small they are; a mark above says when it ran.
+  const chosenMarks = (pen, page, left, width, height) => {
+    if (state.job < 0) return;
+    const { start, end, pointer, range_first: first, range_length: length } = state.policy;
+    const perTime = width / (view.t1 - view.t0);
+    const perNode = height / (view.n1 - view.n0);
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, 0, width, height);
+    pen.clip();
+    for (const job of [...state.near(), state.job]) {
+      if (!(end[job] > view.t0 && start[job] < view.t1)) continue;
+      pen.fillStyle = css(job === state.job ? page.ink : NEIGHBOUR);
+      const x = left + (start[job] - view.t0) * perTime;
+      const w = Math.max(3, (end[job] - start[job]) * perTime);
+      for (let k = pointer[job]; k < pointer[job + 1]; k++) {
+        pen.fillRect(x, (first[k] - view.n0) * perNode, w, Math.max(2, length[k] * perNode - 0.5));
+      }
+      if (job !== state.job) continue;
+      pen.beginPath();
+      pen.moveTo(x + w / 2 - 6, 0);
+      pen.lineTo(x + w / 2 + 6, 0);
+      pen.lineTo(x + w / 2, 9);
+      pen.fill();
+    }
+    pen.restore();
   };
 
   const nodeMarks = (pen, page, left, height) => {
@@ -289,7 +318,7 @@ const makeGantt = (root, common, state) => {
     if (!shown.length) return;
     const at = shown.indexOf(state.job);
     const next = at < 0 ? (by > 0 ? 0 : shown.length - 1) : (at + by + shown.length) % shown.length;
-    state.set({ job: shown[next] });
+    state.pick(shown[next]);
   };
 
   // Brings a job into view.
@@ -311,7 +340,7 @@ const makeGantt = (root, common, state) => {
   };
   onKeys(canvas, keys);
   handle(canvas, {
-    tap: (x, y) => state.set({ job: jobUnder(x, y) }),
+    tap: (x, y) => state.pick(jobUnder(x, y)),
     drag: (dx, dy) => pan(-dx / area().width, -dy / area().height),
     zoom: (factor, x, y, nodes) => (nodes
       ? zoomNodes(factor, Math.min(1, y / area().height))

@@ -74,7 +74,7 @@ const makeMachine = (root, common, state) => {
     const { x, y, bends } = places;
     const cables = common.cable_one.length;
     const most = state.most[state.metric] || 1;
-    const thick = cables > 4000 ? 0.6 : 1;
+    const thick = Math.max(0.4, Math.min(1, Math.sqrt(900 / cables)));
     const bin = new Uint8Array(cables); // 0: idle, or nothing known
     for (let i = 0; load && i < cables; i++) {
       if (load[i] > 0) bin[i] = 1 + Math.min(BINS - 1, Math.floor(load[i] / most * BINS));
@@ -95,8 +95,11 @@ const makeMachine = (root, common, state) => {
       if (!any) continue;
       pen.strokeStyle = css(level ? loadColour((level - 0.5) / BINS, page.dark) : page.line);
       pen.lineWidth = level ? thick * (0.8 + 2.2 * level / BINS) : 0.6 * thick;
+      // many idle cables are a shade, not a wall
+      pen.globalAlpha = level ? 1 : Math.max(0.2, Math.min(1, 1200 / cables));
       pen.stroke();
     }
+    pen.globalAlpha = 1;
   };
 
   const drawRouters = (pen, page) => {
@@ -157,18 +160,29 @@ const makeMachine = (root, common, state) => {
     pen.lineWidth = 4;
     pen.strokeStyle = css(page.page);
     pen.fillStyle = css(page.soft);
+    const named = [];
     boxes.forEach(([x0, y0, x1, y1], group) => {
       const name = common.groups[group];
       const width = pen.measureText(name).width;
       if (width > 1.6 * places.width / Math.sqrt(groups) || width > (x1 - x0) + 60) return;
       const x = Math.min(places.width - width / 2 - 2, Math.max(width / 2 + 2, (x0 + x1) / 2));
-      // away from the middle of the drawing, where the cables are
-      const far = places.box.half[1];
-      const at = (y0 + y1) / 2 < 0.55 * places.height
-        ? Math.max(12, y0 - far - 7) : Math.min(places.height - 4, y1 + far + 16);
+      const [above, below] = [y0 - places.box.half[1] - 5, y1 + places.box.half[1] + 15];
+      const outer = (y0 + y1) / 2 < 0.55 * places.height ? [above, below] : [below, above];
+      const free = [outer[0], (y0 + y1) / 2 + 4, outer[1]].find((y) => isClear(x, y, width / 2));
+      const at = Math.min(places.height - 4, Math.max(12, free ?? outer[0]));
+      const apart = ([ox, oy, half]) => Math.abs(ox - x) > half + width / 2 + 4 || Math.abs(oy - at) > 14;
+      if (!named.every(apart)) return;
+      named.push([x, at, width / 2]);
       pen.strokeText(name, x, at);
       pen.fillText(name, x, at);
     });
+  };
+
+  // Whether a name with its middle here is on no router.
+  const isClear = (x, y, half) => {
+    const [w, h] = [half + places.box.half[0] + 1, places.box.half[1] + 6];
+    return y > 10 && y < places.height
+      && places.x.every((at, i) => Math.abs(at - x) > w || Math.abs(places.y[i] - y + 4) > h);
   };
 
   const drawLegend = (page, load) => {
@@ -203,8 +217,9 @@ const makeMachine = (root, common, state) => {
     } else {
       const at = snapshot.time === null ? "" : `, after ${duration(snapshot.time)}`;
       when.textContent = `snapshot ${state.snapshot + 1} of ${snapshots.length}${at}`;
-      without.textContent = load ? "" : "Nothing was sent together at this snapshot: there is no "
-        + "load to show.";
+      without.textContent = (load ? "" : "Nothing was sent together at this snapshot: there is no "
+        + "load to show. ") + (state.policy.same ? "" : "Snapshots are of the schedule with logged "
+        + "run times; the chart above has the schedule that followed from what they measured.");
       told.textContent = `${policy}, snapshot ${state.snapshot + 1} of ${snapshots.length}${at}: `
         + `${whole(jobs.size)} jobs of two nodes and more ${nodes}. ${load ? loadTold(load) : ""}`;
     }

@@ -6,7 +6,7 @@ const makePanel = (root, common, state) => {
   let sorting = { column: 3, down: true };
 
   const jobButton = (job) => element("button", {
-    type: "button", class: "views-link", onclick: () => state.set({ job, come: true }),
+    type: "button", class: "views-link", onclick: () => { state.pick(job); state.come(); },
   }, `job ${common.job_id[job]}`);
 
   const nodesTold = (first, length, from, to) => {
@@ -29,13 +29,15 @@ const makePanel = (root, common, state) => {
     const row = state.row();
     const ran = !Number.isNaN(policy.start[job]);
     const unit = common.unit_s;
-    const nodes = row
-      ? nodesTold(policy.measured_first, policy.measured_length, row.from, row.to)
-      : nodesTold(policy.range_first, policy.range_length, policy.pointer[job], policy.pointer[job + 1]);
+    const nodes = nodesTold(
+      policy.range_first, policy.range_length, policy.pointer[job], policy.pointer[job + 1]);
+    const then = row && !policy.same
+      ? nodesTold(policy.measured_first, policy.measured_length, row.from, row.to) : "";
     panel.replaceChildren(
       element("h4", {}, `Job ${common.job_id[job]} under ${policy.policy}`),
       element("dl", {},
         ...fact("Nodes", `${whole(common.n_nodes[job])}${nodes ? `: ${nodes}` : ""}`),
+        ...(then ? fact("At the snapshot", then) : []),
         ...fact("Pattern", common.patterns[common.pattern[job]] ?? "\u2013"),
         ...fact("Wait", ran ? duration(policy.wait[job] * unit) : "never ran"),
         ...fact("Run time", ran ? duration(policy.run[job] * unit) : "\u2013"),
@@ -59,17 +61,15 @@ const makePanel = (root, common, state) => {
     if (!row.others.length) {
       return [...found, element("p", {}, "No other job sends over the links that it uses.")];
     }
-    const shown = row.others.slice(0, 12);
-    const rest = row.others.slice(12);
-    const restPart = rest.reduce((sum, [, part]) => sum + part, 0);
+    // those with the largest parts are kept: what they leave over is that of all others
+    const restPart = 1 - row.others.reduce((sum, [, part]) => sum + part, 0);
     return [...found,
       element("p", {}, "Who slows it: these ", percent(row.excess), ", split by the load that "
         + "others put on the links that it uses, each link counted by what the job itself sends there:"),
       element("ul", { class: "views-others" },
-        ...shown.map(([job, part]) => element("li", {}, jobButton(job),
+        ...row.others.map(([job, part]) => element("li", {}, jobButton(job),
           ` ${percent(row.excess * part)} (${whole(100 * part)} of 100)`)),
-        rest.length ? element("li", {}, `${whole(rest.length)} more: ${percent(row.excess * restPart)}`)
-          : null)];
+        restPart > 0.0005 ? element("li", {}, `all others ${percent(row.excess * restPart)}`) : null)];
   };
 
   const unmeasured = (job) => {

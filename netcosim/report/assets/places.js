@@ -6,8 +6,8 @@ const boxFor = (x, y, width, height, most) => {
   const order = Uint32Array.from(x.keys()).sort((a, b) => x[a] - x[b]);
   const spacing = Math.sqrt(width * height / x.length);
   let best = { side: 0, columns: 1, half: [1, 1] };
-  for (let step = 0; step < 14; step++) {
-    const wide = spacing * 1.6 ** (2 - step); // of a box with its margin
+  for (let step = 0; step < 24; step++) {
+    const wide = spacing * 1.2 ** (5 - step); // of a box with its margin
     if (wide < 1) break;
     let high = Math.min(height, 6 * spacing);
     for (let i = 0; i < order.length; i++) {

@@ -36,12 +36,20 @@ const start = async (root) => {
     panel.drawPanel();
     panel.drawTable();
   };
-  state.set = ({ come, ...changes }) => {
+  state.set = (changes) => {
     Object.assign(state, changes);
     if ("snapshot" in changes || "instant" in changes) machine.setSlider();
-    if (come) gantt.show(state.job);
     redraw();
   };
+  // A job of the schedule: where this snapshot has it not, one that has it is shown, the nearest.
+  state.pick = (job) => {
+    const having = state.policy.snapshots.flatMap(({ rows }, index) =>
+      (rows.some((row) => row.job === job) ? [index] : []));
+    const far = (index) => Math.abs(index - state.snapshot);
+    const snapshot = having.sort((a, b) => far(a) - far(b))[0] ?? state.snapshot;
+    state.set({ job, snapshot });
+  };
+  state.come = () => gantt.show(state.job);
   const choose = async (index) => {
     const policy = await policyAt(index);
     const snapshot = Math.max(0, Math.min(state.snapshot, policy.snapshots.length - 1));
@@ -68,7 +76,7 @@ const start = async (root) => {
     const job = common.job_id.indexOf(wanted);
     number.elements.job.setCustomValidity(job < 0 ? `There is no job ${wanted}.` : "");
     if (job < 0) number.elements.job.reportValidity();
-    else state.set({ job, come: true });
+    else { state.pick(job); state.come(); }
   });
   number.elements.job.addEventListener("input", () => number.elements.job.setCustomValidity(""));
   root.addEventListener("keydown", (event) => {

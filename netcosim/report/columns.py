@@ -35,7 +35,7 @@ def packed(facts: Mapping[str, object], columns: Mapping[str, Column]) -> str:
     """
     table, parts = [], []
     for name, column in columns.items():
-        kept, steps = _smallest(np.ravel(column))
+        kept, steps = _smallest(column.ravel())
         table.append([name, kept.dtype.str[1:], len(kept), steps])
         parts.append(kept.astype(kept.dtype.newbyteorder("<")).tobytes())
     head = json.dumps({**facts, "columns": table}, ensure_ascii=True, allow_nan=False).encode()

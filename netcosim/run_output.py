@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from experiments.config import Config
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.points import point_key
-from experiments.progress import progress
+from experiments.progress import Show, progress
 from experiments.store import Outcome, Store, encode_tables
+from netcosim.journal import Journal, drop, journal_name
+from netcosim.run_jobs import at_work
 from netcosim.thread_share import threads_line
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
@@ -24,10 +27,13 @@ RESULTS_FILE = "results.db"
 PAGE_FILE = "report.html"
 
 
-def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -> Path:
+def run_and_report(
+    config: Config, config_text: str, out: Path, *, title: str, jobs: int = 1
+) -> Path:
     """Run a config, print the table of policies, and write results file and page.
 
-    Both files appear whole or not at all.
+    Both files appear whole or not at all; until then what is done is kept beside them
+    (`netcosim.journal`), and the same run goes on from there.
 
     Parameters
     ----------
@@ -37,6 +43,8 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     out : path
         Folder; made if it is missing.
     title : str
+    jobs : int
+        Local processes; they change no result.
 
     Returns
     -------
@@ -55,7 +63,10 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         Store(results, "read").close()  # refuses a file that is not ours before the work is done
     started = time.perf_counter()
     with progress(100, "%") as show:
-        result = run_cosim(config, lambda what, share: show.at(100 * share, what), show.say)
+        journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
+        with at_work(config, journal, jobs, show.say):
+            told = partial(_percent, show)
+            result = run_cosim(config, told, show.say, journal)
     tables = result_tables(result)
     encoded = encode_tables(tables)  # what cannot be stored is told before anything is written
     seconds = time.perf_counter() - started
@@ -98,8 +109,13 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     )
     close_figures()
     path = write_page(out / PAGE_FILE, page)
+    drop(journal.folder)
     # last, because a reader that has gone away must not cost the results
     print(print_table(policy_table(tables)))
     print("\n".join(notes_of(result)))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path
+
+
+def _percent(show: Show, what: str, share: float) -> None:
+    show.at(100 * share, what)

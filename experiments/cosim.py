@@ -22,18 +22,21 @@ from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
+from experiments.kept.pack import pack
+from experiments.kept.take import kept_of
+from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
 from experiments.steps import Notice, Progress, Steps
-from experiments.store import Rows
 from netsim.topologies.registry import family_of
 from queuesim.job_network import JobNetwork
 from queuesim.measured import SpeedupTable
 from queuesim.model_context import ModelContext, Pilot
+from queuesim.neighbours import Neighbours, neighbours_of
 from queuesim.parts import Columns, Here, Part, Parts, schedule_columns, schedule_from
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
-from queuesim.snapshots import Measurement
+from queuesim.snapshots import Measurement, Study
 
 Schedules = dict[str, QueueResult]
 
@@ -122,7 +125,9 @@ class _Loop:
     there: _Loop | None = None
     logged: Schedules = field(default_factory=dict)
     schedules: Schedules = field(default_factory=dict)
+    study: Study | None = None
     measurement: Measurement | None = None
+    neighbours: dict[str, Neighbours] = field(default_factory=dict)
     piloted: Pilot | None = None
 
     def run(self) -> None:
@@ -204,15 +209,24 @@ class _Loop:
         if self.there is not None:
             own = self.there.bench.sides(there)
             sides = {self.reference.column: own[self.reference.policy], **sides}
-        study = self.bench.study(sides, self.reference.column)
+        study = self.study = self.bench.study(sides, self.reference.column)
+        near = self.bench.config.run.keep == "all"
         self.steps.say(self.bench.packet_cost(study))
-        with self.steps.step("packets, ", share) as tell:
-            return self.bench.measure.measure(
+        with self.steps.step("packets, ", share / 2 if near else share) as tell:
+            found = self.bench.measure.measure(
                 study,
                 lambda: self.bench.queues.draws.rng("bootstrap"),
                 self.parts,
                 lambda what, done: tell(done, what),
             )
+        with self.steps.step("", share / 2 if near else 0.0) as tell:
+            self.neighbours = neighbours_of(
+                study,
+                {name: found.jobs[name] for name in schedules if near},
+                self.parts,
+                lambda what, done: tell(done, what),
+            )
+        return found
 
     def result(self) -> CosimResult:
         """The run, and everything that it left together."""
@@ -227,11 +241,20 @@ class _Loop:
             self.measurement,
             self.reference,
             home.schedules[self.reference.policy],
+            *self.bench.drawn,
+            self.study,
+            self.neighbours,
         )
 
 
-def cosim_point(content: Mapping[str, object]) -> dict[str, Rows]:
-    """A sweep's point: a resolved config to its tables."""
+def cosim_point(content: Mapping[str, object]) -> PointResult:
+    """A sweep's point: a resolved config to its tables, and what else is kept of it."""
     config = config_from(dict(content))
     with config.plugged():
-        return result_tables(run_cosim(config))
+        return point_result(run_cosim(config))
+
+
+def point_result(result: CosimResult) -> PointResult:
+    """What a store takes of a run."""
+    kept = {} if result.config.run.keep == "tables" else pack(kept_of(result))
+    return PointResult(result_tables(result), kept)

@@ -90,11 +90,11 @@ def _helpers(config: Config, folder: Path, jobs: int, say: Callable[[str], None]
             context.set_forkserver_preload([])
             start_forkserver()
             for _ in range(jobs - 1):
-                process = context.Process(target=_help, args=(config.resolved(), str(folder)))
+                helper = context.Process(target=_help, args=(config.resolved(), str(folder)))
                 # one that has been started must be known, or it would outlive us
                 with held_back():
-                    process.start()
-                    processes.append(process)
+                    helper.start()
+                    processes.append(helper)
         yield
         lost = sum(process.exitcode not in (None, 0) for process in processes)
         if lost:

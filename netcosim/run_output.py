@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from experiments.config import Config
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
+from experiments.cosim import point_result, run_cosim
+from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import Show, progress
-from experiments.store import Outcome, Store, encode_tables
+from experiments.store import Store
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.run_jobs import at_work
 from netcosim.thread_share import threads_line
@@ -67,7 +67,8 @@ def run_and_report(
         with at_work(config, journal, jobs, show.say):
             told = partial(_percent, show)
             result = run_cosim(config, told, show.say, journal)
-    tables = result_tables(result)
+    found = point_result(result)
+    tables = found.tables
     encoded = encode_tables(tables)  # what cannot be stored is told before anything is written
     seconds = time.perf_counter() - started
 
@@ -93,7 +94,7 @@ def run_and_report(
         raise NetcosimError(f"{out}: cannot be made: {error.strerror}") from None
     content = config.resolved()
     with Store(results, "write") as store:
-        outcome = Outcome(encoded, None, seconds)
+        outcome = Outcome(encoded, None, seconds, found.kept)
         store.put(point_key(content), content, outcome, code_fingerprint())
         store.put_meta({"config_text": config_text, "title": title})
     line = threads_line(result) if result.measured else None

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from experiments.bench import bench_of
 from experiments.config import Config
-from experiments.notices import HOPS_PER_S
 from experiments.points import point_key
 from experiments.reference import reference_of
 from netcosim.journal import Journal, journal_name
 from netsim.units import format_quantity
-from queuesim.cost import campaign_hops, flow_level_s
+from queuesim.cost import HOPS_PER_S, campaign_hops, flow_level_s
 from queuesim.measured_times import Measured
 from queuesim.registry import RUNTIME_MODELS
 

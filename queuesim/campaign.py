@@ -169,6 +169,7 @@ def stretches(
                 for columns in by_side[name]
                 for number in np.unique(columns["snapshot"]).tolist()
             ),
+            instant_s=study.instants_s(name),
         )
         for name, (snapshot, job, time_s) in rows.items()
     }

@@ -190,19 +190,18 @@ class Study:
 
     def running(self, name: str, number: int) -> list[int]:
         """The jobs of more than one node (by index) that run at a snapshot of a side."""
-        side = self.sides[name]
-        return side.running(float(self._times(name)[number]))
+        return self.sides[name].running(float(self.instants_s(name)[number]))
+
+    def instants_s(self, name: str) -> FloatArray:
+        """(n_snapshots,) float64: see `snapshot_times`; kept, because it looks at all jobs."""
+        if name not in self._instants_s:
+            schedule = self.sides[name].schedule
+            self._instants_s[name] = snapshot_times(schedule, self.n_snapshots)
+        return self._instants_s[name]
 
     @cached_property
-    def _known_times(self) -> dict[str, FloatArray]:
+    def _instants_s(self) -> dict[str, FloatArray]:
         return {}
-
-    def _times(self, name: str) -> FloatArray:
-        """Instants of a side's snapshots; kept, because each takes a look at all jobs."""
-        if name not in self._known_times:
-            schedule = self.sides[name].schedule
-            self._known_times[name] = snapshot_times(schedule, self.n_snapshots)
-        return self._known_times[name]
 
     def communication(self, index: int) -> Communication:
         """What a job (by index) sends."""
@@ -223,6 +222,10 @@ class Measurements:
         With all others, and what the measure compares it with.
     packets : tuple of PacketResult
         One a snapshot in which jobs were together, for link statistics.
+    alone_s : (k,) float64, optional
+        Time alone on the same nodes, where the measure has it.
+    instant_s : (n_snapshots,) float64, optional
+        When the snapshots were, by their number, in the schedule that they were taken of.
     """
 
     policy: str
@@ -233,6 +236,8 @@ class Measurements:
     time_s: FloatArray
     yardstick_s: FloatArray
     packets: tuple[PacketResult, ...] = ()
+    alone_s: FloatArray | None = None
+    instant_s: FloatArray | None = None
 
     @property
     def stretch(self) -> FloatArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
@@ -21,11 +22,15 @@ from experiments.executor import start_forkserver
 from experiments.signals import held_back
 from experiments.worker import start_worker
 from netcosim.journal import Journal, drop, journals_in, make_folder
+from netsim.errors import NetcosimError
 from netsim.file_lock import let_go, take_lock
 from netsim.limits import need_memory
 
 PROCESS_BYTES = 300 * 10**6
 """What a process takes before it knows the config: Python, its libraries and compiled kernels."""
+
+WORTH_S = 60.0
+"""A run that is refused within so long leaves nothing; its parts are soon computed again."""
 
 
 @contextmanager
@@ -34,8 +39,9 @@ def at_work(
 ) -> Iterator[None]:
     """Hold a journal while the block runs, with ``jobs - 1`` other processes at its parts.
 
-    What is done stays if the block is left by an exception; journals of other runs in the folder
-    of the results are dropped, because what they belong to will be overwritten.
+    What is done stays if the block is left by an exception, but for a run that is refused before
+    it has done much; journals of other runs in the folder of the results are dropped, because what
+    they belong to will be overwritten.
 
     Parameters
     ----------
@@ -56,6 +62,7 @@ def at_work(
         need_memory(f"--jobs {jobs}", jobs * PROCESS_BYTES)
     out = journal.folder.parent
     fresh = not out.exists()
+    began = time.monotonic()
     make_folder(journal.folder)
     lock = take_lock(journal.folder / "run", "run")
     try:
@@ -67,8 +74,9 @@ def at_work(
             say(f"{len(journal):,} parts of this run are done: it goes on in {journal.folder}")
         with _helpers(config, journal.folder, jobs, say):
             yield
-    except BaseException:
-        if len(journal):
+    except BaseException as error:
+        refused = isinstance(error, NetcosimError) and time.monotonic() - began < WORTH_S
+        if len(journal) and not refused:
             say(f"{len(journal):,} parts are kept in {journal.folder}; start it again to go on")
         else:
             let_go(lock)

@@ -17,10 +17,11 @@ import pytest
 
 from experiments.config import Config
 from experiments.config_load import load_config_text
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
+from experiments.cosim import point_result, run_cosim
+from experiments.cosim_result import CosimResult
+from experiments.outcome import encode_tables
 from experiments.points import point_key
-from experiments.store import Store, encode_tables
+from experiments.store import Store
 from netcosim import cli, journal, run_jobs
 from netcosim.journal import Journal, drop, journal_name, journals_in
 from netcosim.run_jobs import at_work
@@ -61,6 +62,7 @@ policies = ["rdn", "simple", "level-spread"]
 run_time_model = "measured"
 [run]
 snapshots = 12
+keep = "all"
 measure = "MEASURE"
 """
 
@@ -81,11 +83,17 @@ def digest(out: Path) -> str:
         return store.digest()
 
 
-def tables(config: Config, out: Path, jobs: int) -> dict[str, str]:
+def stored(result: CosimResult) -> dict[str, str | bytes]:
+    """What a store takes of a run."""
+    found = point_result(result)
+    return {**encode_tables(found.tables), **found.kept}
+
+
+def tables(config: Config, out: Path, jobs: int) -> dict[str, str | bytes]:
     """What a run stores, without its page."""
     kept = Journal(out / journal_name(point_key(config.resolved())))
     with config.plugged(), at_work(config, kept, jobs, lambda line: None):
-        return encode_tables(result_tables(run_cosim(config, parts=kept)))
+        return stored(run_cosim(config, parts=kept))
 
 
 def test_two_processes_and_one_give_the_same_bits(tmp_path: Path) -> None:
@@ -101,7 +109,7 @@ def test_so_do_pairs_and_a_plug_in_s_policy(tmp_path: Path) -> None:
     (tmp_path / "last.py").write_text(PLUGIN)
     changes = {'"level-spread"]': '"last"]', "[machine]": 'plugins = ["last.py"]\n[machine]'}
     config, _ = config_of(tmp_path, "paired", **changes)
-    here = encode_tables(result_tables(run_cosim(config)))
+    here = stored(run_cosim(config))
     assert {"paired", "pairs", "links", "speedups"} <= set(here)
     assert tables(config, tmp_path / "1", 1) == tables(config, tmp_path / "2", 2) == here
 
@@ -269,6 +277,22 @@ def test_two_runs_do_not_write_one_journal(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     with take_lock(folder / "run"), pytest.raises(NetcosimError, match="another process is writ"):
         run_and_report(config, text, out, title="t")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_a_refused_run_has_done_is_kept_if_it_took_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    def refuse(*given: object, **named: object) -> None:
+        raise NetcosimError("no")
+
+    config, _ = config_of(tmp_path)
+    monkeypatch.setattr(run_jobs, "WORTH_S", 0.0 if late else 60.0)
+    monkeypatch.setattr("queuesim.campaign.Ensemble", refuse)
+    with pytest.raises(NetcosimError, match="no"):
+        tables(config, tmp_path / "out", 1)
+    assert [len(Journal(folder)) for folder in journals_in(tmp_path / "out")] == [3] * late
+    assert (tmp_path / "out").exists() == late
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -5,12 +5,18 @@ Every table has the policy as its first column and names in which a unit stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.kept.values import KeptLinks, KeptMachine, KeptRun, KeptSchedule
+from experiments.kept.values import (
+    KeptLinks,
+    KeptMachine,
+    KeptMeasured,
+    KeptRun,
+    KeptSchedule,
+)
 from netsim.packet.model import PS_PER_S
 from queuesim.result import OUTCOMES
 
@@ -20,23 +26,23 @@ if TYPE_CHECKING:
 Columns = dict[str, Any]
 
 
-def kept_frames(run: KeptRun) -> dict[str, pd.DataFrame]:
-    """Every table of a run, by name; those without rows are left out.
+def kept_frames(run: KeptRun, names: Sequence[str] = ()) -> dict[str, pd.DataFrame]:
+    """Tables of a run by name (all of them by default); those without rows are left out.
 
     - ``kept_jobs``: a row a policy and job. ``nodes`` are ranges in the order of the job's ranks,
       ``stretch`` the mean over its snapshots of communication time over the yardstick.
     - ``kept_over_time``: busy nodes and the queue's length from each instant to the next.
     - ``kept_links``: counters of every link at every snapshot; ends are nodes or routers.
     - ``kept_groups``: the load of the links that leave each group's routers, by snapshot and kind.
-    - ``kept_neighbours``: who sends over the links that a job uses, and his part of it.
+    - ``kept_measured``: every measured job at its snapshot: its nodes there, its communication
+      time, the yardstick, and its time alone on the same nodes.
+    - ``kept_neighbours``: who sends over the links that such a job uses, and what part of it.
     """
-    found = {name: _over_policies(run, make) for name, make in TABLES.items()}
+    found = {name: _over_policies(run, TABLES[name]) for name in names or TABLES}
     return {name: frame for name, frame in found.items() if len(frame)}
 
 
-def _over_policies(
-    run: KeptRun, make: Callable[[KeptRun, KeptSchedule], Columns]
-) -> pd.DataFrame:
+def _over_policies(run: KeptRun, make: Callable[[KeptRun, KeptSchedule], Columns]) -> pd.DataFrame:
     import pandas as pd
 
     frames = []
@@ -73,8 +79,8 @@ def jobs_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
     }
 
 
-def ranges(schedule: KeptSchedule, job: int) -> str:
-    """The nodes of a job as ranges in the order of its ranks: "0-3 7"."""
+def ranges(schedule: KeptSchedule | KeptMeasured, job: int) -> str:
+    """The nodes of a job (or of a measured row) as ranges in the order of ranks: "0-3 7"."""
     mine = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
     return " ".join(
         f"{first}-{first + length - 1}" if length > 1 else f"{first}"
@@ -167,9 +173,7 @@ def _spans(links: KeptLinks) -> np.ndarray:
 
 def link_groups(machine: KeptMachine) -> np.ndarray:
     """(n_links,) the group of the router that sends, or that the sending node is on."""
-    of_vertex = np.concatenate(
-        [machine.router_group[machine.port_router], machine.router_group]
-    )
+    of_vertex = np.concatenate([machine.router_group[machine.port_router], machine.router_group])
     return np.asarray(of_vertex[machine.link_src])
 
 
@@ -204,6 +208,21 @@ def groups_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
     }
 
 
+def measured_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
+    """Jobs at snapshots, where they sat then."""
+    measured = schedule.measured
+    if measured is None or not len(measured.job):
+        return {}
+    return {
+        "snapshot": measured.snapshot,
+        "job_id": run.jobs.job_id[measured.job],
+        "nodes": [ranges(measured, i) for i in range(len(measured.job))],
+        "time_s": measured.time_s,
+        "yardstick_s": measured.yardstick_s,
+        "alone_s": measured.alone_s,
+    }
+
+
 def neighbours_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
     """Who sends over the links that a measured job uses."""
     measured = schedule.measured
@@ -223,6 +242,7 @@ TABLES: Mapping[str, Callable[[KeptRun, KeptSchedule], Columns]] = {
     "kept_over_time": over_time_columns,
     "kept_links": links_columns,
     "kept_groups": groups_columns,
+    "kept_measured": measured_columns,
     "kept_neighbours": neighbours_columns,
 }
 """Tables of one policy, by the name of their file."""

@@ -123,6 +123,7 @@ class Bench:
     def packet_cost(self, study: Study) -> str | None:
         """What the user should know before a study's packets are sent."""
         hops = campaign_hops(study, self.measure.sent(study))
+        hops *= 2 if self.config.run.keep == "all" else 1  # each job once more, alone
         return estimate_line(hops, len(study.numbers) * len(study.sides))
 
 

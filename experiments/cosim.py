@@ -21,17 +21,20 @@ from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
+from experiments.kept.pack import pack
+from experiments.kept.take import kept_of
+from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
 from experiments.steps import Notice, Progress, Steps, Tell
-from experiments.store import Rows
 from netsim.topologies.registry import family_of
 from queuesim.job_network import JobNetwork
 from queuesim.measured import SpeedupTable
 from queuesim.model_context import ModelContext, Pilot
+from queuesim.neighbours import Neighbours, neighbours
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
-from queuesim.snapshots import Measurement
+from queuesim.snapshots import Measurement, Study
 
 Schedules = dict[str, QueueResult]
 
@@ -112,7 +115,9 @@ class _Loop:
     there: _Loop | None = None
     logged: Schedules = field(default_factory=dict)
     schedules: Schedules = field(default_factory=dict)
+    study: Study | None = None
     measurement: Measurement | None = None
+    neighbours: dict[str, Neighbours] = field(default_factory=dict)
     piloted: Pilot | None = None
 
     def run(self) -> None:
@@ -190,14 +195,19 @@ class _Loop:
         if self.there is not None:
             own = self.there.bench.sides(there)
             sides = {self.reference.column: own[self.reference.policy], **sides}
-        study = self.bench.study(sides, self.reference.column)
+        study = self.study = self.bench.study(sides, self.reference.column)
+        near = self.bench.config.run.keep == "all"
         self.steps.say(self.bench.packet_cost(study))
-        with self.steps.step("packets, ", share) as tell:
-            return self.bench.measure.measure(
+        with self.steps.step("packets, ", share / 2 if near else share) as tell:
+            found = self.bench.measure.measure(
                 study,
                 lambda: self.bench.queues.draws.rng("bootstrap"),
                 lambda what, done: tell(done, what),
             )
+        for name in schedules if near else ():
+            with self.steps.step(f"jobs alone, {name}", share / 2 / len(schedules)) as tell:
+                self.neighbours[name] = neighbours(study, name, found.jobs[name], _counted(tell))
+        return found
 
     def result(self) -> CosimResult:
         """The run, and everything that it left together."""
@@ -212,6 +222,9 @@ class _Loop:
             self.measurement,
             self.reference,
             home.schedules[self.reference.policy],
+            *self.bench.drawn,
+            self.study,
+            self.neighbours,
         )
 
 
@@ -220,8 +233,14 @@ def _counted(tell: Tell) -> Callable[[int, int], None]:
     return lambda done, total: tell(done / max(total, 1), "")
 
 
-def cosim_point(content: Mapping[str, object]) -> dict[str, Rows]:
-    """A sweep's point: a resolved config to its tables."""
+def cosim_point(content: Mapping[str, object]) -> PointResult:
+    """A sweep's point: a resolved config to its tables, and what else is kept of it."""
     config = config_from(dict(content))
     with config.plugged():
-        return result_tables(run_cosim(config))
+        return point_result(run_cosim(config))
+
+
+def point_result(result: CosimResult) -> PointResult:
+    """What a store takes of a run."""
+    kept = {} if result.config.run.keep == "tables" else pack(kept_of(result))
+    return PointResult(result_tables(result), kept)

@@ -13,8 +13,8 @@ from multiprocessing import forkserver, resource_tracker
 from queue import SimpleQueue
 from typing import Any
 
+from experiments.outcome import Outcome
 from experiments.signals import held_back
-from experiments.store import Outcome
 from experiments.worker import compute, start_worker
 from netsim.errors import NetcosimError
 from netsim.limits import shown

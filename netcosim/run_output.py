@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 from experiments.config import Config
-from experiments.cosim import run_cosim
-from experiments.cosim_tables import result_tables
+from experiments.cosim import point_result, run_cosim
+from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
-from experiments.store import Outcome, Store, encode_tables
+from experiments.store import Store
 from netcosim.thread_share import threads_line
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
@@ -56,7 +56,8 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     started = time.perf_counter()
     with progress(100, "%") as show:
         result = run_cosim(config, lambda what, share: show.at(100 * share, what), show.say)
-    tables = result_tables(result)
+    found = point_result(result)
+    tables = found.tables
     encoded = encode_tables(tables)  # what cannot be stored is told before anything is written
     seconds = time.perf_counter() - started
 
@@ -82,7 +83,7 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         raise NetcosimError(f"{out}: cannot be made: {error.strerror}") from None
     content = config.resolved()
     with Store(results, "write") as store:
-        outcome = Outcome(encoded, None, seconds)
+        outcome = Outcome(encoded, None, seconds, found.kept)
         store.put(point_key(content), content, outcome, code_fingerprint())
         store.put_meta({"config_text": config_text, "title": title})
     line = threads_line(result) if result.measured else None

@@ -29,6 +29,7 @@ from queuesim.snapshots import (
     Progress,
     Ratio,
     Study,
+    snapshot_times,
 )
 from queuesim.statistics import around, drawn_means, known_ends
 
@@ -100,6 +101,7 @@ def stretches(
         time_s=np.array(time_s),
         yardstick_s=np.array(yards),
         packets=tuple(packets),
+        instant_s=snapshot_times(side.schedule, study.n_snapshots),
     )
 
 

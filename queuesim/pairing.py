@@ -305,7 +305,7 @@ def _measurements(pairing: Pairing, name: str, snapshots: Sequence[Snapshot]) ->
     """Times under a side over those alone under the reference."""
     study = pairing.study
     job = np.array([j for s in snapshots for j in s.running], dtype=np.int64)
-    alone = [pairing.time_alone(study.reference, int(j)) for j in job]
+    alone, there = ([pairing.time_alone(s, int(j)) for j in job] for s in (study.reference, name))
     return Measurements(
         policy=study.sides[name].schedule.policy,
         snapshot=np.array([s.number for s in snapshots for _ in s.running], dtype=np.int64),
@@ -315,6 +315,8 @@ def _measurements(pairing: Pairing, name: str, snapshots: Sequence[Snapshot]) ->
         time_s=np.array([t for s in snapshots for t in s.times_ps[name]]) / PS_PER_S,
         yardstick_s=np.array(alone) / PS_PER_S,
         packets=tuple(s.packets[name] for s in snapshots if name in s.packets),
+        alone_s=np.array(there) / PS_PER_S,
+        instant_s=snapshot_times(study.sides[study.reference].schedule, study.n_snapshots),
     )
 
 

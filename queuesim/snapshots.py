@@ -201,6 +201,10 @@ class Measurements:
         With all others, and what the measure compares it with.
     packets : tuple of PacketResult
         One a snapshot in which jobs were together, for link statistics.
+    alone_s : (k,) float64, optional
+        Time alone on the same nodes, where the measure has it.
+    instant_s : (n_snapshots,) float64, optional
+        When the snapshots were, by their number, in the schedule that they were taken of.
     """
 
     policy: str
@@ -211,6 +215,8 @@ class Measurements:
     time_s: FloatArray
     yardstick_s: FloatArray
     packets: tuple[PacketResult, ...] = ()
+    alone_s: FloatArray | None = None
+    instant_s: FloatArray | None = None
 
     @property
     def stretch(self) -> FloatArray:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
 from experiments.report.page import render_page, write_page
 from experiments.steps import Steps
-from experiments.store import Outcome, Rows, Store, encode_tables
+from experiments.store import Rows, Store
 from netcosim.judge.asked import Asked
 from netcosim.judge.page import judge_sections
 from netcosim.judge.trial import Tables, Trial

@@ -201,7 +201,7 @@ def groups_columns(run: KeptRun, schedule: KeptSchedule) -> Columns:
         "group": np.tile(np.array(machine.group_names, dtype=object)[there // n_kinds], times),
         "kind": np.tile(np.array(machine.kinds, dtype=object)[there % n_kinds], times),
         "links": np.tile(count, times),
-        "bytes": summed(links.bytes),
+        "bytes": summed(links.bytes).astype(np.int64),
         "busy_share": summed(share) / np.tile(count, times),
         "busiest_share": most.ravel(),
         "stall_s": summed(links.stall_ps / PS_PER_S),

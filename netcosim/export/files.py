@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from experiments.kept.values import KeptRun
 from experiments.store import Store
@@ -106,7 +106,8 @@ def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
             continue
         if len(points) > 1:
             for at, key in enumerate(names):
-                frame.insert(at, key, cell(parameters.get(key)), allow_duplicates=True)
+                value: Any = cell(parameters.get(key))
+                frame.insert(at, key, value, allow_duplicates=True)
             frame.insert(0, "point", p.key)
         yield frame
 

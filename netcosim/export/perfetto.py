@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -44,6 +44,10 @@ _BEGIN, _END, _COUNT = 1, 2, 4
 _SEQUENCE_ID = 1
 _NOTES = ("nodes", "wait (s)", "pattern", "stretch", "outcome")
 """What a slice tells when it is clicked, interned by its position from 1."""
+
+
+Series = tuple[str, str, np.ndarray, np.ndarray]
+"""A counter: its name and unit, times in seconds, and values that hold from there on."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +250,7 @@ def _counters(
         some = np.searchsorted(time_s, at, side="right") - 1
     else:
         at, some = time_s, np.arange(len(time_s))
-    series: list[tuple[str, str, Sequence[float], Sequence[float]]] = [
+    series: list[Series] = [
         ("utilisation", "%", at, 100 * over["utilisation"][some]),
         ("waiting jobs", "jobs", at, over["waiting_jobs"][some]),
         ("waiting nodes", "nodes", at, over["waiting_nodes"][some]),
@@ -264,9 +268,7 @@ def _counters(
     return uuid
 
 
-def _loads(
-    run: KeptRun, schedule: KeptSchedule
-) -> Iterator[tuple[str, str, Sequence[float], Sequence[float]]]:
+def _loads(run: KeptRun, schedule: KeptSchedule) -> Iterator[Series]:
     """Mean busy share of the links between routers that leave each group, at the snapshots."""
     found = groups_columns(run, schedule)
     if not found:
@@ -283,7 +285,7 @@ def _loads(
     for group, by_time in load.items():
         times = sorted(by_time)
         values = [100 * by_time[time][0] / by_time[time][1] for time in times]
-        yield f"link load, {group}", "%", times, values
+        yield f"link load, {group}", "%", np.array(times), np.array(values)
 
 
 def _kinds_between(run: KeptRun) -> list[str]:

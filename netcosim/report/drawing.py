@@ -95,8 +95,8 @@ def safe_name(text: str) -> str:
     >>> safe_name("../Turn around (h)"), safe_name("a/b.svg"), safe_name("..")
     ('turn-around-h', 'a-b.svg', 'unnamed')
     """
-    name = re.sub(r"[^a-z0-9_.]+", "-", text.lower())
-    return re.sub(r"\.{2,}|^[.\-]+|[.\-]+$", "", name)[:80].rstrip(".-") or "unnamed"
+    name = re.sub(r"\.{2,}", "-", re.sub(r"[^a-z0-9_.]+", "-", text.lower()))
+    return re.sub(r"-{2,}", "-", name).strip(".-")[:80].rstrip(".-") or "unnamed"
 
 
 def safe_names(texts: Iterable[str], taken: Sequence[str] = ()) -> list[str]:

@@ -96,8 +96,8 @@ def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
             )
         )
     if alone:
-        panels = tuple(drawing.panels[0] for drawing in drawings)
-        return [Drawing(safe_name(f"policies by {title}"), f"By {title}", told, panels)]
+        each = tuple(drawing.panels[0] for drawing in drawings)
+        return [Drawing(safe_name(f"policies by {title}"), f"By {title}", told, each)]
     return drawings
 
 
@@ -140,7 +140,8 @@ def _points(
     for at in range(len(compared.swept.axes[along])):
         estimate = compared.estimates.get((metric.column, _along(cell, along, at), policy))
         if estimate is not None:
-            found.append((at, *(scale.factor * x for x in estimate.interval)))
+            value, low, high = (scale.factor * x for x in estimate.interval)
+            found.append((at, value, low, high))
     return found
 
 
@@ -329,10 +330,10 @@ def best_drawings(compared: Compared) -> list[Drawing]:
 
     if not rest:
         start = (0,) * len(axes)
-        panels = tuple(panel(m, start, m.title) for m in compared.metrics)
+        all_of = tuple(panel(m, start, m.title) for m in compared.metrics)
         return [
             Drawing(
-                "best-policy", "Best policy by region", "", panels, size, legend=False, lines=""
+                "best-policy", "Best policy by region", "", all_of, size, legend=False, lines=""
             )
         ]
     there = {tuple(cell[i] for i in rest) for cell in compared.cells()}

@@ -66,7 +66,8 @@ def averaged(frame: pd.DataFrame, parameters: Sequence[str]) -> tuple[pd.DataFra
         return shown, "Rows of single things, nothing averaged."
     if not repeated:
         return shown, ""
-    keys, values = [], []
+    keys: list[str] = []
+    values: list[str] = []
     for column in shown.columns:
         number = is_numeric_dtype(shown[column]) and not is_bool_dtype(shown[column])
         if column in repeated:
@@ -123,7 +124,7 @@ def best_table(compared: Compared) -> pd.DataFrame:
         for metric in compared.metrics:
             best = compared.best(metric, cell)
             if best is None:
-                told = None
+                told: str | None = None
             elif best.state == "cannot be told":
                 told = best.state
             else:
@@ -155,18 +156,18 @@ def points_table(
     import pandas as pd
 
     length = key_length([point.key for point in points])
-    rows = [
-        {
+    rows = []
+    for point, own in zip(points, flat, strict=True):
+        row: dict[str, object] = {
             name.replace("machine.parameters.", "machine."): label_of(name, own.get(name))
             for name in names
         }
-        | {
+        row |= {
             "status": point.status,
             "seconds": point.seconds,
             "open": f"netcosim report {path} --point {point.key[:length]}",
         }
-        for point, own in zip(points, flat, strict=True)
-    ]
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

@@ -42,7 +42,7 @@ def chosen_point(store: Store, prefix: str | None) -> str | None:
         )
     if len(found) > 1:
         raise NetcosimError(
-            f"--point {prefix}: {_named([point.key for point in found])} begin so; give more letters"
+            f"--point {prefix}: {_named([p.key for p in found])} begin so; give more letters"
         )
     if found[0].status == "failed":
         raise NetcosimError(f"--point {prefix}: that point has failed: {found[0].error}")

@@ -27,7 +27,7 @@ _APART_PT = 4.0
 """Between the marks of two policies at one place, so that their intervals can be seen."""
 _ON_COLOUR = "#fefefe"
 """White that stays white where a page is dark."""
-CLIPPED = "An interval that leaves the panel goes on outside."
+CLIPPED = "Bars are 95 % intervals; one that leaves its panel goes on outside."
 
 
 @dataclass(frozen=True)

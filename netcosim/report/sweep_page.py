@@ -48,7 +48,9 @@ _FIRST = 3
 _FEW_POINTS = 40
 _STYLE = """
 .legend span { display: inline-block; margin-right: 1rem; }
-.many figure { margin: 0.4rem 0; }
+.panels { display: grid; gap: 0 1rem; grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr)); }
+.panels figure { margin: 0.4rem 0; }
+@media (max-width: 600px) { .panels { grid-template-columns: minmax(0, 1fr); } }
 .legend .hatched { background: repeating-linear-gradient(135deg, var(--soft) 0 1px,
   var(--grid) 1px 4px); }
 """
@@ -216,7 +218,7 @@ def _panels(drawing: Drawing, *, headed: bool) -> str:
         close(figure)
     head = f"<h3>{html.escape(drawing.title)}</h3>" if headed else ""
     told = f'<p class="quiet">{html.escape(drawing.caption)}</p>' if drawing.caption else ""
-    return f'{head}{told}<div class="many">{"".join(parts)}</div>'
+    return f'{head}{told}<div class="panels">{"".join(parts)}</div>'
 
 
 def _folded(parts: Sequence[str], drawings: Sequence[Drawing]) -> str:

@@ -105,7 +105,7 @@ def policies_table(compared: Compared) -> pd.DataFrame:
                 value, low, high = (scale.factor * x for x in found.interval)
                 row[title] = value
                 if any(e.method != "none" for e in compared.at(metric, cell).values()):
-                    known = math.isfinite(low)
+                    known = math.isfinite(low) and low < high
                     row[f"{_head(metric, '')}_interval"] = (
                         f"{low:.3g} to {high:.3g}" if known else None
                     )

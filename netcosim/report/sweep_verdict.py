@@ -105,6 +105,10 @@ def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> s
     """Some of the cells in words."""
     if len(mine) == len(cells):
         return "everywhere" if len(cells) > 1 else "here"
+    others = [cell for cell in cells if cell not in mine]
+    if len(others) <= min(len(cells) // 4, _MOST_PLACES):
+        but = "; ".join(map(compared.swept.told, others))
+        return f"at {len(mine)} of {len(cells)} (all but {but})"
     axes = compared.swept.axes
     left, places = set(mine), []
     for i, axis in sorted(enumerate(axes), key=lambda pair: bool(pair[1].values)):

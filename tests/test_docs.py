@@ -72,12 +72,6 @@ def test_python_runs(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out
 
 
-def test_pages_link_to_files_that_exist() -> None:
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
-
-
 def test_commands_named_in_pages_exist() -> None:
     from netcosim.cli import command_names
 

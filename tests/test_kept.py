@@ -30,14 +30,14 @@ from experiments.store import Store
 from experiments.sweep import run_points
 from netsim.errors import NetcosimError
 from queuesim.ensemble import Ensemble
-from queuesim.neighbours import MOST_TOLD, parts
+from queuesim.neighbours import MOST_TOLD, _largest, parts
 
 CONTENT: dict[str, Any] = {
-    "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},
+    "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5, "routing": "valiant"},
     "workload": {"synthetic": {"n_jobs": 40, "mean_nodes": 4, "load": 1.2}},
     "queue": {"policies": ["rdn", "simple"], "run_time_model": "measured"},
     "communication": {"mix": [{"pattern": "all-to-all"}, {"pattern": "halo2d"}]},
-    "run": {"snapshots": 3, "keep": "all"},
+    "run": {"snapshots": 8, "keep": "all"},
 }
 
 
@@ -96,6 +96,9 @@ def replace_types(kept: KeptRun) -> KeptRun:
 
 
 def test_kept_schedules_are_the_queue_s(result: CosimResult, kept: KeptRun) -> None:
+    assert kept.jobs.pattern.tolist() == result.share.tolist()
+    assert set(result.share.tolist()) == {0, 1}
+    assert kept.jobs.patterns == ("all-to-all", "halo2d")
     for name, schedule in result.schedules.items():
         mine = kept.schedules[name]
         assert np.array_equal(mine.end_s, schedule.end_s)
@@ -144,6 +147,14 @@ def test_a_slower_link_counts_for_more() -> None:
     assert found[0] == pytest.approx([0, 0.75, 0.25])
 
 
+def test_the_largest_parts_come_first() -> None:
+    found = np.arange(20.0)[None, :]
+    (job, part), *rest = _largest(found, np.arange(100, 120))
+    assert not rest
+    assert job.tolist() == list(range(119, 119 - MOST_TOLD, -1))
+    assert part.tolist() == [j - 100.0 for j in job]
+
+
 def test_neighbours_use_the_job_s_own_links(result: CosimResult, kept: KeptRun) -> None:
     """Against each job sent alone and links compared one by one."""
     study = result.study
@@ -151,7 +162,12 @@ def test_neighbours_use_the_job_s_own_links(result: CosimResult, kept: KeptRun) 
     side, topology = study.sides["rdn"], result.machine.topology
     rows = kept.schedules["rdn"].measured
     assert rows is not None
-    here = np.flatnonzero(rows.snapshot == rows.snapshot[-1])
+    # a snapshot with a job that an earlier one has, too: it draws anew
+    earlier = [
+        set(rows.job[rows.snapshot < n]) & set(rows.job[rows.snapshot == n]) for n in range(8)
+    ]
+    last = max(number for number in range(8) if earlier[number])
+    here = np.flatnonzero(rows.snapshot == last)
     sent, alone = {}, {}
     for row in here:
         job = int(rows.job[row])
@@ -175,7 +191,7 @@ def test_neighbours_use_the_job_s_own_links(result: CosimResult, kept: KeptRun) 
 
 
 def test_keeping_changes_no_result(result: CosimResult) -> None:
-    plain = {**CONTENT, "run": {"snapshots": 3, "keep": "tables"}}
+    plain = {**CONTENT, "run": {"snapshots": 8, "keep": "tables"}}
     found = cosim_point(config_from(plain).resolved())
     assert not found.kept
     assert found.tables == point_result(result).tables
@@ -284,11 +300,28 @@ def test_damage_is_told_in_a_line(kept: KeptRun, archive: str, column: str, chan
     assert "\n" not in str(told.value)
 
 
-def test_an_archive_is_never_unpickled(kept: KeptRun) -> None:
+class Opens:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open, (str(self.path), "w")
+
+
+def test_an_archive_is_never_unpickled(kept: KeptRun, tmp_path: Path) -> None:
     archives = pack(kept)
-    archives["jobs"] = with_column(archives["jobs"], "user", lambda v: np.array([print], object))
+    trap = np.array([Opens(tmp_path / "opened")], dtype=object)
+    archives["jobs"] = with_column(archives["jobs"], "user", lambda v: trap)
     with pytest.raises(NetcosimError, match="damaged results file"):
         unpack(archives, "a.db")
-    for cut in (archives["jobs"][:100], b"", b"PK"):
-        with pytest.raises(NetcosimError, match="damaged results file"):
-            unpack({**archives, "jobs": cut}, "a.db")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("cut", [b"", b"PK", None])
+def test_what_is_no_archive_is_damage(kept: KeptRun, cut: bytes | None) -> None:
+    archives = pack(kept)
+    archives["jobs"] = archives["jobs"][:100] if cut is None else cut
+    with pytest.raises(NetcosimError, match="damaged results file"):
+        unpack(archives, "a.db")

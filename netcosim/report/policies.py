@@ -17,6 +17,11 @@ def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
     tables : mapping
         From `experiments.cosim.result_tables`.
 
+    Returns
+    -------
+    pandas.DataFrame
+        Texts and numbers, as the command line prints them.
+
     Examples
     --------
     >>> import netcosim as nc

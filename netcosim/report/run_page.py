@@ -32,6 +32,7 @@ from netcosim.report.about import (
 from netcosim.report.policies import policy_table
 from netcosim.report.run_figures import RunFigure, pattern_frame, run_figures
 from netcosim.report.verdict import findings, limits, reference_label
+from netcosim.report.views import views_scripts, views_section, views_styles
 from netsim.errors import NetcosimError
 from netsim.inputs import digests
 from netsim.units import format_quantity
@@ -127,6 +128,8 @@ def stored_run_page(store: Store, key: str) -> str:
             config=text,
             seeds={f"run.{name}": seeds[name] for name in ("seed", "repetition") if name in seeds},
             inputs=digests([point.config]),
+            scripts=views_scripts() if kept is not None else (),
+            styles=views_styles() if kept is not None else (),
         )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         told = " ".join(str(error).split())[:120]
@@ -181,6 +184,8 @@ def run_sections(
             html=_legend(tables) + _drawn(by_part.get("policies", ())),
         ),
     ]
+    if kept is not None:
+        sections.append(views_section(kept))
     sections += _own_tables(tables, ("reference", "paired", "proof"))
     sections += _patterns(tables, by_part.get("patterns", ()))
     for part, title, told in PARTS:

@@ -16,7 +16,7 @@ from netsim.topology import Topology
 LANDSCAPE = 1.5
 """Width over height that grids come near to: that of a page's column."""
 
-RING_RADIUS, RING_DEPTH, CORE_RADIUS = 0.36, 0.11, 0.16
+RING_RADIUS, RING_DEPTH, CORE_RADIUS = 0.335, 0.145, 0.12
 """Of a ring of groups: its middle, what a group reaches outwards and inwards, what lies inside."""
 
 
@@ -129,7 +129,7 @@ def ring_of_groups(
     if len(names) == 1:
         return layout(0.5 + 0.45 * along, 0.5 - 0.45 * out, group, names)
     # no wider than deep where there is room for more, and a gap between neighbours
-    half = min(0.75 * math.pi / len(names), 1.2 * RING_DEPTH / RING_RADIUS)
+    half = min(0.65 * math.pi / len(names), RING_DEPTH / RING_RADIUS)
     angle = 2 * np.pi * group / len(names) + half * along
     radius = RING_RADIUS + RING_DEPTH * out
     return layout(0.5 + radius * np.sin(angle), 0.5 - radius * np.cos(angle), group, names)
@@ -162,8 +162,11 @@ def grid(dims: Sequence[int]) -> Layout:
         length = int(coord.max()) + 1
         gap = float(level)
         columns = min(range(length, 0, -1), key=_Squareness(length, width + gap, height + gap))
-        x += coord % columns * (width + gap)
-        y += coord // columns * (height + gap)
+        row, column = np.divmod(coord, columns)
+        # to and fro, so that neighbours stand side by side where one row ends as well
+        column = np.where(row % 2 == 1, columns - 1 - column, column)
+        x += column * (width + gap)
+        y += row * (height + gap)
         width = columns * (width + gap) - gap
         height = -(-length // columns) * (height + gap) - gap
     planes = n // (long[-1] * long[-2])
@@ -215,7 +218,7 @@ def rows_of_levels(
     place, size = places(row)
     # a free row must not fall on a row of the bands
     lines, line = np.unique(np.stack([height, free]), axis=1, return_inverse=True)
-    y = 1 - (np.ravel(line) + 0.5) / lines.shape[1]
+    y = 1 - (np.ravel(line) + 0.25) / (lines.shape[1] - 0.5)
     width = np.zeros(max(len(names), 1))
     np.maximum.at(width, band[~free], size[~free].astype(np.float64))
     gap = 0.0 if len(names) < 2 else 1.0

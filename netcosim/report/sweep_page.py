@@ -16,6 +16,7 @@ from experiments.report.svg import figure_html
 from experiments.store import Store, StoredPoint
 from experiments.store_format import varying
 from netcosim.axes import table_frame
+from netcosim.report.about import ABOUT
 from netcosim.report.compared import Compared, compare
 from netcosim.report.drawing import Drawing, safe_names
 from netcosim.report.sweep_figures import (
@@ -48,7 +49,8 @@ _FIRST = 3
 _FEW_POINTS = 40
 _STYLE = """
 .legend span { display: inline-block; margin-right: 1rem; }
-.panels { display: grid; gap: 0 1rem; grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr)); }
+.panels { display: grid; gap: 0 1rem;
+  grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr)); }
 .panels figure { margin: 0.4rem 0; }
 @media (max-width: 600px) { .panels { grid-template-columns: minmax(0, 1fr); } }
 .legend .hatched { background: repeating-linear-gradient(135deg, var(--soft) 0 1px,
@@ -79,7 +81,7 @@ def sweep_page(store: Store) -> tuple[str, int]:
     """
     points, meta = store.points(), store.meta()
     failed = [point for point in points if point.status == "failed"]
-    tables = {name: _table(store, name) for name in store.table_names()}
+    tables = {name: _table(store, name) for name in store.table_names() if name != ABOUT}
     compared = _compared(tables.get(POLICIES))
     sections: list[Section] = []
     lead = []

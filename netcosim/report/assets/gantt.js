@@ -88,6 +88,7 @@ const makeGantt = (root, common, state) => {
   const whole0 = () => ({ t0: 0, t1: state.lastEnd, n0: 0, n1: common.nodes });
   let view = whole0();
   let waiting = false;
+  let raster = {};
 
   const area = () => {
     const width = canvas.clientWidth;
@@ -123,8 +124,12 @@ const makeGantt = (root, common, state) => {
     pen.fillStyle = css(page.page);
     pen.fillRect(0, 0, canvas.width, canvas.height);
     const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
-    const image = rasterOf(policy, view, w, h, colourer(page), page.page);
-    pen.putImageData(image, Math.round(left * scale), 0);
+    // a slider that moves changes no pixel of it
+    const shown = [policy.policy, ...Object.values(view), w, h, page.page, state.job, ...state.near()];
+    if (raster.key !== shown.join()) {
+      raster = { key: shown.join(), image: rasterOf(policy, view, w, h, colourer(page), page.page) };
+    }
+    pen.putImageData(raster.image, Math.round(left * scale), 0);
     pen.scale(scale, scale);
     pen.font = "12px system-ui, sans-serif";
     frame(pen, page, left, 0, width, height);

@@ -12,10 +12,8 @@ from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
 from experiments.store import Store
-from netcosim.thread_share import threads_line
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
-from netsim.inputs import digests
 from netsim.packet.credit import buffer_warning
 from queuesim.coupled import CoupledFlow
 from queuesim.flow_errors import flow_warning
@@ -56,19 +54,18 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     started = time.perf_counter()
     with progress(100, "%") as show:
         result = run_cosim(config, lambda what, share: show.at(100 * share, what), show.say)
+    from netcosim.report.about import ABOUT, about_rows, notes_of
+
     found = point_result(result)
     tables = found.tables
-    encoded = encode_tables(tables)  # what cannot be stored is told before anything is written
+    # what cannot be stored is told before anything is written
+    encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
     seconds = time.perf_counter() - started
 
-    from experiments.report.page import render_page, write_page
-    from netcosim.run_page import (
-        close_figures,
-        notes_of,
-        policy_table,
-        print_table,
-        run_sections,
-    )
+    from experiments.report.page import write_page
+    from netcosim.report.policies import policy_table, print_table
+    from netcosim.report.run_page import stored_run_page
+    from netcosim.report.verdict import run_verdict
 
     warning = buffer_warning(result.machine.topology, result.machine.packets)
     if warning is not None:
@@ -86,21 +83,11 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         outcome = Outcome(encoded, None, seconds, found.kept)
         store.put(point_key(content), content, outcome, code_fingerprint())
         store.put_meta({"config_text": config_text, "title": title})
-    line = threads_line(result) if result.measured else None
-    page = render_page(
-        title,
-        f"{len(result.workload):,} jobs on {result.machine.topology.n_nodes:,} nodes under "
-        f"{len(config.queue.policies)} placement policies; the reference is "
-        f"{result.reference.label}." + ("" if line is None else f" {line.capitalize()}."),
-        run_sections(result, tables),
-        config=config_text,
-        seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},
-        inputs=digests([content]),
-    )
-    close_figures()
+    with Store(results, "read") as store:
+        page = stored_run_page(store, point_key(content))
     path = write_page(out / PAGE_FILE, page)
     # last, because a reader that has gone away must not cost the results
     print(print_table(policy_table(tables)))
-    print("\n".join(notes_of(result)))
+    print("\n".join([*notes_of(result), "", *run_verdict(tables)]))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path

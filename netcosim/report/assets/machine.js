@@ -137,7 +137,7 @@ const makeMachine = (root, common, state) => {
       if (job < 0) return free;
       if (state.job < 0) return css(jobColour(job));
       if (job === state.job) return css(page.ink);
-      return near.has(job) ? css(NEIGHBOUR) : dim.get(jobColour(job));
+      return near.has(job) ? css(neighbourColour(page, near.get(job))) : dim.get(jobColour(job));
     };
     for (let node = 0; node < common.nodes; node++) {
       const job = onNode[node];

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from kept_runs import kept_machine
 from matplotlib.figure import Figure
 
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
-from experiments.kept.values import KeptMachine
 from experiments.report.glossary import asset, glossary_html, marked
 from experiments.report.page import Section, render_page, write_page
 from experiments.report.svg import figure_html
@@ -26,9 +26,7 @@ from netcosim.figures.heatmap import link_heat_map, link_matrix
 from netcosim.figures.ratios import ratio_dots
 from netcosim.figures.waits import waits_by_size
 from netsim.errors import NetcosimError
-from netsim.layout import layout_of
 from netsim.topologies.registry import make_topology
-from netsim.topology import Topology
 from netsim.units import time_scale
 
 POLICIES = ["simple", "rdn", "rdg", "level-spread"]
@@ -47,26 +45,6 @@ def bars_frame() -> pd.DataFrame:
         for i, policy in enumerate(POLICIES)
     ]
     return pd.DataFrame(rows, columns=["group", "policy", "ratio", "low", "high"])
-
-
-def kept_machine(topology: Topology) -> KeptMachine:
-    layout = layout_of(topology)
-    return KeptMachine(
-        name=topology.name,
-        family="dragonfly",
-        rails=1,
-        port_router=topology.port_router,
-        link_src=topology.link_src,
-        link_dst=topology.link_dst,
-        link_kind=topology.link_kind,
-        link_bandwidth_Bps=topology.link_bandwidth_Bps,
-        kinds=topology.kinds,
-        node_names=(),
-        router_x=layout.x,
-        router_y=layout.y,
-        router_group=layout.group,
-        group_names=layout.group_names,
-    )
 
 
 def all_figures() -> dict[str, Figure]:
@@ -125,7 +103,7 @@ def test_axes_tell_their_units(drawn: dict[str, Figure]) -> None:
         "utilisation": ["time (hours)", "nodes in use (%)", "rdg"],
         "cdf": ["time (s)", "share of samples (%)"],
         "ratios": ["over a", "mean wait", "communication time", "b"],
-        "waits": ["wait (minutes)", "nodes of the job", "2-8\n2 jobs", "more\n1 jobs", "b"],
+        "waits": ["wait (minutes)", "2-8\n2", "more\n1", "b"],
     }
     for name, words in expected.items():
         assert set(words) <= set(texts(drawn[name])), name

@@ -80,7 +80,7 @@ def over_time(series: Series, ylabel: str, colours: Mapping[str, str] | None = N
     start = min(x[0] for x, _ in data.values())
     end = max(x[-1] for x, _ in data.values())
     unit_s, unit = time_unit(end - start)
-    figure, [axis] = new_figure(5.2, 3.3)
+    figure, [axis] = new_figure(4.9, 3.3)
     for name, (x, y) in data.items():
         times, means = _running_mean(x, y, (end - start) / 100)
         axis.plot(
@@ -144,7 +144,7 @@ def cdf(
     if not data:
         raise NetcosimError("cdf: there is nothing to draw")
     paints = colours or policy_colours(list(data))
-    figure, [axis] = new_figure(5.2, 3.6)
+    figure, [axis] = new_figure(4.9, 3.6)
     for name, (x, y) in data.items():
         # more steps than this cannot be seen
         some = np.unique(np.linspace(0, len(x) - 1, _MOST_STEPS).astype(int))

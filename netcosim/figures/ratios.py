@@ -47,7 +47,7 @@ def ratio_dots(
     quantities, policies = first_seen(frame, "quantity"), first_seen(frame, "policy")
     paints = colours or policy_colours(policies)
     n_rows = len(quantities) * (len(policies) + 1)
-    figure, [axis] = new_figure(5.6, 0.8 + 0.25 * n_rows)
+    figure, [axis] = new_figure(4.9, 0.8 + 0.25 * n_rows)
     axis.axvline(1.0, color=SOFT, linewidth=1.0)
     ticks, names = [], []
     for place, quantity in enumerate(quantities):

@@ -55,7 +55,7 @@ def waits_by_size(
         raise NetcosimError("waits by size: there is nothing to draw")
     high = [np.nanquantile(v, 0.9) for v in waits.values() if np.isfinite(v).any()]
     unit_s, unit = time_unit(4 * max([1.0, *map(float, high)]))
-    figure, [axis] = new_figure(5.2, 3.6)
+    figure, [axis] = new_figure(4.9, 3.6)
     step = 0.8 / max(1, len(waits))
     for i, (name, values) in enumerate(waits.items()):
         for place, group in enumerate(used):
@@ -68,11 +68,11 @@ def waits_by_size(
             label = literal(name)
             axis.plot([at], [mine.mean()], marker(i), ls="", color=paints[name], label=label)
     counts = np.bincount(size, minlength=len(names))
-    axis.set_xticks(range(len(used)), [f"{names[i]}\n{counts[i]:,} jobs" for i in used])
+    axis.set_xticks(range(len(used)), [f"{names[i]}\n{counts[i]:,}" for i in used])
     axis.tick_params(axis="x", length=0)
     axis.set_xlim(-0.6, len(used) - 0.4)
     axis.set_ylim(0, None)
-    axis.set_xlabel("nodes of the job")
+    axis.set_xlabel("nodes of the job, and how many jobs there are")
     axis.set_ylabel(f"wait ({unit})")
     grid(axis)
     shared_legend(figure, [axis])

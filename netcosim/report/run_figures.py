@@ -80,11 +80,12 @@ def run_figures(tables: Mapping[str, Rows], kept: KeptRun | None) -> list[RunFig
 
 
 def ratio_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
-    """A row a quantity and policy: ratio, and the ends of its interval where there is one."""
+    """A row a quantity and policy (but the reference): ratio, and its interval if there is one."""
     rows = []
+    own = "" if "reference" in tables else reference_label(tables)
     for column, quantity in RATIOS:
         for row in tables["policies"]:
-            if row.get(column) is None:
+            if row.get(column) is None or row["policy"] == own:
                 continue
             ends = {end: row.get(f"{column}_{end}") for end in ("low", "high")}
             rows.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from experiments.report.page import Section, long_table, render_page
 from experiments.report.svg import figure_html
 from experiments.report.table import table_html
 from experiments.store import Rows, Store, StoredPoint
+from netcosim.judge.asked import toml_text
 from netcosim.report.about import (
     ABOUT,
     CONFIG,
@@ -131,7 +131,7 @@ def stored_run_page(store: Store, key: str) -> str:
             scripts=views_scripts() if kept is not None else (),
             styles=views_styles() if kept is not None else (),
         )
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         told = " ".join(str(error).split())[:120]
         raise NetcosimError(
             f"{store.path}: point {key[:12]}: its tables are not those of a run: "
@@ -150,8 +150,15 @@ def _tables(store: Store, key: str) -> dict[str, Rows]:
 
 
 def _config_text(point: StoredPoint) -> str:
-    """A point's resolved config, where nobody wrote a text for it alone."""
-    return json.dumps(point.config, indent=1, sort_keys=True)
+    """A point's resolved config as a file, where nobody wrote a text for it alone."""
+    return "# Resolved: every key with its value.\n" + toml_text(_known(point.config))
+
+
+def _known(value: Any) -> Any:
+    """A content without keys that have no value."""
+    if isinstance(value, Mapping):
+        return {key: _known(item) for key, item in value.items() if item is not None}
+    return [_known(item) for item in value] if isinstance(value, list) else value
 
 
 def run_sections(

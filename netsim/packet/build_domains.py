@@ -19,7 +19,7 @@ from netsim.topology import Topology
 from netsim.traffic import Traffic
 
 MOST_COPIES_BYTES = 2 * 10**9
-"""Of all domains' copies of the messages; with more, all share one."""
+"""Of all copies of the messages for domains; with more, all share one."""
 
 
 def _copied(array: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -33,35 +33,38 @@ def domain_arrays(
 ) -> list[Arrays]:
     """What each domain works on: the common rows, and scalars, pools and events of its own.
 
-    A message has two sides, and neither looks at what the other changes; neighbouring steps belong
-    to ranks of any domain. So each has a copy of both: cores would pass their lines to and fro.
+    The first takes the arrays as they are, the others copies: a message has two sides, and neither
+    looks at what the other changes; neighbouring steps belong to ranks of any domain. On one copy
+    of either, cores would pass lines to and fro.
     """
-    own_messages = domains.n * arrays.messages.nbytes <= MOST_COPIES_BYTES
+    own_messages = (domains.n - 1) * arrays.messages.nbytes <= MOST_COPIES_BYTES
     of_rank = domains.router[topology.node_router[np.asarray(traffic.rank_node)]]
     parts = []
     for d in range(domains.n):
         timers = arrays.timers[of_rank[arrays.timers[:, 1]] == d]
-        sc = arrays.sc.copy()
-        sc[t.N_TIMERS] = len(timers)
-        parts.append(
-            arrays._replace(
-                sc=sc,
-                messages=_copied(arrays.messages) if own_messages else arrays.messages,
-                steps=_copied(arrays.steps),
-                packets=aligned_zeros(arrays.packets.shape, np.int64),
-                credits=aligned_zeros(arrays.credits.shape, np.int64),
-                events=arrays.events._replace(
-                    **{name: array.copy() for name, array in arrays.events._asdict().items()}
-                ),
-                order=arrays.order.copy(),
-                chosen=arrays.chosen.copy(),
-                arriving=arrays.arriving.copy(),
-                marked=arrays.marked.copy(),
-                # kernels look at no row of it, but want one
-                timers=timers if len(timers) else np.zeros((1, 2), dtype=np.int64),
-            )
-        )
+        own = arrays if d == 0 else _own(arrays, own_messages)
+        own.sc[t.N_TIMERS] = len(timers)
+        # kernels look at no row of no timers, but want one
+        parts.append(own._replace(timers=timers if len(timers) else np.zeros((1, 2), np.int64)))
     return parts
+
+
+def _own(arrays: Arrays, own_messages: bool) -> Arrays:
+    """Arrays of a further domain."""
+    return arrays._replace(
+        sc=arrays.sc.copy(),
+        messages=_copied(arrays.messages) if own_messages else arrays.messages,
+        steps=_copied(arrays.steps),
+        packets=aligned_zeros(arrays.packets.shape, np.int64),
+        credits=aligned_zeros(arrays.credits.shape, np.int64),
+        events=arrays.events._replace(
+            **{name: array.copy() for name, array in arrays.events._asdict().items()}
+        ),
+        order=arrays.order.copy(),
+        chosen=arrays.chosen.copy(),
+        arriving=arrays.arriving.copy(),
+        marked=arrays.marked.copy(),
+    )
 
 
 def domain_crossbars(crossbar: Crossbar | None, n: int) -> list[Crossbar | None]:
@@ -166,7 +169,10 @@ def lookahead(
 
 
 def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
-    """The arrays of one domain that is all of them, of a run that is over; mail is none left."""
+    """The arrays of one domain that is all of them, of a run that is over; mail is none left.
+
+    Of steps those alone are put together at which a rank stands.
+    """
     vshift = int(parts[0].sc[t.VSHIFT])
     owner = np.repeat(domains.link_from, 1 << vshift)
     channels = parts[0].channels.copy()
@@ -182,12 +188,15 @@ def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
         begin += used
         packets.append(part.packets[:used])
         chains.append(chain)
+    steps = parts[0].steps
+    stand = parts[0].ranks[parts[0].ranks[:, t.FINISH] < 0, t.STEP]
+    steps[stand] = np.maximum.reduce([part.steps[stand] for part in parts])  # ARRIVED, of one
     sc = parts[0].sc.copy()
     sc[t.END] = max(int(part.sc[t.END]) for part in parts)
     return parts[0]._replace(
         sc=sc,
         channels=channels,
-        steps=np.maximum.reduce([part.steps for part in parts]),  # ARRIVED grows, in one of them
+        steps=steps,
         packets=np.concatenate(packets),
         events=parts[0].events._replace(chain=np.concatenate(chains)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from netsim.packet.domains import Domains
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_outbox import Border
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.tables import Arrays, aligned_zeros
+from netsim.packet.tables import Arrays, Events, aligned_zeros
 from netsim.topology import Topology
 from netsim.traffic import Traffic
 
@@ -22,14 +23,17 @@ MOST_COPIES_BYTES = 2 * 10**9
 """Of all copies of the messages for domains; with more, all share one."""
 
 
-def _copied(array: NDArray[np.int32]) -> NDArray[np.int32]:
+def _copied(array: NDArray[np.int32], pool: Executor) -> NDArray[np.int32]:
     copy: NDArray[np.int32] = aligned_zeros(array.shape, np.int32)
-    copy[:] = array
+    half = len(array) // 2
+    rest = pool.submit(np.copyto, copy[half:], array[half:])
+    copy[:half] = array[:half]
+    rest.result()
     return copy
 
 
 def domain_arrays(
-    arrays: Arrays, domains: Domains, topology: Topology, traffic: Traffic
+    arrays: Arrays, domains: Domains, topology: Topology, traffic: Traffic, pool: Executor
 ) -> list[Arrays]:
     """What each domain works on: the common rows, and scalars, pools and events of its own.
 
@@ -42,23 +46,33 @@ def domain_arrays(
     parts = []
     for d in range(domains.n):
         timers = arrays.timers[of_rank[arrays.timers[:, 1]] == d]
-        own = arrays if d == 0 else _own(arrays, own_messages)
+        own = arrays if d == 0 else _own(arrays, own_messages, pool)
         own.sc[t.N_TIMERS] = len(timers)
         # kernels look at no row of no timers, but want one
         parts.append(own._replace(timers=timers if len(timers) else np.zeros((1, 2), np.int64)))
     return parts
 
 
-def _own(arrays: Arrays, own_messages: bool) -> Arrays:
+def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
     """Arrays of a further domain."""
+    events = arrays.events
     return arrays._replace(
         sc=arrays.sc.copy(),
-        messages=_copied(arrays.messages) if own_messages else arrays.messages,
-        steps=_copied(arrays.steps),
+        messages=_copied(arrays.messages, pool) if own_messages else arrays.messages,
+        steps=_copied(arrays.steps, pool),
         packets=aligned_zeros(arrays.packets.shape, np.int64),
         credits=aligned_zeros(arrays.credits.shape, np.int64),
-        events=arrays.events._replace(
-            **{name: array.copy() for name, array in arrays.events._asdict().items()}
+        events=Events(
+            wheel=events.wheel.copy(),
+            occupied=events.occupied.copy(),
+            later=events.later.copy(),
+            later_occupied=events.later_occupied.copy(),
+            starts=events.starts.copy(),
+            opened=events.opened.copy(),
+            # of an empty network: memory that is not touched costs no time
+            chain=aligned_zeros(events.chain.shape, np.int32),
+            tries=aligned_zeros(events.tries.shape, np.int32),
+            far=np.zeros_like(events.far),
         ),
         order=arrays.order.copy(),
         chosen=arrays.chosen.copy(),
@@ -171,8 +185,15 @@ def lookahead(
 def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
     """The arrays of one domain that is all of them, of a run that is over; mail is none left.
 
-    Of steps those alone are put together at which a rank stands.
+    Of steps those alone are put together at which a rank stands, packets where some wait.
     """
+    steps = parts[0].steps
+    stand = parts[0].ranks[parts[0].ranks[:, t.FINISH] < 0, t.STEP]
+    steps[stand] = np.maximum.reduce([part.steps[stand] for part in parts])  # ARRIVED, of one
+    sc = parts[0].sc.copy()
+    sc[t.END] = max(int(part.sc[t.END]) for part in parts)
+    if not np.any(parts[0].channels[:, t.FIFO_HEAD] >= 0):
+        return parts[0]._replace(sc=sc, steps=steps)
     vshift = int(parts[0].sc[t.VSHIFT])
     owner = np.repeat(domains.link_from, 1 << vshift)
     channels = parts[0].channels.copy()
@@ -188,11 +209,6 @@ def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
         begin += used
         packets.append(part.packets[:used])
         chains.append(chain)
-    steps = parts[0].steps
-    stand = parts[0].ranks[parts[0].ranks[:, t.FINISH] < 0, t.STEP]
-    steps[stand] = np.maximum.reduce([part.steps[stand] for part in parts])  # ARRIVED, of one
-    sc = parts[0].sc.copy()
-    sc[t.END] = max(int(part.sc[t.END]) for part in parts)
     return parts[0]._replace(
         sc=sc,
         channels=channels,

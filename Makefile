@@ -1,4 +1,5 @@
 # Two commands do all: `make demo` installs and runs the demo, `make test` installs and tests.
+# `make docs` makes the documentation site, site/index.html.
 # For those who change the code: `make fuzz MINUTES=10` runs the property tests with other examples
 # for so long, `make mutants` looks for changes of the code that no test notices (an hour or two).
 PYTHON ?= python3
@@ -7,13 +8,16 @@ BIN := $(VENV)/bin
 
 MINUTES ?= 10
 
-.PHONY: demo test lint types fuzz mutants clean
+.PHONY: demo test docs lint types fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
 
 test: $(VENV)/.installed-test lint types
 	$(BIN)/python -m pytest
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -c docs/sphinx -d build/doctrees . site
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -35,9 +39,13 @@ $(VENV)/.installed: $(VENV)/bin/python setup.cfg pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
+$(VENV)/.installed-docs: $(VENV)/bin/python setup.cfg pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
+	touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-test: $(VENV)/bin/python setup.cfg pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[test]"
 	touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache

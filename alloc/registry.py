@@ -125,6 +125,11 @@ def make_policy(
     parameters : mapping, optional
         What a config says in ``[policies.NAME]``, in SI units; defaults for the rest.
 
+    Returns
+    -------
+    Policy
+        With all nodes free.
+
     Raises
     ------
     NetcosimError

@@ -43,6 +43,11 @@ class SweepFile:
 def load_config(path: str | Path) -> Config:
     """Read a config of one point (with one or more policies to compare).
 
+    Parameters
+    ----------
+    path : str or path
+        A TOML file.
+
     Raises
     ------
     NetcosimError
@@ -53,13 +58,9 @@ def load_config(path: str | Path) -> Config:
     >>> import netcosim as nc
     >>> from pathlib import Path
     >>> _ = Path("mine.toml").write_text('''
-    ... [machine]
-    ... preset = "dragonfly-272"
-    ... [workload.synthetic]
-    ... n_jobs = 200
-    ... mean_nodes = 14
-    ... [queue]
-    ... policies = ["rdn", "level-spread"]
+    ... machine = { preset = "dragonfly-272" }
+    ... workload.synthetic = { n_jobs = 200, mean_nodes = 14 }
+    ... queue = { policies = ["rdn", "level-spread"] }
     ... ''')
     >>> config = nc.load_config("mine.toml")
     >>> config.queue.policies, config.queue.backfill

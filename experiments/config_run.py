@@ -120,6 +120,14 @@ class PairedSection(Section):
     phases: Flag = True
 
 
+KEEP = {
+    "tables": "nothing but tables",
+    "schedules": "every job's times and nodes, every link at every snapshot, for pages and exports",
+    "all": "the same, and each measured job once more alone: what its neighbours cost it",
+}
+"""What a run can keep, by name."""
+
+
 class RunSection(Section):
     """``[run]``: the seed, the repetition, what is measured and how much is sampled.
 
@@ -129,7 +137,8 @@ class RunSection(Section):
     point a snapshot. ``repetition`` changes nothing but the draws.
     ``threads``, a number or "auto", share a packet simulation (`netsim.packet.thread_count`); they
     change no result and no point's key.
-    ``observables`` are more tables on each schedule (`netcosim list observables`).
+    ``observables`` are more tables on each schedule (`netcosim list observables`). ``keep`` is what
+    is stored beside the tables (`KEEP`); it changes no result.
     """
 
     name: Text = ""
@@ -142,11 +151,13 @@ class RunSection(Section):
     confidence: Share = 0.95
     threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = 1
     observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = ()
+    keep: Annotated[Text, known("what to keep", KEEP)] = "schedules"
 
     @model_serializer(mode="wrap")
-    def _threads_if_asked_for(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _if_unusual(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = dump(self)
-        return {key: value for key, value in content.items() if (key, value) != ("threads", 1)}
+        usual = {"threads": 1, "keep": "schedules"}
+        return {key: value for key, value in content.items() if value != usual.get(key, ...)}
 
     @model_validator(mode="after")
     def _one_of_the_snapshots(self) -> RunSection:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from experiments.build import BuiltMachine
 from experiments.config import Config
 from experiments.reference import Reference
 from queuesim.measured import SpeedupTable
 from queuesim.metrics import QueueSummary, summarise
+from queuesim.neighbours import Neighbours
 from queuesim.result import QueueResult
-from queuesim.snapshots import Measurement, Measurements, Ratio
+from queuesim.snapshots import Measurement, Measurements, Ratio, Study
 from workloads.job import Workload
 
 
@@ -32,6 +37,12 @@ class CosimResult:
     reference : Reference
     reference_schedule : QueueResult
         With the config's run-time model.
+    share, fraction : (n_jobs,) int64, float64
+        Index of each job's communication, and the share of its run time that it takes.
+    study : Study or None
+        What was measured, of which schedules; None with ``snapshots = 0``.
+    neighbours : mapping of str to Neighbours
+        By policy, if ``run.keep`` asks for them.
     """
 
     config: Config
@@ -42,6 +53,10 @@ class CosimResult:
     measurement: Measurement | None
     reference: Reference
     reference_schedule: QueueResult
+    share: NDArray[np.int64]
+    fraction: NDArray[np.float64]
+    study: Study | None = None
+    neighbours: Mapping[str, Neighbours] = field(default_factory=dict)
 
     @property
     def measured(self) -> dict[str, Measurements]:

@@ -24,6 +24,11 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     the measure has to tell, whatever the run-time model reports, and what ``run.observables``
     asks for; and "bounds" of the machine, if ``analysis.bounds`` asks for them.
 
+    Parameters
+    ----------
+    result : CosimResult
+        From `run_cosim`.
+
     Examples
     --------
     >>> import netcosim as nc

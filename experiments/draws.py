@@ -28,6 +28,7 @@ _NEVER = (
     "queue.estimates",
     "queue.partition_bisection",
     "queue.speeds_up",
+    "run.keep",
     "run.observables",
     "run.only_snapshot",
     "run.measure",

@@ -22,24 +22,38 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from experiments.kept.pack import unpack
+from experiments.kept.values import KeptRun
+from experiments.outcome import Outcome
 from experiments.points import canonical_json, flatten, plain
 from experiments.signals import held_back
-from experiments.store_format import COLUMNS, SCHEMA, cell, check_tables, read_rows, varying
+from experiments.store_format import (
+    COLUMNS,
+    KEPT_SCHEMA,
+    SCHEMA,
+    SCHEMA_VERSION,
+    WITHOUT_KEPT,
+    cell,
+    check_tables,
+    read_rows,
+    varying,
+)
 from netsim.errors import NetcosimError
-from netsim.file_lock import take_lock
+from netsim.file_lock import let_go, take_lock
 
 if TYPE_CHECKING:
     import pandas as pd
 
 APPLICATION_ID = 0x4E434F53  # "NCOS"
-SCHEMA_VERSION = 1
 BATCH_S = 0.5
 """Longest that a point waits for others to be written with."""
 
 Rows = Sequence[Mapping[str, object]]
 """One table of a point's result: a list of rows, each a mapping of column to value."""
 
-_Waiting = tuple[tuple[object, ...], list[tuple[str, str, str]]]  # rows: a point's, its tables'
+_Waiting = tuple[
+    tuple[object, ...], list[tuple[str, str, str]], list[tuple[str, str, str, bytes]]
+]  # rows: a point's, its tables', what else is kept of it
 
 
 @dataclass(frozen=True)
@@ -68,56 +82,6 @@ class StoredPoint:
     seconds: float
     finished_utc: str
     code: str
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one point.
-
-    Attributes
-    ----------
-    tables : dict of str to str or None
-        Encoded tables; None for a point that failed.
-    error : str or None
-        One line.
-    seconds : float
-    """
-
-    tables: dict[str, str] | None
-    error: str | None
-    seconds: float
-
-
-def encode_tables(tables: Mapping[str, Rows]) -> dict[str, str]:
-    """Tables of a result as text, column by column; done where the point was computed.
-
-    Columns stand in the order in which they first appear; a missing value is null. A nan
-    stays a nan.
-
-    Raises
-    ------
-    NetcosimError
-        Not a mapping of table names to lists of mappings, or a value that is neither
-        number, text, list nor mapping of such.
-    """
-    encoded: dict[str, str] = {}
-    if not isinstance(tables, Mapping):
-        raise NetcosimError(f"a point's result must be a mapping of tables, got {type(tables)}")
-    for name, rows in tables.items():
-        columns: dict[str, list[object]] = {}
-        for i, row in enumerate(rows):
-            if not isinstance(row, Mapping):
-                raise NetcosimError(
-                    f"table {name!r}: row {i} is a {type(row).__name__}, no mapping"
-                )
-            for column, value in row.items():
-                values = columns.setdefault(column, [])
-                values.extend([None] * (i - len(values)))
-                values.append(plain(value, f"table {name!r}, column {column!r}"))
-        for values in columns.values():
-            values.extend([None] * (len(rows) - len(values)))
-        encoded[name] = json.dumps(columns, separators=(",", ":"))
-    return encoded
 
 
 class Store:
@@ -210,12 +174,13 @@ class Store:
             if self.mode == "write":
                 self._create(db)
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version != SCHEMA_VERSION:
+            if version not in (SCHEMA_VERSION, WITHOUT_KEPT):
                 raise NetcosimError(
                     f"{self.path}: results file of format {version}; "
                     f"this program reads format {SCHEMA_VERSION}"
                 )
-            check_tables(db, self.path)
+            self._has_kept = version == SCHEMA_VERSION
+            check_tables(db, self.path, self._has_kept)
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA foreign_keys = ON")
             if self.mode == "read":
@@ -231,19 +196,22 @@ class Store:
 
     @staticmethod
     def _create(db: sqlite3.Connection) -> None:
-        """Make the tables of a new file, in one transaction: all or an empty file."""
+        """Make the tables that a file lacks, in one transaction: all or none."""
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            if db.execute("PRAGMA user_version").fetchone()[0] == WITHOUT_KEPT:
+                db.executescript(
+                    f"BEGIN; {KEPT_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+                )
             return
         db.executescript(
-            f"PRAGMA journal_mode = DELETE; BEGIN; {SCHEMA}"
+            f"PRAGMA journal_mode = DELETE; BEGIN; {SCHEMA} {KEPT_SCHEMA}"
             f"PRAGMA application_id = {APPLICATION_ID};"
             f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
 
     def _unlock(self) -> None:
         if self._lock is not None:
-            Path(self._lock.name).unlink(missing_ok=True)
-            self._lock.close()
+            let_go(self._lock)
             self._lock = None
 
     def close(self) -> None:
@@ -305,8 +273,12 @@ class Store:
         error = outcome.error and outcome.error.encode(errors="backslashreplace").decode()
         point = (key, canonical_json(config), status, error, outcome.seconds, now, code)
         tables = [(key, name, text) for name, text in sorted((outcome.tables or {}).items())]
+        kept = [
+            (key, name, hashlib.sha256(data).hexdigest(), data)
+            for name, data in outcome.kept.items()
+        ]
         with self._guard:
-            self._waiting.append((point, tables))
+            self._waiting.append((point, tables, kept))
             left_s = self._written_s + BATCH_S - time.monotonic()
             if left_s <= 0:
                 self.flush()
@@ -330,10 +302,18 @@ class Store:
             if not self._waiting:
                 return
             with self._transaction() as db:
-                for point, tables in self._waiting:
-                    db.execute("DELETE FROM points WHERE key = ?", point[:1])
+                for point, tables, kept in self._waiting:
+                    replaced = db.execute("DELETE FROM points WHERE key = ?", point[:1]).rowcount
                     db.execute("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?)", point)
                     db.executemany("INSERT INTO results VALUES (?, ?, ?)", tables)
+                    db.executemany("INSERT INTO kept VALUES (?, ?, ?)", [k[:3] for k in kept])
+                    # points share machines and jobs
+                    archives = [k[2:] for k in kept]
+                    db.executemany("INSERT OR IGNORE INTO archives VALUES (?, ?)", archives)
+                    if replaced:
+                        db.execute(
+                            "DELETE FROM archives WHERE digest NOT IN (SELECT digest FROM kept)"
+                        )
             self._waiting.clear()
             self._written_s = time.monotonic()
 
@@ -394,11 +374,26 @@ class Store:
             for values in zip(*columns.values(), strict=True)
         ]
 
+    def kept(self, key: str) -> KeptRun | None:
+        """What else was kept of a point; None if nothing was, as in files of older versions.
+
+        Raises
+        ------
+        NetcosimError
+            A damaged file.
+        """
+        if not self._has_kept:
+            return None
+        query = "SELECT name, content FROM kept JOIN archives USING (digest) WHERE point_key = ?"
+        archives = dict(self._read(query, "tb", (key,)))
+        return unpack(archives, str(self.path)) if archives else None
+
     def digest(self) -> str:
         """SHA-256 of all that was computed: keys, configs, statuses, errors and tables.
 
         Times are left out, and the order in which points were stored does not matter: two
-        sweeps of the same points agree in it, however they were run.
+        sweeps of the same points agree in it, however they were run. What `kept` gives is not in
+        it, since how small it is packed depends on the machine.
         """
         digest = hashlib.sha256()
         for kinds, query in (

@@ -29,21 +29,38 @@ CREATE TABLE results (
 ) WITHOUT ROWID;
 """
 
+SCHEMA_VERSION, WITHOUT_KEPT = 2, 1
+"""Of the files that are written, and of those that are read as well."""
+
+KEPT_SCHEMA = """
+CREATE TABLE kept (
+    point_key TEXT NOT NULL REFERENCES points (key) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    PRIMARY KEY (point_key, name)
+) WITHOUT ROWID;
+CREATE TABLE archives (digest TEXT PRIMARY KEY, content BLOB NOT NULL);
+"""
+"""What runs keep beside tables, by what it holds (SHA-256): equal parts of points stand once."""
 
 COLUMNS = {
     "meta": "key, value",
     "points": "key, config, status, error, seconds, finished_utc, code",
     "results": "point_key, table_name, columns",
+    "kept": "point_key, name, digest",
+    "archives": "digest, content",
 }
 """The columns of each table, in the order in which they are read."""
 
 
-def check_tables(db: sqlite3.Connection, path: Path) -> None:
+def check_tables(db: sqlite3.Connection, path: Path, has_kept: bool) -> None:
     """Raise NetcosimError or a sqlite3 error unless all tables and columns are there."""
     found = {
         str(name) for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     }
     for table, columns in COLUMNS.items():
+        if table in ("kept", "archives") and not has_kept:
+            continue
         # a view of that name could have rows without end
         if table not in found:
             raise NetcosimError(f"{path}: damaged results file: table {table} is missing")
@@ -59,7 +76,7 @@ def read_rows(
     ----------
     kinds : str
         A letter a column: t(ext), o(ptional text), n(umber), j(son), m(apping as JSON),
-        c(olumns of equal length as JSON).
+        c(olumns of equal length as JSON), b(ytes).
 
     Raises
     ------
@@ -80,6 +97,10 @@ def _checked(value: object, kind: str) -> object:
         if isinstance(value, (int, float)):
             return value
         raise ValueError(f"{value!r} where a number was expected")
+    if kind == "b":
+        if isinstance(value, bytes):
+            return value
+        raise ValueError(f"{str(value)[:40]!r} where bytes were expected")
     if value is None and kind == "o":
         return None
     if not isinstance(value, str):

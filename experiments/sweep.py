@@ -11,9 +11,10 @@ from typing import Any
 
 from experiments.executor import Task, check_jobs, run_here, run_mpi, run_pool
 from experiments.mpi import world
+from experiments.outcome import Outcome
 from experiments.points import point_key
 from experiments.progress import progress as show_progress
-from experiments.store import Outcome, Store
+from experiments.store import Store
 from experiments.worker import PointFunction, compute, function_path
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import refuse_bare_paths

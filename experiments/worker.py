@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from multiprocessing import parent_process
 from typing import cast
 
-from experiments.store import Outcome, Rows, encode_tables
+from experiments.outcome import Outcome, PointResult, encode_tables
 from netsim.errors import NetcosimError
+from queuesim.result import Rows
 
-PointFunction = Callable[[Mapping[str, object]], Mapping[str, Rows]]
+PointFunction = Callable[[Mapping[str, object]], Mapping[str, Rows] | PointResult]
 """What a sweep computes: a point's config to its tables (name to list of rows)."""
 
 
@@ -57,12 +58,14 @@ def compute(path: str, config: Mapping[str, object]) -> Outcome:
     """Run the point function on one config; whatever it raises becomes the outcome's error."""
     started = time.perf_counter()
     try:
-        tables = encode_tables(load_function(path)(config))
+        found = load_function(path)(config)
+        kept = found.kept if isinstance(found, PointResult) else {}
+        tables = encode_tables(found.tables if isinstance(found, PointResult) else found)
     except Exception as error:
         if interrupt := _interrupt_behind(error):
             raise interrupt from None
         return Outcome(None, describe_error(error), time.perf_counter() - started)
-    return Outcome(tables, None, time.perf_counter() - started)
+    return Outcome(tables, None, time.perf_counter() - started, kept)
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from experiments.config_load import config_from, load_config
     from experiments.cosim import run_cosim
     from experiments.cosim_tables import result_tables
+    from experiments.kept.take import kept_of
     from experiments.store import Store
     from experiments.sweep import run_points
     from netcosim.catalogue import describe, entries
-    from netcosim.run_page import policy_table
+    from netcosim.report.policies import policy_table
     from netsim.errors import NetcosimError
     from netsim.hierarchy import hierarchy_of
     from netsim.packet.engine import simulate_packets
@@ -50,10 +51,11 @@ _HOMES = {
     "experiments.config_load": ("config_from", "load_config"),
     "experiments.cosim": ("run_cosim",),
     "experiments.cosim_tables": ("result_tables",),
+    "experiments.kept.take": ("kept_of",),
     "experiments.store": ("Store",),
     "experiments.sweep": ("run_points",),
     "netcosim.catalogue": ("describe", "entries"),
-    "netcosim.run_page": ("policy_table",),
+    "netcosim.report.policies": ("policy_table",),
     "netsim.errors": ("NetcosimError",),
     "netsim.hierarchy": ("hierarchy_of",),
     "netsim.packet.engine": ("simulate_packets",),
@@ -89,6 +91,7 @@ __all__ = [
     "describe",
     "entries",
     "hierarchy_of",
+    "kept_of",
     "laas_workload",
     "load_config",
     "make_pattern",

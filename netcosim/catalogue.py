@@ -183,6 +183,15 @@ def kinds() -> list[str]:
 def entries(kind: str) -> dict[str, str]:
     """Names of a kind, with one line of description each.
 
+    Parameters
+    ----------
+    kind : str
+        "policies", "machines", ...: what ``netcosim list`` shows.
+
+    Returns
+    -------
+    dict of str to str
+
     Raises
     ------
     NetcosimError
@@ -207,6 +216,11 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
     name : str
     among : sequence of str, optional
         The kinds to look at; all of them by default.
+
+    Returns
+    -------
+    list of str
+        Lines of text.
 
     Raises
     ------

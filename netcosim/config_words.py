@@ -210,6 +210,7 @@ WORDS: dict[str, Words] = {
     "run.confidence": Words("0.9", "of the intervals"),
     "run.threads": Words('"auto"', 'a number or "auto": share one packet simulation; same results'),
     "run.observables": Words('["runs", "bins"]', "more tables on each schedule", "observables"),
+    "run.keep": Words('"all"', 'beside the tables: "tables", "schedules" or "all"'),
     "policies.cobalt.menu": Words('"menu.csv"', beside=_OWN_MENU),
     "policies.cobalt.wires": Words(
         '"wires.json"', beside=(*_OWN_MENU, 'policies.cobalt.menu = "menu.csv"')

@@ -192,4 +192,6 @@ ranks_per_node = 1
 [run]
 seed = {seed}
 snapshots = 12
+# Each measured job is sent once more alone, for the page to tell who holds it up.
+keep = "all"
 """

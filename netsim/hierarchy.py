@@ -12,6 +12,15 @@ __all__ = ["Hierarchy", "hierarchy_of"]
 def hierarchy_of(topology: Topology) -> Hierarchy:
     """The nested domains of a machine's nodes, from the whole machine down.
 
+    Parameters
+    ----------
+    topology : Topology
+
+    Returns
+    -------
+    Hierarchy
+        One level after the other, each with the domain of every node.
+
     Examples
     --------
     >>> import netcosim as nc

@@ -153,6 +153,11 @@ def combine(
     group_key : sequence of int, optional
         See `Traffic`; below 2^63.
 
+    Returns
+    -------
+    Traffic
+        What `simulate_packets` takes.
+
     Raises
     ------
     NetcosimError

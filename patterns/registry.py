@@ -78,6 +78,11 @@ def make_pattern(
     params : mapping, optional
         Extra parameters of the pattern; defaults for those left out.
 
+    Returns
+    -------
+    Program
+        Steps of messages between ranks.
+
     Raises
     ------
     NetcosimError

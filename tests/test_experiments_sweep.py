@@ -14,8 +14,9 @@ import pytest
 import sweep_points
 
 from experiments.mpi import launched_by_mpi, launched_rank
+from experiments.outcome import Outcome
 from experiments.points import point_key
-from experiments.store import Outcome, Store
+from experiments.store import Store
 from experiments.sweep import keyed, plan_points, run_points
 from netsim.errors import NetcosimError
 

@@ -19,7 +19,8 @@ from queuesim.ensemble import SharedNetwork
 from queuesim.measure import MEASURES
 from queuesim.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
 from queuesim.measured_times import Measured
-from queuesim.pairing import Paired, Pairing
+from queuesim.paired import Paired
+from queuesim.pairing import Pairing
 from queuesim.pairs import Pair, speedup_rows, summary
 from queuesim.queue import simulate_queue
 from queuesim.snapshots import Side, Study, class_name, size_class

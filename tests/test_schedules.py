@@ -196,14 +196,14 @@ def rows_of(result: QueueResult, name: str) -> list[dict[str, object]]:
 def test_every_observable_of_a_run_and_of_a_store(tmp_path: Path) -> None:
     """Asked for in a config, they are among the run's tables, a policy each."""
     made = config(tmp_path, run={"observables": list(OBSERVABLES)})
-    tables = cosim_point(made.resolved())
+    tables = cosim_point(made.resolved()).tables
     result = run_cosim(made)
     for name in OBSERVABLES:
         assert list(dict.fromkeys(row["policy"] for row in tables[name])) == ["baseline", "jigsaw"]
     for row in tables["runs"]:
         assert row["mean_wait_s"] == result.summaries()[str(row["policy"])].mean_wait_s
         assert row["jobs"] == 40
-    plain = cosim_point(config(tmp_path).resolved())
+    plain = cosim_point(config(tmp_path).resolved()).tables
     assert not set(plain) & set(OBSERVABLES)
     assert repr(plain["policies"]) == repr(tables["policies"])
     with pytest.raises(NetcosimError, match=r"run\.observables: .*'walls'.*minutes"):

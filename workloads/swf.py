@@ -69,6 +69,11 @@ def read_swf(
     name : str, optional
         The file's name if left out.
 
+    Returns
+    -------
+    Workload
+        Sorted by submit time.
+
     Raises
     ------
     NetcosimError
@@ -193,6 +198,13 @@ def write_swf(workload: Workload, path: str | Path, *, processors_per_node: int 
     Fields 5 and 8 are nodes times ``processors_per_node``, the status is 1, what a
     Workload does not know is -1. Reading it back with the same ``processors_per_node`` gives
     the same jobs.
+
+    Parameters
+    ----------
+    workload : Workload
+    path : str or path
+    processors_per_node : int
+        What fields 5 and 8 count a node as.
 
     Raises
     ------

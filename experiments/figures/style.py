@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,8 +12,12 @@ from matplotlib.figure import Figure
 
 from netsim.errors import NetcosimError
 
-# Okabe and Ito's palette, its yellow left out: it vanishes on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+# Okabe and Ito's blue, vermilion and green, then what lies furthest from those before it for eyes
+# of all kinds; each stands out from a white page and from a dark one.
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#A37AFF", "#666670", "#B83D29"),
+    *("#7A8FC2", "#F55C85", "#7A66E0", "#B83D99", "#667A5C", "#668F3D"),
+)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", ":", "-.")
 INK, SOFT, GRID = "#1b1f24", "#57606a", "#d8dee4"
@@ -69,9 +74,28 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
+def policy_colours(names: Sequence[str]) -> dict[str, str]:
+    """The colour of each policy, on every figure and page of a config.
+
+    Parameters
+    ----------
+    names : sequence of str
+        In the config's order. Twelve have colours of their own; further ones share them, and
+        differ in `dash` and `marker`.
+    """
+    return {name: colour(i) for i, name in enumerate(dict.fromkeys(names))}
+
+
+def literal(name: object, most: int = 40) -> str:
+    """A name as a figure's text: not a formula, nor hidden from legends, nor endless."""
+    text = str(name).encode(errors="backslashreplace").decode()
+    text = text if len(text) <= most else f"{text[: most - 1]}…"
+    return re.sub(r"^_", "\u200b_", text.replace("$", r"\$"))
+
+
 def dash(index: int) -> str:
-    """The line style of the i-th series: it changes when the colours come round again."""
-    return DASHES[(index // len(COLOURS)) % len(DASHES)]
+    """The line style of the i-th series: another after the six colours that are easily told."""
+    return DASHES[(2 * index // len(COLOURS)) % len(DASHES)]
 
 
 def marker(index: int) -> str:

@@ -129,29 +129,42 @@ class KeptLinks:
 
 @dataclass(frozen=True, eq=False)
 class KeptMeasured:
-    """Communication times of jobs at snapshots, and who held them up.
+    """Communication times of jobs at snapshots, where they sat then, and who held them up.
+
+    With run times that are measured, the schedule that snapshots were taken of is the one with
+    logged run times, and not the one that is kept: so nodes stand here.
 
     Attributes
     ----------
     snapshot : (k,) int32
-        From 0.
+        From 0; `KeptLinks.number` has those of its rows.
     job : (k,) int64
         Index into the jobs.
     time_s, yardstick_s : (k,) float64
         With all others, and what the measure compares it with (alone on the same nodes, ...).
+    alone_s : (k,) float64
+        Alone on the same nodes; nan where that was not measured. ``time_s / alone_s - 1`` is what
+        the others cost the job.
+    range_ptr : (k + 1,) int64
+    range_first, range_length : int32
+        Nodes at the snapshot, as in `KeptSchedule`.
     neighbour_ptr : (k + 1,) int64
         Row i's neighbours are ``neighbour[neighbour_ptr[i]:neighbour_ptr[i + 1]]``.
     neighbour : (m,) int64
         Index into the jobs.
     part : (m,) float64
-        Share, in 0 to 1, of what all neighbours send over the links that row i's job uses, each
-        link counted by what the job itself sends there (`queuesim.neighbours`).
+        A neighbour's part, in 0 to 1, of what all neighbours send over the links that the job
+        uses, each link counted by what the job itself sends there (`queuesim.neighbours`).
     """
 
     snapshot: IntArray
     job: LongArray
     time_s: FloatArray
     yardstick_s: FloatArray
+    alone_s: FloatArray
+    range_ptr: LongArray
+    range_first: IntArray
+    range_length: IntArray
     neighbour_ptr: LongArray
     neighbour: LongArray
     part: FloatArray

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
 from experiments.report.page import render_page, write_page
 from experiments.steps import Steps
-from experiments.store import Outcome, Rows, Store, encode_tables
+from experiments.store import Rows, Store
 from netcosim.judge.asked import Asked
 from netcosim.judge.page import judge_sections
 from netcosim.judge.trial import Tables, Trial
 from netcosim.judge.verdict import answer
 from netcosim.judge.waits import trust
-from netcosim.run_page import close_figures
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
@@ -70,7 +70,6 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
         seeds={"run.seed": asked.config.run.seed, "run.repetition": asked.config.run.repetition},
         inputs=digests([asked.config.resolved()]),
     )
-    close_figures()
     _whole(out / CONFIG_FILE, asked.text)
     for name, frame in frames.items():
         _whole(out / TABLES_FOLDER / f"{name}.csv", frame.to_csv(index=False))

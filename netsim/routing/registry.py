@@ -50,6 +50,10 @@ def make_routing(
     parameters : mapping, optional
         Those of the routing, in SI units: ``{"ugal_bias_s": 1e-6}``.
 
+    Returns
+    -------
+    Routing
+
     Raises
     ------
     NetcosimError

@@ -25,7 +25,13 @@ from netsim.topologies.family import (
     NodeLatencyS,
     SmallFile,
 )
-from netsim.topologies.switches import Wiring, domains_of, notes_of, switch_network
+from netsim.topologies.switches import (
+    Wiring,
+    domains_of,
+    layout_of_levels,
+    notes_of,
+    switch_network,
+)
 from netsim.topology import Topology
 from netsim.units import Dimension, parse_quantity
 
@@ -233,6 +239,7 @@ FAMILY = Family(
     builders=(cables,),
     default_routing="min-hop",
     hierarchy=domains_of,
+    layout=layout_of_levels,
     notes=notes_of,
     reads=looks_like,
     small_files=(SmallFile("cables.csv", _SMALL, {}),),

@@ -27,6 +27,7 @@ from netsim.topologies.family import (
     NodeLatencyS,
     Nodes,
 )
+from netsim.topologies.positions import Layout, numbered, oval, places, ring_of_groups
 from netsim.topologies.rails import (
     DIFFERENT,
     RailRouters,
@@ -343,6 +344,17 @@ def groups_and_routers(topology: Topology) -> Hierarchy:
     return hierarchy(("group", "router"), (router // topology.shape.a, router))
 
 
+def groups_in_a_ring(topology: Topology) -> Layout:
+    """Groups around a ring: the routers of each around an oval, or an aries group's chassis."""
+    s = topology.shape
+    group, router = np.divmod(np.arange(topology.n_routers), s.a)
+    along, out = oval(*places(group))
+    if s.group == "aries":
+        chassis, slot = np.divmod(router, ARIES_SLOTS)
+        along, out = 2 * slot / (ARIES_SLOTS - 1) - 1, 2 * chassis / (ARIES_CHASSIS - 1) - 1
+    return ring_of_groups(group, along, out, numbered("group", s.g))
+
+
 FAMILY = Family(
     name="dragonfly",
     description="groups of routers joined by global links (p, a, g, h)",
@@ -350,6 +362,7 @@ FAMILY = Family(
     default_routing="minimal",
     links_between=links_between,
     hierarchy=groups_and_routers,
+    layout=groups_in_a_ring,
     routers_a_group=lambda topology: int(topology.shape.a),
     small=(
         {"p": 1, "a": 2, "g": 5},

@@ -28,6 +28,7 @@ from netsim.topologies.family import (
     NodeLatencyS,
     Nodes,
 )
+from netsim.topologies.positions import Layout, numbered, ring_of_groups
 from netsim.topologies.rails import (
     DIFFERENT,
     RailRouters,
@@ -291,6 +292,16 @@ def groups_and_leaves(topology: Topology) -> Hierarchy:
     return hierarchy(("group", "leaf"), (router // topology.shape.routers_per_group, router))
 
 
+def groups_in_a_ring(topology: Topology) -> Layout:
+    """Groups around a ring, each an oval: its leaves on the outer half, its spines on the inner."""
+    s = topology.shape
+    group, place = np.divmod(np.arange(topology.n_routers), s.routers_per_group)
+    is_spine = place >= s.leaves
+    share = np.where(is_spine, (place - s.leaves + 0.5) / s.spines, (place + 0.5) / s.leaves)
+    along, out = -np.cos(np.pi * share), np.sin(np.pi * share)
+    return ring_of_groups(group, along, np.where(is_spine, -out, out), numbered("group", s.g))
+
+
 FAMILY = Family(
     name=WHERE,
     description="dragonfly+ or Megafly: groups of leaf and spine routers (p, leaves, spines, g, h)",
@@ -298,6 +309,7 @@ FAMILY = Family(
     default_routing="minimal",
     links_between=links_between,
     hierarchy=groups_and_leaves,
+    layout=groups_in_a_ring,
     routers_a_group=lambda topology: int(topology.shape.routers_per_group),
     small=(
         {"p": 1, "leaves": 2, "spines": 2, "g": 5},

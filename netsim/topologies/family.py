@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from netsim.parameters import Parameter, parameters_of
 from netsim.routing.base import RoutingEntry
 from netsim.topologies.domains import Hierarchy, router_hierarchy
+from netsim.topologies.positions import Layout
 from netsim.topology import Topology
 
 Builder = Callable[..., Topology]
@@ -88,6 +89,8 @@ class Family:
         groups that a picture should part.
     hierarchy : callable
         ``hierarchy(topology)``: the nested domains of its nodes.
+    layout : callable or None
+        ``layout(topology)``: where a drawing has its routers; None: by the domains of its nodes.
     keeps_own_links : bool
         Whether `netsim.routing.partition` can keep a job on links of its own.
     routings : tuple of RoutingEntry
@@ -113,6 +116,7 @@ class Family:
     links_between: Callable[[Topology, Nodes], Links] = shortest_path_links
     routers_a_group: Callable[[Topology], int] | None = None
     hierarchy: Callable[[Topology], Hierarchy] = router_hierarchy
+    layout: Callable[[Topology], Layout] | None = None
     keeps_own_links: bool = False
     routings: tuple[RoutingEntry, ...] = ()
     small: tuple[Mapping[str, Any], ...] = ()

@@ -20,6 +20,7 @@ from netsim.topologies.family import (
     NodeLatencyS,
     Nodes,
 )
+from netsim.topologies.positions import Layout, numbered, rows_of_levels
 from netsim.topologies.rails import (
     DIFFERENT,
     RailRouters,
@@ -372,6 +373,17 @@ def pods_and_leaves(topology: Topology) -> Hierarchy:
     )
 
 
+def pods_side_by_side(topology: Topology) -> Layout:
+    """Leaves below, L2 switches above them pod by pod, spines at the top."""
+    s = topology.shape
+    height = np.repeat([0, 1, 2], [s.n_leaves, s.n_l2, s.n_spines])
+    if s.levels == 2:
+        return rows_of_levels(height, -np.ones(len(height)), (), ("leaves", "spines"))
+    leaf, l2 = np.arange(s.n_leaves) // s.m2, np.arange(s.n_l2) // s.w2
+    band = np.concatenate([leaf, l2, np.full(s.n_spines, -1)])
+    return rows_of_levels(height, band, numbered("pod", s.m3), ("spines",))
+
+
 FAMILY = Family(
     name="fattree",
     description="two- or three-level fat-tree, by radix or by level sizes (m1, m2, m3, w2, w3)",
@@ -379,6 +391,7 @@ FAMILY = Family(
     default_routing="d-mod-k",
     links_between=links_between,
     hierarchy=pods_and_leaves,
+    layout=pods_side_by_side,
     keeps_own_links=True,
     small=(
         {"radix": 4},

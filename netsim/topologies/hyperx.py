@@ -30,6 +30,7 @@ from netsim.topologies.family import (
     NodeLatencyS,
 )
 from netsim.topologies.graph import topology_from_cables
+from netsim.topologies.positions import grid
 from netsim.topology import Topology
 
 
@@ -152,6 +153,7 @@ HYPERX = Family(
     description="all-to-all in every dimension (dims)",
     builders=(hyperx,),
     hierarchy=grid_hierarchy,
+    layout=lambda topology: grid(topology.shape.dims),
     small=({"dims": [3, 4]},),
 )
 HYPERCUBE = Family(
@@ -159,5 +161,6 @@ HYPERCUBE = Family(
     description="2^dimension routers, neighbours differ in one bit",
     builders=(hypercube,),
     hierarchy=grid_hierarchy,
+    layout=lambda topology: grid(topology.shape.dims),
     small=({"dimension": 3},),
 )

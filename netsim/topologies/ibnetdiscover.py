@@ -15,7 +15,14 @@ from netsim.parameters import NamesFile
 from netsim.topologies.checks import LINK_LATENCY_S
 from netsim.topologies.fabric_files import Fabric, host_and_device, read_fabric, switch_name
 from netsim.topologies.family import Family, LinkLatencyS, Name, NodeLatencyS, SmallFile
-from netsim.topologies.switches import Wiring, domains_of, notes_of, span, switch_network
+from netsim.topologies.switches import (
+    Wiring,
+    domains_of,
+    layout_of_levels,
+    notes_of,
+    span,
+    switch_network,
+)
 from netsim.topology import Topology
 
 Port = tuple[str, int, str, int]
@@ -191,6 +198,7 @@ FAMILY = Family(
     builders=(ibnetdiscover,),
     default_routing="min-hop",
     hierarchy=domains_of,
+    layout=layout_of_levels,
     notes=notes_of,
     reads=looks_like,
     small_files=(SmallFile("fabric.txt", _SMALL, {}),),

@@ -60,6 +60,10 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
     params : mapping
         Parameters of the family's builder, by name.
 
+    Returns
+    -------
+    Topology
+
     Raises
     ------
     NetcosimError
@@ -105,6 +109,15 @@ def small_machine(family: str, number: int, params: Mapping[str, object]) -> Top
 
 def preset(name: str) -> Topology:
     """Build a named machine.
+
+    Parameters
+    ----------
+    name : str
+        What ``netcosim list machines`` shows.
+
+    Returns
+    -------
+    Topology
 
     Raises
     ------

@@ -21,6 +21,7 @@ from netsim.topologies.family import (
     NodeLatencyS,
 )
 from netsim.topologies.graph import topology_from_cables
+from netsim.topologies.positions import Layout, oval, places, ring_of_groups
 from netsim.topology import Topology
 
 
@@ -117,9 +118,18 @@ def slimfly(
     )
 
 
+def columns_in_a_ring(topology: Topology) -> Layout:
+    """The columns (half, x) of q routers around a ring, one half on each side."""
+    q = topology.shape.q
+    column = np.arange(topology.n_routers) // q
+    names = [f"half {half}, column {x}" for half in range(2) for x in range(q)]
+    return ring_of_groups(column, *oval(*places(column)), names)
+
+
 FAMILY = Family(
     name="slimfly",
     description="MMS graph of diameter two (q, an odd prime)",
     builders=(slimfly,),
+    layout=columns_in_a_ring,
     small=({"q": 3},),
 )

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from netsim.errors import NetcosimError
 from netsim.topologies.checks import need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
+from netsim.topologies.positions import Layout, by_domains, rows_of_levels
 from netsim.topology import Topology, build_topology
 
 LEAF = "leaf"
@@ -209,6 +210,28 @@ def domains_of(topology: Topology) -> Hierarchy:
     """The domains that the shape holds."""
     domains: Hierarchy = topology.shape.domains
     return domains
+
+
+def layout_of_levels(topology: Topology) -> Layout:
+    """Levels as rows, the widest domains side by side; a network of one level by its domains."""
+    height, domains = topology.shape.height, topology.shape.domains
+    if not height.any():
+        return by_domains(topology, domains)
+    top = 1 if len(domains.levels) > 2 else 0
+    band = np.full(topology.n_routers, -1, dtype=np.int64)
+    nodes = np.arange(topology.n_ports) // topology.rails
+    band[topology.port_router[::-1]] = domains.domain[top][nodes[::-1]]
+    links = slice(topology.first_router_link, None)
+    src, dst = (ends[links] - topology.n_ports for ends in (topology.link_src, topology.link_dst))
+    for level in range(1, int(height.max()) + 1):
+        here = (height[src] < height[dst]) & (height[dst] == level)
+        for switch in np.unique(dst[here & (band[dst] < 0)]).tolist():
+            below = np.unique(band[src[here & (dst == switch)]])
+            if len(below) == 1 and top:
+                band[switch] = below[0]
+    names = [domains.name(top, i) for i in range(domains.counts[top])]
+    above = [f"level {level}" for level in np.unique(height[band < 0]).tolist()]
+    return rows_of_levels(height, band, names, above)
 
 
 def notes_of(topology: Topology) -> tuple[str, ...]:

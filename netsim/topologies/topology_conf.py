@@ -33,7 +33,14 @@ from netsim.topologies.family import (
     SmallFile,
 )
 from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, Part, read_slurm
-from netsim.topologies.switches import Wiring, domains_of, notes_of, span, switch_network
+from netsim.topologies.switches import (
+    Wiring,
+    domains_of,
+    layout_of_levels,
+    notes_of,
+    span,
+    switch_network,
+)
 from netsim.topology import Topology
 from netsim.units import format_quantity
 
@@ -318,6 +325,7 @@ FAMILY = Family(
     builders=(topology_conf,),
     default_routing="min-hop",
     hierarchy=domains_of,
+    layout=layout_of_levels,
     notes=notes_of,
     reads=looks_like,
     small_files=(

@@ -29,6 +29,7 @@ from netsim.topologies.family import (
     NodeBandwidthBps,
     NodeLatencyS,
 )
+from netsim.topologies.positions import grid
 from netsim.topology import Topology, build_topology
 
 
@@ -223,6 +224,7 @@ FAMILY = Family(
     builders=(torus,),
     default_routing="dimension-order",
     hierarchy=grid_hierarchy,
+    layout=lambda topology: grid(topology.shape.dims),
     small=(
         {"dims": [4, 3]},
         {"dims": [5]},

@@ -108,6 +108,7 @@ KEYS: dict[str, str] = {
     "run.snapshots": "whole",
     "run.confidence": "share",
     "run.threads": "threads",
+    "run.keep": "name",
     "run.measure": "name",
     "run.only_snapshot": "whole",
     "run.paired.repeats": "number",

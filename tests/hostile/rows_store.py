@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.store import APPLICATION_ID, Outcome, Store, encode_tables
+from experiments.outcome import Outcome, encode_tables
+from experiments.store import APPLICATION_ID, Store
 from hostile.row import Make, Row, all_of, config_text, nothing, written
 
 REPORT = ("report", "r.db")

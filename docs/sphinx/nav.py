@@ -1,0 +1,39 @@
+"""The site's pages in their order; one that is not here fails the build."""
+
+NAV: dict[str, tuple[str, ...]] = {
+    "Tutorials": (
+        "tutorials/scheduler-researcher",
+        "tutorials/network-researcher",
+        "tutorials/administrator",
+        "tutorials/paper-reader",
+    ),
+    "Notebooks": (
+        "notebooks/first-comparison",
+        "notebooks/own-policy",
+        "notebooks/isolation-on-your-log",
+    ),
+    "How-to guides": (
+        "logs",
+        "machines",
+        "schedulers",
+        "measures",
+        "observables",
+        "sweeps",
+        "curve",
+        "live",
+        "extend",
+        "limits",
+    ),
+    "The models": ("packet-model", "flow-model", "queue", "routers", "threads", "architecture"),
+    "Reference": ("config", "reference", "commands", "python"),
+    "The papers": (
+        "level-spread",
+        "fat-tree-papers",
+        "blue-gene",
+        "interference",
+        "partitions",
+        "isolation",
+    ),
+    "How true, how fast": ("validation", "calibration", "speed"),
+    "More": ("faq", "/CONTRIBUTING", "/CHANGELOG"),
+}

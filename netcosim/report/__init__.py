@@ -1,0 +1,1 @@
+"""Pages of results, made from what a results file holds."""

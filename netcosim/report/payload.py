@@ -1,0 +1,243 @@
+"""What the interactive views of a run are drawn from, packed for a page."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from experiments.figures.style import policy_colours
+from experiments.kept.values import (
+    FloatArray,
+    KeptLinks,
+    KeptMachine,
+    KeptMeasured,
+    KeptRun,
+    KeptSchedule,
+    LongArray,
+)
+from netcosim.report.columns import Column, packed
+
+NEVER = -1
+"""Wait and run time of a job that never ran."""
+
+LOAD_STEPS = 10_000
+"""A share of the time is kept to a ten-thousandth."""
+
+
+def parts_of(kept: KeptRun) -> list[str]:
+    """Base64 texts: what all policies share, then one a policy.
+
+    Parameters
+    ----------
+    kept : KeptRun
+    """
+    unit_s = time_unit_s(kept)
+    cables = Cables(kept.machine)
+    return [
+        _common(kept, unit_s, cables),
+        *(_policy(kept, name, unit_s, cables) for name in kept.schedules),
+    ]
+
+
+def time_unit_s(kept: KeptRun) -> float:
+    """The power of ten, in seconds, that times are kept to: a ten-millionth of the whole or less.
+
+    Examples
+    --------
+    The last of Thunder's jobs ends after 157 days: whole seconds.
+    """
+    return 10.0 ** math.floor(math.log10(_last_s(kept)) - 7)
+
+
+def _last_s(kept: KeptRun) -> float:
+    """When the last job of all schedules has ended, or was submitted if that is later."""
+    ends = [s.end_s[~np.isnan(s.end_s)] for s in kept.schedules.values()]
+    return max(1e-9, *(float(times.max(initial=0.0)) for times in (*ends, kept.jobs.submit_s)))
+
+
+class Cables:
+    """Pairs of routers that are joined, and the worst of the links between them.
+
+    Attributes
+    ----------
+    one, other : (n_cables,) int64
+        Routers.
+    """
+
+    def __init__(self, machine: KeptMachine) -> None:
+        ports = len(machine.port_router)
+        self.first = machine.first_router_link
+        ends = np.stack([machine.link_src[self.first :], machine.link_dst[self.first :]]) - ports
+        low, high = ends.min(axis=0), ends.max(axis=0)
+        pairs, cable = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
+        self.one: LongArray = pairs[0].astype(np.int64)
+        self.other: LongArray = pairs[1].astype(np.int64)
+        self._order = np.argsort(np.ravel(cable), kind="stable")
+        self._starts = np.searchsorted(np.ravel(cable)[self._order], np.arange(len(self.one)))
+
+    def worst(self, links: ArrayLike) -> FloatArray:
+        """(s, n_cables) float64: the largest value, by row, of each cable's links.
+
+        Parameters
+        ----------
+        links : (s, n_links)
+            Injection and ejection links first, as in a topology.
+        """
+        mine = np.asarray(links, dtype=np.float64)[:, self.first :][:, self._order]
+        if not len(self.one) or not len(mine):
+            return np.zeros((len(mine), len(self.one)))
+        return np.maximum.reduceat(mine, self._starts, axis=1)
+
+
+def _common(kept: KeptRun, unit_s: float, cables: Cables) -> str:
+    machine, jobs = kept.machine, kept.jobs
+    colours = policy_colours(list(kept.schedules))
+    facts = {
+        "machine": machine.name,
+        "log": jobs.log,
+        "unit_s": unit_s,
+        "last_end": _last_s(kept) / unit_s,
+        "most": _most(kept, cables),
+        "nodes": machine.n_nodes,
+        "policies": list(kept.schedules),
+        "colours": [colours[name] for name in kept.schedules],
+        "patterns": list(jobs.patterns),
+        "groups": list(machine.group_names),
+        "node_names": list(machine.node_names),
+    }
+    columns: dict[str, Column] = {
+        "job_id": jobs.job_id,
+        "submit": _in_units(jobs.submit_s, unit_s),
+        "n_nodes": jobs.n_nodes,
+        "pattern": jobs.pattern,
+        "node_router": machine.port_router[:: machine.rails],
+        "router_x": np.rint(machine.router_x * 65535.0).astype(np.int64),
+        "router_y": np.rint(machine.router_y * 65535.0).astype(np.int64),
+        "router_group": machine.router_group,
+        "cable_one": cables.one,
+        "cable_other": cables.other,
+    }
+    return packed(facts, columns)
+
+
+def _policy(kept: KeptRun, name: str, unit_s: float, cables: Cables) -> str:
+    schedule = kept.schedules[name]
+    submit = _in_units(kept.jobs.submit_s, unit_s)
+    start, end = _in_units(schedule.start_s, unit_s), _in_units(schedule.end_s, unit_s)
+    never = np.isnan(schedule.start_s)
+    columns: dict[str, Column] = {
+        "wait": np.where(never, NEVER, np.maximum(start - submit, 0)),
+        "run": np.where(never, NEVER, np.maximum(end - start, 0)),
+        "ranges": np.diff(schedule.range_ptr),
+        "range_first": schedule.range_first,
+        "range_length": schedule.range_length,
+    }
+    facts: dict[str, object] = {"policy": name, "snapshots": []}
+    links, measured = schedule.links, schedule.measured
+    if links is not None or measured is not None:
+        numbers, times = _snapshots(links, measured)
+        facts["snapshots"] = [
+            [number, None if math.isnan(time) else time]
+            for number, time in zip(numbers.tolist(), times.tolist(), strict=True)
+        ]
+        facts["same"] = _is_of(schedule, numbers, times)
+        columns |= _load(facts, links, numbers, cables)
+        columns |= _measured(measured, numbers)
+    return packed(facts, columns)
+
+
+def _in_units(time_s: FloatArray, unit_s: float) -> LongArray:
+    return np.rint(np.nan_to_num(time_s) / unit_s).astype(np.int64)
+
+
+def _snapshots(
+    links: KeptLinks | None, measured: KeptMeasured | None
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Numbers of all snapshots of a policy, ascending, and their instants; nan if nobody tells."""
+    found = [] if links is None else [links.number]
+    found += [] if measured is None else [measured.snapshot]
+    numbers = np.unique(np.concatenate(found)).astype(np.int64)
+    times = np.full(len(numbers), np.nan)
+    if links is not None:
+        times[np.searchsorted(numbers, links.number)] = links.time_s
+    return numbers, times
+
+
+def _is_of(schedule: KeptSchedule, numbers: NDArray[np.int64], times: FloatArray) -> bool:
+    """Whether all measured jobs run on their nodes at that instant in the schedule that is kept.
+
+    With run times that are measured they were sent as they ran with logged ones.
+    """
+    measured = schedule.measured
+    if measured is None:
+        return True
+    at = times[np.searchsorted(numbers, measured.snapshot)]
+    known = ~np.isnan(at)
+    job = measured.job[known]
+    runs = (schedule.start_s[job] <= at[known]) & (at[known] < schedule.end_s[job])
+    return bool(runs.all()) and all(
+        _within(measured, row, schedule, job) for row, job in enumerate(measured.job.tolist())
+    )
+
+
+def _within(measured: KeptMeasured, row: int, schedule: KeptSchedule, job: int) -> bool:
+    """Whether a measured job sat on nodes that it has in the schedule."""
+    mine = slice(measured.range_ptr[row], measured.range_ptr[row + 1])
+    first = measured.range_first[mine].astype(np.int64)
+    last = first + measured.range_length[mine] - 1
+    ends = np.stack([first, last]).ravel()
+    return bool(np.isin(ends, schedule.nodes_of(job)).all())
+
+
+def _load(
+    facts: dict[str, object],
+    links: KeptLinks | None,
+    numbers: NDArray[np.int64],
+    cables: Cables,
+) -> dict[str, Column]:
+    """Load of cables by snapshot, and in which row each snapshot has it (-1: nothing was sent)."""
+    row = np.full(len(numbers), -1, dtype=np.int64)
+    facts["load"] = links is not None
+    if links is None:
+        return {"load_row": row}
+    row[np.searchsorted(numbers, links.number)] = np.arange(len(links.number))
+    return {"load_row": row, **_loads(links, cables)}
+
+
+def _loads(links: KeptLinks, cables: Cables) -> dict[str, LongArray]:
+    """Busy and stalled time of every cable over the time that packets took, by snapshot."""
+    span_ps = np.where(links.span_s > 0, links.span_s, np.inf)[:, None] * 1e12
+    return {
+        name: np.rint(cables.worst(time_ps / span_ps) * LOAD_STEPS).astype(np.int64)
+        for name, time_ps in (("busy", links.busy_ps), ("stalled", links.stall_ps))
+    }
+
+
+def _most(kept: KeptRun, cables: Cables) -> dict[str, int]:
+    """The largest load of all policies and snapshots: one scale for all."""
+    most = {"busy": 0, "stalled": 0}
+    for schedule in kept.schedules.values():
+        if schedule.links is not None:
+            for name, load in _loads(schedule.links, cables).items():
+                most[name] = max(most[name], int(load.max(initial=0)))
+    return most
+
+
+def _measured(measured: KeptMeasured | None, numbers: NDArray[np.int64]) -> dict[str, Column]:
+    if measured is None:
+        return {}
+    return {
+        "measured_snapshot": np.searchsorted(numbers, measured.snapshot),
+        "measured_job": measured.job,
+        "measured_time": measured.time_s,
+        "measured_yardstick": measured.yardstick_s,
+        "measured_alone": measured.alone_s,
+        "measured_ranges": np.diff(measured.range_ptr),
+        "measured_first": measured.range_first,
+        "measured_length": measured.range_length,
+        "neighbours": np.diff(measured.neighbour_ptr),
+        "neighbour": measured.neighbour,
+        "part": measured.part,
+    }

@@ -1,0 +1,51 @@
+"""A run to look at and to ask: jobs over time, the machine with its load, who slows whom.
+
+The fragment works in a page of `experiments.report.page` with the scripts and styles beside it; it
+holds its data, and loads nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from experiments.kept.values import KeptRun
+from experiments.report.page import Section
+from netcosim.report.payload import parts_of
+
+ASSETS = Path(__file__).parent / "assets"
+
+SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", "panel", "views"),)
+"""In the order in which they stand in the page, inside of one function: nothing is global."""
+
+TITLE = "Look and ask"
+
+
+def views_section(kept: KeptRun) -> Section:
+    """The interactive views of a run; its page needs `views_scripts` and `views_styles`.
+
+    Parameters
+    ----------
+    kept : KeptRun
+    """
+    data = "".join(
+        f'<script type="application/octet-stream" data-part="{i}">{text}</script>'
+        for i, text in enumerate(parts_of(kept))
+    )
+    return Section(TITLE, html=f'<div class="views">{_asset("views.html")}{data}</div>')
+
+
+def views_scripts() -> tuple[str, ...]:
+    """JavaScript for the end of a page with `views_section`."""
+    inside = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    return (f'(() => {{\n"use strict";\n{inside}}})();',)
+
+
+def views_styles() -> tuple[str, ...]:
+    """CSS of `views_section`."""
+    return (_asset("views.css"),)
+
+
+@cache
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")

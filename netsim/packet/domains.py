@@ -154,12 +154,14 @@ def router_load(topology: Topology, traffic: Traffic, packet_bytes: int) -> NDAr
     if len(sizes) and sizes.min() == sizes.max():
         # by ranks, not by messages: of those there may be millions
         each = float(-(-int(sizes[0]) // packet_bytes))
-        sent = np.diff(first) * each
-        received = np.bincount(program.send_dst, minlength=program.n_ranks) * each
+        sent = np.diff(first).astype(np.float64) * each
+        received = np.bincount(program.send_dst, minlength=program.n_ranks).astype(np.float64)
+        received *= each
     else:
         packets = -(-sizes // packet_bytes).astype(np.float64)
         sent = np.diff(np.concatenate([[0.0], np.cumsum(packets)])[first])
-        received = np.bincount(program.send_dst, packets, minlength=program.n_ranks)
+        weighted = np.bincount(program.send_dst, packets, minlength=program.n_ranks)
+        received = np.asarray(weighted, dtype=np.float64)
     ends = np.bincount(router, sent + received, minlength=n)
     links = topology.link_src[topology.first_router_link :] - topology.n_ports
     degree = np.bincount(links, minlength=n).astype(np.float64)

@@ -91,7 +91,9 @@ def _class(number: bool) -> str:
 def _kind(value: object, number: bool) -> str:
     """A cell's class, and the value that it is sorted by where its text is rounded."""
     if not number:
-        return ' class="words"' if isinstance(value, str) and len(value) > 24 and " " in value else ""
+        return (
+            ' class="words"' if isinstance(value, str) and len(value) > 24 and " " in value else ""
+        )
     whole = float(value).is_integer() or not math.isfinite(value)  # type: ignore[arg-type]
     return ' class="number"' + ("" if whole else f' data-value="{float(value)!r}"')  # type: ignore[arg-type]
 

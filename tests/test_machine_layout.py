@@ -109,6 +109,14 @@ def test_planes_of_a_torus_are_grids_of_one_step() -> None:
     assert all((group[plane] == plane).all() for plane in range(3))
 
 
+def test_planes_stand_beside_the_next_one_where_a_row_ends_as_well() -> None:
+    drawn = layout_of(nc.make_topology("torus", {"dims": [4, 4, 4]}))
+    x, y = (np.bincount(drawn.group, column) / 16 for column in (drawn.x, drawn.y))
+    assert y[0] == pytest.approx(y[2])
+    assert y[3] > y[2]
+    assert x[3] == pytest.approx(x[2])
+
+
 def test_a_tree_of_slurm_has_its_leaves_below() -> None:
     machine = MACHINES["topology.conf: tree.conf"]
     drawn, shape = layout_of(machine), machine.shape

@@ -111,7 +111,7 @@ def stored_run_page(store: Store, key: str) -> str:
     if not points or points[0].status != "done":
         raise NetcosimError(f"{store.path}: no finished point {key[:12]}")
     point = points[0]
-    tables = _tables(store, key)
+    tables = stored_tables(store, key)
     if "policies" not in tables or not tables["policies"]:
         raise NetcosimError(f"{store.path}: point {key[:12]} is not of a run: no table of policies")
     text = next(iter(told_of(tables, CONFIG)), "") or _config_text(point)
@@ -139,7 +139,8 @@ def stored_run_page(store: Store, key: str) -> str:
         ) from None
 
 
-def _tables(store: Store, key: str) -> dict[str, Rows]:
+def stored_tables(store: Store, key: str) -> dict[str, Rows]:
+    """Every table of a point, by name."""
     found: dict[str, Rows] = {}
     for name in store.table_names():
         try:

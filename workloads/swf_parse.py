@@ -145,7 +145,7 @@ def parse_rows_slowly(
         is needed, a fraction where a whole number is needed, a number out of bounds
         (`MAX_TIME_S`, `MAX_WHOLE`).
     """
-    rows = []
+    rows: list[list[float]] = []
     for line_number, line in enumerate(lines, start=first):
         words = line.partition(";")[0].split()
         if not words:

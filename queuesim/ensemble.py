@@ -35,6 +35,9 @@ from queuesim.loops import LoopTimes, complete_iterations, least_iteration_s
 
 FloatArray = NDArray[np.float64]
 
+WHOLE_S = 1e-7
+"""Compute and start times are whole multiples: odd picoseconds would make a fine clock."""
+
 
 @dataclass(frozen=True, eq=False)
 class PlacedJob:
@@ -53,9 +56,12 @@ class PlacedJob:
     repeats : int
         How often it goes through its communication.
     compute_s : float
-        Computing before each iteration.
+        Computing before each iteration; the mean if that varies.
     start_s : float
         When it begins.
+    compute_noise : float
+        Standard deviation over the mean of the computing time, drawn anew for each iteration
+        (gamma); all ranks compute as long.
 
     Examples
     --------
@@ -73,6 +79,7 @@ class PlacedJob:
     repeats: int = 1
     compute_s: float = 0.0
     start_s: float = 0.0
+    compute_noise: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
@@ -130,6 +137,14 @@ class SharedNetwork:
         """(n_ranks,) int32: node of each of the job's ranks."""
         rng = self.streams(job).mapping
         return map_ranks(self.task_mapping, job.nodes, self.ranks_per_node, rng)
+
+    def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
+        """How long a job computes before each iteration, in whole multiples of `WHOLE_S`."""
+        if not job.compute_noise:
+            return job.compute_s
+        shape = job.compute_noise**-2
+        drawn = self.streams(job).computing.gamma(shape, job.compute_s / shape, iterations)
+        return np.maximum(1, np.round(drawn / WHOLE_S)) * WHOLE_S
 
     def program(self, job: PlacedJob, iterations: int) -> Program:
         """What the job's ranks send in so many iterations, without computing between them."""
@@ -421,7 +436,7 @@ class Ensemble:
     def _traffic(self, iterations: Sequence[int]) -> Traffic:
         """The jobs' programs on their nodes; a rank's group is its job's place in ``jobs``."""
         programs = [
-            with_compute(program, n, job.compute_s) if job.compute_s else program
+            with_compute(program, n, self.network.computing_s(job, n)) if job.compute_s else program
             for program, n, job in zip(
                 self._programs(iterations), iterations, self.jobs, strict=True
             )

@@ -10,6 +10,7 @@ import numpy as np
 from queuesim.campaign import Stretch
 from queuesim.pairing import Paired
 from queuesim.snapshots import Measurement, Progress, Study
+from queuesim.steady_measure import Steady
 
 
 class Measure(Protocol):
@@ -52,6 +53,6 @@ class Measure(Protocol):
         ...
 
 
-MEASURES: dict[str, type[Stretch] | type[Paired]] = {
-    measure.name: measure for measure in (Stretch, Paired)
+MEASURES: dict[str, type[Stretch] | type[Paired] | type[Steady]] = {
+    measure.name: measure for measure in (Stretch, Paired, Steady)
 }

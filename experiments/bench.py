@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from alloc.registry import POLICIES
 from experiments.build import BuiltMachine, build_machine, communication_mix, communications
 from experiments.config import Config
-from experiments.notices import check_snapshots, estimate_line, flow_level_line
+from experiments.config_errors import ConfigError
 from experiments.schedules import Queues, queues_of
+from netsim.limits import need_memory, shown
 from queuesim.communication import Communication
-from queuesim.cost import campaign_hops, flow_level_s
+from queuesim.cost import campaign_hops, estimate_line, flow_level_line, flow_level_s
 from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobNetwork
 from queuesim.measure import MEASURES, Measure
@@ -23,6 +24,10 @@ from queuesim.measured import CommunicationMix
 from queuesim.result import QueueResult
 from queuesim.snapshots import Side, Study
 from workloads.job import Workload
+
+MAX_SNAPSHOTS = 100_000
+
+_RESULT_BYTES_A_LINK = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +145,18 @@ def bench_of(config: Config, jobs: Workload | None = None) -> Bench:
     queues = queues_of(config, machine.topology, jobs)
     noted = communication_mix(config.communication).noted(queues.jobs)
     return Bench(config, machine, replace(queues, jobs=noted))
+
+
+def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:
+    """Refuse more snapshots than can be kept.
+
+    Raises
+    ------
+    ConfigError, NetcosimError
+    """
+    if n_snapshots > MAX_SNAPSHOTS:
+        raise ConfigError("run.snapshots", shown(n_snapshots), f"at most {MAX_SNAPSHOTS:,}")
+    need_memory(
+        f"key run.snapshots: {n_snapshots:,} under {n_policies} policies on {n_links:,} links",
+        n_snapshots * n_policies * n_links * _RESULT_BYTES_A_LINK,
+    )

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from experiments.bench import Bench, bench_of
 from experiments.config import Config
@@ -25,12 +26,13 @@ from experiments.kept.pack import pack
 from experiments.kept.take import kept_of
 from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
-from experiments.steps import Notice, Progress, Steps, Tell
+from experiments.steps import Notice, Progress, Steps
 from netsim.topologies.registry import family_of
 from queuesim.job_network import JobNetwork
 from queuesim.measured import SpeedupTable
 from queuesim.model_context import ModelContext, Pilot
-from queuesim.neighbours import Neighbours, neighbours
+from queuesim.neighbours import Neighbours, neighbours_of
+from queuesim.parts import Columns, Here, Part, Parts, schedule_columns, schedule_from
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
@@ -40,7 +42,10 @@ Schedules = dict[str, QueueResult]
 
 
 def run_cosim(
-    config: Config, progress: Progress | None = None, notice: Notice | None = None
+    config: Config,
+    progress: Progress | None = None,
+    notice: Notice | None = None,
+    parts: Parts | None = None,
 ) -> CosimResult:
     """Run a config.
 
@@ -51,6 +56,8 @@ def run_cosim(
         See `experiments.steps.Progress`.
     notice : callable, optional
         See `experiments.steps.Notice`.
+    parts : Parts, optional
+        Gets schedules and packet simulations computed; here, one after the other, by default.
 
     Raises
     ------
@@ -73,17 +80,16 @@ def run_cosim(
     0.9
     """
     with config.plugged():
-        return _run(config, progress, notice)
+        return _run(config, Steps(progress, notice), Here() if parts is None else parts)
 
 
-def _run(config: Config, progress: Progress | None, notice: Notice | None) -> CosimResult:
+def _run(config: Config, steps: Steps, parts: Parts) -> CosimResult:
     reference, here = reference_of(config), bench_of(config)
-    steps = Steps(progress, notice)
     machine = here.machine.topology
     for line in family_of(machine).notes(machine):
         steps.say(line)
     if reference.elsewhere is None:
-        return _Loop(here, reference, steps).result()
+        return _Loop(here, reference, steps, parts).result()
     # measured with those that are compared with it, not by itself
     silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
     elsewhere = reference.elsewhere.model_copy(update={"run": silent})
@@ -91,9 +97,11 @@ def _run(config: Config, progress: Progress | None, notice: Notice | None) -> Co
         bench_of(elsewhere, here.queues.jobs),
         reference_of(reference.elsewhere),
         steps.first(1 / (1 + len(config.queue.policies)), "reference: "),
+        parts,
     )
     there.run()
-    return _Loop(here.with_jobs(there.bench.queues.jobs), reference, steps, there).result()
+    jobs = there.bench.queues.jobs
+    return _Loop(here.with_jobs(jobs), reference, steps, parts, there).result()
 
 
 @dataclass
@@ -105,6 +113,7 @@ class _Loop:
     bench : Bench
     reference : Reference
     steps : Steps
+    parts : Parts
     there : _Loop or None
         The reference's own run, if it is elsewhere.
     """
@@ -112,6 +121,7 @@ class _Loop:
     bench: Bench
     reference: Reference
     steps: Steps
+    parts: Parts
     there: _Loop | None = None
     logged: Schedules = field(default_factory=dict)
     schedules: Schedules = field(default_factory=dict)
@@ -174,18 +184,22 @@ class _Loop:
         overrun: str | None = None,
     ) -> Schedules:
         """One schedule a policy, with a run-time model; it takes a share of what is left to do."""
-        names, found = policies or self.bench.config.queue.policies, {}
-        for i, name in enumerate(names):
-            # of what is left when the ones before are done
-            part = share / (len(names) - share * i)
-            with self.steps.step(f"queue, {model.name}, {name}", part) as tell:
-                found[name] = self.bench.queues.under(
-                    name,
-                    model,
-                    overrun=overrun,
-                    progress=_counted(tell),
-                )
-        return found
+        names, queues = policies or self.bench.config.queue.policies, self.bench.queues
+        what = f"queue, {model.name}, {'' if overrun is None else f'{overrun}, '}"
+
+        def compute(name: str, tell: Callable[[float], None]) -> Columns:
+            def count(done: int, jobs: int) -> None:
+                tell(done / max(jobs, 1))
+
+            return schedule_columns(queues.under(name, model, overrun=overrun, progress=count))
+
+        with self.steps.step("", share) as tell:
+            found = self.parts.each(
+                [Part(f"{self.steps.what}{what}{n}", partial(compute, n)) for n in names],
+                lambda part, done: tell(done, part.removeprefix(self.steps.what)),
+            )
+        made = zip(names, found, strict=True)
+        return {n: schedule_from(run, queues.jobs, queues.topology) for n, run in made}
 
     def campaign(
         self, schedules: Mapping[str, QueueResult], there: Mapping[str, QueueResult], share: float
@@ -202,11 +216,16 @@ class _Loop:
             found = self.bench.measure.measure(
                 study,
                 lambda: self.bench.queues.draws.rng("bootstrap"),
+                self.parts,
                 lambda what, done: tell(done, what),
             )
-        for name in schedules if near else ():
-            with self.steps.step(f"jobs alone, {name}", share / 2 / len(schedules)) as tell:
-                self.neighbours[name] = neighbours(study, name, found.jobs[name], _counted(tell))
+        with self.steps.step("", share / 2 if near else 0.0) as tell:
+            self.neighbours = neighbours_of(
+                study,
+                {name: found.jobs[name] for name in schedules if near},
+                self.parts,
+                lambda what, done: tell(done, what),
+            )
         return found
 
     def result(self) -> CosimResult:
@@ -226,11 +245,6 @@ class _Loop:
             self.study,
             self.neighbours,
         )
-
-
-def _counted(tell: Tell) -> Callable[[int, int], None]:
-    """Tells a share of the jobs as a share of the step."""
-    return lambda done, total: tell(done / max(total, 1), "")
 
 
 def cosim_point(content: Mapping[str, object]) -> PointResult:

@@ -82,7 +82,7 @@ def run_pool(path: str, tasks: Iterable[Task], finish: Finish, jobs: int) -> Non
                 finish(key, Outcome(None, _KILLED, 0.0))
 
 
-def _start_forkserver() -> None:
+def start_forkserver() -> None:
     """Start the process that forks the workers, deaf to Ctrl-C from its first moment on.
 
     A terminal sends Ctrl-C to all processes at once. Python makes forkserver and workers deaf
@@ -101,7 +101,7 @@ def _pool_round(path: str, waiting: deque[Task], finish: Finish, jobs: int) -> l
     """Run until nothing waits or the pool breaks; the points that were under way then."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["experiments.worker", path.partition(":")[0]])
-    _start_forkserver()
+    start_forkserver()
     pool = ProcessPoolExecutor(min(jobs, len(waiting)), context, initializer=start_worker)
     try:
         return _feed(pool, path, waiting, finish, jobs * _AHEAD)

@@ -20,10 +20,14 @@ class Show:
         What is done, in the unit of the total (it must not decrease), and what is being done.
     say : callable (line)
         A line of its own.
+    restart : callable ()
+        What is done so far, and the time that it took, say nothing of what is left: parts found
+        from a run before, kernels compiled.
     """
 
     at: Callable[[float, str], None]
     say: Callable[[str], None]
+    restart: Callable[[], None] = lambda: None
 
 
 _FIRST_LINE_S = 10.0
@@ -86,22 +90,33 @@ def _bar(total: float, unit: str, begun: float, file: TextIO) -> Iterator[Show]:
             bar.set_description_str(what, refresh=False)
             bar.update(max(0.0, done - bar.n))
 
-        yield Show(show, lambda line: bar.write(f"netcosim: {line}", file=file))
+        def restart() -> None:
+            done = bar.n
+            bar.reset()
+            bar.initial = bar.n = bar.last_print_n = done
+
+        yield Show(show, lambda line: bar.write(f"netcosim: {line}", file=file), restart)
 
 
 def _lines(total: float, unit: str, begun: float, file: TextIO) -> Show:
     started = time.monotonic()
     last = started
 
+    told = begun
+
     def show(done: float, what: str) -> None:
-        nonlocal last
-        now = time.monotonic()
+        nonlocal last, told
+        now, told = time.monotonic(), done
         if now - last < line_gap_s(now - started):
             return
         last = now
         print(progress_line(done, total, unit, begun, now - started, what), file=file, flush=True)
 
-    return Show(show, lambda line: print(f"netcosim: {line}", file=file, flush=True))
+    def restart() -> None:
+        nonlocal begun, started
+        begun, started = told, time.monotonic()
+
+    return Show(show, lambda line: print(f"netcosim: {line}", file=file, flush=True), restart)
 
 
 def line_gap_s(elapsed_s: float) -> float:

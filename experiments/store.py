@@ -39,7 +39,7 @@ from experiments.store_format import (
     varying,
 )
 from netsim.errors import NetcosimError
-from netsim.file_lock import take_lock
+from netsim.file_lock import let_go, take_lock
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,8 +211,7 @@ class Store:
 
     def _unlock(self) -> None:
         if self._lock is not None:
-            Path(self._lock.name).unlink(missing_ok=True)
-            self._lock.close()
+            let_go(self._lock)
             self._lock = None
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from experiments.store import Store
     from experiments.sweep import run_points
     from netcosim.catalogue import describe, entries
-    from netcosim.run_page import policy_table
+    from netcosim.report.policies import policy_table
     from netsim.errors import NetcosimError
     from netsim.hierarchy import hierarchy_of
     from netsim.packet.engine import simulate_packets
@@ -55,7 +55,7 @@ _HOMES = {
     "experiments.store": ("Store",),
     "experiments.sweep": ("run_points",),
     "netcosim.catalogue": ("describe", "entries"),
-    "netcosim.run_page": ("policy_table",),
+    "netcosim.report.policies": ("policy_table",),
     "netsim.errors": ("NetcosimError",),
     "netsim.hierarchy": ("hierarchy_of",),
     "netsim.packet.engine": ("simulate_packets",),

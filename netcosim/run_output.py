@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from experiments.config import Config
 from experiments.cosim import point_result, run_cosim
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
-from experiments.progress import progress
+from experiments.progress import Show, progress
 from experiments.store import Store
-from netcosim.thread_share import threads_line
+from netcosim.journal import Journal, drop, journal_name
+from netcosim.run_jobs import at_work
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
-from netsim.inputs import digests
 from netsim.packet.credit import buffer_warning
 from queuesim.coupled import CoupledFlow
 from queuesim.flow_errors import flow_warning
@@ -24,10 +25,13 @@ RESULTS_FILE = "results.db"
 PAGE_FILE = "report.html"
 
 
-def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -> Path:
+def run_and_report(
+    config: Config, config_text: str, out: Path, *, title: str, jobs: int = 1
+) -> Path:
     """Run a config, print the table of policies, and write results file and page.
 
-    Both files appear whole or not at all.
+    Both files appear whole or not at all; until then what is done is kept beside them
+    (`netcosim.journal`), and the same run goes on from there.
 
     Parameters
     ----------
@@ -37,6 +41,8 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
     out : path
         Folder; made if it is missing.
     title : str
+    jobs : int
+        Local processes; they change no result.
 
     Returns
     -------
@@ -55,20 +61,22 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         Store(results, "read").close()  # refuses a file that is not ours before the work is done
     started = time.perf_counter()
     with progress(100, "%") as show:
-        result = run_cosim(config, lambda what, share: show.at(100 * share, what), show.say)
+        journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
+        with at_work(config, journal, jobs, show.say):
+            told = partial(_percent, show)
+            result = run_cosim(config, told, show.say, journal)
+    from netcosim.report.about import ABOUT, about_rows, notes_of
+
     found = point_result(result)
     tables = found.tables
-    encoded = encode_tables(tables)  # what cannot be stored is told before anything is written
+    # what cannot be stored is told before anything is written
+    encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
     seconds = time.perf_counter() - started
 
-    from experiments.report.page import render_page, write_page
-    from netcosim.run_page import (
-        close_figures,
-        notes_of,
-        policy_table,
-        print_table,
-        run_sections,
-    )
+    from experiments.report.page import write_page
+    from netcosim.report.policies import policy_table, print_table
+    from netcosim.report.run_page import stored_run_page
+    from netcosim.report.verdict import run_verdict
 
     warning = buffer_warning(result.machine.topology, result.machine.packets)
     if warning is not None:
@@ -86,21 +94,16 @@ def run_and_report(config: Config, config_text: str, out: Path, *, title: str) -
         outcome = Outcome(encoded, None, seconds, found.kept)
         store.put(point_key(content), content, outcome, code_fingerprint())
         store.put_meta({"config_text": config_text, "title": title})
-    line = threads_line(result) if result.measured else None
-    page = render_page(
-        title,
-        f"{len(result.workload):,} jobs on {result.machine.topology.n_nodes:,} nodes under "
-        f"{len(config.queue.policies)} placement policies; the reference is "
-        f"{result.reference.label}." + ("" if line is None else f" {line.capitalize()}."),
-        run_sections(result, tables),
-        config=config_text,
-        seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},
-        inputs=digests([content]),
-    )
-    close_figures()
+    with Store(results, "read") as store:
+        page = stored_run_page(store, point_key(content))
     path = write_page(out / PAGE_FILE, page)
+    drop(journal.folder)
     # last, because a reader that has gone away must not cost the results
     print(print_table(policy_table(tables)))
-    print("\n".join(notes_of(result)))
+    print("\n".join([*notes_of(result), "", *run_verdict(tables)]))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path
+
+
+def _percent(show: Show, what: str, share: float) -> None:
+    show.at(100 * share, what)

@@ -10,13 +10,33 @@ from typing import IO
 from netsim.errors import NetcosimError
 
 
-def take_lock(path: Path) -> IO[str]:
+def take_lock(path: Path, what: str = "results file") -> IO[str]:
     """Hold ``path.lock``; the system lets go of it when the process ends, however it ends.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What it stands for, in words.
 
     Raises
     ------
     NetcosimError
         Another process holds it, or it cannot be made.
+    """
+    lock = try_lock(path)
+    if lock is None:
+        raise NetcosimError(f"{path}: another process is writing this {what}")
+    return lock
+
+
+def try_lock(path: Path) -> IO[str] | None:
+    """As `take_lock`, but None where another process holds it.
+
+    Raises
+    ------
+    NetcosimError
+        It cannot be made.
     """
     lock_path = path.with_name(path.name + ".lock")
     while True:
@@ -28,8 +48,14 @@ def take_lock(path: Path) -> IO[str]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.close()
-            raise NetcosimError(f"{path}: another process is writing this results file") from None
+            return None
         # The former holder may have removed the name between our open and our lock.
         if lock_path.exists() and os.fstat(file.fileno()).st_ino == lock_path.stat().st_ino:
             return file
         file.close()
+
+
+def let_go(lock: IO[str]) -> None:
+    """Remove a lock that is held."""
+    Path(lock.name).unlink(missing_ok=True)
+    lock.close()

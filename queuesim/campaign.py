@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ from queuesim.communication import Communication
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 from queuesim.measured import SpeedupRow, SpeedupTable
+from queuesim.parts import Columns, Here, Part, Parts, Tell, cut, packet_columns, packets_from
 from queuesim.snapshots import (
     ALL_SIZES,
     SIZE_CLASSES,
@@ -29,7 +32,7 @@ from queuesim.snapshots import (
     Progress,
     Ratio,
     Study,
-    snapshot_times,
+    snapshots_told,
 )
 from queuesim.statistics import around, drawn_means, known_ends
 
@@ -57,52 +60,119 @@ class Yardsticks:
             self.known[key] = float(Ensemble(self.network, [job]).packets().time_s[0])
         return self.known[key]
 
+    def learn(self, asked: Sequence[tuple[int, int]], parts: Parts) -> None:
+        """Time those of these communications and sizes that are not known yet."""
+        missing = sorted(set(asked) - set(self.known))
+        pieces = cut(missing)
 
-def stretches(
-    study: Study,
-    name: str,
-    yardsticks: Yardsticks,
-    progress: Callable[[int, int], None] | None = None,
-) -> Measurements:
-    """Send the snapshots of a side's schedule through the packet engine.
+        def compute(piece: Sequence[tuple[int, int]], tell: Tell) -> Columns:
+            return {"time_s": np.array([self.time_s(*key) for key in piece])}
 
-    Parameters
-    ----------
-    study : Study
-    name : str
-        The side. The routing's stream is the snapshot's number, on every side.
-    yardsticks : Yardsticks
-        On the reference's network: times under two routings can be compared if both are divided
-        by the same.
-    progress : callable (snapshots done, snapshots), optional
+        found = parts.each(
+            [Part(f"yardsticks {i}", partial(compute, piece)) for i, piece in enumerate(pieces)]
+        )
+        for piece, columns in zip(pieces, found, strict=True):
+            self.known |= zip(piece, columns["time_s"].tolist(), strict=True)
+
+
+def timed(study: Study, name: str, numbers: Sequence[int], tell: Tell) -> Columns:
+    """Some snapshots of a side's schedule, sent through the packet engine.
+
+    The routing's stream is the snapshot's number, on every side.
+
+    Returns
+    -------
+    mapping of str to ndarray
+        "snapshot", "job" and "time_s", a row a job, and the packets of each snapshot that has
+        jobs (`queuesim.parts.packet_columns`).
     """
     side = study.sides[name]
-    sizes = side.schedule.workload.n_nodes.astype(np.int64)
-    snapshot, job, time_s, packets = [], [], [], []
-    for done, (number, running) in enumerate(study.instants(name), start=1):
+    snapshot, job, time_s = [], [], []
+    packets: dict[str, NDArray[Any]] = {}
+    for done, number in enumerate(numbers, start=1):
+        running = study.running(name, number)
         if running:
             jobs = [side.placed(index, study.communication(index)) for index in running]
             run = Ensemble(side.network, jobs).packets(stream=number)
             snapshot += [number] * len(running)
             job += running
             time_s += run.time_s.tolist()
-            packets.append(run.packets)
-        if progress is not None:
-            progress(done, len(study.numbers))
-    index = np.array(job, dtype=np.int64)
-    share = np.asarray(study.share, dtype=np.int64)[index]
-    yards = [yardsticks.time_s(int(k), int(sizes[j])) for k, j in zip(share, job, strict=True)]
-    return Measurements(
-        policy=side.schedule.policy,
-        snapshot=np.array(snapshot, dtype=np.int64),
-        job=index,
-        share=share,
-        n_nodes=sizes[index],
-        time_s=np.array(time_s),
-        yardstick_s=np.array(yards),
-        packets=tuple(packets),
-        instant_s=snapshot_times(side.schedule, study.n_snapshots),
+            packets |= packet_columns(run.packets, f"{number}.")
+        tell(done / len(numbers))
+    return {
+        "snapshot": np.array(snapshot, dtype=np.int64),
+        "job": np.array(job, dtype=np.int64),
+        "time_s": np.array(time_s, dtype=np.float64),
+        **packets,
+    }
+
+
+def stretches(
+    study: Study,
+    yardsticks: Yardsticks,
+    parts: Parts,
+    progress: Progress | None = None,
+) -> dict[str, Measurements]:
+    """Send the snapshots of all sides' schedules through the packet engine.
+
+    Parameters
+    ----------
+    study : Study
+    yardsticks : Yardsticks
+        On the reference's network: times under two routings can be compared if both are divided
+        by the same.
+    parts : Parts
+        Computes a few snapshots of one side at a time.
+    progress : callable, optional
+    """
+    pieces = [(name, piece) for name in study.sides for piece in cut(study.numbers)]
+    found = parts.each(
+        [
+            Part(
+                f"{name}, {snapshots_told(piece)}",
+                partial(timed, study, name, piece),
+            )
+            for name, piece in pieces
+        ],
+        progress,
     )
+    by_side: dict[str, list[Columns]] = {name: [] for name in study.sides}
+    for (name, _), columns in zip(pieces, found, strict=True):
+        by_side[name].append(columns)
+    sizes = {
+        name: side.schedule.workload.n_nodes.astype(np.int64) for name, side in study.sides.items()
+    }
+    share = np.asarray(study.share, dtype=np.int64)
+    rows = {
+        name: [
+            np.concatenate([columns[column] for columns in mine])
+            for column in ("snapshot", "job", "time_s")
+        ]
+        for name, mine in by_side.items()
+    }
+    asked = {
+        name: list(zip(share[job].tolist(), sizes[name][job].tolist(), strict=True))
+        for name, (_, job, _) in rows.items()
+    }
+    yardsticks.learn([key for keys in asked.values() for key in keys], parts)
+    return {
+        name: Measurements(
+            policy=study.sides[name].schedule.policy,
+            snapshot=snapshot,
+            job=job,
+            share=share[job],
+            n_nodes=sizes[name][job],
+            time_s=time_s,
+            yardstick_s=np.array([yardsticks.time_s(*key) for key in asked[name]]),
+            packets=tuple(
+                packets_from(columns, f"{number}.")
+                for columns in by_side[name]
+                for number in np.unique(columns["snapshot"]).tolist()
+            ),
+            instant_s=study.instants_s(name),
+        )
+        for name, (snapshot, job, time_s) in rows.items()
+    }
 
 
 def ratio_of_stretches(
@@ -228,19 +298,12 @@ class Stretch:
         self,
         study: Study,
         rng: Callable[[], np.random.Generator],
+        parts: Parts | None = None,
         progress: Progress | None = None,
     ) -> Measurement:
         """Time all sides; see `queuesim.measure.Measure`."""
         yardsticks = Yardsticks(study.sides[study.reference].network, study.communications)
-        found: dict[str, Measurements] = {}
-        for place, name in enumerate(study.sides):
-
-            def count(done: int, total: int, name: str = name, place: int = place) -> None:
-                if progress is not None:
-                    share = (place + done / total) / len(study.sides)
-                    progress(f"{name}, snapshot {done}/{total}", share)
-
-            found[name] = stretches(study, name, yardsticks, count)
+        found = stretches(study, yardsticks, Here() if parts is None else parts, progress)
         ratios = {}
         for name, mine in found.items():
             ratio = ratio_of_stretches(

@@ -12,12 +12,18 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.flow.job_routes import load_cost
 from netsim.limits import MAX_INDEX, need_memory, shown
-from netsim.packet.checks import packets_of
+from netsim.packet.checks import MAX_PACKET_HOPS, packets_of
 from netsim.routing.base import Routing
+from netsim.units import format_quantity
 from patterns.build import need_messages
 from patterns.registry import make_pattern
 from queuesim.communication import Communication
 from queuesim.snapshots import Study, snapshot_times
+
+HOPS_PER_S = 10e6
+"""What the packet engine does on one idle core; a shared one does half."""
+LONG_S = 60.0
+"""A run of more than this is announced."""
 
 _KNOWN = 128
 _SAMPLED_PAIRS = 64
@@ -175,3 +181,43 @@ def flow_level_s(
         seconds += cost.seconds * count
         longest = max(longest, cost.seconds)
     return seconds, longest
+
+
+def estimate_line(hops: float, n_snapshots: int) -> str | None:
+    """What the user should know before packets are sent; None if it is soon done.
+
+    Raises
+    ------
+    NetcosimError
+        More than anybody will wait for; names the keys that make it so.
+    """
+    if hops > MAX_PACKET_HOPS:
+        raise NetcosimError(
+            f"{n_snapshots:,} snapshots take {hops:.2g} packet hops, "
+            f"{hops / HOPS_PER_S / 86400:.2g} days; at most {MAX_PACKET_HOPS:.0e} hops "
+            "are simulated: lower communication.mix.message_bytes or iterations, "
+            "communication.ranks_per_node or run.snapshots, or raise machine.packet.packet_bytes"
+        )
+    seconds = hops / HOPS_PER_S
+    if seconds < LONG_S:
+        return None
+    return (
+        f"about {format_quantity(seconds, 'time', 2)} of packet simulation ahead: "
+        f"{n_snapshots:,} snapshots, {hops:.2g} packet hops"
+    )
+
+
+def flow_level_line(seconds: float, longest_s: float) -> str | None:
+    """What the user should know before jobs are put on the network; None if it is soon done.
+
+    Parameters
+    ----------
+    seconds, longest_s : float
+        For all jobs under all policies, and for the one that takes longest.
+    """
+    if seconds < LONG_S:
+        return None
+    return (
+        f"about {format_quantity(seconds, 'time', 2)} at flow level ahead to put jobs on the "
+        f"network, {format_quantity(longest_s, 'time', 2)} for the largest"
+    )

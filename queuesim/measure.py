@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from queuesim.campaign import Stretch
-from queuesim.pairing import Paired
+from queuesim.paired import Paired
+from queuesim.parts import Parts
 from queuesim.snapshots import Measurement, Progress, Study
 from queuesim.steady_measure import Steady
 
@@ -39,6 +40,7 @@ class Measure(Protocol):
         self,
         study: Study,
         rng: Callable[[], np.random.Generator],
+        parts: Parts | None = None,
         progress: Progress | None = None,
     ) -> Measurement:
         """Send a study's snapshots through the packet engine.
@@ -48,6 +50,8 @@ class Measure(Protocol):
         study : Study
         rng : callable () -> numpy.random.Generator
             A new one for each bootstrap, always the same.
+        parts : Parts, optional
+            Gets the simulations computed; here by default.
         progress : callable, optional
         """
         ...

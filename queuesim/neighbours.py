@@ -8,15 +8,17 @@ packets go as they would on an empty machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from queuesim.ensemble import Ensemble
-from queuesim.snapshots import Measurements, Study
+from queuesim.parts import Columns, Part, Parts, Tell, cut
+from queuesim.snapshots import Measurements, Progress, Study, snapshots_told
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -134,6 +136,67 @@ def neighbours(
         np.cumsum([0, *(len(job) for job, _ in told)]),
         np.concatenate([np.empty(0, dtype=np.int64), *(job for job, _ in told)]),
         np.concatenate([np.empty(0), *(part for _, part in told)]),
+    )
+
+
+def neighbours_of(
+    study: Study,
+    measured: Mapping[str, Measurements],
+    parts: Parts,
+    progress: Progress | None = None,
+) -> dict[str, Neighbours]:
+    """`neighbours` of some sides, a few snapshots at a time."""
+    pieces = [
+        (name, piece)
+        for name, mine in measured.items()
+        for piece in cut(np.unique(mine.snapshot).tolist(), _PIECES)
+    ]
+
+    def compute(name: str, piece: Sequence[int], tell: Tell) -> Columns:
+        mine = _of_snapshots(measured[name], piece)
+        found = neighbours(study, name, mine, lambda done, total: tell(done / total))
+        return {"alone_s": found.alone_s, "ptr": found.ptr, "job": found.job, "part": found.part}
+
+    found = parts.each(
+        [
+            Part(f"jobs alone, {name}, {snapshots_told(piece)}", partial(compute, name, piece))
+            for name, piece in pieces
+        ],
+        progress,
+    )
+    return {
+        name: _together([one for (n, _), one in zip(pieces, found, strict=True) if n == name])
+        for name in measured
+    }
+
+
+_PIECES = 16
+"""Parts of a side: jobs that run at snapshots of two parts are sent twice."""
+
+
+def _of_snapshots(measured: Measurements, numbers: Sequence[int]) -> Measurements:
+    rows = np.isin(measured.snapshot, numbers)
+    alone_s = measured.alone_s
+    return replace(
+        measured,
+        **{
+            name: getattr(measured, name)[rows]
+            for name in ("snapshot", "job", "share", "n_nodes", "time_s", "yardstick_s")
+        },
+        alone_s=None if alone_s is None else alone_s[rows],
+    )
+
+
+def _together(found: Sequence[Columns]) -> Neighbours:
+    def joined(name: str, kind: type) -> NDArray[Any]:
+        return np.concatenate([np.empty(0, dtype=kind), *(one[name] for one in found)])
+
+    counts = [np.diff(one["ptr"]) for one in found]
+    return Neighbours(
+        joined("alone_s", np.float64),
+        np.cumsum(np.concatenate([np.zeros(1, dtype=np.int64), *counts])),
+        joined("job", np.int64),
+        joined("part", np.float64),
     )
 
 

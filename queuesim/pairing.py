@@ -1,4 +1,4 @@
-"""The measure "paired": the same jobs at the same instants, under every policy.
+"""The same jobs at the same instants, timed under every policy: what "paired" measures with.
 
 The reference's schedule says which jobs run together. They are timed on the nodes that they have
 there, all together and each alone; then each other policy gives the same jobs, with the same
@@ -12,21 +12,41 @@ begins at a moment of its own: jobs feel each other only when both communicate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.packet.model import PS_PER_S, PacketResult
 from netsim.topologies.registry import family_of
 from queuesim.communication import Communication
 from queuesim.ensemble import WHOLE_S, Ensemble, PlacedJob
-from queuesim.measured import SpeedupRow, SpeedupTable
-from queuesim.pairs import Pair, mean_ratio, speedup_rows, summary
-from queuesim.snapshots import Measurement, Measurements, Progress, Ratio, Study, snapshot_times
+from queuesim.pairs import Pair
+from queuesim.parts import (
+    Columns,
+    Part,
+    Parts,
+    Tell,
+    cut,
+    packet_columns,
+    packets_from,
+    within,
+)
+from queuesim.snapshots import (
+    Progress,
+    Study,
+    snapshot_times,
+    snapshots_told,
+)
 
 LEAST_PERIODS = 4
 """Iterations of a job that computes too: it begins anywhere in the first of them."""
+
+_ALONE = 0.3
+"""Share of the work that times jobs alone, for the progress."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +99,12 @@ class Pairing:
 
     def instants(self, name: str) -> Iterator[tuple[int, list[int]]]:
         """As `Study.instants`, without jobs that never communicate."""
-        for number, running in self.study.instants(name):
-            yield number, [index for index in running if self.duty(index) > 0]
+        for number in self.study.numbers:
+            yield number, self.running(name, number)
+
+    def running(self, name: str, number: int) -> list[int]:
+        """As `Study.running`, without jobs that never communicate."""
+        return [index for index in self.study.running(name, number) if self.duty(index) > 0]
 
     def communication(self, index: int) -> Communication:
         """What a job (by index) sends in an iteration."""
@@ -132,11 +156,42 @@ class Pairing:
         """
         network = self.study.sides[name].network
         drawn = index if stream is None else stream
-        key = (name, index, drawn if network.routing.chance_visits else 0)
+        key = self._alone_key(name, index, drawn)
         if key not in self.alone_ps:
             ensemble = Ensemble(network, [self.job(name, index)])
             self.alone_ps[key] = int(ensemble.packets(stream=drawn).time_ps[0])
         return self.alone_ps[key]
+
+    def _alone_key(self, name: str, index: int, drawn: int) -> tuple[str, int, int]:
+        chance = self.study.sides[name].network.routing.chance_visits
+        return name, index, drawn if chance else 0
+
+    def learn(self, indices: Sequence[int], parts: Parts, progress: Progress | None) -> None:
+        """Time jobs (by index) alone, under all sides, as `repeat` and `time_alone` do."""
+
+        def repeats(piece: Sequence[int], tell: Tell) -> Columns:
+            often, one_s = zip(*[self.repeat(index) for index in piece], strict=True)
+            return {"often": np.array(often), "one_s": np.array(one_s)}
+
+        def alone(piece: Sequence[tuple[str, int]], tell: Tell) -> Columns:
+            return {"time_ps": np.array([self.time_alone(*key) for key in piece], dtype=np.int64)}
+
+        pieces = cut(indices)
+        found = parts.each(
+            [Part(f"iterations {i}", partial(repeats, piece)) for i, piece in enumerate(pieces)],
+            within(progress, 0.0, 0.5),
+        )
+        for piece, columns in zip(pieces, found, strict=True):
+            often, one_s = columns["often"].tolist(), columns["one_s"].tolist()
+            self.repeated |= zip(piece, zip(often, one_s, strict=True), strict=True)
+        keys = cut([(name, index) for name in self.study.sides for index in indices])
+        found = parts.each(
+            [Part(f"alone {i}", partial(alone, piece)) for i, piece in enumerate(keys)],
+            within(progress, 0.5, 1.0),
+        )
+        for asked, columns in zip(keys, found, strict=True):
+            for (name, index), time_ps in zip(asked, columns["time_ps"].tolist(), strict=True):
+                self.alone_ps[self._alone_key(name, index, index)] = time_ps
 
     def together(
         self, name: str, indices: Sequence[int], stream: int
@@ -146,10 +201,10 @@ class Pairing:
         run = Ensemble(self.study.sides[name].network, jobs).packets(stream=stream)
         return run.time_ps.tolist(), run.packets
 
-    def proofs(self) -> list[dict[str, object]]:
+    def proofs(self, parts: Parts) -> list[dict[str, object]]:
         """A row on each isolating side whose jobs' ways do not depend on who else is there."""
-        return [
-            self.proof(name)
+        names = [
+            name
             for name, side in self.study.sides.items()
             if side.isolates
             and (
@@ -158,7 +213,24 @@ class Pairing:
             )
         ]
 
-    def proof(self, name: str) -> dict[str, object]:
+        def compute(name: str, tell: Tell) -> Columns:
+            return {key: np.array(value) for key, value in self.proof(name).items()}
+
+        found = parts.each(
+            [
+                Part(
+                    f"{name}, jobs alone and together",
+                    partial(compute, name),
+                )
+                for name in names
+            ]
+        )
+        return [
+            {"policy": name, **{key: int(value) for key, value in columns.items()}}
+            for name, columns in zip(names, found, strict=True)
+        ]
+
+    def proof(self, name: str) -> dict[str, int]:
         """Of the jobs at one instant of an isolating side's own schedule: how many are untouched.
 
         They take the same time, to the picosecond, alone and with all others.
@@ -174,21 +246,36 @@ class Pairing:
                 for time, index in zip(times, running, strict=True)
             ]
         return {
-            "policy": name,
             "jobs": len(running),
             "untouched": sum(far == 0 for far in apart[: len(running)]),
             "largest_difference_ps": max(apart),
         }
 
+    @property
+    def gathered(self) -> list[str]:
+        """Sides whose jobs are timed together; those of an isolating one are as they are alone."""
+        sides = self.study.sides.items()
+        return [n for n, side in sides if n == self.study.reference or not side.isolates]
+
     def snapshot(self, number: int, running: Sequence[int]) -> Snapshot:
         """Time the jobs of one instant of the reference's schedule on all sides."""
+        return self.compared(
+            number, running, {name: self.together(name, running, number) for name in self.gathered}
+        )
+
+    def compared(
+        self,
+        number: int,
+        running: Sequence[int],
+        together: Mapping[str, tuple[list[int], PacketResult]],
+    ) -> Snapshot:
+        """What `together` has said of the jobs of one instant, and what they take alone."""
         found = Snapshot(number, running)
-        for name, side in self.study.sides.items():
-            if side.isolates and name != self.study.reference:
-                found.times_ps[name] = [self.time_alone(name, index) for index in running]
+        for name in self.study.sides:
+            if name in together:
+                found.times_ps[name], found.packets[name] = together[name]
             else:
-                times, found.packets[name] = self.together(name, running, number)
-                found.times_ps[name] = times
+                found.times_ps[name] = [self.time_alone(name, index) for index in running]
         theirs = found.times_ps[self.study.reference]
         for name in self.study.others:
             for index, reference_ps, policy_ps in zip(
@@ -196,6 +283,39 @@ class Pairing:
             ):
                 found.pairs.append(self._pair(number, name, index, reference_ps, policy_ps))
         return found
+
+    def snapshots(self, parts: Parts, progress: Progress | None) -> list[Snapshot]:
+        """All snapshots at which jobs run; see `learn` for what is timed beforehand."""
+        running = {n: jobs for n, jobs in self.instants(self.study.reference) if jobs}
+        indices = sorted({index for jobs in running.values() for index in jobs})
+        self.learn(indices, parts, within(progress, 0.0, _ALONE))
+        pieces = [(name, piece) for piece in cut(list(running)) for name in self.gathered]
+
+        def compute(name: str, piece: Sequence[int], tell: Tell) -> Columns:
+            found: dict[str, NDArray[Any]] = {}
+            for done, number in enumerate(piece, start=1):
+                times, packets = self.together(name, running[number], number)
+                found[f"{number}.time_ps"] = np.array(times, dtype=np.int64)
+                found |= packet_columns(packets, f"{number}.")
+                tell(done / len(piece))
+            return found
+
+        columns = parts.each(
+            [
+                Part(
+                    f"{name}, {snapshots_told(piece)}",
+                    partial(compute, name, piece),
+                )
+                for name, piece in pieces
+            ],
+            within(progress, _ALONE, 1.0),
+        )
+        together: dict[int, dict[str, tuple[list[int], PacketResult]]] = {n: {} for n in running}
+        for (name, piece), found in zip(pieces, columns, strict=True):
+            for number in piece:
+                times = found[f"{number}.time_ps"].tolist()
+                together[number][name] = times, packets_from(found, f"{number}.")
+        return [self.compared(n, jobs, together[n]) for n, jobs in running.items()]
 
     def _pair(self, number: int, name: str, index: int, reference_ps: int, policy_ps: int) -> Pair:
         jobs = self.study.sides[name].schedule.workload
@@ -213,138 +333,3 @@ class Pairing:
             policy_s=policy_ps / PS_PER_S,
             policy_alone_s=self.time_alone(name, index) / PS_PER_S,
         )
-
-
-@dataclass(frozen=True)
-class Paired:
-    """The same jobs under every policy; see `Pairing` for the attributes."""
-
-    name = "paired"
-    description = "the same jobs at the reference's instants, timed under every policy"
-    compares = "each job's time as it runs there over the same job's under the reference"
-    repeats: float = 5.0
-    max_iterations: int = 32
-    phases: bool = True
-
-    def sent(self, study: Study) -> dict[str, float]:
-        """How often what runs at a side's instants is sent, by side, about."""
-        ways = 2 + sum(1 if side.isolates else 2 for side in study.others.values())
-        often = max(self.repeats, LEAST_PERIODS if self.phases else 1)
-        return {study.reference: ways * min(often, self.max_iterations)}
-
-    def measure(
-        self,
-        study: Study,
-        rng: Callable[[], np.random.Generator],
-        progress: Progress | None = None,
-    ) -> Measurement:
-        """Time all sides; see `queuesim.measure.Measure`."""
-        pairing = Pairing(study, self.repeats, self.max_iterations, self.phases)
-        snapshots = []
-        for number, running in pairing.instants(study.reference):
-            if running:
-                snapshots.append(pairing.snapshot(number, running))
-            if progress is not None:
-                done, total = study.numbers.index(number) + 1, len(study.numbers)
-                progress(f"snapshot {done}/{total}", done / total)
-        pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
-        seen = sum(len(snapshot.running) for snapshot in snapshots)
-        by_policy, rows, ratios = compared(study, pairs, seen, rng)
-        counted = self._counted(study)
-        told = [
-            {"policy": name}
-            | summary(mine, [counted[pair.job_id] for pair in mine], rng(), study.confidence)
-            for name, mine in by_policy.items()
-        ]
-        proof = pairing.proofs() if 0 in study.numbers else []
-        return Measurement(
-            {name: _measurements(pairing, name, snapshots) for name in study.sides},
-            ratios,
-            SpeedupTable(study.reference, tuple(rows), whole_runs=self.phases),
-            {"paired": told, "pairs": [pair.row() for pair in pairs]}
-            | ({"proof": proof} if proof else {}),
-            tuple(_note(row, study.reference) for row in told) + _proved(proof),
-        )
-
-    def _counted(self, study: Study) -> dict[int, float]:
-        """Share of each job's run time to which its ratio applies, by id.
-
-        Runs with phases were timed whole; without, communication alone was.
-        """
-        jobs = study.sides[study.reference].schedule.workload.job_id
-        share = np.ones(len(jobs)) if self.phases else study.fraction
-        return dict(zip(jobs.tolist(), share.tolist(), strict=True))
-
-
-def compared(
-    study: Study, pairs: Sequence[Pair], n_seen: int, rng: Callable[[], np.random.Generator]
-) -> tuple[dict[str, list[Pair]], list[SpeedupRow], dict[str, Ratio]]:
-    """Pairs by policy, their speed-ups by pattern and size, and their mean ratios.
-
-    Parameters
-    ----------
-    study : Study
-    pairs : sequence of Pair
-    n_seen : int
-        Jobs of the reference.
-    rng : callable
-        As in `queuesim.measure.Measure`.
-    """
-    by_policy = {
-        name: mine
-        for name in study.others
-        if (mine := [pair for pair in pairs if pair.policy == name])
-    }
-    patterns = list(dict.fromkeys(said.pattern for said in study.communications))
-    rows = [
-        row
-        for name, mine in by_policy.items()
-        for row in speedup_rows(
-            name,
-            [pair.pattern for pair in mine],
-            [pair.n_nodes for pair in mine],
-            [pair.snapshot for pair in mine],
-            [pair.run_ratio for pair in mine],
-            patterns,
-            rng(),
-            study.confidence,
-        )
-    ]
-    ratios = {name: mean_ratio(mine, rng(), study.confidence) for name, mine in by_policy.items()}
-    return by_policy, rows, ratios | {study.reference: Ratio(1.0, 1.0, 1.0, n_seen)}
-
-
-def _measurements(pairing: Pairing, name: str, snapshots: Sequence[Snapshot]) -> Measurements:
-    """Times under a side over those alone under the reference."""
-    study = pairing.study
-    job = np.array([j for s in snapshots for j in s.running], dtype=np.int64)
-    alone, there = ([pairing.time_alone(s, int(j)) for j in job] for s in (study.reference, name))
-    return Measurements(
-        policy=study.sides[name].schedule.policy,
-        snapshot=np.array([s.number for s in snapshots for _ in s.running], dtype=np.int64),
-        job=job,
-        share=np.asarray(study.share, dtype=np.int64)[job],
-        n_nodes=study.sides[name].schedule.workload.n_nodes[job].astype(np.int64),
-        time_s=np.array([t for s in snapshots for t in s.times_ps[name]]) / PS_PER_S,
-        yardstick_s=np.array(alone) / PS_PER_S,
-        packets=tuple(s.packets[name] for s in snapshots if name in s.packets),
-        alone_s=np.array(there) / PS_PER_S,
-        instant_s=snapshot_times(study.sides[study.reference].schedule, study.n_snapshots),
-    )
-
-
-def _note(row: Mapping[str, object], reference: str) -> str:
-    low, high = row["taken_off_percent_low"], row["taken_off_percent_high"]
-    interval = "one snapshot: no interval" if low is None else f"{low:.1f} to {high:.1f}"
-    return (
-        f"{row['policy']}: {row['taken_off_percent']:.1f} % ({interval}) less run time than under "
-        f"{reference}, by node-hours, {row['jobs']} jobs"
-    )
-
-
-def _proved(proof: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    return tuple(
-        f"{row['policy']}: {row['untouched']} of {row['jobs']} isolated jobs take the same time "
-        "alone and with all others, to the picosecond"
-        for row in proof
-    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,6 +54,13 @@ def sizes_told(low: int, high: int) -> str:
 def class_name(index: int) -> str:
     """A size class in words."""
     return sizes_told(*SIZE_CLASSES[index])
+
+
+def snapshots_told(numbers: Sequence[int]) -> str:
+    """Numbers of snapshots, one after the other, in words."""
+    if len(numbers) == 1:
+        return f"snapshot {numbers[0]}"
+    return f"snapshots {numbers[0]} to {numbers[-1]}"
 
 
 def in_several(*snapshots: ArrayLike) -> bool:
@@ -177,10 +185,23 @@ class Study:
 
     def instants(self, name: str) -> Iterator[tuple[int, list[int]]]:
         """Number of each snapshot of a side, and the jobs of more than one node that run there."""
-        side = self.sides[name]
-        times = snapshot_times(side.schedule, self.n_snapshots)
         for number in self.numbers:
-            yield number, side.running(float(times[number]))
+            yield number, self.running(name, number)
+
+    def running(self, name: str, number: int) -> list[int]:
+        """The jobs of more than one node (by index) that run at a snapshot of a side."""
+        return self.sides[name].running(float(self.instants_s(name)[number]))
+
+    def instants_s(self, name: str) -> FloatArray:
+        """(n_snapshots,) float64: see `snapshot_times`; kept, because it looks at all jobs."""
+        if name not in self._instants_s:
+            schedule = self.sides[name].schedule
+            self._instants_s[name] = snapshot_times(schedule, self.n_snapshots)
+        return self._instants_s[name]
+
+    @cached_property
+    def _instants_s(self) -> dict[str, FloatArray]:
+        return {}
 
     def communication(self, index: int) -> Communication:
         """What a job (by index) sends."""

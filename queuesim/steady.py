@@ -148,29 +148,54 @@ class Steadying:
             self._once[index] = alone_s, link_s
         return self._once[index]
 
+    def watched(self, number: int) -> SteadySnapshot | None:
+        """A snapshot of the reference's schedule; None if nobody communicates then."""
+        running = self.running(self.study.running(self.study.reference, number))
+        return self.snapshot(number, running) if running else None
+
     def running(self, indices: Sequence[int]) -> list[int]:
         """Those of the jobs that communicate at all."""
         return [i for i in indices if self.study.fraction[i] > 0 and self.once(i)[1] > 0]
 
     def computing(self, running: Sequence[int], stream: int) -> FloatArray:
-        """(k,) float64: how long jobs compute between iterations, by what their fraction means."""
+        """(k,) float64: how long jobs compute between iterations, by what their fraction means.
+
+        Ranks that are done begin to compute while others still wait, so what an iteration in a
+        loop takes is not the sum of computing and one iteration's communication: it is found in
+        rounds.
+        """
         fraction = np.array([self.study.fraction[i] for i in running])
         once_s, link_s = np.array([self.once(i) for i in running]).T
-        if self.rules.share == "drive":
-            return whole(np.maximum(link_s / fraction - once_s, 0.0))
         compute_s = whole(once_s * (1 / fraction - 1))
-        if self.rules.share == "alone":
-            return compute_s
-        # the longer a job computes, the less the others feel it: until shares come out as asked
+        if self.rules.share == "drive":
+            compute_s = whole(np.maximum(link_s / fraction - once_s, 0.0))
         for _ in range(_ROUNDS):
-            jobs = self.placed(self.study.reference, running, compute_s)
-            until_s = self.rules.least_iterations * float(np.max(once_s + compute_s))
-            seen = self._enough(self.study.reference, jobs, until_s, stream)
-            sent_s = means_s(seen.ends_ps, seen.iterations, self.rules.warm_up) - compute_s
-            if np.max(np.abs(sent_s / (sent_s + compute_s) / fraction - 1)) < _NEAR:
+            period_s = self._periods(running, compute_s, stream)
+            if self.rules.share == "drive":
+                found = whole(np.maximum(compute_s + link_s / fraction - period_s, 0.0))
+            else:
+                found = whole((period_s - compute_s) * (1 / fraction - 1))
+            near = np.abs(found - compute_s) <= _NEAR * period_s
+            if near.all():
                 break
-            compute_s = whole(sent_s * (1 / fraction - 1))
+            compute_s = found
         return compute_s
+
+    def _periods(self, running: Sequence[int], compute_s: FloatArray, stream: int) -> FloatArray:
+        """(k,) float64: what an iteration takes, alone or among the others as the share asks."""
+        reference, rules = self.study.reference, self.rules
+        jobs = self.placed(reference, running, compute_s)
+        once_s = np.array([self.once(i)[0] for i in running])
+        until_s = rules.least_iterations * (once_s + compute_s)
+        if rules.share == "contended":
+            runs = [self._enough(reference, jobs, float(until_s.max()), stream)]
+        else:
+            runs = [
+                self._enough(reference, [job], float(longest) + job.start_s, stream)
+                for job, longest in zip(jobs, until_s, strict=True)
+            ]
+        ends = [each for run in runs for each in run.ends_ps]
+        return means_s(ends, np.array([len(each) for each in ends]), rules.warm_up)
 
     def placed(self, name: str, running: Sequence[int], compute_s: FloatArray) -> list[PlacedJob]:
         """The jobs on a side, each with the start that it has on all of them."""
@@ -226,7 +251,7 @@ class Steadying:
             count - first_counted(count, rules.warm_up),
             once_s,
             link_s,
-            {name: run.packets for name, run in seen.items()},
+            {name: _without_messages(run.packets) for name, run in seen.items()},
         )
 
     def half_widths(self, run: LoopTimes) -> FloatArray:
@@ -294,6 +319,11 @@ class Steadying:
             for name in study.others
             for k, index in enumerate(found.running)
         ]
+
+
+def _without_messages(result: PacketResult) -> PacketResult:
+    none = np.empty(0, dtype=np.int64)
+    return replace(result, message_post_ps=none, message_finish_ps=none)
 
 
 LEAST_COUNTED = 4

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from queuesim.measured import SpeedupTable
-from queuesim.pairing import compared
+from queuesim.paired import compared
 from queuesim.pairs import Pair, summary, taken_off
-from queuesim.snapshots import Measurement, Measurements, Progress, Study, snapshot_times
+from queuesim.parts import Columns, Here, Part, Parts, Tell, packet_columns, packets_from
+from queuesim.snapshots import Measurement, Measurements, Progress, Study
 from queuesim.statistics import known_ends, t_of_snapshots
 from queuesim.steady import Steadying, SteadyRules, SteadySnapshot
 
@@ -42,6 +46,7 @@ class Steady:
         self,
         study: Study,
         rng: Callable[[], np.random.Generator],
+        parts: Parts | None = None,
         progress: Progress | None = None,
     ) -> Measurement:
         """Watch all sides; see `queuesim.measure.Measure`."""
@@ -55,18 +60,20 @@ class Steady:
             self.warm_up,
             study.confidence,
         )
-        watched, snapshots = Steadying(study, rules), []
-        for place, (number, indices) in enumerate(study.instants(study.reference), start=1):
-            running = watched.running(indices)
-            if running:
-                snapshots.append(watched.snapshot(number, running))
-            if progress is not None:
-                total = len(study.numbers)
-                progress(f"snapshot {place}/{total}", place / total)
-        pairs = [pair for snapshot in snapshots for pair in watched.pairs(snapshot)]
-        by_policy, rows, ratios = compared(
-            study, pairs, sum(len(s.running) for s in snapshots), rng
+        watching = Steadying(study, rules)
+
+        def compute(number: int, tell: Tell) -> Columns:
+            found = watching.watched(number)
+            return {} if found is None else _columns(found)
+
+        columns = (Here() if parts is None else parts).each(
+            [Part(f"steady, snapshot {n + 1}", partial(compute, n)) for n in study.numbers],
+            progress,
         )
+        snapshots = [_snapshot(study, found) for found in columns if found]
+        pairs = [pair for snapshot in snapshots for pair in watching.pairs(snapshot)]
+        n_seen = sum(len(s.running) for s in snapshots)
+        by_policy, rows, ratios = compared(study, pairs, n_seen, rng)
         seen = _seen(study, snapshots)
         told = [
             {"policy": name} | _summary(mine, rng(), study.confidence)
@@ -83,6 +90,33 @@ class Steady:
             },
             tuple(_note(row, study.reference) for row in told) + _settled(seen, snapshots),
         )
+
+
+_ARRAYS = ("compute_s", "half_width", "iterations", "once_s", "link_s")
+
+
+def _columns(found: SteadySnapshot) -> Columns:
+    """A snapshot as columns."""
+    columns: dict[str, NDArray[Any]] = {name: getattr(found, name) for name in _ARRAYS}
+    columns |= {"number": np.array(found.number), "running": np.array(found.running)}
+    for name in found.mean_s:
+        columns |= {f"mean_s.{name}": found.mean_s[name], f"alone_s.{name}": found.alone_s[name]}
+        if name in found.packets:
+            columns |= packet_columns(found.packets[name], f"packets.{name}.")
+    return columns
+
+
+def _snapshot(study: Study, columns: Columns) -> SteadySnapshot:
+    """The snapshot of `_columns`."""
+    together = [name for name in study.sides if f"packets.{name}.end_ps" in columns]
+    return SteadySnapshot(
+        number=int(columns["number"]),
+        running=columns["running"].tolist(),
+        mean_s={name: columns[f"mean_s.{name}"] for name in study.sides},
+        alone_s={name: columns[f"alone_s.{name}"] for name in study.sides},
+        packets={name: packets_from(columns, f"packets.{name}.") for name in together},
+        **{name: columns[name] for name in _ARRAYS},
+    )
 
 
 def _summary(
@@ -132,8 +166,10 @@ def _settled(seen: dict[str, object], snapshots: Sequence[SteadySnapshot]) -> tu
     half = seen["half_width_percent"]
     told = "not known" if half is None else f"{half:.2g} %"
     return (
-        f"steady: {seen['iterations_least']} to many iterations a job counted "
-        f"(median {seen['iterations_median']:.0f}); half-width of their means {told}, by nodes",
+        f"steady: {seen['iterations_least']} iterations of a job counted or more (median "
+        f"{seen['iterations_median']:.0f}); half-width of their means {told}, weighed by nodes; "
+        f"f = {seen['share_alone']:.2f} of the time alone, {seen['share_contended']:.2f} among "
+        f"the others, {seen['drive_alone']:.2f} of the link",
     )
 
 
@@ -152,7 +188,7 @@ def _measurements(study: Study, name: str, snapshots: Sequence[SteadySnapshot]) 
         yardstick_s=np.concatenate([none, *(s.alone_s[study.reference] for s in snapshots)]),
         packets=tuple(s.packets[name] for s in snapshots if name in s.packets),
         alone_s=np.concatenate([none, *(s.alone_s[name] for s in snapshots)]),
-        instant_s=snapshot_times(study.sides[study.reference].schedule, study.n_snapshots),
+        instant_s=study.instants_s(study.reference),
     )
 
 

@@ -18,14 +18,15 @@ ARGUMENTS = (
 
 CUT = """
 () => {
-  const scrolls = (e) => ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
+  const scrolls = (e) => e !== document.body && e !== null
+    && (["auto", "scroll"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
   const found = [...document.body.querySelectorAll("*")].filter((e) =>
     e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && !scrolls(e)
     && !["SELECT", "OPTION", "INPUT"].includes(e.tagName) && !e.closest("svg"));
   return found.map((e) => `${e.tagName}.${e.className}: ${e.scrollWidth} > ${e.clientWidth}`);
 }
 """
-"""Elements whose content is wider than they are, but for those that are meant to scroll."""
+"""Elements whose content is wider than they are, but for what is meant to scroll."""
 
 
 @contextmanager

@@ -118,7 +118,7 @@ def test_a_run_that_asks_for_bounds_has_them_and_its_key_does() -> None:
     from experiments.cosim import run_cosim
     from experiments.cosim_tables import result_tables
     from experiments.points import point_key
-    from netcosim.run_page import notes_of
+    from netcosim.report.about import notes_of
 
     content: dict[str, object] = {
         "machine": {"family": "torus", "dims": [4, 4]},

@@ -248,6 +248,34 @@ def test_the_chart_works_by_the_keyboard(opened: Opened) -> None:
     assert opened.page.input_value(".views-slider") == "1"
 
 
+def test_the_machine_is_zoomed_about_what_is_under_the_pointer(opened: Opened) -> None:
+    """A job that was hit is hit again at the same place after the wheel."""
+    box = opened.page.locator(".views-machine").bounding_box()
+    hit, place = "", {"x": 0.0, "y": 0.0}
+    for x in np.linspace(40, box["width"] - 40, 12):
+        for y in np.linspace(40, box["height"] - 40, 12):
+            place = {"x": float(x), "y": float(y)}
+            opened.page.click(".views-machine", position=place)
+            hit = opened.text(".views-panel h4")
+            if hit != "No job is chosen":
+                break
+        else:
+            continue
+        break
+    opened.page.keyboard.press("Escape")
+    settle(opened)
+    before = pixels(opened, ".views-machine")
+    opened.page.mouse.wheel(0, -100)
+    settle(opened)
+    assert pixels(opened, ".views-machine") != before
+    opened.page.click(".views-machine", position=place)
+    assert opened.text(".views-panel h4") == hit
+    opened.page.keyboard.press("Escape")
+    opened.page.keyboard.press("0")
+    settle(opened)
+    assert pixels(opened, ".views-machine") == before
+
+
 def test_the_wheel_scrolls_the_page_until_the_chart_was_clicked(opened: Opened) -> None:
     box = opened.page.locator(".views-gantt").bounding_box()
     told = opened.text(".views-gantt-told")

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
 from netcosim.demo_config import demo_config_text
 from netsim.topologies.registry import preset
+from queuesim.snapshots import Ratio
 
 PAGES = Path(__file__).resolve().parents[1]
 FAQ = (PAGES / "docs" / "faq.md").read_text(encoding="utf-8")
+README = (PAGES / "README.md").read_text(encoding="utf-8")
 POLICIES = ("rdn", "rdg", "simple", "level-spread")
+
+
+def shown(ratio: Ratio) -> str:
+    """A ratio with its interval, as pages have it."""
+    return f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
 def told(text: str) -> str:
@@ -27,26 +34,27 @@ def told(text: str) -> str:
     return " ".join(text.split())
 
 
-def step(number: int) -> Mapping[str, Any]:
-    """The demo's config with the first so many changes of the page's table."""
-    config = tomllib.loads(demo_config_text(None, None, POLICIES, 1))
-    if number >= 1:
+def demo_with(*changes: str, policies: Sequence[str] = POLICIES) -> Config:
+    """The demo's config with some of the changes of the page's table."""
+    config = tomllib.loads(demo_config_text(None, None, policies, 1))
+    if "emptied" in changes:
         config["workload"]["all_at_zero"] = True
         del config["workload"]["synthetic"]["requested_factor"]
         config["workload"]["synthetic"]["run_time_range"] = ["1 h", "1 h"]
         config["queue"] |= {"backfill": "none", "run_time_model": "as-logged"}
         config["run"]["snapshots"] = 24
-    if number >= 2:
+    if "small messages" in changes:
         for entry in config["communication"]["mix"]:
             entry["message_bytes"] = "1 KB"
-    if number >= 3:
+    if "minimal" in changes:
         config["machine"]["routing"] = "minimal"
-    return config
+    return config_from(config)
 
 
 @pytest.fixture(scope="module")
 def results() -> list[CosimResult]:
-    return [run_cosim(config_from(step(number))) for number in range(4)]
+    changes = ("emptied", "small messages", "minimal")
+    return [run_cosim(demo_with(*changes[:number])) for number in range(4)]
 
 
 def test_the_table_is_what_comes_out(results: list[CosimResult]) -> None:
@@ -77,6 +85,7 @@ def test_holes_scatter_small_jobs(results: list[CosimResult]) -> None:
     _, simple = groups_of_small_jobs(results[0], "simple")
     on_empty, _ = groups_of_small_jobs(results[1], "level-spread")
     text = told(FAQ)
+    assert f"so {without_a_group:.0%} of".replace("%", " %") in told(README)
     assert f"of 16 nodes would hold, {without_a_group:.0%} do".replace("%", " %") in text
     assert f"on {spread:.1f} groups in the mean, under `simple` on {simple:.1f}." in text
     assert f"On an empty machine {on_empty:.0%} do not".replace("%", " %") in text
@@ -87,13 +96,25 @@ def test_the_papers_setting_favours_its_policy() -> None:
     ratio = run_cosim(config_from(tomllib.loads(toml))).ratios["level-spread"]
     assert ratio.high is not None
     assert ratio.high < 1
-    shown = f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f}) of `simple`'s time"
-    assert shown in told(FAQ)
+    for page in (FAQ, README):
+        assert f"{shown(ratio)} of `simple`'s time" in told(page)
 
 
-def test_the_start_page_has_the_demos_numbers(results: list[CosimResult]) -> None:
+def test_holes_alone_hide_the_difference() -> None:
+    """Small messages and minimal routing in the demo's queue: the interval holds 1."""
+    config = demo_with("small messages", "minimal", policies=("simple", "level-spread"))
+    ratio = run_cosim(config).ratios["level-spread"]
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert ratio.low < 1 < ratio.high
+    assert f"it is {shown(ratio)}: they cannot be told apart" in told(FAQ)
+
+
+def test_the_first_pages_have_the_demos_numbers(results: list[CosimResult]) -> None:
     """The README's table is held to the run by tests/test_docs.py; here the sentences."""
     text = told((PAGES / "docs" / "index.md").read_text(encoding="utf-8"))
     for policy in ("simple", "level-spread"):
-        ratio = results[0].ratios[policy]
-        assert f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})" in text
+        assert shown(results[0].ratios[policy]) in text
+    assert f"take {shown(results[0].ratios['simple'])} of the communication" in told(README)
+    waits = [results[0].summaries()[name].mean_wait_s for name in ("simple", "rdn")]
+    assert "wait {:.0f} s instead of {:.0f} s".format(*waits) in text

@@ -87,7 +87,8 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     from experiments.cosim import run_cosim
     from experiments.cosim_tables import result_tables
     from netcosim.demo_config import demo_config_text
-    from netcosim.run_page import notes_of, policy_table, print_table
+    from netcosim.report.about import notes_of
+    from netcosim.report.policies import policy_table, print_table
 
     policies = ("rdn", "rdg", "simple", "level-spread")
     text = demo_config_text(None, None, policies, 1)

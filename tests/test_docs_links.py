@@ -65,6 +65,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_page_stands_in_the_sites_order_once() -> None:
+    """A new page gets its line in docs/sphinx/nav.py."""
     listed = [
         entry[1:] if entry.startswith("/") else f"docs/{entry}"
         for entries in NAV.values()

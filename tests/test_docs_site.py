@@ -7,9 +7,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from browser import Opened, chromium
 
 import netcosim
 
@@ -64,6 +67,38 @@ def test_nothing_of_it_is_fetched_from_a_network(site: Path) -> None:
         assert FETCHED.findall(page.read_text(encoding="utf-8")) == [], page
     for style in site.rglob("*.css"):
         assert not re.search(r"url\(['\"]?(?:https?:)?//|@import", style.read_text()), style
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.mark.parametrize(("width", "colours"), [(1440, "light"), (390, "dark")])
+def test_pages_open_from_a_folder(site: Path, browser: Any, width: int, colours: str) -> None:
+    """Without an error, without a request to anywhere else, and as wide as the screen."""
+    pages = ("index", "faq", "commands", "config", "python", "notebooks/first-comparison")
+    for name in pages:
+        page = site / "docs" / f"{name}.html"
+        opened = Opened(browser, page, width=width, color_scheme=colours)
+        assert opened.wrong == []
+        assert {url for url in opened.asked if not url.startswith(("file:", "data:"))} == set()
+        assert "the page" not in opened.cut(), name
+        opened.context.close()
+
+
+def test_its_search_finds_without_a_network(site: Path, browser: Any) -> None:
+    """From the first page, by its field; what it finds can be opened."""
+    opened = Opened(browser, site / "docs" / "index.html", width=1440)
+    opened.page.fill(".sidebar-search", "rendezvous")
+    opened.page.press(".sidebar-search", "Enter")
+    opened.page.wait_for_selector("ul.search li a")
+    assert opened.page.url.startswith(f"file://{site}/search.html?q=rendezvous")
+    assert "The packet model" in opened.texts("ul.search li a")
+    opened.page.locator("ul.search li a", has_text="The packet model").first.click()
+    opened.page.wait_for_url("**/docs/packet-model.html*")
+    assert opened.wrong == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from hostile.row import config_text
 
-from experiments import notices
+from experiments.bench import check_snapshots
 from experiments.config import Config
 from experiments.config_load import config_from, parse_toml
 from experiments.cosim import run_cosim
-from experiments.notices import check_snapshots, estimate_line, flow_level_line
 from netsim import limits
 from netsim.errors import NetcosimError
 from netsim.packet.checks import MAX_PACKET_HOPS
@@ -31,8 +30,16 @@ from netsim.topologies import (
 )
 from netsim.topologies.registry import make_topology
 from patterns.registry import make_pattern
+from queuesim import cost
 from queuesim.communication import Communication
-from queuesim.cost import PacketCounts, flow_level_s, mean_hops, node_pairs
+from queuesim.cost import (
+    PacketCounts,
+    estimate_line,
+    flow_level_line,
+    flow_level_s,
+    mean_hops,
+    node_pairs,
+)
 
 MODULES = {
     "dragonfly": dragonfly,
@@ -166,7 +173,7 @@ def test_long_runs_are_announced_and_endless_ones_refused() -> None:
 
 def test_the_announcement_comes_before_the_packets(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
-    monkeypatch.setattr(notices, "LONG_S", 0.0)
+    monkeypatch.setattr(cost, "LONG_S", 0.0)
     run_cosim(
         small(),
         lambda what, share: events.append(what),

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import base64
 import re
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from kept_runs import kept_machine
 from matplotlib.figure import Figure
 
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
+from experiments.report.glossary import asset, glossary_html, marked
 from experiments.report.page import Section, render_page, write_page
+from experiments.report.svg import figure_html
 from experiments.report.table import format_number, head_of, table_html
 from netcosim.figures.bars import bars_against_baseline
 from netcosim.figures.boxes import link_boxes
 from netcosim.figures.curves import _running_mean, cdf, time_unit, utilisation_over_time
 from netcosim.figures.gantt import gantt
 from netcosim.figures.heatmap import link_heat_map, link_matrix
+from netcosim.figures.ratios import ratio_dots
+from netcosim.figures.waits import waits_by_size
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale
@@ -58,14 +63,27 @@ def all_figures() -> dict[str, Figure]:
     return {
         "boxes": link_boxes(boxes),
         "bars": bars_against_baseline(bars_frame(), baseline="simple"),
-        "heat": link_heat_map(topology, rng.random(topology.n_links)),
+        "heat": link_heat_map(kept_machine(topology), rng.random(topology.n_links)),
         "gantt": gantt(
             np.array([0.0, 50.0]),
             np.array([100.0, 200.0]),
-            np.array([0, 3, 5]),
-            np.array([0, 1, 5, 2, 3], dtype=np.int32),
+            np.array([0, 2, 3]),
+            np.array([0, 5, 2], dtype=np.int32),
+            np.array([2, 1, 2], dtype=np.int32),
             machine_nodes=8,
         ),
+        "ratios": ratio_dots(
+            pd.DataFrame(
+                [
+                    ("mean wait", policy, 0.5 + i / 4, np.nan, np.nan)
+                    for i, policy in enumerate("ab")
+                ]
+                + [("communication time", "b", 0.9, 0.8, 1.1)],
+                columns=["quantity", "policy", "ratio", "low", "high"],
+            ),
+            reference="a",
+        ),
+        "waits": waits_by_size([1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}),
         "utilisation": utilisation_over_time(dict.fromkeys(POLICIES, (x, x / 100000.0))),
         "cdf": cdf({p: rng.random(20) for p in POLICIES}, xlabel="time (s)"),
     }
@@ -84,6 +102,8 @@ def test_axes_tell_their_units(drawn: dict[str, Figure]) -> None:
         "gantt": ["time (s)", "node", "2-16 nodes"],
         "utilisation": ["time (hours)", "nodes in use (%)", "rdg"],
         "cdf": ["time (s)", "share of samples (%)"],
+        "ratios": ["over a", "mean wait", "communication time", "b"],
+        "waits": ["wait (minutes)", "2-8\n2", "more\n1", "b"],
     }
     for name, words in expected.items():
         assert set(words) <= set(texts(drawn[name])), name
@@ -132,13 +152,13 @@ def test_gantt_draws_one_block_a_run_of_nodes(drawn: dict[str, Figure]) -> None:
 def test_link_matrix_places_every_link() -> None:
     topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
     values = np.arange(topology.n_links, dtype=float)
-    matrix, block = link_matrix(topology, values)
+    matrix, block = link_matrix(kept_machine(topology), values)
     assert (matrix.shape, block) == ((20, 20), 1)
     assert np.isfinite(matrix).sum() == topology.n_links - 2 * topology.n_nodes
     link = 2 * topology.n_nodes + 3
     row, column = topology.link_src[link] - 40, topology.link_dst[link] - 40
     assert matrix[row, column] == link
-    small, block = link_matrix(topology, values, cells=5)
+    small, block = link_matrix(kept_machine(topology), values, cells=5)
     assert (small.shape, block) == ((5, 5), 4)
     assert np.nanmax(small) == topology.n_links - 1
 
@@ -191,54 +211,114 @@ class _Balance(HTMLParser):
             self.ids.append(str(found["id"]))
         self.loads += [str(v) for k, v in attrs if k in ("src", "href")]
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
 
-def page(form: str = "png") -> str:
-    table = pd.DataFrame({"policy": ["a<b", None], "mean_wait_s": [1234.5678, np.nan]})
-    figure = cdf({"a": [1.0, 2.0]}, xlabel="time (s)")
+NASTY = "<img src=x onerror=1>"
+
+
+def page() -> str:
+    table = pd.DataFrame({"policy": ["a<b", None, NASTY], "mean_wait_s": [1234.5678, np.nan, 3]})
+    figure = cdf({"a": [1.0, 2.0], NASTY: [3.0]}, xlabel="time (s)")
     sections = [
-        Section("Waits", "One.\n\nTwo <script>.", table),
+        Section("Waits", "The waits.\n\nTwo <script>.", table),
         Section("Waits", figure=figure, caption='A "figure"'),
+        Section(NASTY, NASTY, folded=True),
     ]
-    return render_page(
-        "A & B",
-        "Lead.",
-        sections,
-        config="[run]\nseed = 1",
-        seeds={"run": 1},
-        form=form,  # type: ignore[arg-type]
-    )
+    return render_page("A & B", "Lead.", sections, config="[run]\nseed = 1", seeds={"run": 1})
 
 
-@pytest.mark.parametrize("form", ["png", "svg"])
-def test_page_is_whole_and_loads_nothing(form: str) -> None:
-    text = page(form)
+def test_page_is_whole_and_loads_nothing() -> None:
+    text = page()
     reader = _Balance()
     reader.feed(text)
     assert reader.open == []
     assert all(x.startswith(("data:image/", "#")) for x in reader.loads)
-    assert {x[1:] for x in reader.loads if x[0] == "#"} == set(reader.ids) == {"waits", "waits-2"}
-    assert "http" not in re.sub(r"data:image/[^\"]*", "", text)
-    assert "<script>" not in text
+    linked = {x[1:] for x in reader.loads if x[0] == "#"}
+    assert {"waits", "waits-2", "again", "glossary", "main"} <= linked <= set(reader.ids)
+    assert len(reader.ids) == len(set(reader.ids))
+    assert "http" not in text
+    assert "<script>." not in text
+    assert "<img" not in text
     assert "A &amp; B" in text
-    assert "&lt;script&gt;" in text
+    assert "Two &lt;script&gt;" in text
     assert "[run]\nseed = 1" in text
     assert "prefers-color-scheme: dark" in text
     assert 'name="viewport"' in text
-    [data] = re.findall(rf'src="data:image/{form}[^,]*,([^"]+)"', text)
-    start = b"\x89PNG" if form == "png" else b"<?xml"
-    assert base64.b64decode(data).startswith(start)
+
+
+def test_figures_follow_the_pages_colours(drawn: dict[str, Figure]) -> None:
+    """No ink, ground or font of matplotlib's is left, and no colour but a policy's."""
+    for name, figure in drawn.items():
+        text = figure_html(figure, name, "Title", "Words")
+        assert "<title>Title</title><desc>Words</desc>" in text
+        assert 'role="img"' in text
+        assert "var(--ink)" in text
+        assert "DejaVu" not in text
+        assert " text-anchor: " in text
+        own = {c.lower() for c in COLOURS}
+        assert set(re.findall(r"#[0-9a-f]{6}\b", text)) <= own, name
+        ids = re.findall(r' id="([^"]+)"', text)
+        used = re.findall(r"(?:url\(|href=\")#([^)\"]+)", text)
+        assert all(i.startswith(f"{name}-") for i in ids)
+        assert set(used) == set(ids)
+
+
+def test_a_figure_is_the_same_twice() -> None:
+    twice = [figure_html(all_figures()["utilisation"], "a", "T") for _ in range(2)]
+    assert twice[0] == twice[1]
+
+
+def test_text_and_lines_stand_out_from_the_ground() -> None:
+    """Both schemes of the style sheet, and the printed one."""
+    sheet = asset("page.css")
+    schemes = [
+        dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", rules))
+        for rules in re.findall(r":root \{([^}]*)\}", sheet)
+    ]
+    assert len(schemes) == 3
+    assert all(scheme.keys() == schemes[0].keys() for scheme in schemes)
+    for scheme in schemes:
+        for ground in ("page", "stripe", "raised"):
+            for ink in ("ink", "soft", "link"):
+                assert contrast(scheme[ink], scheme[ground]) >= 4.5, (ink, ground)
+        for paint in COLOURS:
+            assert contrast(paint, scheme["page"]) >= 3
 
 
 def test_numbers_stand_right_and_units_in_the_head() -> None:
-    html = table_html(pd.DataFrame({"policy": ["a"], "mean_wait_s": [1234.5678]}))
-    assert '<th class="number">mean wait<span class="unit">s</span></th>' in html
-    assert '<td class="number">1,235</td>' in html
+    html = table_html(pd.DataFrame({"policies": ["a"], "mean_wait_s": [1234.5678], "n_nodes": 7}))
+    assert '<th scope="col" class="number"><span><abbr class="term" tabindex="0" data-term' in html
+    assert '>mean wait</abbr></span><span class="unit">s</span></th>' in html
+    assert '<td class="number" data-value="1234.5678">1,235</td>' in html
+    assert '<td class="number">7</td>' in html
     assert "<td>a</td>" in html
     assert head_of("message_bytes") == ("message", "bytes")
     assert head_of("policy") == ("policy", "")
+
+
+def test_a_term_is_explained_where_it_first_stands() -> None:
+    html = marked("Waits & mean waits; awaits. bounded slowdown, slowdown.x <b>")
+    assert html.count("<abbr") == 2
+    assert 'title="From submission to start.">Waits</abbr> &amp; mean waits; awaits.' in html
+    assert ">bounded slowdown</abbr>, slowdown.x &lt;b&gt;" in html
+    entries = glossary_html(html)
+    assert entries.count("<dt>") == 2
+    assert "<dt>bounded slowdown</dt><dd>Turnaround over run time" in entries
+    assert glossary_html("nothing") == ""
+
+
+def test_no_word_stands_for_two_terms() -> None:
+    entries = tomllib.loads(asset("glossary.toml")).values()
+    words = [word for entry in entries for word in entry["words"]]
+    assert len(words) == len(set(words))
+    assert all(entry["text"].endswith(".") for entry in entries)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import canonical_json, flatten, plain, point_key, point_rng, without
 from experiments.store import APPLICATION_ID, Store
-from netcosim.export import export_tables
+from netcosim.export.files import export_tables
 from netsim.errors import NetcosimError
 
 ROOT = Path(__file__).resolve().parents[1]

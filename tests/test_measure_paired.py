@@ -19,7 +19,8 @@ from queuesim.ensemble import SharedNetwork
 from queuesim.measure import MEASURES
 from queuesim.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
 from queuesim.measured_times import Measured
-from queuesim.pairing import Paired, Pairing
+from queuesim.paired import Paired
+from queuesim.pairing import Pairing
 from queuesim.pairs import Pair, speedup_rows, summary
 from queuesim.queue import simulate_queue
 from queuesim.snapshots import Side, Study, class_name, size_class
@@ -309,7 +310,7 @@ def test_mistakes_are_told():
         run(run={"measure": "pairs"})
     with pytest.raises(NetcosimError, match="only_snapshot = 3; must be below snapshots = 3"):
         run(run={"measure": "paired", "snapshots": 3, "only_snapshot": 3})
-    assert set(MEASURES) == {"stretch", "paired"}
+    assert set(MEASURES) == {"stretch", "paired", "steady"}
 
 
 def made(ratio, n_nodes, snapshot, *, duty=1.0):

@@ -23,6 +23,7 @@ from queuesim.campaign import (
 from queuesim.communication import Communication
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 from queuesim.measured import SpeedupRow
+from queuesim.parts import Here
 from queuesim.queue import simulate_queue
 from queuesim.snapshots import Measurements, Ratio, Side, Study, snapshot_times
 from workloads.job import Workload
@@ -226,7 +227,7 @@ def measure(result, share, said, *, n_snapshots, alone=None):
     side = Side(result, said.network)
     fraction = np.ones(len(share))
     study = Study({"it": side}, "it", said.communications, share, fraction, n_snapshots)
-    return stretches(study, "it", said if alone is None else alone)
+    return stretches(study, said if alone is None else alone, Here())["it"]
 
 
 def yardsticks(routing=ROUTING, message_bytes=2000):

@@ -19,7 +19,7 @@ from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.points import point_key
 from experiments.schedules import queues_of
-from netcosim.run_page import policy_table
+from netcosim.report.policies import policy_table
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology

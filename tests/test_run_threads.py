@@ -13,7 +13,7 @@ from experiments.points import point_key
 from netcosim import thread_share
 from netcosim.announce import parts_of
 from netcosim.kernel_parts import CROSSBAR_THREADS, PACKET_THREADS
-from netcosim.run_page import notes_of
+from netcosim.report.about import notes_of
 from netcosim.thread_share import threads_line, with_threads_that_fit
 from netsim.errors import NetcosimError
 

@@ -169,7 +169,7 @@ def test_files_have_all_rows_and_the_page_has_a_figure(tmp_path: Path) -> None:
     assert records[1]["difference"] == -0.5
     page = written[0].read_text(encoding="utf-8")
     assert "2 of 2 rows hold" in page
-    assert "data:image/png" in page
+    assert "<svg " in page
     assert [section.title for section in sections_of(found)] == ["Rows", "Curves"]
     assert "1 more stand beside models that differ" in lead_of(found)
     assert lines_of(found, {"first": 1.0, "second": 0.5})[0] == "first   2 of 2 rows hold, 1.0 s"

@@ -28,6 +28,7 @@ exclude_patterns = ["**/.*", "build", "dist", "site"]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown"}
 language = "en"
+smartquotes = False
 
 # every heading can be linked to, by the name that a forge gives it
 myst_heading_anchors = 4
@@ -35,6 +36,8 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+autodoc_type_aliases = {n: n for n in ("BoolArray", "FloatArray", "IntArray", "LongArray", "Rows")}
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 80
 default_role = "py:obj"

@@ -66,29 +66,38 @@ def _command(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
     actions = [a for a in parser._actions if not isinstance(a, argparse._HelpAction)]
     inner = [a for a in actions if isinstance(a, argparse._SubParsersAction)]
     if level > 1:
-        usage = " ".join(parser.format_usage().split()).removeprefix("usage: ")
         yield f"\n{'#' * level} {parser.prog}\n"
-        yield f"```text\n{(parser.description or usage).strip()}\n```\n"
-        rows = [_row(a) for a in actions if a not in inner and a.help is not argparse.SUPPRESS]
+        yield from _told(parser.description or "")
+        rows = [_row(parser, a) for a in actions if a not in inner]
         if rows:
-            yield "\n".join(["| argument | what | default |", "|---|---|---|", *rows])
+            yield "\n".join(["| argument | what |", "|---|---|", *rows])
     for subparsers in inner:
-        for one in subparsers.choices.values():
+        helps = {choice.dest: choice.help for choice in subparsers._choices_actions}
+        for name, one in subparsers.choices.items():
+            one.description = one.description or f"{helps[name]}."
             yield from _command(one, level + 1)
 
 
-def _row(action: argparse.Action) -> str:
-    shown = action.metavar or action.dest.upper()
-    value = "" if action.nargs == 0 else f" {shown}"
-    if action.choices and not action.metavar:
-        value = " " + " or ".join(map(str, action.choices))
-    name = f"{action.option_strings[-1]}{value}" if action.option_strings else str(shown)
-    default = (
-        "" if action.default in (None, False, [], argparse.SUPPRESS) else f"`{action.default}`"
-    )
-    told = (action.help or "").replace("%%", "%").replace("|", r"\|")
-    needed = "needed" if action.required and action.option_strings else default
-    return f"| `{name}` | {told} | {needed} |"
+def _told(description: str) -> Iterator[str]:
+    """A command's docstring: its lines of examples as a block, the rest as paragraphs."""
+    for paragraph in re.split(r"\n\s*\n", description.strip()):
+        lines = [line.strip() for line in paragraph.splitlines()]
+        if all(line.startswith(("netcosim ", "mpiexec ")) for line in lines):
+            yield "\n".join(["```sh", *lines, "```", ""])
+        else:
+            yield " ".join(lines) + "\n"
+
+
+def _row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    value = parser._get_formatter()._format_args(action, action.dest.upper())
+    name = " ".join([*action.option_strings[-1:], *([value] if value else [])])
+    given = vars(action) | {"prog": parser.prog}
+    told = (action.help or "") % given
+    if action.default not in (None, False, [], argparse.SUPPRESS) and "default" not in told:
+        told += f"; by default {action.default}"
+    told += " (needed)" if action.required and action.option_strings else ""
+    cells = [f"`{name}`", told.removeprefix("; ")]
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 def fill(app: Sphinx, page: str, content: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -83,6 +84,13 @@ def policy_colours(names: Sequence[str]) -> dict[str, str]:
         differ in `dash` and `marker`.
     """
     return {name: colour(i) for i, name in enumerate(dict.fromkeys(names))}
+
+
+def literal(name: object, most: int = 40) -> str:
+    """A name as a figure's text: not a formula, nor hidden from legends, nor endless."""
+    text = str(name).encode(errors="backslashreplace").decode()
+    text = text if len(text) <= most else f"{text[: most - 1]}…"
+    return re.sub(r"^_", "\u200b_", text.replace("$", r"\$"))
 
 
 def dash(index: int) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import html
-import io
 import os
 import platform
 import re
@@ -14,10 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from experiments.points import MODEL_VERSION
-from experiments.report.style import STYLE
+from experiments.report.glossary import asset, glossary_html, marked
+from experiments.report.svg import figure_html
 from experiments.report.table import table_html
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
@@ -44,6 +43,8 @@ class Section:
         Below the figure, and its text for those who cannot see it.
     digits : int
         Significant digits in the table.
+    folded : bool
+        Shown when its title is clicked.
     html : str
         A fragment that goes in as it is, after all the rest: its maker has escaped what it quotes.
     """
@@ -54,26 +55,20 @@ class Section:
     figure: Figure | None = None
     caption: str = ""
     digits: int = 4
+    folded: bool = False
     html: str = ""
 
 
 MOST_ROWS = 200
+AGAIN = ("again", "How to get these numbers again")
+WORDS = ("glossary", "What the words mean")
+"""Anchors and titles of what stands at the end of every page."""
 
 
 def long_table(title: str, table: pd.DataFrame, text: str = "") -> Section:
     """A section with the first rows of a table, and how many there are if that is not all."""
     more = f"The first {MOST_ROWS} of {len(table):,} rows." if len(table) > MOST_ROWS else ""
     return Section(title, " ".join(filter(None, (text, more))), table.head(MOST_ROWS))
-
-
-def figure_data(figure: Figure, form: Literal["png", "svg"] = "png", dpi: int = 160) -> str:
-    """A figure as a data URI."""
-    buffer = io.BytesIO()
-    # Without a date the same figure gives the same bytes.
-    metadata = {"Date": None} if form == "svg" else {"Software": None}
-    figure.savefig(buffer, format=form, dpi=dpi, facecolor="white", metadata=metadata)
-    mime = "image/svg+xml" if form == "svg" else "image/png"
-    return f"data:{mime};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
 def render_page(
@@ -84,7 +79,6 @@ def render_page(
     config: str = "",
     seeds: Mapping[str, object] | None = None,
     inputs: Mapping[str, str] | None = None,
-    form: Literal["png", "svg"] = "png",
     scripts: Sequence[str] = (),
     styles: Sequence[str] = (),
 ) -> str:
@@ -101,26 +95,30 @@ def render_page(
         Seeds by what they are for, at the end.
     inputs : mapping, optional
         SHA-256 of each file that was read, by its path, at the end.
-    form : {"png", "svg"}
-        How figures are kept: SVG stays sharp, PNG stays small with many marks.
     scripts, styles : sequence of str
         JavaScript and CSS that sections' fragments need; trusted, inlined as they are.
     """
     anchors = _anchors([section.title for section in sections])
-    links = "".join(
-        f'<li><a href="#{a}">{html.escape(s.title)}</a></li>'
-        for a, s in zip(anchors, sections, strict=True)
-    )
-    body = "".join(_section(a, s, form) for a, s in zip(anchors, sections, strict=True))
-    sheets = "\n".join([STYLE, *styles])
-    programs = "".join(f"<script>\n{script}\n</script>" for script in scripts)
+    body = "".join(_section(a, s) for a, s in zip(anchors, sections, strict=True))
+    body = f'<div class="lead">{_paragraphs(lead)}</div>{body}'
+    again = _again(config, seeds or {}, inputs or {})
+    named = [*zip(anchors, (section.title for section in sections), strict=True), AGAIN]
+    terms = glossary_html(body)
+    if terms:
+        body += _folded(*WORDS, terms)
+        named.append(WORDS)
+    links = "".join(f'<li><a href="#{a}">{html.escape(t)}</a></li>' for a, t in named)
+    sheets = "\n".join([asset("page.css"), *styles])
+    programs = "".join(f"<script>\n{s}\n</script>" for s in (asset("page.js"), *scripts))
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{sheets}</style></head><body><main>"
-        f'<h1>{html.escape(title)}</h1><div class="lead">{_paragraphs(lead)}</div>'
-        f"<nav><ul>{links}</ul></nav>{body}{_footer(config, seeds or {}, inputs or {})}"
-        f"</main>{programs}</body></html>\n"
+        f"<title>{html.escape(title)}</title><style>{sheets}</style></head><body>"
+        '<a class="skip" href="#main">Skip to the content</a>'
+        f'<header class="top"><h1>{html.escape(title)}</h1></header>'
+        f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>'
+        f'<main id="main">{body}{again}<footer><p>Made {now_utc()}.</p></footer></main>'
+        f"{programs}</body></html>\n"
     )
 
 
@@ -146,24 +144,27 @@ def write_page(path: str | os.PathLike[str], page: str) -> Path:
     return path
 
 
-def _section(anchor: str, section: Section, form: Literal["png", "svg"]) -> str:
-    parts = [f'<section id="{anchor}"><h2>{html.escape(section.title)}</h2>']
-    parts.append(_paragraphs(section.text))
+def _section(anchor: str, section: Section) -> str:
+    parts = [_paragraphs(section.text)]
     if section.figure is not None:
-        words = html.escape(section.caption or section.title, quote=True)
-        data = figure_data(section.figure, form)
-        parts.append(f'<figure><img src="{data}" alt="{words}">')
-        if section.caption:
-            parts.append(f"<figcaption>{html.escape(section.caption)}</figcaption>")
-        parts.append("</figure>")
+        caption = section.caption
+        parts.append(figure_html(section.figure, anchor, section.title, caption))
     if section.table is not None:
         parts.append(table_html(section.table, section.digits))
-    parts.append(f"{section.html}</section>")
-    return "".join(parts)
+    parts.append(section.html)
+    if section.folded:
+        return _folded(anchor, section.title, "".join(parts))
+    heading = f"<h2>{html.escape(section.title)}</h2>"
+    return f'<section id="{anchor}">{heading}{"".join(parts)}</section>'
 
 
-def _footer(config: str, seeds: Mapping[str, object], inputs: Mapping[str, str]) -> str:
-    parts = ["<section><h2>How to get these numbers again</h2>"]
+def _folded(anchor: str, title: str, inside: str) -> str:
+    summary = f"<summary><h2>{html.escape(title)}</h2></summary>"
+    return f'<section id="{anchor}" class="folded"><details>{summary}{inside}</details></section>'
+
+
+def _again(config: str, seeds: Mapping[str, object], inputs: Mapping[str, str]) -> str:
+    parts = [f'<section id="{AGAIN[0]}"><h2>{AGAIN[1]}</h2>']
     if config:
         parts.append(f"<details open><summary>Config</summary><pre>{html.escape(config)}</pre>")
         parts.append("</details>")
@@ -173,25 +174,25 @@ def _footer(config: str, seeds: Mapping[str, object], inputs: Mapping[str, str])
             parts.append(f"<h3>{heading}</h3><pre>{html.escape(chr(10).join(lines))}</pre>")
     told = [f"{name}: {value}" for name, value in versions().items()]
     parts.append(f"<details><summary>Versions</summary><pre>{html.escape(chr(10).join(told))}")
-    parts.append(f"</pre></details></section><footer><p>Made {now_utc()}.</p></footer>")
+    parts.append("</pre></details></section>")
     return "".join(parts)
 
 
 def _paragraphs(text: str) -> str:
     parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
-    return "".join(f"<p>{html.escape(part)}</p>" for part in parts)
+    return "".join(f"<p>{marked(part)}</p>" for part in parts)
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:
     """Names for links: the title in small letters, numbered where it comes again."""
-    found: list[str] = []
+    found = [AGAIN[0], WORDS[0]]
     for title in titles:
         base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
         name, number = base, 2
         while name in found:
             name, number = f"{base}-{number}", number + 1
         found.append(name)
-    return found
+    return found[2:]
 
 
 _PACKAGES = ("netcosim", "numpy", "numba", "scipy", "simpy", "networkx", "pydantic", "pandas")

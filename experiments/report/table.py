@@ -6,6 +6,8 @@ import html
 import math
 from typing import TYPE_CHECKING
 
+from experiments.report.glossary import marked
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -16,7 +18,9 @@ _UNITS = {
     "_ms": "ms",
     "_us": "us",
     "_ns": "ns",
+    "_min": "min",
     "_h": "h",
+    "_d": "d",
     "_bytes": "bytes",
     "_Bps": "B/s",
     "_GBps": "GB/s",
@@ -65,22 +69,30 @@ def table_html(frame: pd.DataFrame, digits: int = 4) -> str:
     for column, number in zip(frame.columns, numeric, strict=True):
         title, unit = head_of(str(column))
         shown = f'<span class="unit">{html.escape(unit)}</span>' if unit else ""
-        head.append(f"<th{_class(number)}>{html.escape(title)}{shown}</th>")
+        head.append(f'<th scope="col"{_class(number)}><span>{marked(title)}</span>{shown}</th>')
     rows = []
     for values in frame.itertuples(index=False, name=None):
         cells = [
-            f"<td{_class(number)}>{_cell(value, number, digits)}</td>"
+            f"<td{_kind(value, number)}>{_cell(value, number, digits)}</td>"
             for value, number in zip(values, numeric, strict=True)
         ]
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
-        f'<div class="scroll"><table><thead><tr>{"".join(head)}</tr></thead>'
+        f'<div class="scroll"><table class="sortable"><thead><tr>{"".join(head)}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
 def _class(number: bool) -> str:
     return ' class="number"' if number else ""
+
+
+def _kind(value: object, number: bool) -> str:
+    """A cell's class, and the value that it is sorted by where its text is rounded."""
+    if not number:
+        return ' class="words"' if isinstance(value, str) and len(value) > 60 else ""
+    whole = float(value).is_integer() or not math.isfinite(value)  # type: ignore[arg-type]
+    return ' class="number"' + ("" if whole else f' data-value="{float(value)!r}"')  # type: ignore[arg-type]
 
 
 def _cell(value: object, number: bool, digits: int) -> str:

@@ -1,44 +1,108 @@
-"""Make an HTML page of a results file, and export its tables for other programs.
+"""Make an HTML page of a results file, and export what it holds for other programs.
 
-netcosim report RESULTS.db                  writes RESULTS.html
-netcosim report RESULTS.db --export csv     writes a folder RESULTS-csv as well
+netcosim report RESULTS.db                     writes RESULTS.html: of a run, or of a sweep
+netcosim report SWEEP.db --point 3f9a          the page of one point of a sweep, as of a run
+netcosim report RESULTS.db --figures svg       every figure as a file: svg, pdf or png
+netcosim report RESULTS.db --export csv        tables and all that was kept, or parquet
+netcosim report RESULTS.db --export evalys     jobs of each policy as evalys reads them
+netcosim report RESULTS.db --export perfetto   a trace for the Perfetto viewer
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-HELP = "make an HTML page of a results file; export its tables"
+if TYPE_CHECKING:
+    from experiments.store import Store
+
+HELP = "make an HTML page of a results file; export figures, tables, jobs, traces"
+EXPORTS = ("csv", "parquet", "evalys", "perfetto")
+FORMS = ("svg", "pdf", "png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``netcosim report``."""
     parser.add_argument("store", metavar="RESULTS.db")
     parser.add_argument("--html", metavar="FILE", help="by default RESULTS.html")
-    parser.add_argument("--export", choices=("csv", "parquet"), help="write the tables as files")
-    parser.add_argument("--folder", metavar="FOLDER", help="where to; by default RESULTS-csv")
+    parser.add_argument(
+        "--point",
+        metavar="KEY",
+        help="one point of a sweep, by the first letters of its key (the sweep's page lists them)",
+    )
+    parser.add_argument("--figures", choices=FORMS, help="write every figure of the page as a file")
+    parser.add_argument(
+        "--export",
+        choices=EXPORTS,
+        help="write tables and what was kept (csv, parquet), job tables for evalys, or a trace "
+        "for the Perfetto viewer",
+    )
+    parser.add_argument("--folder", metavar="FOLDER", help="where to; by default RESULTS-csv, ...")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page; 1 if points of the store have failed."""
+    """Write the page and what is asked for; 1 if points of the store have failed."""
     from experiments.report.page import write_page
     from experiments.store import Store
-    from netcosim.export import check_file_names, export_tables
-    from netcosim.sweep_page import sweep_page
+    from netcosim.export.files import check_file_names
+    from netcosim.report.which import chosen_point
     from netsim.errors import NetcosimError
 
     path = Path(args.store)
     with Store(path, "read") as store:
-        html = Path(args.html or path.with_suffix(".html"))
+        key = chosen_point(store, args.point)
+        html = Path(args.html or _beside(path, args.point and key, ".html"))
         if html.exists() and html.samefile(path):
             raise NetcosimError(f"{html}: the results file itself; it would be lost")
-        if args.export:
+        if args.export in ("csv", "parquet"):
             check_file_names(store.table_names())
-        page, failed = sweep_page(store)
+        page, failed = _page(store, key)
         print(write_page(html, page))
-        if args.export:
-            folder = Path(args.folder or path.with_name(f"{path.stem}-{args.export}"))
-            for written in export_tables(store, folder, args.export):
-                print(written)
+        for written in _files(store, key, args):
+            print(written)
     return 1 if failed else 0
+
+
+def _page(store: Store, key: str | None) -> tuple[str, int]:
+    """A run's page, or a sweep's, and how many points of it have failed."""
+    from netcosim.report.sweep_page import sweep_page
+
+    if key is None:
+        return sweep_page(store)
+    from netcosim.report.run_page import stored_run_page
+
+    return stored_run_page(store, key), 0
+
+
+def _files(store: Store, key: str | None, args: argparse.Namespace) -> list[Path]:
+    """What was asked for as files."""
+    written: list[Path] = []
+    point = key if args.point else None
+
+    def folder(what: str) -> Path:
+        return Path(args.folder or _beside(store.path, point, f"-{what}"))
+
+    if args.figures:
+        from netcosim.report.figure_files import write_figures
+
+        written += write_figures(store, key, folder("figures"), args.figures)
+    if args.export in ("csv", "parquet"):
+        from netcosim.export.files import export_tables
+
+        written += export_tables(store, folder(args.export), args.export, point)
+    elif args.export == "evalys":
+        from netcosim.export.evalys import write_evalys
+
+        written += write_evalys(store, key, folder("evalys"))
+    elif args.export == "perfetto":
+        from netcosim.export.perfetto import write_perfetto
+
+        written += write_perfetto(store, key, folder("perfetto"))
+    return written
+
+
+def _beside(path: Path, key: str | None, ending: str) -> Path:
+    """A name beside the results file, with the point's key in it."""
+    point = f"-{key[:12]}" if key else ""
+    return path.with_name(f"{path.stem}{point}{ending}")

@@ -1,6 +1,9 @@
 """Run one config: the queue under each policy, packets measured, the queue again; then a report.
 
-netcosim run CONFIG.toml --out FOLDER
+  netcosim run CONFIG.toml --out FOLDER --jobs 2
+
+A run that was stopped, however, goes on from the parts that it has done: the same command again.
+The results do not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -24,12 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default netcosim-CONFIG in this folder"
     )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only say how many parts there are and how long"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run and report."""
     from experiments.config_load import load_config_text
+    from experiments.executor import check_jobs
 
+    check_jobs(args.jobs)
     path = Path(args.config)
     config, text = load_config_text(path)
     with config.plugged():
@@ -40,14 +49,19 @@ def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int
     from netcosim.announce import compile_kernels, parts_of
     from netcosim.thread_share import with_threads_that_fit
 
-    config, line = with_threads_that_fit(config, 1)
+    config, line = with_threads_that_fit(config, args.jobs)
     if line is not None:
         print(f"netcosim: {line}", file=sys.stderr)
     out = Path(args.out or f"netcosim-{path.stem}")
     need_folder(out)
     compile_kernels(parts_of(config))
     # what it imports takes a while and must not come before a word on compiling
+    if args.dry_run:
+        from netcosim.run_plan import plan_run
+
+        print(plan_run(config, out, args.jobs).told())
+        return 0
     from netcosim.run_output import run_and_report
 
-    run_and_report(config, text, out, title=config.run.name or path.stem)
+    run_and_report(config, text, out, title=config.run.name or path.stem, jobs=args.jobs)
     return 0

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.figures.panels import grouped_bars
-from experiments.figures.style import INK, SOFT, check_columns, grid, new_figure
+from experiments.figures.style import (
+    INK,
+    SOFT,
+    check_columns,
+    grid,
+    literal,
+    new_figure,
+    policy_colours,
+)
 from experiments.frames import first_seen
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def bars_against_baseline(frame: pd.DataFrame, *, baseline: str) -> Figure:
+def bars_against_baseline(
+    frame: pd.DataFrame, *, baseline: str, colours: Mapping[str, str] | None = None
+) -> Figure:
     """Groups of bars, one bar a policy, with the baseline as a line at 1.
 
     Parameters
@@ -26,6 +37,8 @@ def bars_against_baseline(frame: pd.DataFrame, *, baseline: str) -> Figure:
         itself are not drawn.
     baseline : str
         Name of the policy with ratio 1.
+    colours : mapping, optional
+        Of policies; by default in order of appearance.
 
     Raises
     ------
@@ -39,10 +52,20 @@ def bars_against_baseline(frame: pd.DataFrame, *, baseline: str) -> Figure:
     wide = max(6.0, 1.2 + 0.32 * len(groups) * (n_policies + 1))
     figure, [axis] = new_figure(min(wide, 11.0), 4.4)
     if n_policies:
-        grouped_bars(axis, shown, "group", "policy", "ratio", ends=("low", "high"), order=groups)
+        grouped_bars(
+            axis,
+            shown,
+            "group",
+            "policy",
+            "ratio",
+            ends=("low", "high"),
+            order=groups,
+            colours=colours or policy_colours(first_seen(shown, "policy")),
+            name=literal,
+        )
     axis.axhline(1.0, color=INK, linewidth=1.0)
     axis.annotate(
-        f"{baseline} = 1",
+        f"{literal(baseline)} = 1",
         (1.0, 1.0),
         xycoords=("axes fraction", "data"),
         xytext=(4, 0),
@@ -53,7 +76,7 @@ def bars_against_baseline(frame: pd.DataFrame, *, baseline: str) -> Figure:
     slanted = max(len(str(g)) for g in groups) * len(groups) > wide * 9
     axis.set_xticks(
         np.arange(len(groups)),
-        [str(g) for g in groups],
+        [literal(g) for g in groups],
         rotation=30 if slanted else 0,
         ha="right" if slanted else "center",
     )

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.figures.style import INK, SOFT, check_columns, colour, grid, new_figure
+from experiments.figures.style import (
+    INK,
+    SOFT,
+    check_columns,
+    grid,
+    literal,
+    new_figure,
+    policy_colours,
+)
 from netsim.units import time_scale
 
 if TYPE_CHECKING:
@@ -21,6 +30,7 @@ def link_boxes(
         ("packets", "packets on a link"),
         ("stall_s", "stalled time of a link"),
     ),
+    colours: Mapping[str, str] | None = None,
 ) -> Figure:
     """Boxes by policy, a column of panels for each kind of link, a row for each value.
 
@@ -32,6 +42,8 @@ def link_boxes(
         A row a link: columns ``policy``, ``kind`` and those named in ``values``.
     values : tuple of (column, label)
         A column in seconds (``..._s``) is drawn in the unit that fits, told in the label.
+    colours : mapping, optional
+        Of policies; by default in order of appearance.
 
     Raises
     ------
@@ -40,6 +52,7 @@ def link_boxes(
     """
     check_columns(frame, ["policy", "kind", *(column for column, _ in values)], "link boxes")
     kinds, policies = list(dict.fromkeys(frame["kind"])), list(dict.fromkeys(frame["policy"]))
+    paints = colours or policy_colours(policies)
     height = 0.9 + len(values) * (0.75 + 0.27 * len(policies))
     figure, axes = new_figure(max(6.5, 2.9 * len(kinds) + 1.2), height, len(values), len(kinds))
     for row, (column, label) in enumerate(values):
@@ -73,15 +86,15 @@ def link_boxes(
                 boxprops={"linewidth": 1.5},
             )
             for i, box in enumerate(drawn["boxes"]):
-                box.set(facecolor=colour(i), edgecolor=colour(i))
+                box.set(facecolor=paints[policies[i]], edgecolor=paints[policies[i]])
                 # A box whose quartiles are equal has no inside: its median shows it.
                 if len(data[i]) and np.ptp(np.quantile(data[i], [0.25, 0.75])) == 0:
-                    drawn["medians"][i].set(color=colour(i), linewidth=3.0)
+                    drawn["medians"][i].set(color=paints[policies[i]], linewidth=3.0)
             axis.invert_yaxis()
             if not any(np.any(d > 0) for d in data):
                 axis.set_xlim(0, 1)
                 axis.text(0.5, 0.5, "all 0", transform=axis.transAxes, ha="center", color=SOFT)
-            names = [str(p) for p in policies] if place == 0 else [""] * len(policies)
+            names = [literal(p) for p in policies] if place == 0 else [""] * len(policies)
             axis.set_yticks(np.arange(1, len(policies) + 1), names)
             axis.tick_params(axis="y", length=0)
             axis.set_xlim(0, None)

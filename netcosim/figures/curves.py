@@ -8,12 +8,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from experiments.figures.style import colour, dash, grid, new_figure
+from experiments.figures.style import dash, grid, literal, new_figure, policy_colours, shared_legend
 from netsim.errors import NetcosimError
 
 Series = Mapping[str, tuple[ArrayLike, ArrayLike]]
 """Name to (x, y)."""
 
+_MOST_STEPS = 1000
 _TIME_UNITS = ((86400.0, "days", 3 * 86400.0), (3600.0, "hours", 7200.0), (60.0, "minutes", 300.0))
 
 
@@ -37,40 +38,65 @@ def _checked(series: Series, what: str) -> dict[str, tuple[np.ndarray, np.ndarra
     return found
 
 
-def utilisation_over_time(series: Series) -> Figure:
+def utilisation_over_time(series: Series, colours: Mapping[str, str] | None = None) -> Figure:
     """Utilisation, one line a policy: the running mean over a hundredth of the span.
 
     Parameters
     ----------
     series : mapping of str to (time_s, share)
         Ascending times; the share (0 to 1) holds from its time to the next.
+    colours : mapping, optional
+        By name of the series; by default in their order.
 
     Raises
     ------
     NetcosimError
         Nothing to draw, or lengths that differ.
     """
-    data = _checked(series, "utilisation")
+    percent = {name: (x, 100 * np.asarray(y, dtype=float)) for name, (x, y) in series.items()}
+    figure = over_time(percent, "nodes in use (%)", colours)
+    figure.axes[0].set_ylim(0, 102)
+    return figure
+
+
+def over_time(series: Series, ylabel: str, colours: Mapping[str, str] | None = None) -> Figure:
+    """A quantity over time, one line a policy: the running mean over a hundredth of the span.
+
+    Parameters
+    ----------
+    series : mapping of str to (time_s, value)
+        Ascending times; a value holds from its time to the next.
+    ylabel : str
+    colours : mapping, optional
+        By name of the series; by default in their order.
+
+    Raises
+    ------
+    NetcosimError
+        Nothing to draw, or lengths that differ.
+    """
+    data = _checked(series, ylabel)
+    paints = colours or policy_colours(list(data))
     start = min(x[0] for x, _ in data.values())
     end = max(x[-1] for x, _ in data.values())
     unit_s, unit = time_unit(end - start)
-    figure, [axis] = new_figure(8.5, 3.6)
-    for i, (name, (x, y)) in enumerate(data.items()):
-        times, shares = _running_mean(x, y, (end - start) / 100)
+    figure, [axis] = new_figure(4.9, 3.3)
+    for name, (x, y) in data.items():
+        times, means = _running_mean(x, y, (end - start) / 100)
         axis.plot(
             (times - start) / unit_s,
-            100 * shares,
-            color=colour(i),
-            linestyle=dash(i),
+            means,
+            color=paints[name],
+            linestyle=dash(list(paints).index(name)),
             linewidth=1.2,
-            label=name,
+            label=literal(name),
         )
-    axis.set_xlim(0, (end - start) / unit_s)
-    axis.set_ylim(0, 102)
+    axis.set_xlim(0, max((end - start) / unit_s, 1e-12))
+    axis.set_ylim(0, None)
     axis.set_xlabel(f"time ({unit})")
-    axis.set_ylabel("nodes in use (%)")
+    axis.set_ylabel(ylabel)
     grid(axis)
-    figure.legend(loc="outside upper right", ncols=min(7, len(data)), frameon=False, fontsize=9)
+    shared_legend(figure, [axis])
     return figure
 
 
@@ -89,6 +115,7 @@ def cdf(
     *,
     xlabel: str,
     log: bool = False,
+    colours: Mapping[str, str] | None = None,
 ) -> Figure:
     """Cumulative share of samples, one line each.
 
@@ -100,6 +127,8 @@ def cdf(
         With its unit.
     log : bool
         Logarithmic axis; samples of 0 and less then stand at its left end.
+    colours : mapping, optional
+        By name of the samples; by default in their order.
 
     Raises
     ------
@@ -114,16 +143,19 @@ def cdf(
             data[name] = (kept, np.arange(1, len(kept) + 1) / len(kept))
     if not data:
         raise NetcosimError("cdf: there is nothing to draw")
-    figure, [axis] = new_figure(7.0, 4.2)
-    for i, (name, (x, y)) in enumerate(data.items()):
+    paints = colours or policy_colours(list(data))
+    figure, [axis] = new_figure(4.9, 3.6)
+    for name, (x, y) in data.items():
+        # more steps than this cannot be seen
+        some = np.unique(np.linspace(0, len(x) - 1, _MOST_STEPS).astype(int))
         axis.step(
-            np.concatenate([x[:1], x]),
-            100 * np.concatenate([[0.0], y]),
+            np.concatenate([x[:1], x[some]]),
+            100 * np.concatenate([[0.0], y[some]]),
             where="post",
-            color=colour(i),
-            linestyle=dash(i),
+            color=paints[name],
+            linestyle=dash(list(paints).index(name)),
             linewidth=1.4,
-            label=f"{name} (median {np.median(x):.3g})",
+            label=f"{literal(name)} (median {np.median(x):.3g})",
         )
     if log:
         axis.set_xscale("log")

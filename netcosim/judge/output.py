@@ -22,7 +22,6 @@ from netcosim.judge.page import judge_sections
 from netcosim.judge.trial import Tables, Trial
 from netcosim.judge.verdict import answer
 from netcosim.judge.waits import trust
-from netcosim.run_page import close_figures
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
@@ -71,7 +70,6 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
         seeds={"run.seed": asked.config.run.seed, "run.repetition": asked.config.run.repetition},
         inputs=digests([asked.config.resolved()]),
     )
-    close_figures()
     _whole(out / CONFIG_FILE, asked.text)
     for name, frame in frames.items():
         _whole(out / TABLES_FOLDER / f"{name}.csv", frame.to_csv(index=False))

@@ -148,7 +148,7 @@ class Trial:
             found = bench.measure.measure(
                 study,
                 lambda: bench.queues.draws.rng("bootstrap"),
-                lambda what, done: tell(done, what),
+                progress=lambda what, done: tell(done, what),
             )
         model, fed = Measured(found.table, bench.mix), {}
         for name in names if found.table.rows else ():

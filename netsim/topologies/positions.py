@@ -16,7 +16,7 @@ from netsim.topology import Topology
 LANDSCAPE = 1.5
 """Width over height that grids come near to: that of a page's column."""
 
-RING_RADIUS, RING_DEPTH, CORE_RADIUS = 0.335, 0.145, 0.12
+RING_RADIUS, RING_DEPTH, CORE_RADIUS = 0.365, 0.115, 0.15
 """Of a ring of groups: its middle, what a group reaches outwards and inwards, what lies inside."""
 
 
@@ -107,9 +107,12 @@ def oval(place: NDArray[np.int64], size: NDArray[np.int64]) -> tuple[ArrayLike, 
     along, out : (n,) float64
         In -1 to 1: see `ring_of_groups`.
     """
-    angle = 2 * np.pi * place / size
-    far = np.where(size > 1, 1.0, 0.0)
-    return far * np.sin(angle), far * np.cos(angle)
+    share = place / size
+    # even steps outwards and back, so that none crowd at the ends of a slim oval
+    out = 2 * np.abs(1 - 2 * share) - 1
+    along = np.where(share < 0.5, 1.0, -1.0) * np.sqrt(np.maximum(0.0, 1 - out**2))
+    several = size > 1
+    return np.where(several, along, 0.0), np.where(several, out, 0.0)
 
 
 def ring_of_groups(
@@ -129,7 +132,7 @@ def ring_of_groups(
     if len(names) == 1:
         return layout(0.5 + 0.45 * along, 0.5 - 0.45 * out, group, names)
     # no wider than deep where there is room for more, and a gap between neighbours
-    half = min(0.65 * math.pi / len(names), RING_DEPTH / RING_RADIUS)
+    half = min(0.68 * math.pi / len(names), 1.2 * RING_DEPTH / RING_RADIUS)
     angle = 2 * np.pi * group / len(names) + half * along
     radius = RING_RADIUS + RING_DEPTH * out
     return layout(0.5 + radius * np.sin(angle), 0.5 - radius * np.cos(angle), group, names)

@@ -29,6 +29,7 @@ from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.measured_times import Measured
 from queuesim.observables.registry import observed
 from queuesim.pairing import Pairing
+from queuesim.parts import Here
 from queuesim.result import QueueResult
 from queuesim.snapshots import size_class
 from workloads.job import Workload
@@ -183,7 +184,7 @@ def measure_snapshot(point: Mapping[str, Any]) -> dict[str, Rows]:
     pairing, number = pairing_of(point["config"]), point["config"]["run"]["only_snapshot"]
     jobs = dict(pairing.instants(pairing.study.reference))[number]
     pairs = pairing.snapshot(number, jobs).pairs if jobs else []
-    proof = pairing.proofs() if number == 0 and jobs else []
+    proof = pairing.proofs(Here()) if number == 0 and jobs else []
     tables: dict[str, Rows] = {"pairs": [{**point["labels"], **pair.row()} for pair in pairs]}
     return tables | ({"proof": [{**point["labels"], **row} for row in proof]} if proof else {})
 

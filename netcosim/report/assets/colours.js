@@ -14,6 +14,9 @@ const CIVIDIS = [
 ];
 const BINS = 16;
 
+// Of a job that slows the chosen one: the larger its part (1 for the largest), the stronger.
+const neighbourColour = (page, part) => mix(page.page, NEIGHBOUR, 0.3 + 0.7 * part);
+
 const css = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
 const mix = (a, b, share) => a.map((value, i) => Math.round(value + (b[i] - value) * share));
 const jobColour = (job) => JOBS[(Math.imul(job + 1, 0x9e3779b1) >>> 0) % JOBS.length];

@@ -88,6 +88,7 @@ const makeGantt = (root, common, state) => {
   const whole0 = () => ({ t0: 0, t1: state.lastEnd, n0: 0, n1: common.nodes });
   let view = whole0();
   let waiting = false;
+  let raster = {};
 
   const area = () => {
     const width = canvas.clientWidth;
@@ -108,7 +109,7 @@ const makeGantt = (root, common, state) => {
     const dim = new Map(JOBS.map((colour) => [colour, mix(page.page, colour, 0.25)]));
     return (job) => {
       if (job === state.job) return page.ink;
-      return near.has(job) ? NEIGHBOUR : dim.get(jobColour(job));
+      return near.has(job) ? neighbourColour(page, near.get(job)) : dim.get(jobColour(job));
     };
   };
 
@@ -123,8 +124,12 @@ const makeGantt = (root, common, state) => {
     pen.fillStyle = css(page.page);
     pen.fillRect(0, 0, canvas.width, canvas.height);
     const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
-    const image = rasterOf(policy, view, w, h, colourer(page), page.page);
-    pen.putImageData(image, Math.round(left * scale), 0);
+    // a slider that moves changes no pixel of it
+    const shown = [policy.policy, ...Object.values(view), w, h, page.page, state.job, ...state.near().keys()];
+    if (raster.key !== shown.join()) {
+      raster = { key: shown.join(), image: rasterOf(policy, view, w, h, colourer(page), page.page) };
+    }
+    pen.putImageData(raster.image, Math.round(left * scale), 0);
     pen.scale(scale, scale);
     pen.font = "12px system-ui, sans-serif";
     frame(pen, page, left, 0, width, height);
@@ -164,9 +169,9 @@ const makeGantt = (root, common, state) => {
     pen.beginPath();
     pen.rect(left, 0, width, height);
     pen.clip();
-    for (const job of [...state.near(), state.job]) {
+    for (const [job, part] of [...state.near(), [state.job, 0]]) {
       if (!(end[job] > view.t0 && start[job] < view.t1)) continue;
-      pen.fillStyle = css(job === state.job ? page.ink : NEIGHBOUR);
+      pen.fillStyle = css(job === state.job ? page.ink : neighbourColour(page, part));
       const x = left + (start[job] - view.t0) * perTime;
       const w = Math.max(3, (end[job] - start[job]) * perTime);
       for (let k = pointer[job]; k < pointer[job + 1]; k++) {
@@ -208,7 +213,7 @@ const makeGantt = (root, common, state) => {
   };
 
   const timeAxis = (pen, page, left, width, height) => {
-    const most = Math.max(2, Math.floor(width / 80));
+    const most = Math.max(2, Math.floor(width / 64));
     const unit = common.unit_s;
     const { unit: name, marks } = timeMarks(view.t0 * unit, view.t1 * unit, most);
     pen.fillStyle = css(page.soft);

@@ -2,7 +2,7 @@
 
 const onKeys = (canvas, keys) => canvas.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const action = keys[event.key];
+  const action = keys[event.shiftKey && event.key.startsWith("Arrow") ? `Shift+${event.key}` : event.key];
   if (!action) return;
   event.preventDefault();
   action();

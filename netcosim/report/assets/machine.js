@@ -9,6 +9,7 @@ const makeMachine = (root, common, state) => {
   const legend = root.querySelector(".views-legend");
   let places = null;
   let waiting = false;
+  let view = { zoom: 1, x: 0, y: 0 }; // how many times larger, and what is cut off left and above
   let onNode = new Int32Array(common.nodes).fill(-1);
 
   const redraw = () => {
@@ -50,8 +51,9 @@ const makeMachine = (root, common, state) => {
   const draw = () => {
     const scale = Math.min(2, devicePixelRatio || 1);
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    if (!places || places.width !== width || places.height !== height) {
-      places = { ...placesOf(common, width, height), width, height };
+    const [wide, high] = [width * view.zoom, height * view.zoom];
+    if (!places || places.width !== wide || places.height !== high) {
+      places = { ...placesOf(common, wide, high), width: wide, height: high };
     }
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
@@ -60,6 +62,7 @@ const makeMachine = (root, common, state) => {
     pen.fillStyle = css(page.page);
     pen.fillRect(0, 0, canvas.width, canvas.height);
     pen.scale(scale, scale);
+    pen.translate(-view.x, -view.y);
     const load = loads();
     onNode = nodesNow();
     drawCables(pen, page, load);
@@ -70,11 +73,20 @@ const makeMachine = (root, common, state) => {
     tell(load);
   };
 
+  // Whether a cable has an end, or might have its middle, in what is shown.
+  const inView = (a, b) => {
+    if (view.zoom === 1) return true;
+    const { x, y } = places;
+    return Math.max(x[a], x[b]) > view.x - 30 && Math.min(x[a], x[b]) < view.x + canvas.clientWidth + 30
+      && Math.max(y[a], y[b]) > view.y - 30 && Math.min(y[a], y[b]) < view.y + canvas.clientHeight + 30;
+  };
+
   const drawCables = (pen, page, load) => {
     const { x, y, bends } = places;
     const cables = common.cable_one.length;
     const most = state.most[state.metric] || 1;
-    const thick = Math.max(0.4, Math.min(1, Math.sqrt(900 / cables)));
+    const thick = Math.min(1, view.zoom * Math.max(0.4, Math.sqrt(900 / cables)));
+    const many = Math.max(0.2, Math.min(1, 1200 * view.zoom / cables));
     const bin = new Uint8Array(cables); // 0: idle, or nothing known
     for (let i = 0; load && i < cables; i++) {
       if (load[i] > 0) bin[i] = 1 + Math.min(BINS - 1, Math.floor(load[i] / most * BINS));
@@ -84,8 +96,9 @@ const makeMachine = (root, common, state) => {
       let any = false;
       for (let i = 0; i < cables; i++) {
         if (bin[i] !== level) continue;
-        any = true;
         const [a, b] = [common.cable_one[i], common.cable_other[i]];
+        if (!inView(a, b)) continue;
+        any = true;
         pen.moveTo(x[a], y[a]);
         if (!bends[i]) { pen.lineTo(x[b], y[b]); continue; }
         const long = Math.hypot(x[b] - x[a], y[b] - y[a]);
@@ -95,8 +108,8 @@ const makeMachine = (root, common, state) => {
       if (!any) continue;
       pen.strokeStyle = css(level ? loadColour((level - 0.5) / BINS, page.dark) : page.line);
       pen.lineWidth = level ? thick * (0.8 + 2.2 * level / BINS) : 0.6 * thick;
-      // many idle cables are a shade, not a wall
-      pen.globalAlpha = level ? 1 : Math.max(0.2, Math.min(1, 1200 / cables));
+      // many idle cables, or with little load, are a shade and not a wall
+      pen.globalAlpha = many + (1 - many) * level / BINS;
       pen.stroke();
     }
     pen.globalAlpha = 1;
@@ -124,7 +137,7 @@ const makeMachine = (root, common, state) => {
       if (job < 0) return free;
       if (state.job < 0) return css(jobColour(job));
       if (job === state.job) return css(page.ink);
-      return near.has(job) ? css(NEIGHBOUR) : dim.get(jobColour(job));
+      return near.has(job) ? css(neighbourColour(page, near.get(job))) : dim.get(jobColour(job));
     };
     for (let node = 0; node < common.nodes; node++) {
       const job = onNode[node];
@@ -238,8 +251,22 @@ const makeMachine = (root, common, state) => {
       + `${percent(tenth / 1e4)}; the most: ${cableTold(busiest)}, ${percent(load[busiest] / 1e4)}.`;
   };
 
-  const jobUnder = (px, py) => {
+  // Larger or smaller about a place of the canvas; the whole machine at least.
+  const zoom = (factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) => {
+    const next = Math.min(12, Math.max(1, view.zoom * factor));
+    const by = next / view.zoom;
+    look(next, (view.x + x) * by - x, (view.y + y) * by - y);
+  };
+  const look = (size, x, y) => {
+    const within = (at, length) => Math.min(Math.max(0, at), length * (size - 1));
+    view = { zoom: size, x: within(x, canvas.clientWidth), y: within(y, canvas.clientHeight) };
+    redraw();
+  };
+  const pan = (dx, dy) => look(view.zoom, view.x + dx, view.y + dy);
+
+  const jobUnder = (canvasX, canvasY) => {
     const { nodeX, nodeY, box } = places;
+    const [px, py] = [canvasX + view.x, canvasY + view.y];
     let found = -1;
     let nearest = Math.max(6, box.side);
     for (let node = 0; node < common.nodes; node++) {
@@ -263,8 +290,20 @@ const makeMachine = (root, common, state) => {
   };
   onKeys(canvas, {
     ArrowLeft: () => slide(-1), ArrowRight: () => slide(1), n: () => step(1), p: () => step(-1),
+    "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5),
+    0: () => look(1, 0, 0), Home: () => look(1, 0, 0),
+    "Shift+ArrowLeft": () => pan(-80, 0), "Shift+ArrowRight": () => pan(80, 0),
+    "Shift+ArrowUp": () => pan(0, -80), "Shift+ArrowDown": () => pan(0, 80),
   });
-  handle(canvas, { tap: (x, y) => state.set({ job: jobUnder(x, y) }) });
+  handle(canvas, {
+    tap: (x, y) => state.set({ job: jobUnder(x, y) }),
+    drag: (dx, dy) => pan(-dx, -dy),
+    zoom: (factor, x, y) => zoom(factor, x, y),
+  });
+  const actions = { in: () => zoom(1.5), out: () => zoom(1 / 1.5), reset: () => look(1, 0, 0) };
+  for (const button of root.querySelectorAll("[data-machine]")) {
+    button.addEventListener("click", actions[button.dataset.machine]);
+  }
 
   // The slider has a policy's snapshots, or instants of its schedule.
   const setSlider = () => {

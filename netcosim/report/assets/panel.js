@@ -34,7 +34,8 @@ const makePanel = (root, common, state) => {
     const then = row && !policy.same
       ? nodesTold(policy.measured_first, policy.measured_length, row.from, row.to) : "";
     panel.replaceChildren(
-      element("h4", {}, `Job ${common.job_id[job]} under ${policy.policy}`),
+      element("h4", {}, swatch(pageColours(root).ink),
+        `Job ${common.job_id[job]} under ${policy.policy}`),
       element("dl", {},
         ...fact("Nodes", `${whole(common.n_nodes[job])}${nodes ? `: ${nodes}` : ""}`),
         ...(then ? fact("At the snapshot", then) : []),
@@ -50,7 +51,14 @@ const makePanel = (root, common, state) => {
 
   const stretchOf = (row) => (row.yardstick > 0 ? row.time / row.yardstick : 1);
 
+  const swatch = (colour) => {
+    const dot = element("i", { class: "views-dot" });
+    dot.style.background = css(colour);
+    return dot;
+  };
+
   const slowed = (row) => {
+    const page = pageColours(root);
     const times = `Its communication took ${small(row.time)} with all others`;
     const alone = Number.isNaN(row.alone)
       ? `; against what it is compared with (${small(row.yardstick)})`
@@ -67,8 +75,9 @@ const makePanel = (root, common, state) => {
       element("p", {}, "Who slows it: these ", percent(row.excess), ", split by the load that "
         + "others put on the links that it uses, each link counted by what the job itself sends there:"),
       element("ul", { class: "views-others" },
-        ...row.others.map(([job, part]) => element("li", {}, jobButton(job),
-          ` ${percent(row.excess * part)} (${whole(100 * part)} of 100)`)),
+        ...row.others.map(([job, part]) => element("li", {},
+          swatch(neighbourColour(page, part / row.others[0][1])), jobButton(job),
+          ` ${percent(row.excess * part)} (${percent(part)} of it)`)),
         restPart > 0.0005 ? element("li", {}, `all others ${percent(row.excess * restPart)}`) : null)];
   };
 

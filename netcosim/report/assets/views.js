@@ -20,10 +20,14 @@ const start = async (root) => {
     metric: "busy",
     lastEnd: common.last_end,
     most: common.most,
-    // The snapshot that is shown, the chosen job's row in it, and who slows that job.
+    // The snapshot that is shown, the chosen job's row in it, and who slows that job: the part of
+    // each over the largest.
     shot: () => state.policy.snapshots[state.snapshot] ?? null,
     row: () => state.shot()?.rows.find((row) => row.job === state.job) ?? null,
-    near: () => new Set((state.row()?.others ?? []).map(([job]) => job)),
+    near: () => {
+      const others = state.row()?.others ?? [];
+      return new Map(others.map(([job, part]) => [job, part / (others[0][1] || 1)]));
+    },
   };
   state.instant = state.lastEnd / 2;
   const gantt = makeGantt(root, common, state);

@@ -1,0 +1,1 @@
+"""What leaves a results file for other programs: tables, jobs, traces."""

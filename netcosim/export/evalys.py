@@ -1,0 +1,85 @@
+"""Jobs of each policy as a table that evalys reads as it is (`evalys.jobset.JobSet.from_csv`).
+
+Its columns are Batsim's: times in seconds, ``stretch`` is turnaround over execution time, and
+``allocated_resources`` is a procset such as "0-3 7". Jobs that never ran have no row.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experiments.kept.values import KeptRun, KeptSchedule
+from experiments.store import Store
+from netcosim.export.files import kept_run, make_folder, whole
+from netcosim.report.drawing import safe_names
+from queuesim.result import COMPLETED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def write_evalys(store: Store, key: str | None, folder: Path) -> list[Path]:
+    """Write ``folder/POLICY.csv`` for every policy of a point.
+
+    Raises
+    ------
+    NetcosimError
+        A point that kept no jobs, or a folder that cannot be written.
+    """
+    run = kept_run(store, key, "evalys")
+    make_folder(folder)
+    written = []
+    names = safe_names(run.schedules)
+    for name, schedule in zip(names, run.schedules.values(), strict=True):
+        path = folder / f"{name}.csv"
+        with whole(path) as part:
+            evalys_frame(run, schedule).to_csv(part, index=False, float_format="%.6f")
+        written.append(path)
+    return written
+
+
+def evalys_frame(run: KeptRun, schedule: KeptSchedule) -> pd.DataFrame:
+    """The jobs of one policy that ran, in the order of their submission."""
+    import pandas as pd
+
+    jobs = run.jobs
+    sits = np.diff(schedule.range_ptr) > 0
+    ran = np.flatnonzero(np.isfinite(schedule.start_s) & np.isfinite(schedule.end_s) & sits)
+    submit_s, start_s, end_s = jobs.submit_s[ran], schedule.start_s[ran], schedule.end_s[ran]
+    execution_s = end_s - start_s
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stretch = np.where(execution_s > 0, (end_s - submit_s) / execution_s, 1.0)
+    return pd.DataFrame(
+        {
+            "jobID": jobs.job_id[ran],
+            "workload_name": jobs.log,
+            "submission_time": submit_s,
+            "requested_number_of_resources": jobs.n_nodes[ran],
+            "requested_time": jobs.requested_s[ran],
+            "success": (schedule.outcome[ran] == COMPLETED).astype(np.int64),
+            "starting_time": start_s,
+            "execution_time": execution_s,
+            "finish_time": end_s,
+            "waiting_time": start_s - submit_s,
+            "turnaround_time": end_s - submit_s,
+            "stretch": stretch,
+            "allocated_resources": [procset(schedule, int(job)) for job in ran],
+        }
+    )
+
+
+def procset(schedule: KeptSchedule, job: int) -> str:
+    """The nodes of a job as a procset: ascending, neighbours joined, "0-3 7"."""
+    mine = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
+    first, length = schedule.range_first[mine], schedule.range_length[mine]
+    parts: list[list[int]] = []
+    for at in np.argsort(first, kind="stable").tolist():
+        begin, end = int(first[at]), int(first[at] + length[at] - 1)
+        if parts and begin == parts[-1][1] + 1:
+            parts[-1][1] = end
+        else:
+            parts.append([begin, end])
+    return " ".join(f"{begin}-{end}" if end > begin else f"{begin}" for begin, end in parts)

@@ -1,0 +1,230 @@
+"""Results as files for other programs, a CSV or Parquet file a table, each whole or not at all."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from experiments.kept.values import KeptRun
+from experiments.store import Store
+from netcosim.axes import table_frame
+from netcosim.export.kept import TABLES, kept_frames
+from netsim.errors import NetcosimError, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Format = Literal["csv", "parquet"]
+
+POINTS = "points"
+"""The file that lists the points."""
+OURS = (POINTS, *TABLES)
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]([A-Za-z0-9_. -]{0,98}[A-Za-z0-9_-])?")
+
+
+def export_tables(
+    store: Store, folder: Path, file_format: Format, point: str | None = None
+) -> list[Path]:
+    """Write every table of a store to ``folder/TABLE.csv`` (or ``.parquet``), and what was kept.
+
+    ``speedups`` of one point is a file that ``[queue.measured] table`` takes as it is; with
+    several points it has a column for each parameter that varies, and `read_speedups` asks for
+    the rows of one. What runs kept are the tables of `netcosim.export.kept`, with the point's key
+    and the parameters that vary before each row if there are several points.
+
+    Parameters
+    ----------
+    store : Store
+    folder : path
+        Made if it is missing.
+    file_format : {"csv", "parquet"}
+        Parquet needs the pyarrow package.
+    point : str, optional
+        The key of the one point to write.
+
+    Returns
+    -------
+    list of path
+        The files written, ``points`` (keys, status, error, seconds) first.
+
+    Raises
+    ------
+    NetcosimError
+        An unknown format, Parquet without pyarrow, a folder that cannot be made.
+    """
+    if file_format not in get_args(Format):
+        raise unknown_name("export format", file_format, get_args(Format))
+    if file_format == "parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise NetcosimError("Parquet needs the package pyarrow (pip install pyarrow), or use csv")
+    names = store.table_names()
+    check_file_names(names)
+    make_folder(folder)
+    written = [_write(folder, POINTS, file_format, [_points(store, point)])]
+    for name in names:
+        frame = table_frame(store, name)
+        if point is not None:
+            frame = frame[frame["point"] == point]
+            if frame.empty:
+                continue
+        written.append(_write(folder, name, file_format, [frame]))
+    for name in TABLES:
+        parts = _kept(store, name, point)
+        first = next(parts, None)
+        if first is not None:
+            written.append(_write(folder, name, file_format, _chain(first, parts)))
+    return written
+
+
+def _points(store: Store, point: str | None) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = ["point", "status", "error", "seconds", "finished_utc", "code"]
+    rows = [
+        (p.key, p.status, p.error, p.seconds, p.finished_utc, p.code)
+        for p in store.points()
+        if point in (None, p.key)
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
+    """One of the tables that runs kept, point by point: all of them together may be large."""
+    from experiments.points import flatten
+    from experiments.store_format import cell, varying
+
+    points = [p for p in store.points() if p.status == "done" and point in (None, p.key)]
+    flat = [flatten(p.config) for p in points]
+    names = varying(flat)
+    for p, parameters in zip(points, flat, strict=True):
+        run = store.kept(p.key)
+        frame = None if run is None else kept_frames(run, [name]).get(name)
+        if frame is None:
+            continue
+        if len(points) > 1:
+            for at, key in enumerate(names):
+                value: Any = cell(parameters.get(key))
+                frame.insert(at, key, value, allow_duplicates=True)
+            frame.insert(0, "point", p.key)
+        yield frame
+
+
+def _chain(first: pd.DataFrame, rest: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    yield first
+    yield from rest
+
+
+def _write(
+    folder: Path,
+    name: str,
+    file_format: Format,
+    frames: Iterator[pd.DataFrame] | list[pd.DataFrame],
+) -> Path:
+    """One file from parts with the same columns."""
+    path = folder / f"{name}.{file_format}"
+    with whole(path) as part:
+        if file_format == "csv":
+            with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+                for number, frame in enumerate(frames):
+                    frame.to_csv(file, index=False, header=number == 0)
+        else:
+            _parquet(part, frames)
+    return path
+
+
+def _parquet(part: Path, frames: Iterator[pd.DataFrame] | list[pd.DataFrame]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    try:
+        for frame in frames:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            if writer is None:
+                writer = pq.ParquetWriter(part, table.schema)
+            writer.write_table(table.cast(writer.schema))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A name beside a file to write to: it becomes the file when all went well.
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be written.
+    """
+    # never through a link that lies in the folder
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        yield part
+        part.replace(path)
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder with those above it.
+
+    Raises
+    ------
+    NetcosimError
+        It cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NetcosimError(f"{folder}: cannot be made: {error.strerror}") from None
+
+
+def kept_run(store: Store, key: str | None, what: str) -> KeptRun:
+    """What one point kept, for an export that needs it.
+
+    Raises
+    ------
+    NetcosimError
+        No point chosen out of several, or one that kept nothing.
+    """
+    if key is None:
+        raise NetcosimError(
+            f"{what} is of one point, and {store.path} has several or none that is done: choose "
+            "one with --point KEY (its page lists them)"
+        )
+    run = store.kept(key)
+    if run is None:
+        raise NetcosimError(
+            f"{store.path}: point {key[:12]} kept no jobs ([run] keep, or a file of an older "
+            f"version), so there is nothing for {what}; compute it again"
+        )
+    return run
+
+
+def check_file_names(tables: Sequence[str]) -> None:
+    """Raise NetcosimError unless each table's name can be a file's name, and another for each.
+
+    A results file may come from anywhere: "../../evil" must not be written outside the folder,
+    and names that differ in capitals alone are one file on some systems.
+    """
+    seen = set(OURS)
+    for name in tables:
+        if not _FILE_NAME.fullmatch(name):
+            raise NetcosimError(
+                f"table {name[:60]!r} cannot be a file; a name has 1 to 100 letters, digits, "
+                '"-", "_", and "." or space inside'
+            )
+        if name.lower() in seen:
+            raise NetcosimError(
+                f"table {name!r} cannot be a file beside another of that name "
+                f"({', '.join(OURS)} are taken; capitals count for nothing)"
+            )
+        seen.add(name.lower())

@@ -1,0 +1,308 @@
+"""A run as a trace for the Perfetto viewer (ui.perfetto.dev), which also opens it offline.
+
+Perfetto's own format, TrackEvent (protobuf), gzipped: a process a policy; under it the jobs as
+slices on the track of every node, or of every group of nodes or of the machine where that is too
+much (`MOST_SLICES`); counters for utilisation, the queue, and the load of each group's links at
+the snapshots. Simulated seconds are the viewer's seconds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from experiments.kept.values import KeptRun, KeptSchedule
+from experiments.store import Store
+from netcosim.export.files import kept_run, make_folder, whole
+from netcosim.export.kept import groups_columns, mean_stretch, named, over_time_columns
+from netcosim.export.protobuf import double, message, text, uint
+
+FILE = "trace.pftrace.gz"
+
+MOST_SLICES = 1_000_000
+"""Of one trace; finer tracks would make a file that takes the viewer minutes to open."""
+MOST_NODE_TRACKS = 4096
+MOST_STEPS = 20_000
+"""Of one counter: a longer series is read at so many evenly spaced instants."""
+
+# TracePacket
+_PACKET, _TIMESTAMP, _SEQUENCE, _EVENT, _INTERNED, _FLAGS, _TRACK = 1, 8, 10, 11, 12, 13, 60
+_CLEARED, _NEEDS = 1, 2
+# TrackDescriptor
+_UUID, _NAME, _PROCESS, _PARENT, _COUNTER, _ORDERING, _RANK = 1, 2, 3, 5, 8, 11, 12
+_EXPLICIT = 3
+# TrackEvent
+_ANNOTATION, _TYPE, _ON, _EVENT_NAME, _DOUBLE = 4, 9, 11, 23, 44
+_BEGIN, _END, _COUNT = 1, 2, 4
+_SEQUENCE_ID = 1
+_NOTES = ("nodes", "wait (s)", "pattern", "stretch", "outcome")
+"""What a slice tells when it is clicked, interned by its position from 1."""
+
+
+Series = tuple[str, str, np.ndarray, np.ndarray]
+"""A counter: its name and unit, times in seconds, and values that hold from there on."""
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Jobs on tracks.
+
+    Attributes
+    ----------
+    places : tuple of str
+        What tracks are of: nodes, groups, or the machine.
+    job, place : (k,) int64
+    """
+
+    places: tuple[str, ...]
+    job: np.ndarray
+    place: np.ndarray
+
+
+def write_perfetto(store: Store, key: str | None, folder: Path) -> list[Path]:
+    """Write ``folder/trace.pftrace.gz`` of a point.
+
+    Raises
+    ------
+    NetcosimError
+        A point that kept no jobs, or a folder that cannot be written.
+    """
+    run = kept_run(store, key, "a trace")
+    make_folder(folder)
+    path = folder / FILE
+    with (
+        whole(path) as part,
+        part.open("wb") as raw,
+        # no name and no time inside: the same run gives the same bytes
+        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+    ):
+        write_trace(run, packed)
+    return [path]
+
+
+def write_trace(run: KeptRun, file: BinaryIO | gzip.GzipFile) -> None:
+    """Write the packets of a run, uncompressed."""
+    names = b"".join(
+        message(3, uint(1, iid), text(2, name)) for iid, name in enumerate(_NOTES, start=1)
+    )
+    file.write(_packet(uint(_FLAGS, _CLEARED | _NEEDS), message(_INTERNED, names)))
+    chosen = grain(run)
+    uuid = 1
+    for pid, (policy, schedule) in enumerate(run.schedules.items(), start=1):
+        process = uuid
+        uuid += 1
+        described = message(_PROCESS, uint(1, pid), text(6, policy))
+        file.write(_track(process, described, uint(_ORDERING, _EXPLICIT)))
+        uuid = _counters(file, run, schedule, process, uuid)
+        uuid = _jobs(file, run, schedule, process, uuid, chosen)
+
+
+def grain(run: KeptRun) -> str:
+    """How fine tracks can be: "node", "group" or "machine"."""
+    if run.machine.n_nodes <= MOST_NODE_TRACKS:
+        count = sum(int(s.range_length.sum()) for s in run.schedules.values())
+        if count <= MOST_SLICES:
+            return "node"
+    count = sum(len(slices_of(run, s, "group").job) for s in run.schedules.values())
+    return "group" if count <= MOST_SLICES else "machine"
+
+
+def slices_of(run: KeptRun, schedule: KeptSchedule, fine: str) -> Slices:
+    """Where each job that ran is shown: once a node, once a group, or once."""
+    machine = run.machine
+    ran = np.isfinite(schedule.start_s) & np.isfinite(schedule.end_s)
+    if fine == "machine":
+        jobs = np.flatnonzero(ran)
+        return Slices((machine.name,), jobs, np.zeros(len(jobs), dtype=np.int64))
+    job = np.repeat(np.arange(len(run.jobs)), np.diff(schedule.range_ptr))
+    each = np.repeat(job, schedule.range_length)
+    start = np.repeat(schedule.range_first, schedule.range_length).astype(np.int64)
+    ends = np.cumsum(schedule.range_length.astype(np.int64))
+    inside = np.arange(len(each)) - np.repeat(ends - schedule.range_length, schedule.range_length)
+    node = start + inside
+    kept = ran[each] & (node >= 0) & (node < machine.n_nodes)
+    each, node = each[kept], node[kept]
+    if fine == "node":
+        names = machine.node_names or tuple(f"node {i}" for i in range(machine.n_nodes))
+        return Slices(names, each, node)
+    group = machine.router_group[machine.port_router[node * machine.rails]].astype(np.int64)
+    pairs = np.unique(each * np.int64(len(machine.group_names)) + group)
+    n = len(machine.group_names)
+    return Slices(machine.group_names, pairs // n, pairs % n)
+
+
+def _jobs(
+    file: BinaryIO | gzip.GzipFile,
+    run: KeptRun,
+    schedule: KeptSchedule,
+    process: int,
+    uuid: int,
+    fine: str,
+) -> int:
+    """Tracks with the jobs on them; the next free number of a track."""
+    slices = slices_of(run, schedule, fine)
+    root = uuid
+    uuid += 1
+    title = {"node": "jobs on nodes", "group": "jobs in groups", "machine": "jobs"}[fine]
+    file.write(
+        _track(root, text(_NAME, title), uint(_PARENT, process), uint(_RANK, 100),
+               uint(_ORDERING, _EXPLICIT))
+    )  # fmt: skip
+    start = schedule.start_s[slices.job]
+    end = np.maximum(schedule.end_s[slices.job], start)
+    order = np.lexsort((slices.job, start, slices.place))
+    job, place = slices.job[order], slices.place[order]
+    start, end = start[order], end[order]
+    lane = lanes(place, start, end)
+    keys, track = np.unique(place * np.int64(lane.max() + 1 if len(lane) else 1) + lane,
+                            return_inverse=True)  # fmt: skip
+    first = np.zeros(len(keys), dtype=np.int64)
+    first[track] = np.arange(len(track))
+    for at, example in enumerate(first.tolist()):
+        where = int(place[example])
+        # lanes of a place have one name: the viewer shows them as one track
+        file.write(
+            _track(uuid + at, text(_NAME, slices.places[where]), uint(_PARENT, root),
+                   uint(_RANK, where))
+        )  # fmt: skip
+    notes = _notes(run, schedule)
+    ids = run.jobs.job_id.tolist()
+    for at in np.argsort(track, kind="stable").tolist():
+        on = uint(_ON, uuid + int(track[at]))
+        index = int(job[at])
+        file.write(
+            _event(start[at], uint(_TYPE, _BEGIN), on, text(_EVENT_NAME, f"job {ids[index]}"),
+                   notes[index])
+        )  # fmt: skip
+        file.write(_event(end[at], uint(_TYPE, _END), on))
+    return uuid + len(keys)
+
+
+def lanes(place: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The lowest lane of its place that is free when each slice starts.
+
+    Parameters
+    ----------
+    place, start, end : (k,)
+        Sorted by place, then by start: slices on a track must not overlap.
+
+    Returns
+    -------
+    (k,) int64
+    """
+    found = np.zeros(len(place), dtype=np.int64)
+    free: list[int] = []
+    busy: list[tuple[float, int]] = []
+    before, most = None, 0
+    for at, (where, begin, until) in enumerate(
+        zip(place.tolist(), start.tolist(), end.tolist(), strict=True)
+    ):
+        if where != before:
+            before, free, busy, most = where, [], [], 0
+        while busy and busy[0][0] <= begin:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if free:
+            lane = heapq.heappop(free)
+        else:
+            lane, most = most, most + 1
+        found[at] = lane
+        heapq.heappush(busy, (until, lane))
+    return found
+
+
+def _notes(run: KeptRun, schedule: KeptSchedule) -> list[bytes]:
+    """What is told of each job, encoded once for all its slices."""
+    from queuesim.result import OUTCOMES
+
+    patterns = named(run.jobs.patterns, run.jobs.pattern)
+    outcomes = named(OUTCOMES, schedule.outcome)
+    wait = (schedule.start_s - run.jobs.submit_s).tolist()
+    stretch = mean_stretch(run, schedule).tolist()
+    told = []
+    for i, nodes in enumerate(run.jobs.n_nodes.tolist()):
+        parts = [message(_ANNOTATION, uint(1, 1), uint(4, nodes))]
+        if math.isfinite(wait[i]):
+            parts.append(message(_ANNOTATION, uint(1, 2), double(5, wait[i])))
+        if patterns[i]:
+            parts.append(message(_ANNOTATION, uint(1, 3), text(6, patterns[i])))
+        if math.isfinite(stretch[i]):
+            parts.append(message(_ANNOTATION, uint(1, 4), double(5, stretch[i])))
+        parts.append(message(_ANNOTATION, uint(1, 5), text(6, outcomes[i])))
+        told.append(b"".join(parts))
+    return told
+
+
+def _counters(
+    file: BinaryIO | gzip.GzipFile, run: KeptRun, schedule: KeptSchedule, process: int, uuid: int
+) -> int:
+    """Utilisation, the queue, and the load of each group's links; the next free track."""
+    over = over_time_columns(run, schedule)
+    time_s = over["time_s"]
+    if len(time_s) > MOST_STEPS:
+        at = np.linspace(time_s[0], time_s[-1], MOST_STEPS)
+        some = np.searchsorted(time_s, at, side="right") - 1
+    else:
+        at, some = time_s, np.arange(len(time_s))
+    series: list[Series] = [
+        ("utilisation", "%", at, 100 * over["utilisation"][some]),
+        ("waiting jobs", "jobs", at, over["waiting_jobs"][some]),
+        ("waiting nodes", "nodes", at, over["waiting_nodes"][some]),
+    ]
+    series += list(_loads(run, schedule))
+    for rank, (name, unit, times, values) in enumerate(series):
+        counter = message(_COUNTER, text(6, unit))
+        file.write(
+            _track(uuid, text(_NAME, name), uint(_PARENT, process), uint(_RANK, rank), counter)
+        )
+        on = uint(_TYPE, _COUNT) + uint(_ON, uuid)
+        for time, value in zip(times, values, strict=True):
+            file.write(_event(float(time), on, double(_DOUBLE, float(value))))
+        uuid += 1
+    return uuid
+
+
+def _loads(run: KeptRun, schedule: KeptSchedule) -> Iterator[Series]:
+    """Mean busy share of the links between routers that leave each group, at the snapshots."""
+    found = groups_columns(run, schedule)
+    if not found:
+        return
+    load: dict[str, dict[float, list[float]]] = {}
+    between = set(_kinds_between(run))
+    for group, kind, time, share, links in zip(
+        *(found[c] for c in ("group", "kind", "time_s", "busy_share", "links")), strict=True
+    ):
+        if kind in between:
+            sums = load.setdefault(str(group), {}).setdefault(float(time), [0.0, 0.0])
+            sums[0] += share * links
+            sums[1] += links
+    for group, by_time in load.items():
+        times = sorted(by_time)
+        values = [100 * by_time[time][0] / by_time[time][1] for time in times]
+        yield f"link load, {group}", "%", np.array(times), np.array(values)
+
+
+def _kinds_between(run: KeptRun) -> list[str]:
+    """Kinds of links that lie between routers."""
+    machine = run.machine
+    kinds = np.unique(machine.link_kind[machine.first_router_link :])
+    return [machine.kinds[int(i)] for i in kinds]
+
+
+def _event(time_s: float, *fields: bytes) -> bytes:
+    stamp = uint(_TIMESTAMP, max(0, round(float(time_s) * 1e9)))
+    return _packet(stamp, uint(_FLAGS, _NEEDS), message(_EVENT, *fields))
+
+
+def _track(uuid: int, *fields: bytes) -> bytes:
+    return _packet(message(_TRACK, uint(_UUID, uuid), *fields))
+
+
+def _packet(*fields: bytes) -> bytes:
+    return message(_PACKET, uint(_SEQUENCE, _SEQUENCE_ID), *fields)

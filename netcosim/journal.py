@@ -1,0 +1,192 @@
+"""What a run has done so far, kept beside its results until they are whole.
+
+Each part of a run (`queuesim.parts`) is a file of arrays, written whole or not at all, in a folder
+whose name stands for the config, the files it reads, and the sources and libraries that compute
+it. A run that was killed finds its parts again; one with another config or other sources does not.
+Several processes with one journal share the parts between them: whoever holds a part's lock
+computes it, and the system lets go of a lock when its holder dies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import numba
+import numpy as np
+import scipy
+
+from netsim.errors import NetcosimError
+from netsim.file_lock import let_go, try_lock
+from queuesim.parts import Columns, Part, Progress, Tell, share_of
+
+FORMAT = 1
+_FOLDER = re.compile("unfinished-[0-9a-f]{16}")
+_FILE = re.compile(r"([0-9a-f]{32}(\.npz(\.[0-9]+)?|\.lock)|run\.lock)")
+_ABOUT = "about"
+_LOOK_S = 0.02
+_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "experiments")
+
+
+@cache
+def computed_by() -> str:
+    """Sources and libraries that compute parts, as a digest.
+
+    Unlike `netsim.fingerprint.code_fingerprint` it is of every byte, and of the front door's
+    neighbours too: a part that is computed again costs little, a stale one a wrong result.
+    """
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(
+        repr((sys.version_info[:3], np.__version__, scipy.__version__, numba.__version__)).encode()
+    )
+    for path in sorted(p for package in _PACKAGES for p in (root / package).rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def journal_name(key: str) -> str:
+    """Name of the folder of a run's parts.
+
+    Parameters
+    ----------
+    key : str
+        Of the point that it computes (`experiments.points.point_key`).
+    """
+    text = f"{FORMAT} {key} {computed_by()}"
+    return f"unfinished-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+class Journal:
+    """A `queuesim.parts.Parts` that keeps parts in a folder, and finds those that are there.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when the first part is.
+    resumed : callable ()
+        Called when parts of a run before have been read, which says nothing of how long the
+        others take.
+    """
+
+    def __init__(self, folder: Path, resumed: Callable[[], None] = lambda: None) -> None:
+        self.folder = folder
+        self.resumed = resumed
+        self._before = {path.name for path in folder.glob("*.npz")}
+
+    def __len__(self) -> int:
+        """Parts that are there."""
+        return sum(1 for _ in self.folder.glob("*.npz"))
+
+    def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
+        """See `queuesim.parts.Parts.each`."""
+        found: dict[int, Columns] = {}
+
+        def take(i: int, columns: Columns | None) -> bool:
+            if columns is not None:
+                found[i] = columns
+                share_of(progress, parts[i].name, len(found), len(parts))(0.0)
+            return columns is not None
+
+        taken = [part for i, part in enumerate(parts) if take(i, self._read(part.name))]
+        if any(self._path(part.name).name in self._before for part in taken):
+            self.resumed()
+        while len(found) < len(parts):
+            before = len(found)
+            for i, part in enumerate(parts):
+                if i not in found:
+                    take(i, self._got(part, share_of(progress, part.name, len(found), len(parts))))
+            if len(found) == before:
+                # all that is left is at other processes
+                time.sleep(_LOOK_S)
+        return [found[i] for i in range(len(parts))]
+
+    def _got(self, part: Part, tell: Tell) -> Columns | None:
+        """A part, computed if nobody has; None while another process computes it."""
+        columns = self._read(part.name)
+        if columns is not None:
+            return columns
+        path = self._path(part.name)
+        make_folder(self.folder)
+        lock = try_lock(path)
+        if lock is None:
+            return None
+        try:
+            # it may have come between our look and our lock
+            columns = self._read(part.name)
+            if columns is None:
+                columns = part.compute(tell)
+                self._write(path, part.name, columns)
+            return columns
+        finally:
+            let_go(lock)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.npz"
+
+    def _about(self, name: str) -> dict[str, object]:
+        return {"run": self.folder.name, "part": name}
+
+    def _read(self, name: str) -> Columns | None:
+        """A part; None if it is not there, or damaged."""
+        path = self._path(name)
+        if not path.exists():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                columns = {key: file[key] for key in file.files}
+            about = json.loads(columns.pop(_ABOUT).tobytes())
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+            return None
+        return columns if about == self._about(name) else None
+
+    def _write(self, path: Path, name: str, columns: Columns) -> None:
+        about = np.frombuffer(json.dumps(self._about(name)).encode(), dtype=np.uint8)
+        part = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            with part.open("wb") as file:
+                np.savez(file, allow_pickle=False, **{_ABOUT: about, **columns})
+            part.replace(path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it.
+
+    Raises
+    ------
+    NetcosimError
+        It cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NetcosimError(f"{folder}: cannot be made: {error.strerror}") from None
+
+
+def journals_in(out: Path) -> list[Path]:
+    """Folders of parts in a folder of results."""
+    if not out.is_dir():
+        return []
+    return sorted(p for p in out.iterdir() if _FOLDER.fullmatch(p.name) and p.is_dir())
+
+
+def drop(folder: Path) -> None:
+    """Remove a journal's files, and its folder if nothing else is in it."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if _FILE.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()

@@ -1,0 +1,110 @@
+"""What a run's numbers rest on, in words; kept with its results, so that any page can say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from experiments.cosim_result import CosimResult
+from experiments.store import Rows
+from netcosim.thread_share import threads_line
+from netsim.analysis.bounds import bounds_of
+from netsim.packet.credit import buffer_warning
+from queuesim.coupled import CoupledFlow
+from queuesim.flow_errors import flow_error_text
+from queuesim.measure import MEASURES
+from queuesim.result import CUT
+
+ABOUT = "about"
+"""Name of the table: columns ``what`` and ``text``."""
+TITLE, CONFIG, MACHINE, JOBS, MEASURED, REFERENCE, WARNING, NOTE = (
+    *("title", "config", "machine", "jobs", "measured", "reference", "warning", "note"),
+)
+
+
+def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
+    """A run in words: machine, jobs, what was measured, notes and warnings.
+
+    Parameters
+    ----------
+    result : CosimResult
+    title : str
+        Of its page.
+    config_text : str
+        As the user wrote it.
+    """
+    topology, jobs = result.machine.topology, result.workload
+    dropped = ", ".join(f"{count:,} {why}" for why, count in jobs.dropped.items() if count)
+    told: list[tuple[str, str]] = [
+        (TITLE, title),
+        (CONFIG, config_text),
+        (
+            MACHINE,
+            f"{topology.name}: {topology.n_nodes:,} nodes, {topology.n_routers:,} routers, "
+            f"{topology.n_links - topology.first_router_link:,} links between routers; routing "
+            f"{result.machine.routing.name}.",
+        ),
+        (
+            JOBS,
+            f"{jobs.name}: {len(jobs):,} jobs of {int(jobs.n_nodes.min()):,} to "
+            f"{int(jobs.n_nodes.max()):,} nodes" + (f"; left out: {dropped}." if dropped else "."),
+        ),
+        *((NOTE, note) for note in jobs.notes),
+        *((NOTE, line) for line in _overran(result)),
+    ]
+    hops = sum(m.packet_hops for m in result.measured.values())
+    if hops:
+        snapshots = sum(len(m.packets) for m in result.measured.values())
+        measured = sum(len(m.job) for m in result.measured.values())
+        told.append(
+            (
+                MEASURED,
+                f"{measured:,} communicating jobs in {snapshots} snapshots, {hops:,} link "
+                "traversals of packets.",
+            )
+        )
+    if result.measured:
+        compares = MEASURES[result.config.run.measure].compares
+        told.append((REFERENCE, f"{result.reference.label}: {compares}."))
+    warning = buffer_warning(topology, result.machine.packets)
+    if warning is not None:
+        told.append((WARNING, warning))
+    if result.config.queue.run_time_model == CoupledFlow.name:
+        told.append((NOTE, flow_error_text(result.machine.routing)))
+    line = threads_line(result) if result.measured else None
+    if line is not None:
+        told.append((NOTE, f"{line[0].upper()}{line[1:]}."))
+    notes = result.measurement.notes if result.measurement is not None else ()
+    told += [(NOTE, note) for note in notes]
+    return [{"what": what, "text": text} for what, text in told]
+
+
+def _overran(result: CosimResult) -> Iterable[str]:
+    cut = result.config.queue.overrun == "cut"
+    overran = {
+        name: int(((r.outcome == CUT) if cut else r.overran).sum())
+        for name, r in result.schedules.items()
+    }
+    if any(overran.values()):
+        counts = ", ".join(f"{count:,} under {name}" for name, count in overran.items())
+        yield f"Jobs {'cut at' if cut else 'that ran on past'} their requested walltime: {counts}."
+
+
+def told_of(tables: Mapping[str, Rows], what: str) -> list[str]:
+    """The texts of one kind; none where a file keeps no such table."""
+    return [str(row.get("text")) for row in tables.get(ABOUT, ()) if row.get("what") == what]
+
+
+def notes_of(result: CosimResult) -> list[str]:
+    """What a reader of the table of policies has to know, a line each."""
+    jobs, lines = result.workload, []
+    if result.measured:
+        lines.append(f"communication_time is relative to {result.reference.label}")
+    else:
+        lines.append("no packets were sent (run.snapshots = 0): nothing is said of communication")
+    if result.measured and (line := threads_line(result)) is not None:
+        lines.append(line)
+    if result.config.analysis.bounds:
+        lines += bounds_of(result.machine.topology).told()
+    lines += [f"left out: {count:,} ({why})" for why, count in jobs.dropped.items() if count]
+    lines += [f"note: {note}" for note in jobs.notes]
+    return lines + list(result.measurement.notes if result.measurement is not None else ())

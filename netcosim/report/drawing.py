@@ -1,0 +1,111 @@
+"""A drawing of one or several panels: on a page each panel for itself, in a file all together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from experiments.figures.style import grid, new_figure, shared_legend
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes
+    ----------
+    title : str
+    draw : callable (axis)
+    words : str
+        What it shows, for those who cannot see it.
+    """
+
+    title: str
+    draw: Callable[[Axes], None]
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Panels of one kind.
+
+    Attributes
+    ----------
+    name : str
+        Of its file, without an ending.
+    title, caption : str
+    panels : tuple of Panel
+    size_in : (width, height) of a panel, inches
+    columns : int
+        Panels side by side in a file.
+    legend : bool
+        Whether a file has a legend; a page has one for all its drawings.
+    lines : str
+        Which lines of the grid are drawn: "x", "y", "both" or none.
+    """
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+    size_in: tuple[float, float] = (3.7, 2.5)
+    columns: int = 3
+    legend: bool = True
+    lines: str = "y"
+
+    def panel(self, number: int) -> Figure:
+        """One panel alone."""
+        figure, [axis] = new_figure(*self.size_in)
+        self._draw(axis, self.panels[number])
+        return figure
+
+    def whole(self) -> Figure:
+        """All panels, and the legend."""
+        wide = min(self.columns, len(self.panels))
+        rows = -(-len(self.panels) // wide)
+        figure, axes = new_figure(
+            self.size_in[0] * wide, (0.4 if self.legend else 0) + self.size_in[1] * rows, rows, wide
+        )
+        for axis, panel in zip(axes, self.panels, strict=False):
+            self._draw(axis, panel)
+        for axis in axes[len(self.panels) :]:
+            axis.set_visible(False)
+        if self.legend:
+            shared_legend(figure, axes)
+        return figure
+
+    def _draw(self, axis: Axes, panel: Panel) -> None:
+        panel.draw(axis)
+        axis.set_title(panel.title, fontsize=9)
+        if self.lines:
+            grid(axis, self.lines)
+
+
+def safe_name(text: str) -> str:
+    """A name that is a file's on any system: letters, digits, "-", "_" and "." inside.
+
+    Examples
+    --------
+    >>> safe_name("../Turn around (h)"), safe_name("a/b.svg"), safe_name("..")
+    ('turn-around-h', 'a-b.svg', 'unnamed')
+    """
+    name = re.sub(r"\.{2,}", "-", re.sub(r"[^a-z0-9_.]+", "-", text.lower()))
+    return re.sub(r"-{2,}", "-", name).strip(".-")[:80].rstrip(".-") or "unnamed"
+
+
+def safe_names(texts: Iterable[str], taken: Sequence[str] = ()) -> list[str]:
+    """`safe_name` of each, numbered where it comes again."""
+    found: list[str] = []
+    for text in texts:
+        base = safe_name(text)
+        name, number = base, 2
+        while name in found or name in taken:
+            name, number = f"{base}-{number}", number + 1
+        found.append(name)
+    return found

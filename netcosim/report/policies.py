@@ -1,0 +1,92 @@
+"""The table of policies, on pages and on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from experiments.store import Rows
+
+
+def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
+    """One row a policy: what a reader wants to know first.
+
+    Parameters
+    ----------
+    tables : mapping
+        From `experiments.cosim.result_tables`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Texts and numbers, as the command line prints them.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> config = nc.config_from(
+    ...     {
+    ...         "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},
+    ...         "workload": {"synthetic": {"n_jobs": 30, "mean_nodes": 4}},
+    ...         "queue": {"policies": ["rdn", "simple"], "run_time_model": "as-logged"},
+    ...         "run": {"snapshots": 0},
+    ...     }
+    ... )
+    >>> nc.policy_table(nc.result_tables(nc.run_cosim(config)))[["policy", "wait_s"]].round(1)
+       policy  wait_s
+    0     rdn  3580.5
+    1  simple  3580.5
+    """
+    rows = []
+    for row in tables["policies"]:
+        measured = {}
+        if "communication_ratio" in row:
+            measured = {"communication_time": _ratio(row)}
+        rows.append(
+            {
+                "policy": row["policy"],
+                **measured,
+                "wait_s": row["mean_wait_s"],
+                "turnaround_s": row["mean_turnaround_s"],
+                "slowdown": row["mean_bounded_slowdown"],
+                "utilisation_percent": 100 * float(str(row["utilisation"])),
+                "makespan_h": float(str(row["makespan_s"])) / 3600,
+            }
+            | ({"cut_jobs": _cut_jobs(row, tables)} if row.get("overrun") == "cut" else {})
+        )
+    return pd.DataFrame(rows)
+
+
+def _cut_jobs(row: Mapping[str, object], tables: Mapping[str, Rows]) -> object:
+    """Jobs cut at their walltime: fewer than were late where they have a time of grace."""
+    told = {rules["policy"]: rules["cut_jobs"] for rules in tables.get("queue_rules", ())}
+    return told.get(row["policy"], row["overran_jobs"])
+
+
+def _ratio(row: Mapping[str, object]) -> str:
+    ratio, low, high = (row[f"communication_ratio{end}"] for end in ("", "_low", "_high"))
+    if ratio is None:
+        return "-"
+    interval = "one snapshot: no interval" if low is None else f"{low:.2f} to {high:.2f}"
+    return f"{ratio:.2f} ({interval})"
+
+
+def print_table(frame: pd.DataFrame) -> str:
+    """A data frame as aligned text."""
+
+    def cell(value: object) -> str:
+        if isinstance(value, float):
+            return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return str(value)
+
+    columns = [str(c) for c in frame.columns]
+    body = [[cell(v) for v in row] for row in frame.itertuples(index=False)]
+    width = [max(len(c), *(len(r[i]) for r in body)) for i, c in enumerate(columns)]
+    lines = []
+    for row in [columns, *body]:
+        first = row[0].ljust(width[0])
+        lines.append(
+            "  ".join([first, *(v.rjust(w) for v, w in zip(row[1:], width[1:], strict=True))])
+        )
+    return "\n".join(lines)

@@ -1,0 +1,310 @@
+"""The figures of a run, drawn from what a results file holds of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from experiments.figures.style import policy_colours
+from experiments.kept.values import KeptLinks, KeptMachine, KeptRun, KeptSchedule
+from experiments.store import Rows
+from netcosim.figures.bars import bars_against_baseline
+from netcosim.figures.boxes import link_boxes
+from netcosim.figures.curves import cdf, over_time, utilisation_over_time
+from netcosim.figures.gantt import gantt
+from netcosim.figures.heatmap import link_heat_map
+from netcosim.figures.ratios import ratio_dots
+from netcosim.figures.waits import waits_by_size
+from netcosim.report.verdict import reference_label
+from queuesim.metrics import SLOWDOWN_BOUND_S
+from queuesim.snapshots import sizes_told
+
+FloatArray = NDArray[np.float64]
+
+GANTT_JOBS = 400
+"""Most jobs a Gantt chart shows: the busiest stretch of that many starts."""
+SIDE_IN = (4.9, 4.0)
+"""Size of figures that stand side by side, one a policy."""
+RATIOS = (
+    ("communication_ratio", "communication time"),
+    ("wait_ratio", "mean wait"),
+    ("turnaround_ratio", "mean turnaround"),
+)
+
+
+@dataclass(frozen=True)
+class RunFigure:
+    """A figure of a run.
+
+    Attributes
+    ----------
+    part : str
+        What it shows: a section of the page; figures of one part stand side by side.
+    name : str
+        Of its file, without an ending.
+    words : str
+        What those are told who cannot see it.
+    draw : callable () -> Figure
+    caption : str
+        Stands below it.
+    """
+
+    part: str
+    name: str
+    words: str
+    draw: Callable[[], Figure]
+    caption: str = ""
+
+
+def run_figures(tables: Mapping[str, Rows], kept: KeptRun | None) -> list[RunFigure]:
+    """All figures of a run that its results file has the numbers for, in the page's order.
+
+    Parameters
+    ----------
+    tables : mapping
+        Of the run's point.
+    kept : KeptRun or None
+        None: figures from tables alone.
+    """
+    colours = policy_colours([str(row["policy"]) for row in tables["policies"]])
+    found = [*_ratio_figures(tables, colours)]
+    if kept is not None:
+        found += [*_link_figures(kept, colours), *_schedule_figures(kept, colours)]
+    return found
+
+
+def ratio_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
+    """A row a quantity and policy (but the reference): ratio, and its interval if there is one."""
+    rows = []
+    own = "" if "reference" in tables else reference_label(tables)
+    for column, quantity in RATIOS:
+        for row in tables["policies"]:
+            if row.get(column) is None or row["policy"] == own:
+                continue
+            ends = {end: row.get(f"{column}_{end}") for end in ("low", "high")}
+            rows.append(
+                {"quantity": quantity, "policy": row["policy"], "ratio": row[column], **ends}
+            )
+    return pd.DataFrame(rows, columns=["quantity", "policy", "ratio", "low", "high"]).astype(
+        {"ratio": float, "low": float, "high": float}
+    )
+
+
+def pattern_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
+    """Ratios by pattern and size class: the rows of "speedups", their sizes in words."""
+    frame = pd.DataFrame(list(tables.get("speedups", ())))
+    if not len(frame):
+        return frame
+    sizes = [
+        sizes_told(int(low), int(high))
+        for low, high in zip(frame["min_nodes"], frame["max_nodes"], strict=True)
+    ]
+    ends = {end: frame[f"ratio_{end}"].astype(float) for end in ("low", "high")}
+    return frame.assign(nodes=sizes, **ends)
+
+
+def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> list[RunFigure]:
+    found = []
+    label = reference_label(tables)
+    ratios = ratio_frame(tables)
+    if len(ratios):
+        found.append(
+            RunFigure(
+                "policies",
+                "policies",
+                f"Communication time, mean wait and mean turnaround of each policy over {label}'s.",
+                partial(ratio_dots, ratios, reference=label, colours=colours),
+                f"Over {label}: left of the line is less. Bars: intervals of communication time.",
+            )
+        )
+    frame = pattern_frame(tables)
+    if len(frame):
+        baseline = "reference" if "reference" in tables else label
+        groups = frame.assign(group=frame["pattern"] + "\n" + frame["nodes"] + " nodes")
+        found.append(
+            RunFigure(
+                "patterns",
+                "communication-by-pattern",
+                f"Communication time by pattern and size of the job, over {label}.",
+                partial(bars_against_baseline, groups, baseline=baseline, colours=colours),
+                "Lines: intervals; none where one snapshot alone has such jobs.",
+            )
+        )
+    return found
+
+
+# Links
+
+
+def busy_percent(links: KeptLinks) -> FloatArray:
+    """(n_links,) share of the simulated time of all snapshots in which each link is busy."""
+    span_ps = max(float(links.span_s.sum()) * 1e12, 1.0)
+    return np.asarray(100.0 * links.busy_ps.sum(axis=0) / span_ps)
+
+
+def _link_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigure]:
+    machine = kept.machine
+    sent = {name: s.links for name, s in kept.schedules.items() if s.links is not None}
+    if not sent or len(machine.link_src) == machine.first_router_link:
+        return []
+    busy = {name: busy_percent(links) for name, links in sent.items()}
+    top = max(float(values[machine.first_router_link :].max()) for values in busy.values())
+    maps = [
+        RunFigure(
+            "load",
+            f"load-{name}",
+            f"{name}: share of time that each link is busy, from row to column.",
+            partial(link_heat_map, machine, values, title=name, top_percent=top, size_in=SIDE_IN),
+        )
+        for name, values in busy.items()
+    ]
+    told = "Boxes: quartiles; lines: 1st to 99th percentile; dots: means over links."
+    boxes = partial(_boxes, machine, sent, colours)
+    words = "Packets and stalled time of links, a box a policy, by kind of link."
+    return [*maps, RunFigure("links", "links", words, boxes, told)]
+
+
+def _boxes(
+    machine: KeptMachine, sent: Mapping[str, KeptLinks], colours: Mapping[str, str]
+) -> Figure:
+    first = machine.first_router_link
+    kinds = np.array(machine.kinds)[machine.link_kind[first:]]
+    frames = [
+        pd.DataFrame(
+            {
+                "policy": name,
+                "kind": kinds,
+                "packets": links.packets.sum(axis=0)[first:],
+                "stall_s": links.stall_ps.sum(axis=0)[first:] * 1e-12,
+            }
+        )
+        for name, links in sent.items()
+    ]
+    return link_boxes(pd.concat(frames), colours=colours)
+
+
+# Schedules
+
+
+def steps(time_s: ArrayLike, change: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """A step function from its changes: ascending times, each once, and the value from there on."""
+    order = np.argsort(time_s, kind="stable")
+    times = np.asarray(time_s, dtype=np.float64)[order]
+    values = np.cumsum(np.asarray(change, dtype=np.float64)[order])
+    last = np.append(times[1:] > times[:-1], True) if len(times) else np.empty(0, dtype=bool)
+    return times[last], values[last]
+
+
+def busy_nodes(schedule: KeptSchedule) -> tuple[FloatArray, FloatArray]:
+    """Nodes that jobs hold, as a step function of time."""
+    ran = np.isfinite(schedule.start_s)
+    nodes = schedule.allocated_nodes[ran].astype(np.float64)
+    times = np.concatenate([schedule.start_s[ran], schedule.end_s[ran]])
+    return steps(times, np.concatenate([nodes, -nodes]))
+
+
+def waiting_jobs(submit_s: FloatArray, schedule: KeptSchedule) -> tuple[FloatArray, FloatArray]:
+    """Jobs that are submitted and have not started, as a step function of time."""
+    ran = np.isfinite(schedule.start_s)
+    times = np.concatenate([submit_s, schedule.start_s[ran]])
+    return steps(times, np.concatenate([np.ones(len(submit_s)), -np.ones(int(ran.sum()))]))
+
+
+def slowdowns(submit_s: FloatArray, schedule: KeptSchedule) -> FloatArray:
+    """Bounded slowdown of the jobs that ran (`queuesim.metrics.bounded_slowdown`)."""
+    ran = np.isfinite(schedule.start_s)
+    start, end = schedule.start_s[ran], schedule.end_s[ran]
+    run = np.maximum(end - start, SLOWDOWN_BOUND_S)
+    return np.asarray(np.maximum((end - submit_s[ran]) / run, 1.0))
+
+
+def _schedule_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigure]:
+    schedules = {n: s for n, s in kept.schedules.items() if np.isfinite(s.start_s).any()}
+    if not schedules:
+        return []
+    n_nodes, jobs = kept.machine.n_nodes, kept.jobs
+    share = {n: (t, busy / n_nodes) for n, (t, busy) in _each(schedules, busy_nodes).items()}
+    queue = {n: waiting_jobs(jobs.submit_s, s) for n, s in schedules.items()}
+    waits = {n: np.maximum(s.start_s - jobs.submit_s, 0.0) for n, s in schedules.items()}
+    slow = {n: slowdowns(jobs.submit_s, s) for n, s in schedules.items()}
+    charts = [
+        RunFigure(
+            "gantt",
+            f"gantt-{name}",
+            f"{name}: which nodes jobs held, and when.",
+            partial(_gantt, kept, name, colours[name]),
+        )
+        for name, schedule in schedules.items()
+    ]
+    return [
+        RunFigure(
+            "time",
+            "utilisation",
+            "Utilisation of the machine over time, a line a policy.",
+            partial(utilisation_over_time, share, colours),
+            "Nodes that jobs hold, smoothed over a hundredth of the span.",
+        ),
+        RunFigure(
+            "time",
+            "queue-length",
+            "Jobs in the queue over time, a line a policy.",
+            partial(over_time, queue, "jobs in the queue", colours),
+            "Jobs that wait, smoothed likewise.",
+        ),
+        RunFigure(
+            "waits",
+            "wait-by-size",
+            "Waits by the size of jobs, a mark a policy.",
+            partial(waits_by_size, jobs.n_nodes, waits, colours),
+            "Marks: mean waits; lines: from the median to the 90th percentile.",
+        ),
+        RunFigure(
+            "waits",
+            "bounded-slowdown",
+            "Cumulative share of jobs by bounded slowdown, a line a policy.",
+            partial(cdf, slow, xlabel="bounded slowdown", log=True, colours=colours),
+            "Share of jobs with at most this bounded slowdown.",
+        ),
+        *charts,
+    ]
+
+
+def _each(
+    schedules: Mapping[str, KeptSchedule],
+    of: Callable[[KeptSchedule], tuple[FloatArray, FloatArray]],
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    return {name: of(schedule) for name, schedule in schedules.items()}
+
+
+def _gantt(kept: KeptRun, policy: str, paint: str) -> Figure:
+    """The busiest stretch of `GANTT_JOBS` starts."""
+    schedule = kept.schedules[policy]
+    ran = np.flatnonzero(np.isfinite(schedule.start_s))
+    by_start = ran[np.argsort(schedule.start_s[ran], kind="stable")]
+    run_s = schedule.end_s[by_start] - schedule.start_s[by_start]
+    work = np.cumsum(kept.jobs.n_nodes[by_start] * run_s)
+    many = min(GANTT_JOBS, len(by_start))
+    gains = work[many - 1 :] - np.concatenate([[0.0], work[: len(work) - many]])
+    begin = int(np.argmax(gains))
+    jobs = by_start[begin : begin + many]
+    counts = np.diff(schedule.range_ptr)[jobs]
+    mine = np.concatenate(
+        [np.arange(schedule.range_ptr[job], schedule.range_ptr[job + 1]) for job in jobs]
+    )
+    return gantt(
+        schedule.start_s[jobs],
+        schedule.end_s[jobs],
+        np.concatenate([[0], np.cumsum(counts)]),
+        schedule.range_first[mine],
+        schedule.range_length[mine],
+        machine_nodes=kept.machine.n_nodes,
+        title=policy,
+        paint=paint,
+        size_in=SIDE_IN,
+    )

@@ -1,0 +1,387 @@
+"""The page of a run, made of what a results file holds: the answer first, then what it rests on."""
+
+from __future__ import annotations
+
+import html
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from experiments.figures.style import policy_colours
+from experiments.kept.values import KeptRun
+from experiments.report.glossary import marked
+from experiments.report.page import Section, long_table, render_page
+from experiments.report.svg import figure_html
+from experiments.report.table import table_html
+from experiments.store import Rows, Store, StoredPoint
+from netcosim.judge.asked import toml_text
+from netcosim.report.about import (
+    ABOUT,
+    CONFIG,
+    JOBS,
+    MACHINE,
+    MEASURED,
+    NOTE,
+    REFERENCE,
+    TITLE,
+    WARNING,
+    told_of,
+)
+from netcosim.report.policies import policy_table
+from netcosim.report.run_figures import RunFigure, pattern_frame, run_figures
+from netcosim.report.verdict import findings, limits, reference_label
+from netcosim.report.views import views_scripts, views_section, views_styles
+from netsim.errors import NetcosimError
+from netsim.inputs import digests
+from netsim.units import format_quantity
+from queuesim.observables.registry import OBSERVABLES
+
+REPORTS = {
+    "paired": (
+        "Isolated or not: the same jobs under every policy",
+        "The jobs that run at the instants of the reference's schedule, there and where each "
+        "policy has them. stretch: communication under the reference over that alone there; ratio: "
+        "communication time over the reference's, the product of what is left of the others' "
+        "interference and of what other nodes and routes change (means over jobs). "
+        "taken_off_percent: less run time than under the reference, by node-hours, with its "
+        "confidence interval from resampling whole snapshots.",
+    ),
+    "proof": (
+        "Isolated jobs are untouched",
+        "Of the jobs at one instant of an isolating policy's own schedule, those that take the "
+        "same time, to the picosecond, alone and with all others.",
+    ),
+    "flow_vs_packets": (
+        "Flow against packets on this run",
+        "Stretch of communication of every job in every group sent through the packet engine: "
+        "the flow level's against the packets'. Errors are |flow / packets - 1|; kept_p50 and "
+        "kept_p90 are |kept / packets - 1| of audited stretches that were kept.",
+    ),
+    "queue_rules": (
+        "Rules of the queue",
+        "Jobs that never ran (what they waited for cannot happen), were cut at their walltime, "
+        "were stopped by a node that failed, or were sent back to the queue by one; jobs that "
+        "waited for others, and dependencies on jobs that are not in the log (taken as "
+        "satisfied); mean waits from the submission and from when a job was eligible.",
+    ),
+    "reference": (
+        "The reference",
+        "What the ratios are relative to: run with the same jobs and otherwise the same config.",
+    ),
+    "bounds": ("Bounds of the machine", "What its links allow, whatever jobs do."),
+}
+"""Title and text of tables that stand open."""
+
+FOLDED = {
+    "links": (
+        "Links by kind",
+        "Sums over all snapshots, and quantiles over links. Stalled: a packet was ready and the "
+        "buffer behind the link was full.",
+    ),
+    "measured_jobs": (
+        "Measured jobs",
+        "Each job at each snapshot: communication time, and the yardstick that it is compared "
+        "with before policies are.",
+    ),
+}
+"""Title and text of long tables."""
+
+_SHOWN = {"policies", "speedups", ABOUT, *REPORTS, *FOLDED}
+
+
+def stored_run_page(store: Store, key: str) -> str:
+    """The page of one run of a results file.
+
+    Made twice it is the same but for the time that it tells.
+
+    Parameters
+    ----------
+    store : Store
+    key : str
+        Of a point that is done.
+
+    Raises
+    ------
+    NetcosimError
+        No such point, one that failed, tables that are not those of a run.
+    """
+    points = [point for point in store.points() if point.key == key]
+    if not points or points[0].status != "done":
+        raise NetcosimError(f"{store.path}: no finished point {key[:12]}")
+    point = points[0]
+    tables = stored_tables(store, key)
+    if "policies" not in tables or not tables["policies"]:
+        raise NetcosimError(f"{store.path}: point {key[:12]} is not of a run: no table of policies")
+    text = next(iter(told_of(tables, CONFIG)), "") or _config_text(point)
+    title = next(iter(told_of(tables, TITLE)), "") or f"{store.path.stem}, point {key[:12]}"
+    run = point.config.get("run")
+    seeds = run if isinstance(run, Mapping) else {}
+    try:
+        kept = store.kept(key)
+        sections = run_sections(tables, kept, point, store.path.name)
+        return render_page(
+            title,
+            "",
+            sections,
+            config=text,
+            seeds={f"run.{name}": seeds[name] for name in ("seed", "repetition") if name in seeds},
+            inputs=digests([point.config]),
+            scripts=views_scripts() if kept is not None else (),
+            styles=views_styles() if kept is not None else (),
+        )
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        told = " ".join(str(error).split())[:120]
+        raise NetcosimError(
+            f"{store.path}: point {key[:12]}: its tables are not those of a run: "
+            f"{type(error).__name__}: {told}"
+        ) from None
+
+
+def stored_tables(store: Store, key: str) -> dict[str, Rows]:
+    """Every table of a point, by name."""
+    found: dict[str, Rows] = {}
+    for name in store.table_names():
+        try:
+            found[name] = store.rows(key, name)
+        except NetcosimError:
+            continue  # of another point
+    return found
+
+
+def _config_text(point: StoredPoint) -> str:
+    """A point's resolved config as a file, where nobody wrote a text for it alone."""
+    return "# Resolved: every key with its value.\n" + toml_text(_known(point.config))
+
+
+def _known(value: Any) -> Any:
+    """A content without keys that have no value."""
+    if isinstance(value, Mapping):
+        return {key: _known(item) for key, item in value.items() if item is not None}
+    return [_known(item) for item in value] if isinstance(value, list) else value
+
+
+def run_sections(
+    tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint, file_name: str
+) -> list[Section]:
+    """The sections of a run's page.
+
+    Parameters
+    ----------
+    tables : mapping
+        Of the point.
+    kept : KeptRun or None
+        None if the file keeps none: what it would show is left out, and said so.
+    point : StoredPoint
+    file_name : str
+        Of the results file, for the commands at the end.
+    """
+    figures = run_figures(tables, kept)
+    by_part: dict[str, list[RunFigure]] = {}
+    for figure in figures:
+        by_part.setdefault(figure.part, []).append(figure)
+    sections = [
+        Section("What came out", html=_verdict(tables)),
+        Section("What it rests on", html=_facts(tables, kept, point)),
+        Section(
+            "Policies",
+            _about_policies(tables, point),
+            policy_table(tables),
+            html=_legend(tables) + _drawn(by_part.get("policies", ())),
+        ),
+    ]
+    if kept is not None:
+        sections.append(views_section(kept))
+    sections += _own_tables(tables, ("reference", "paired", "proof"))
+    sections += _patterns(tables, by_part.get("patterns", ()))
+    for part, title, told in PARTS:
+        if part in by_part:
+            sections.append(Section(title, told, html=_drawn(by_part[part])))
+    if kept is None:
+        sections.append(Section("Schedules and links", NOTHING_KEPT))
+    rest = [name for name in REPORTS if name not in ("reference", "paired", "proof")]
+    sections += _own_tables(tables, rest)
+    for name, rows in tables.items():
+        if name in FOLDED or name not in _SHOWN:
+            sections.append(_folded(name, rows))
+    sections.append(Section("What next", html=_next(file_name)))
+    return sections
+
+
+PARTS = (
+    (
+        "load",
+        "Where the load is",
+        "Every link between routers as a cell, all snapshots together; one scale for all policies.",
+    ),
+    (
+        "links",
+        "Links",
+        "Every link between routers, all snapshots together. Stalled: a packet was ready and the "
+        "buffer behind the link was full.",
+    ),
+    ("time", "Machine and queue over time", ""),
+    ("waits", "Who waits", ""),
+    (
+        "gantt",
+        "Jobs over nodes",
+        "The busiest part of each schedule. Blocks are jobs: the more nodes, the stronger.",
+    ),
+)
+"""Parts of the figures, and title and text of their sections."""
+
+NOTHING_KEPT = (
+    "This file keeps no jobs and links of this run (an older version wrote it, or its config has "
+    'run.keep = "tables"), so its page has no charts of them: run the config again for those.'
+)
+
+
+def _verdict(tables: Mapping[str, Rows]) -> str:
+    found = _marked_once(findings(tables))
+    lines = "".join(f"<li>{line}</li>" for line in found)
+    return (
+        f'<ul class="verdict">{lines}</ul><p class="quiet">{marked(" ".join(limits(tables)))}</p>'
+    )
+
+
+def _marked_once(lines: Sequence[str]) -> list[str]:
+    """Lines as HTML, each term explained where it first stands in any of them."""
+    return marked("\n".join(" ".join(line.split()) for line in lines)).split("\n")
+
+
+def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint) -> str:
+    config = point.config
+    machine, queue, run = (_section(config, name) for name in ("machine", "queue", "run"))
+    named = f"{machine.get('preset') or machine.get('family')}, routing {machine.get('routing')}"
+    told_jobs, told_machine = told_of(tables, JOBS), told_of(tables, MACHINE)
+    if kept is not None:
+        told_jobs = told_jobs or [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
+        told_machine = told_machine or [f"{kept.machine.name}: {kept.machine.n_nodes:,} nodes."]
+    first = tables["policies"][0]
+    facts = [
+        ("Jobs", told_jobs or [f"{first.get('jobs')} jobs"]),
+        (
+            "Machine",
+            told_machine or [named],
+        ),
+        (
+            "Queue",
+            [
+                f"order {queue.get('order')}, backfilling {queue.get('backfill')}, run-time model "
+                f"{queue.get('run_time_model')}"
+            ],
+        ),
+        ("Snapshots", [str(run.get("snapshots")), *told_of(tables, MEASURED)]),
+        ("Reference", told_of(tables, REFERENCE) or [reference_label(tables)]),
+        ("Warning", told_of(tables, WARNING)),
+        ("Notes", told_of(tables, NOTE)),
+        (
+            "Computed",
+            [
+                f"{point.finished_utc}, in {format_quantity(point.seconds, 'time', 3)}, by sources "
+                f"{point.code or 'unknown'}"
+            ],
+        ),
+    ]
+    rows = "".join(
+        f"<dt>{name}</dt>" + "".join(f"<dd>{line}</dd>" for line in _marked_once(lines))
+        for name, lines in facts
+        if lines
+    )
+    return f'<dl class="facts">{rows}</dl>'
+
+
+def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = config.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _about_policies(tables: Mapping[str, Rows], point: StoredPoint) -> str:
+    model = _section(point.config, "queue").get("run_time_model")
+    queue = (
+        "Waits, turnarounds and bounded slowdowns are means over all jobs of the queue with "
+        f"run-time model {model}."
+    )
+    if "communication_ratio" not in tables["policies"][0]:
+        return f"No packets were sent (run.snapshots = 0): no communication times. {queue}"
+    return (
+        "Communication time is the mean over measured jobs, relative to "
+        f"{reference_label(tables)}; in brackets its confidence interval. {queue}"
+    )
+
+
+def _legend(tables: Mapping[str, Rows]) -> str:
+    """The colours of all figures of the page."""
+    paints = policy_colours([str(row["policy"]) for row in tables["policies"]])
+    entries = "".join(
+        f'<li><i class="colour" style="background: {paint}"></i>{html.escape(name)}</li>'
+        for name, paint in paints.items()
+    )
+    return f'<ul class="legend" aria-label="Colours of the policies">{entries}</ul>'
+
+
+def _drawn(figures: Iterable[RunFigure]) -> str:
+    """Figures of one part, side by side where there are several."""
+    drawn = []
+    for number, figure in enumerate(figures):
+        name = f"figure-{figure.part}-{number}"
+        drawn.append(figure_html(figure.draw(), name, figure.words, figure.caption))
+    return drawn[0] if len(drawn) == 1 else f'<div class="many">{"".join(drawn)}</div>'
+
+
+def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[Section]:
+    frame = pattern_frame(tables)
+    if not len(frame):
+        return []
+    told = (
+        f"Relative to {reference_label(tables)}; below 1 is faster. Intervals: from drawing whole "
+        "snapshots again; none for what one snapshot alone has seen. With run-time model "
+        '"measured" these ratios change the jobs\' run times in the queue.'
+    )
+    columns = ["pattern", "nodes", "policy", "ratio", "low", "high"]
+    table = table_html(frame[columns])
+    fold = f"<details><summary>The numbers</summary>{table}</details>"
+    title = "Communication time by pattern and size"
+    return [Section(title, told, html=_drawn(figures) + fold)]
+
+
+def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Section]:
+    return [
+        Section(*REPORTS[name], pd.DataFrame(list(tables[name])))
+        for name in names
+        if name in tables
+    ]
+
+
+def _folded(name: str, rows: Rows) -> Section:
+    title, told = FOLDED.get(name, (name.replace("_", " "), ""))
+    if not told and name in OBSERVABLES:
+        told = f"{OBSERVABLES[name].description}."
+    long = long_table(title, pd.DataFrame(list(rows)), told)
+    return Section(long.title, long.text, long.table, folded=True)
+
+
+def _next(file_name: str) -> str:
+    """Commands that a reader of this page may want, with this run's names."""
+    file = shlex.quote(file_name)
+    wanted = (
+        ("This page again, and all its tables as files.", f"netcosim report {file} --export csv"),
+        (
+            "The run again: save the config below as run.toml.",
+            "netcosim run run.toml --out again",
+        ),
+        (
+            "How much is luck: write seed = [1, 2, 3, 4, 5] in its section [run]; any other value "
+            "may be a list, too, such as load or message_bytes.",
+            "netcosim sweep run.toml",
+        ),
+        (
+            "What the network alone can do: latency and accepted load against offered load.",
+            "netcosim curve run.toml",
+        ),
+    )
+    entries = "".join(
+        f"<p>{marked(told)}</p><pre>{html.escape(command)}</pre>" for told, command in wanted
+    )
+    return f"<p>In the folder of {html.escape(file_name)}:</p>{entries}"

@@ -1,0 +1,340 @@
+"""The page of a sweep: which policy is best where, curves, then tables and every point."""
+
+from __future__ import annotations
+
+import html
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from experiments.figures.style import policy_colours
+from experiments.points import flatten
+from experiments.report.page import Section, render_page
+from experiments.report.svg import figure_html
+from experiments.store import Store, StoredPoint
+from experiments.store_format import varying
+from netcosim.axes import table_frame
+from netcosim.report.about import ABOUT
+from netcosim.report.compared import Compared, compare
+from netcosim.report.drawing import Drawing, safe_names
+from netcosim.report.sweep_figures import (
+    CLIPPED,
+    best_drawings,
+    curve_drawings,
+    forest_drawing,
+)
+from netcosim.report.sweep_tables import (
+    ITEMS,
+    LAST,
+    averaged,
+    best_table,
+    failures,
+    points_table,
+    policies_table,
+)
+from netcosim.report.sweep_verdict import how_told, verdict
+from netcosim.report.swept import REPETITIONS, swept
+from netsim.inputs import digests
+from netsim.units import format_quantity, time_scale
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POLICIES = "policies"
+MOST_ROWS = 200
+_FIRST = 3
+"""Metrics whose curves are open; the others are folded."""
+_FEW_POINTS = 40
+_STYLE = """
+.legend span { display: inline-block; margin-right: 1rem; }
+.panels { display: grid; gap: 0 1rem;
+  grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr)); }
+.panels figure { margin: 0.4rem 0; }
+@media (max-width: 600px) { .panels { grid-template-columns: minmax(0, 1fr); } }
+.legend .hatched { background: repeating-linear-gradient(135deg, var(--soft) 0 1px,
+  var(--grid) 1px 4px); }
+"""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of all points, and which of its columns are parameters."""
+
+    name: str
+    frame: pd.DataFrame
+    parameters: tuple[str, ...]
+
+    @property
+    def own(self) -> list[str]:
+        return [c for c in map(str, self.frame.columns) if c not in (*self.parameters, "point")]
+
+
+def sweep_page(store: Store) -> tuple[str, int]:
+    """HTML of a store, and how many of its points have failed.
+
+    Raises
+    ------
+    NetcosimError
+        A store that cannot be read.
+    """
+    points, meta = store.points(), store.meta()
+    failed = [point for point in points if point.status == "failed"]
+    tables = {name: _table(store, name) for name in store.table_names() if name != ABOUT}
+    compared = _compared(tables.get(POLICIES))
+    sections: list[Section] = []
+    lead = []
+    if compared is not None:
+        sentences = verdict(compared)
+        lead += sentences[:2]
+        sections += _policy_sections(compared, sentences[2:], tables[POLICIES])
+    lead.append(_what_there_is(points, failed, compared, meta))
+    sections += _point_sections(store, points, failed)
+    sections += [_table_section(tables[name]) for name in _order(tables)]
+    seeds = Counter(_seed(point) for point in points)
+    page = render_page(
+        f"Sweep {store.path.stem}",
+        "\n\n".join(lead),
+        sections,
+        config=str(meta.get("config_text", "")),
+        seeds={f"run.seed {seed}": f"{count:,} points" for seed, count in sorted(seeds.items())},
+        inputs=digests([point.config for point in points]),
+        styles=[_STYLE],
+    )
+    return page, len(failed)
+
+
+def sweep_drawings(store: Store) -> list[Drawing]:
+    """Every drawing of the page, each with a name of its own; none without a table of policies."""
+    if POLICIES not in store.table_names():
+        return []
+    compared = _compared(_table(store, POLICIES))
+    if compared is None:
+        return []
+    return [*best_drawings(compared), *(d for group in _curves(compared) for d in group)]
+
+
+def _table(store: Store, name: str) -> _Table:
+    frame = table_frame(store, name)
+    own: set[str] = set()
+    for key in dict.fromkeys(frame["point"]):
+        own |= {str(column) for row in store.rows(key, name)[:1] for column in row}
+    told = [str(c) for c in frame.columns if c != "point" and c not in own]
+    return _Table(name, frame, tuple(told))
+
+
+def _compared(table: _Table | None) -> Compared | None:
+    """The policies at every point; None where the table is another's, or empty."""
+    if table is None or not {"policy", "point"} <= set(table.frame.columns):
+        return None
+    found = compare(table.frame, swept(table.frame, table.own))
+    return found if found.metrics else None
+
+
+def _what_there_is(
+    points: Sequence[StoredPoint],
+    failed: Sequence[StoredPoint],
+    compared: Compared | None,
+    meta: dict[str, object],
+) -> str:
+    """How many points, over what, and what a reader must know of them."""
+    seconds = sum(point.seconds for point in points)
+    told = f"{len(points):,} points"
+    if compared is not None and compared.swept.axes:
+        axes = [f"{a.title} ({_values_told(a.labels)})" for a in compared.swept.axes]
+        told += f" over {' and '.join(axes)}"
+    repeated = len(set(compared.swept.repetitions.values())) if compared is not None else 1
+    if repeated > 1:
+        told += f", {repeated} repetitions"
+    told += (
+        f": {len(points) - len(failed):,} done and {len(failed):,} failed, "
+        f"{format_quantity(seconds, 'time', 3)} of computing."
+    )
+    codes = {point.code for point in points}
+    if len(codes) > 1:
+        told += f" Careful: they were computed by {len(codes)} different versions of the sources."
+    if compared is None:
+        told += " There is no table of policies among them: the tables stand as they are."
+    paper = meta.get("paper")
+    if isinstance(paper, str):
+        told += f" They belong to a paper; netcosim reproduce {paper} draws its figures."
+    return told
+
+
+def _values_told(labels: Sequence[str]) -> str:
+    if len(labels) <= 4:
+        return ", ".join(labels)
+    return f"{len(labels)} from {labels[0]} to {labels[-1]}"
+
+
+def _policy_sections(compared: Compared, sentences: Sequence[str], table: _Table) -> list[Section]:
+    """Best policies, curves along every axis, and the table that they come from."""
+    how = f'<p class="quiet">{html.escape(how_told(compared))}</p>'
+    more = _sentences(sentences) + how
+    sections = []
+    maps = best_drawings(compared)
+    if maps:
+        inside = [_legend(compared, hatched=True)]
+        inside += [_panels(drawing, headed=len(maps) > 1) for drawing in maps[:_FIRST]]
+        inside.append(_folded([_panels(drawing, headed=True) for drawing in maps[_FIRST:]], maps))
+        sections.append(Section("Best policy by region", html="".join([*inside, more])))
+    groups = _curves(compared)
+    for drawings, axis in zip(groups, compared.swept.axes or [None], strict=True):
+        inside = [] if axis is None else [_legend(compared)]
+        headed = len(drawings) > 1
+        inside += [_panels(drawing, headed=headed) for drawing in drawings[:_FIRST]]
+        inside.append(_folded([_panels(d, headed=True) for d in drawings[_FIRST:]], drawings))
+        if not maps:
+            inside.append(more)
+        title = "Policies compared" if axis is None else f"By {axis.title}"
+        sections.append(Section(title, CLIPPED, html="".join(inside)))
+    shown = policies_table(compared)
+    told = _rows_told(shown, _relative_to(table.frame))
+    sections.append(Section("Policies", told, shown.head(MOST_ROWS)))
+    if len(compared.policies) > 1:
+        best = best_table(compared)
+        told = _rows_told(best, "")
+        sections.append(
+            Section("Best policy, point by point", told, best.head(MOST_ROWS), folded=True)
+        )
+    return sections
+
+
+def _curves(compared: Compared) -> list[list[Drawing]]:
+    """The drawings along each axis; of what has no axis, one group."""
+    if not compared.swept.axes:
+        return [[forest_drawing(compared)]]
+    return [curve_drawings(compared, i) for i in range(len(compared.swept.axes))]
+
+
+def _panels(drawing: Drawing, *, headed: bool) -> str:
+    """All panels of a drawing, as many side by side as the page is wide."""
+    from matplotlib.pyplot import close
+
+    [name] = safe_names([drawing.name])
+    parts = []
+    for number, panel in enumerate(drawing.panels):
+        figure = drawing.panel(number)
+        parts.append(figure_html(figure, f"{name}-{number}", panel.words or panel.title))
+        close(figure)
+    head = f"<h3>{html.escape(drawing.title)}</h3>" if headed else ""
+    told = f'<p class="quiet">{html.escape(drawing.caption)}</p>' if drawing.caption else ""
+    return f'{head}{told}<div class="panels">{"".join(parts)}</div>'
+
+
+def _folded(parts: Sequence[str], drawings: Sequence[Drawing]) -> str:
+    if not parts:
+        return ""
+    titles = html.escape("; ".join(drawing.title for drawing in drawings[_FIRST:]))
+    return f"<details><summary>{titles}</summary>{''.join(parts)}</details>"
+
+
+def _legend(compared: Compared, *, hatched: bool = False) -> str:
+    colours = policy_colours(compared.policies)
+    names = [
+        f'<span><i class="colour" style="background:{colours[policy]}"></i>'
+        f"{html.escape(policy)}</span>"
+        for policy in compared.policies
+    ]
+    if hatched:
+        names.append('<span><i class="colour hatched"></i>cannot be told</span>')
+        states = {
+            best.state
+            for metric in compared.metrics
+            for cell in compared.cells()
+            if (best := compared.best(metric, cell)) is not None
+        }
+        if "no interval" in states:
+            names.append("<span>pale: best value, but no interval</span>")
+    return f'<p class="legend">{"".join(names)}</p>'
+
+
+def _sentences(sentences: Sequence[str]) -> str:
+    lines = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+    return f"<ul>{lines}</ul>" if sentences else ""
+
+
+def _relative_to(frame: pd.DataFrame) -> str:
+    """What the table's ratios are relative to, as a sentence."""
+    if "relative_to" not in frame.columns:
+        return ""
+    named = list(dict.fromkeys(map(str, frame["relative_to"])))
+    told = (
+        f"Ratios are relative to {named[0]}."
+        if len(named) == 1
+        else f"Ratios are relative to {len(named)} references, told in the exported table."
+    )
+    if any(name.endswith("at the same point") for name in named):
+        told += (
+            " Each point has a reference of its own then, whose ratios are 1 at every point by "
+            "construction and whose jobs run as logged if run times are measured; a section "
+            "[reference] in the config names one for all points."
+        )
+    return told
+
+
+def _point_sections(
+    store: Store, points: Sequence[StoredPoint], failed: Sequence[StoredPoint]
+) -> list[Section]:
+    """Every point with the command that opens it, and what went wrong."""
+    sections = []
+    if failed:
+        sections.append(Section("Failed points", "", failures(failed)))
+    flat = [flatten(point.config) for point in points]
+    shown = points_table(points, flat, varying(flat), shlex.quote(str(store.path)))
+    told = _rows_told(shown, "The command at the end of a row opens that point as a run.")
+    folded = len(points) > _FEW_POINTS
+    return [*sections, Section("Points", told, shown.head(MOST_ROWS), folded=folded)]
+
+
+def _order(tables: dict[str, _Table]) -> list[str]:
+    """All tables but that of policies, what names single things last."""
+
+    def rank(name: str) -> tuple[int, int, str]:
+        last = LAST.index(name) + 1 if name in LAST else 0
+        return int(bool(ITEMS & set(tables[name].own))), last, name
+
+    return sorted((name for name in tables if name != POLICIES or not _known(tables)), key=rank)
+
+
+def _known(tables: dict[str, _Table]) -> bool:
+    return _compared(tables.get(POLICIES)) is not None
+
+
+def _table_section(table: _Table) -> Section:
+    frame, told = averaged(table.frame, table.parameters)
+    relative = _relative_to(frame)
+    text = _rows_told(frame, " ".join(filter(None, (told, relative))))
+    folded = table.name in LAST or bool(ITEMS & set(table.own))
+    title = table.name.replace("_", " ")
+    return Section(title, text, _readable(frame.head(MOST_ROWS)), folded=folded)
+
+
+def _rows_told(frame: pd.DataFrame, told: str) -> str:
+    more = (
+        f"The first {MOST_ROWS} of {len(frame):,} rows; netcosim report --export csv has all."
+        if len(frame) > MOST_ROWS
+        else ""
+    )
+    return " ".join(filter(None, (told, more)))
+
+
+def _readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Short times in a small unit, and keys of the machine as a config spells them."""
+    import pandas as pd
+    from pandas.api.types import is_numeric_dtype
+
+    columns = {}
+    for name in frame.columns:
+        title, values = str(name).replace("machine.parameters.", "machine."), frame[name]
+        if title.endswith("_s") and is_numeric_dtype(values) and 0 < values.abs().max() < 0.1:
+            factor, unit = time_scale(float(values.abs().max()))
+            title, values = f"{title[:-2]}_{unit}", values * factor
+        columns[title] = values
+    return pd.DataFrame(columns)
+
+
+def _seed(point: StoredPoint) -> str:
+    run = point.config.get("run", {})
+    return str(run.get(REPETITIONS[0].rpartition(".")[2], "?")) if isinstance(run, dict) else "?"

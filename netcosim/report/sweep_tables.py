@@ -1,0 +1,193 @@
+"""The tables of a sweep: numbers averaged over repetitions alone, what names things never."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from experiments.store import StoredPoint
+from netcosim.report.compared import Compared, Metric
+from netcosim.report.sweep_figures import scale_of
+from netcosim.report.swept import REPETITIONS, label_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABELS = frozenset(
+    {
+        *("point", "policy", "reference_policy", "pattern", "kind", "group", "level", "class"),
+        *("bin", "metric", "share", "size", "min_nodes", "max_nodes", "day", "case", "load"),
+        *("log", "n_nodes", "nodes", "user", "order", "backfill", "state", "routing", "traffic"),
+    }
+)
+"""Columns that say what a row is about, numbers or not: rows with the same are averaged."""
+
+ITEMS = frozenset(
+    {
+        *("job", "job_id", "neighbour", "neighbour_job_id", "snapshot", "instant", "rank"),
+        *("node", "router", "link", "src", "dst", "port", "number", "index", "first", "last"),
+    }
+)
+"""Columns that name one thing of one point, such as a job: another repetition has another by that
+name, so such tables are shown as they are."""
+
+LAST = ("speedups", "links", "measured_jobs")
+"""Tables that stand last and folded, in this order, before all that have `ITEMS`."""
+
+
+def is_label(column: str) -> bool:
+    """Whether a column names things, so that it must never be averaged."""
+    return column in LABELS or column in ITEMS or column.endswith(("_id", "_name"))
+
+
+def averaged(frame: pd.DataFrame, parameters: Sequence[str]) -> tuple[pd.DataFrame, str]:
+    """A table with its numbers averaged over repetitions, and a sentence that says so.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `netcosim.axes.table_frame`.
+    parameters : sequence of str
+        Its columns that are parameters which vary.
+
+    Returns
+    -------
+    (DataFrame, str)
+        Rows as they are where they are of one thing each (`ITEMS`), or where there is nothing to
+        average. Else ``repetitions`` says how many rows each stands for, where that is not one.
+    """
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    shown = frame.drop(columns=[c for c in ("point",) if c in frame.columns])
+    repeated = [c for c in parameters if c in REPETITIONS]
+    if any(c in ITEMS or c.endswith("_id") for c in frame.columns if c not in parameters):
+        return shown, "Rows of single things, nothing averaged."
+    if not repeated:
+        return shown, ""
+    keys: list[str] = []
+    values: list[str] = []
+    for column in shown.columns:
+        number = is_numeric_dtype(shown[column]) and not is_bool_dtype(shown[column])
+        if column in repeated:
+            continue
+        label = column in parameters or is_label(str(column)) or not number
+        (keys if label else values).append(str(column))
+    if not keys or not values:
+        return shown, ""
+    grouped = shown.groupby(keys, sort=False, dropna=False)
+    sizes = grouped.size()
+    if sizes.max() == 1:
+        return shown.drop(columns=repeated), ""
+    means = grouped[values].mean()
+    means.insert(0, "repetitions", sizes)
+    return means.reset_index()[[*keys, "repetitions", *values]], "Means over repetitions."
+
+
+def policies_table(compared: Compared) -> pd.DataFrame:
+    """A row a cell and policy: every metric with its interval."""
+    import pandas as pd
+
+    scales = {metric: scale_of(compared, metric) for metric in compared.metrics}
+    rows = []
+    for cell in compared.cells():
+        place = _place(compared, cell)
+        for policy in compared.policies:
+            row: dict[str, object] = {**place, "policy": policy}
+            count = 0
+            for metric, scale in scales.items():
+                found = compared.at(metric, cell).get(policy)
+                if found is None:
+                    continue
+                count = max(count, len(found.samples))
+                title = _head(metric, scale.unit)
+                value, low, high = (scale.factor * x for x in found.interval)
+                row[title] = value
+                if any(e.method != "none" for e in compared.at(metric, cell).values()):
+                    known = math.isfinite(low) and low < high
+                    row[f"{_head(metric, '')}_interval"] = (
+                        f"{low:.3g} to {high:.3g}" if known else None
+                    )
+            if count:
+                rows.append({**row, "repetitions": count})
+    return pd.DataFrame(rows)
+
+
+def best_table(compared: Compared) -> pd.DataFrame:
+    """A row a cell: the best policy by every metric, or that it cannot be told."""
+    import pandas as pd
+
+    rows = []
+    for cell in compared.cells():
+        row: dict[str, object] = _place(compared, cell)
+        for metric in compared.metrics:
+            best = compared.best(metric, cell)
+            if best is None:
+                told: str | None = None
+            elif best.state == "cannot be told":
+                told = best.state
+            else:
+                told = best.policy + (" (no interval)" if best.state == "no interval" else "")
+            row[_head(metric, "")] = told
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _place(compared: Compared, cell: tuple[int, ...]) -> dict[str, object]:
+    return {
+        axis.title.replace(" ", "_"): axis.labels[at]
+        for axis, at in zip(compared.swept.axes, cell, strict=True)
+    }
+
+
+def _head(metric: Metric, unit: str) -> str:
+    ends = {"s": "_s", "minutes": "_min", "hours": "_h", "days": "_d", "%": "_percent"}
+    return metric.title.lower().replace(" ", "_") + ends.get(unit, "")
+
+
+def points_table(
+    points: Sequence[StoredPoint],
+    flat: Sequence[dict[str, object]],
+    names: Sequence[str],
+    path: str,
+) -> pd.DataFrame:
+    """A row a point: its parameters, and the command that opens it."""
+    import pandas as pd
+
+    length = key_length([point.key for point in points])
+    rows = []
+    for point, own in zip(points, flat, strict=True):
+        row: dict[str, object] = {
+            name.replace("machine.parameters.", "machine."): label_of(name, own.get(name))
+            for name in names
+        }
+        row |= {
+            "status": point.status,
+            "seconds": point.seconds,
+            "open": f"netcosim report {path} --point {point.key[:length]}",
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def key_length(keys: Sequence[str], least: int = 8) -> int:
+    """So many first letters tell the keys apart."""
+    longest = max((len(key) for key in keys), default=least)
+    for length in range(least, longest):
+        if len({key[:length] for key in keys}) == len(keys):
+            return length
+    return longest
+
+
+def failures(points: Sequence[StoredPoint]) -> pd.DataFrame:
+    """A row an error: how many points have it, and the first of them."""
+    import pandas as pd
+
+    counted = Counter(point.error or "" for point in points)
+    first = {point.error or "": point.key[:12] for point in reversed(points)}
+    rows = [
+        {"error": error, "points": count, "first_point": first[error]}
+        for error, count in counted.most_common()
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,158 @@
+"""Which policy is best where, in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from netcosim.report.compared import Compared, Metric, gain_percent
+from netcosim.report.swept import Cell
+from queuesim.statistics import Interval
+
+FIRST = ("communication_ratio", "mean_turnaround_s")
+"""Metrics that a page begins with."""
+_MOST_PLACES = 4
+
+
+def verdict(compared: Compared) -> list[str]:
+    """Sentences on what is best where, by how much, and where it cannot be told.
+
+    The two that matter most come first; metrics of which the same is said share one.
+    """
+    if len(compared.policies) < 2:
+        return [f"One policy alone ({', '.join(compared.policies)}): there is nothing to compare."]
+    by_text: dict[str, list[str]] = {}
+    for metric in sorted(compared.metrics, key=lambda m: m.column not in FIRST):
+        by_text.setdefault(_said(compared, metric), []).append(metric.title)
+    return [f"{_listed(titles)}: {text}." for text, titles in by_text.items()]
+
+
+def _listed(titles: Sequence[str]) -> str:
+    names = [titles[0], *(title.lower() for title in titles[1:])]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def how_told(compared: Compared) -> str:
+    """Where the intervals come from, as a reader must know it."""
+    methods = {estimate.method for estimate in compared.estimates.values()}
+    parts = []
+    if "repetitions" in methods:
+        counts = {len(e.samples) for e in compared.estimates.values() if e.method == "repetitions"}
+        many = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+        parts.append(
+            f"Means over {many} repetitions (seeds), with Student's t interval at 95 %; small dots "
+            "are the repetitions. Policies are compared within each repetition, where they have "
+            "the same jobs: one is best where the t interval of its mean difference from every "
+            "other leaves 0 out, which can be so though the bars overlap."
+        )
+        if min(counts) == 2:
+            parts.append(
+                "Two repetitions give wide intervals (t is 12.7): five or more tell much more."
+            )
+    if "measurement" in methods:
+        parts.append(
+            "Communication times of one repetition have the measurement's own 95 % interval, from "
+            "resampling whole snapshots; a policy is best where intervals do not overlap."
+        )
+    if "none" in methods:
+        parts.append(
+            "What one repetition alone has seen has no interval: the best value is named, and "
+            "another seed might name another."
+        )
+    return " ".join(parts)
+
+
+def _said(compared: Compared, metric: Metric) -> str:
+    cells = [cell for cell in compared.cells() if compared.at(metric, cell)]
+    found = {cell: compared.best(metric, cell) for cell in cells}
+    told: dict[str, list[Cell]] = {}
+    named: dict[str, list[Cell]] = {}
+    unclear = 0
+    for cell, best in found.items():
+        if best is None or best.state == "alone":
+            continue
+        if best.state == "told":
+            told.setdefault(best.policy, []).append(cell)
+        elif best.state == "no interval":
+            named.setdefault(best.policy, []).append(cell)
+        else:
+            unclear += 1
+    parts = [
+        f"{policy} is best {_where(compared, told[policy], cells)}"
+        f"{_gain(compared, metric, policy, told[policy])}"
+        for policy in compared.policies
+        if policy in told
+    ]
+    parts += [
+        f"{policy} has the {'highest' if metric.most_wins else 'lowest'} value "
+        f"{_where(compared, named[policy], cells)}, without an interval"
+        f"{_gain(compared, metric, policy, named[policy])}"
+        for policy in compared.policies
+        if policy in named
+    ]
+    if unclear:
+        many = len(cells)
+        all_of = "it cannot be told" if many == 1 else "it cannot be told anywhere"
+        parts.append(
+            all_of + " which policy is best"
+            if unclear == many
+            else f"at {unclear} of {many} it cannot be told"
+        )
+    return "; ".join(parts) or "no values"
+
+
+def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> str:
+    """Some of the cells in words."""
+    if len(mine) == len(cells):
+        return "everywhere" if len(cells) > 1 else "here"
+    others = [cell for cell in cells if cell not in mine]
+    if len(others) <= min(len(cells) // 4, _MOST_PLACES):
+        but = "; ".join(map(compared.swept.told, others))
+        return f"at {len(mine)} of {len(cells)} (all but {but})"
+    axes = compared.swept.axes
+    left, places = set(mine), []
+    for i, axis in sorted(enumerate(axes), key=lambda pair: bool(pair[1].values)):
+        for at, label in enumerate(axis.labels):
+            whole = {cell for cell in cells if cell[i] == at}
+            if len(whole) > 1 and whole <= left:
+                places.append(f"{axis.title} {label}")
+                left -= whole
+    places += [compared.swept.told(cell) for cell in sorted(left)]
+    more = len(places) - _MOST_PLACES
+    if more > 0:
+        places = [*places[:_MOST_PLACES], f"{more} more"]
+    return f"at {len(mine)} of {len(cells)} ({'; '.join(places)})"
+
+
+def _gain(compared: Compared, metric: Metric, policy: str, cells: Sequence[Cell]) -> str:
+    """By how much, against the config's first policy, or against its second if it is the first."""
+    other = compared.policies[0] if policy != compared.policies[0] else compared.policies[1]
+    gains = []
+    for cell in cells:
+        at = compared.at(metric, cell)
+        if policy in at and other in at:
+            gain = gain_percent(at[policy], at[other])
+            if math.isfinite(gain.value):
+                gains.append((gain, cell))
+    if not gains:
+        return ""
+    way = "above" if metric.most_wins else "below"
+    signed = [(_flipped(gain) if metric.most_wins else gain, cell) for gain, cell in gains]
+    most, cell = max(signed, key=lambda pair: pair[0].value)
+    least = min(gain.value for gain, _ in signed)
+    if len(signed) == 1:
+        return f", {_percent(most)} {way} {other}"
+    return (
+        f", {least:.0f} to {most.value:.0f} % {way} {other} "
+        f"(most at {compared.swept.told(cell)}: {_percent(most)})"
+    )
+
+
+def _flipped(found: Interval) -> Interval:
+    return Interval(-found.value, -found.high, -found.low)
+
+
+def _percent(gain: Interval) -> str:
+    if not math.isfinite(gain.low):
+        return f"{gain.value:.0f} %"
+    return f"{gain.value:.0f} % ({gain.low:.0f} to {gain.high:.0f})"

@@ -1,0 +1,127 @@
+"""What a run found, in sentences; every number of them stands in the table of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.store import Rows
+from netcosim.judge.verdict import number, told_s
+
+Row = Mapping[str, Any]
+
+LUCK = (
+    "Waits have no interval: each policy has one schedule of one sequence of jobs, and small "
+    "differences may be luck. A sweep over run.seed tells how much."
+)
+SILENT = "Nothing is said of communication: no packets were sent (run.snapshots = 0)."
+
+
+def reference_label(tables: Mapping[str, Rows]) -> str:
+    """What the ratios of a run are relative to, in words."""
+    return str(tables["policies"][0].get("relative_to", "")).removesuffix(" at the same point")
+
+
+def run_verdict(tables: Mapping[str, Rows]) -> list[str]:
+    """What came out, and what limits it, in sentences.
+
+    Parameters
+    ----------
+    tables : mapping
+        Of a run: "policies", and "reference" where that is none of them.
+    """
+    return [*findings(tables), *limits(tables)]
+
+
+def findings(tables: Mapping[str, Rows]) -> list[str]:
+    """A sentence for each policy that is compared, the largest gain first."""
+    label, (base, others) = reference_label(tables), _compared(tables)
+    if not others:
+        return [f"{label} is the only policy: there is nothing to compare it with."]
+    return [_policy(row, label, base) for row in sorted(others, key=_gain)]
+
+
+def limits(tables: Mapping[str, Rows]) -> list[str]:
+    """What the findings do not say."""
+    others = _compared(tables)[1]
+    if not any("communication_ratio" in row for row in tables["policies"]):
+        return [SILENT, LUCK] if others else [SILENT]
+    return [*_on_intervals(others), LUCK] if others else []
+
+
+def _compared(tables: Mapping[str, Rows]) -> tuple[Row | None, list[Row]]:
+    """The reference's row, and those of the policies that are compared with it."""
+    rows: list[Row] = list(tables["policies"])
+    elsewhere: list[Row] = list(tables.get("reference", ()))
+    label = reference_label(tables)
+    base = elsewhere or [row for row in rows if row["policy"] == label]
+    others = [row for row in rows if elsewhere or row["policy"] != label]
+    return (base[0] if base else None), others
+
+
+def _gain(row: Row) -> tuple[bool, float]:
+    """Told gains before what cannot be told; the shortest communication, or wait, first."""
+    ratio = row.get("communication_ratio")
+    untold = ratio is not None and _undecided(row)
+    key = ratio if ratio is not None else row.get("wait_ratio")
+    return untold, float("inf") if key is None else float(key)
+
+
+def _ends(row: Row) -> tuple[float, float] | None:
+    low, high = row.get("communication_ratio_low"), row.get("communication_ratio_high")
+    return None if low is None or high is None else (float(low), float(high))
+
+
+def _undecided(row: Row) -> bool:
+    ends = _ends(row)
+    return ends is not None and ends[0] <= 1 <= ends[1] and ends[0] < ends[1]
+
+
+def _policy(row: Row, label: str, base: Row | None) -> str:
+    name, waits = str(row["policy"]), _waits(row, label, base)
+    if "communication_ratio" not in row:
+        return f"{name} {waits[0]} against {label}{waits[1]}."
+    ratio, ends = row["communication_ratio"], _ends(row)
+    joined = f"; it {waits[0]}{waits[1]}."
+    if ratio is None:
+        return f"{name}: no job that communicates was seen at its snapshots{joined}"
+    if _undecided(row) and ends is not None:
+        told = f"cannot be told from {label} in communication ({ends[0]:.2f} to {ends[1]:.2f})"
+        return f"{name} {told}{joined}"
+    percent = 100 * (1 - float(ratio))
+    if ends is None:
+        verb = "shorter" if percent > 0 else "longer"
+        told = f"communication is {number(abs(percent))} % {verb} than under {label}"
+        return f"{name}: {told} in the one snapshot there is (no interval){joined}"
+    if ends[0] == ends[1] == 1:
+        return f"{name} leaves communication as it is under {label}{joined}"
+    low, high = sorted(abs(100 * (1 - end)) for end in ends)
+    verb = "shortens" if percent > 0 else "lengthens"
+    told = f"by {number(abs(percent))} % ({number(low)} to {number(high)}) against {label}"
+    return f"{name} {verb} communication {told}{joined}"
+
+
+def _waits(row: Row, label: str, base: Row | None) -> tuple[str, str]:
+    """What a policy does to waits, and from what to what."""
+    wait, ratio = float(row["mean_wait_s"]), row.get("wait_ratio")
+    if ratio is None:
+        if wait == 0:
+            return "lets nobody wait", f", as {label}"
+        return f"lets jobs wait {told_s(wait)} in the mean", f" where none waits under {label}"
+    percent = 100 * (1 - float(ratio))
+    before = "" if base is None else f", from {told_s(base['mean_wait_s'])} to {told_s(wait)}"
+    if abs(percent) < 0.05:
+        return "leaves mean waits as they are", ""
+    verb = "shortens" if percent > 0 else "lengthens"
+    return f"{verb} mean waits by {number(abs(percent))} %", before
+
+
+def _on_intervals(rows: list[Row]) -> list[str]:
+    if any(_ends(row) is not None for row in rows):
+        return [
+            "In brackets: the interval of communication in percent, or of its ratio, from drawing "
+            "whole snapshots again. If the ratio's holds 1, the policies cannot be told apart."
+        ]
+    if any(row.get("communication_ratio") is not None for row in rows):
+        return ["One snapshot has no interval: more of them (run.snapshots) tell luck from gain."]
+    return []

@@ -1,0 +1,126 @@
+"""One run on several local processes, which share its parts by a journal.
+
+All of them do the same run from its start, each part by whoever comes to it first. So none has to
+be told anything but the config, the numbers are those of one process, and one that is killed costs
+the part that it was at.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from experiments.config import Config
+from experiments.config_load import config_from
+from experiments.cosim import run_cosim
+from experiments.executor import start_forkserver
+from experiments.signals import held_back
+from experiments.worker import start_worker
+from netcosim.journal import Journal, drop, journals_in, make_folder
+from netsim.errors import NetcosimError
+from netsim.file_lock import let_go, take_lock
+from netsim.limits import need_memory
+
+PROCESS_BYTES = 300 * 10**6
+"""What a process takes before it knows the config: Python, its libraries and compiled kernels."""
+
+WORTH_S = 60.0
+"""A run that is refused within so long leaves nothing; its parts are soon computed again."""
+
+
+@contextmanager
+def at_work(
+    config: Config, journal: Journal, jobs: int, say: Callable[[str], None]
+) -> Iterator[None]:
+    """Hold a journal while the block runs, with ``jobs - 1`` other processes at its parts.
+
+    What is done stays if the block is left by an exception, but for a run that is refused before
+    it has done much; journals of other runs in the folder of the results are dropped, because what
+    they belong to will be overwritten.
+
+    Parameters
+    ----------
+    config : Config
+    journal : Journal
+        Of that config.
+    jobs : int
+        Processes, this one among them.
+    say : callable (line)
+
+    Raises
+    ------
+    NetcosimError
+        Another process holds the journal, it cannot be written, or there is no memory for so
+        many processes.
+    """
+    if jobs > 1:
+        need_memory(f"--jobs {jobs}", jobs * PROCESS_BYTES)
+    out = journal.folder.parent
+    fresh = not out.exists()
+    began = time.monotonic()
+    make_folder(journal.folder)
+    lock = take_lock(journal.folder / "run", "run")
+    try:
+        for other in journals_in(out):
+            if other.name != journal.folder.name:
+                say(f"{other}: left by a run of another config or version, dropped")
+                drop(other)
+        if len(journal):
+            say(f"{len(journal):,} parts of this run are done: it goes on in {journal.folder}")
+        with _helpers(config, journal.folder, jobs, say):
+            yield
+    except BaseException as error:
+        refused = isinstance(error, NetcosimError) and time.monotonic() - began < WORTH_S
+        if len(journal) and not refused:
+            say(f"{len(journal):,} parts are kept in {journal.folder}; start it again to go on")
+        else:
+            let_go(lock)
+            drop(journal.folder)
+            if fresh and not any(out.iterdir()):
+                out.rmdir()
+        raise
+    finally:
+        let_go(lock)
+
+
+@contextmanager
+def _helpers(config: Config, folder: Path, jobs: int, say: Callable[[str], None]) -> Iterator[None]:
+    processes: list[BaseProcess] = []
+    try:
+        if jobs > 1:
+            context = multiprocessing.get_context("forkserver")
+            # nothing: this process would wait for its imports, and has work to do
+            context.set_forkserver_preload([])
+            start_forkserver()
+            for _ in range(jobs - 1):
+                helper = context.Process(target=_help, args=(config.resolved(), str(folder)))
+                # one that has been started must be known, or it would outlive us
+                with held_back():
+                    helper.start()
+                    processes.append(helper)
+        yield
+        lost = sum(process.exitcode not in (None, 0) for process in processes)
+        if lost:
+            say(f"{lost} of {jobs} processes ended early (out of memory?); others did their parts")
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+
+def _help(content: Mapping[str, object], folder: str) -> None:
+    """Compute parts until nothing is left; what a part refuses is told by the process that asks."""
+    start_worker()
+    try:
+        config = config_from(dict(content))
+        with config.plugged():
+            run_cosim(config, parts=Journal(Path(folder)))
+    except BaseException:
+        os._exit(1)
+    os._exit(0)

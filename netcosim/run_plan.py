@@ -1,0 +1,126 @@
+"""What a run would do and how long it would take, from one queue that is run to find out."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.bench import bench_of
+from experiments.config import Config
+from experiments.points import point_key
+from experiments.reference import reference_of
+from netcosim.journal import Journal, journal_name
+from netsim.units import format_quantity
+from queuesim.cost import HOPS_PER_S, campaign_hops, flow_level_s
+from queuesim.measured_times import Measured
+from queuesim.registry import RUNTIME_MODELS
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run would do.
+
+    Attributes
+    ----------
+    schedules : int
+        Queues that are run.
+    snapshots : int
+        Over all policies.
+    parts_done : int
+        Found from a run before.
+    queue_s : float
+        Of one queue with logged run times, tried.
+    live_s : float
+        Of putting all jobs on the network under all policies, for a live run-time model.
+    packets_s : float
+        Of all packet simulations, by the number of their hops.
+    rounds : int
+        Queues one after the other, on so many processes.
+    jobs : int
+        Processes.
+    """
+
+    schedules: int
+    snapshots: int
+    parts_done: int
+    queue_s: float
+    live_s: float
+    packets_s: float
+    rounds: int
+    jobs: int
+
+    @property
+    def estimated_s(self) -> float:
+        """Time that a run from its start takes, about."""
+        return self.rounds * self.queue_s + (self.live_s + self.packets_s) / self.jobs
+
+    def told(self) -> str:
+        """Two lines."""
+        done = f"; {self.parts_done:,} parts are done" if self.parts_done else ""
+        sent = f", {self.snapshots:,} snapshots" if self.snapshots else ""
+        spans = [f"{_time(self.queue_s)} a queue"]
+        spans += [f"{_time(self.live_s)} of live run times"] if self.live_s else []
+        spans += [f"{_time(self.packets_s)} of packets"] if self.snapshots else []
+        return (
+            f"{self.schedules:,} queues{sent}{done}\n"
+            f"estimate: {_time(self.estimated_s)} from the start on {self.jobs} "
+            f"process{'es' if self.jobs > 1 else ''} ({', '.join(spans)})"
+        )
+
+
+def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
+    """Find out what a run would do; writes nothing.
+
+    The first policy's queue is run with logged run times; its schedule stands for all others'.
+
+    Parameters
+    ----------
+    config : Config
+    out : Path
+        Where it would go.
+    jobs : int
+
+    Raises
+    ------
+    NetcosimError
+        What the run refuses before it begins.
+    """
+    bench, reference = bench_of(config), reference_of(config)
+    policies, section = config.queue.policies, config.run
+    began = time.perf_counter()
+    schedule = bench.queues.under(policies[0])
+    queue_s = time.perf_counter() - began
+    columns = list(dict.fromkeys([reference.column, *policies]))
+    stages = 2 if config.queue.run_time_model == Measured.name else 1
+    live_s = packets_s = 0.0
+    if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
+        share, _ = bench.drawn
+        one_s, _ = flow_level_s(
+            bench.machine.routing, bench.communications, share, bench.queues.jobs.n_nodes
+        )
+        live_s = one_s * len(policies)
+    sides = len(columns) if section.snapshots else 0
+    study_snapshots = 0
+    if section.snapshots:
+        like = bench.sides(dict.fromkeys(policies, schedule))
+        named = {reference.column: like[policies[0]], **like}
+        study = bench.study(named, reference.column)
+        packets_s = campaign_hops(study, bench.measure.sent(study)) / HOPS_PER_S
+        study_snapshots = len(study.numbers) * sides
+    elsewhere = 0 if reference.elsewhere is None else 1
+    return RunPlan(
+        schedules=stages * (len(policies) + elsewhere),
+        snapshots=study_snapshots,
+        parts_done=len(Journal(out / journal_name(point_key(config.resolved())))),
+        queue_s=queue_s,
+        live_s=live_s,
+        packets_s=packets_s,
+        rounds=stages * (math.ceil(len(policies) / jobs) + elsewhere),
+        jobs=jobs,
+    )
+
+
+def _time(seconds: float) -> str:
+    return format_quantity(seconds, "time", 2)

@@ -1,0 +1,151 @@
+"""The measure "paired": the same jobs at the same instants, under every policy.
+
+The reference's schedule says which jobs run together. They are timed on the nodes that they have
+there, all together and each alone; then each other policy gives the same jobs, with the same
+messages, the nodes that its own schedule has for them (`queuesim.pairing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netsim.packet.model import PS_PER_S
+from queuesim.measured import SpeedupRow, SpeedupTable
+from queuesim.pairing import LEAST_PERIODS, Pairing, Snapshot
+from queuesim.pairs import Pair, mean_ratio, speedup_rows, summary
+from queuesim.parts import Here, Parts
+from queuesim.snapshots import Measurement, Measurements, Progress, Ratio, Study
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The same jobs under every policy; see `Pairing` for the attributes."""
+
+    name = "paired"
+    description = "the same jobs at the reference's instants, timed under every policy"
+    compares = "each job's time as it runs there over the same job's under the reference"
+    repeats: float = 5.0
+    max_iterations: int = 32
+    phases: bool = True
+
+    def sent(self, study: Study) -> dict[str, float]:
+        """How often what runs at a side's instants is sent, by side, about."""
+        ways = 2 + sum(1 if side.isolates else 2 for side in study.others.values())
+        often = max(self.repeats, LEAST_PERIODS if self.phases else 1)
+        return {study.reference: ways * min(often, self.max_iterations)}
+
+    def measure(
+        self,
+        study: Study,
+        rng: Callable[[], np.random.Generator],
+        parts: Parts | None = None,
+        progress: Progress | None = None,
+    ) -> Measurement:
+        """Time all sides; see `queuesim.measure.Measure`."""
+        pairing = Pairing(study, self.repeats, self.max_iterations, self.phases)
+        parts = Here() if parts is None else parts
+        snapshots = pairing.snapshots(parts, progress)
+        pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
+        seen = sum(len(snapshot.running) for snapshot in snapshots)
+        by_policy, rows, ratios = compared(study, pairs, seen, rng)
+        counted = self._counted(study)
+        told = [
+            {"policy": name}
+            | summary(mine, [counted[pair.job_id] for pair in mine], rng(), study.confidence)
+            for name, mine in by_policy.items()
+        ]
+        proof = pairing.proofs(parts) if 0 in study.numbers else []
+        return Measurement(
+            {name: _measurements(pairing, name, snapshots) for name in study.sides},
+            ratios,
+            SpeedupTable(study.reference, tuple(rows), whole_runs=self.phases),
+            {"paired": told, "pairs": [pair.row() for pair in pairs]}
+            | ({"proof": proof} if proof else {}),
+            tuple(_note(row, study.reference) for row in told) + _proved(proof),
+        )
+
+    def _counted(self, study: Study) -> dict[int, float]:
+        """Share of each job's run time to which its ratio applies, by id.
+
+        Runs with phases were timed whole; without, communication alone was.
+        """
+        jobs = study.sides[study.reference].schedule.workload.job_id
+        share = np.ones(len(jobs)) if self.phases else study.fraction
+        return dict(zip(jobs.tolist(), share.tolist(), strict=True))
+
+
+def compared(
+    study: Study, pairs: Sequence[Pair], n_seen: int, rng: Callable[[], np.random.Generator]
+) -> tuple[dict[str, list[Pair]], list[SpeedupRow], dict[str, Ratio]]:
+    """Pairs by policy, their speed-ups by pattern and size, and their mean ratios.
+
+    Parameters
+    ----------
+    study : Study
+    pairs : sequence of Pair
+    n_seen : int
+        Jobs of the reference.
+    rng : callable
+        As in `queuesim.measure.Measure`.
+    """
+    by_policy = {
+        name: mine
+        for name in study.others
+        if (mine := [pair for pair in pairs if pair.policy == name])
+    }
+    patterns = list(dict.fromkeys(said.pattern for said in study.communications))
+    rows = [
+        row
+        for name, mine in by_policy.items()
+        for row in speedup_rows(
+            name,
+            [pair.pattern for pair in mine],
+            [pair.n_nodes for pair in mine],
+            [pair.snapshot for pair in mine],
+            [pair.run_ratio for pair in mine],
+            patterns,
+            rng(),
+            study.confidence,
+        )
+    ]
+    ratios = {name: mean_ratio(mine, rng(), study.confidence) for name, mine in by_policy.items()}
+    return by_policy, rows, ratios | {study.reference: Ratio(1.0, 1.0, 1.0, n_seen)}
+
+
+def _measurements(pairing: Pairing, name: str, snapshots: Sequence[Snapshot]) -> Measurements:
+    """Times under a side over those alone under the reference."""
+    study = pairing.study
+    job = np.array([j for s in snapshots for j in s.running], dtype=np.int64)
+    alone, there = ([pairing.time_alone(s, int(j)) for j in job] for s in (study.reference, name))
+    return Measurements(
+        policy=study.sides[name].schedule.policy,
+        snapshot=np.array([s.number for s in snapshots for _ in s.running], dtype=np.int64),
+        job=job,
+        share=np.asarray(study.share, dtype=np.int64)[job],
+        n_nodes=study.sides[name].schedule.workload.n_nodes[job].astype(np.int64),
+        time_s=np.array([t for s in snapshots for t in s.times_ps[name]]) / PS_PER_S,
+        yardstick_s=np.array(alone) / PS_PER_S,
+        packets=tuple(s.packets[name] for s in snapshots if name in s.packets),
+        alone_s=np.array(there) / PS_PER_S,
+        instant_s=study.instants_s(study.reference),
+    )
+
+
+def _note(row: Mapping[str, object], reference: str) -> str:
+    low, high = row["taken_off_percent_low"], row["taken_off_percent_high"]
+    interval = "one snapshot: no interval" if low is None else f"{low:.1f} to {high:.1f}"
+    return (
+        f"{row['policy']}: {row['taken_off_percent']:.1f} % ({interval}) less run time than under "
+        f"{reference}, by node-hours, {row['jobs']} jobs"
+    )
+
+
+def _proved(proof: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    return tuple(
+        f"{row['policy']}: {row['untouched']} of {row['jobs']} isolated jobs take the same time "
+        "alone and with all others, to the picosecond"
+        for row in proof
+    )

@@ -1,0 +1,389 @@
+"""A sweep's page: axes, intervals and best policies in closed form; what names things stays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from scipy import stats
+from sweep_frames import compared, policies_frame
+
+from experiments.config_load import points_of
+from experiments.outcome import Outcome, encode_tables
+from experiments.store import Store
+from experiments.sweep import run_points
+from netcosim.export.files import export_tables
+from netcosim.report.compared import METRICS, Estimate, best_of, gain_percent, t_interval
+from netcosim.report.sweep_figures import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
+from netcosim.report.sweep_page import sweep_drawings, sweep_page
+from netcosim.report.sweep_tables import ITEMS, LABELS, averaged, is_label, key_length
+from netcosim.report.sweep_verdict import how_told, verdict
+from netcosim.report.swept import swept
+from netsim.errors import NetcosimError
+from queuesim.statistics import Interval
+
+COMMUNICATION, WAIT = METRICS[0], METRICS[1]
+UTILISATION = next(m for m in METRICS if m.column == "utilisation")
+
+
+# Axes
+
+
+def axes_of(columns: Mapping[str, list[object]]) -> Any:
+    frame = pd.DataFrame({"point": [str(i) for i in range(len(next(iter(columns.values()))))]})
+    for name, values in columns.items():
+        frame[name] = values
+    return swept(frame, [])
+
+
+def test_numbers_are_to_scale_and_names_are_categories() -> None:
+    found = axes_of(
+        {
+            "machine.routing": ["a", "b"] * 3,
+            "workload.synthetic.load": [4, 1, 2, 4, 1, 2],
+        }
+    )
+    load, routing = found.axes
+    assert (load.title, load.values, load.log) == ("load", (1.0, 2.0, 4.0), True)
+    assert (routing.title, routing.values, routing.labels) == ("routing", (), ("a", "b"))
+    assert found.cells["0"] == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "log"),
+    [((1, 2, 4), True), ((0.7, 0.9, 1.1), False), ((0.5, 1), False), ((0, 1, 2), False),
+     ((1, 1.1, 1.21), False), ((1, 10, 100, 1000), True), ((1, 2, 3), False)],
+)  # fmt: skip
+def test_geometric_values_have_a_logarithmic_axis(values: tuple[float, ...], log: bool) -> None:
+    [axis] = axes_of({"machine.x": list(values)}).axes
+    assert axis.log is log
+
+
+def test_what_runs_together_is_one_axis() -> None:
+    machines = axes_of(
+        {
+            "machine.family": ["dragonfly", "dragonfly", "fattree"] * 2,
+            "machine.parameters.name": ["d1", "d2", "f"] * 2,
+            "machine.parameters.p": [2, 4, None] * 2,
+            "run.seed": [1, 1, 1, 2, 2, 2],
+        }
+    )
+    [name] = machines.axes
+    assert (name.title, name.labels) == ("name", ("d1", "d2", "f"))
+    assert set(name.follow) == {"machine.family", "machine.parameters.p"}
+    assert machines.repetitions["3"] == (2,)
+    ragged = axes_of({"machine.family": ["d", "d", "f"], "machine.parameters.p": [2, 4, 4]})
+    [machine] = ragged.axes
+    assert machine.labels == ("family d, p 2", "family d, p 4", "family f, p 4")
+
+
+def test_quantities_are_told_with_their_units() -> None:
+    found = axes_of({"communication.mix.0.message_bytes": [1000, 10_000_000]})
+    assert found.axes[0].labels == ("1 KB", "10 MB")
+    assert found.axes[0].title == "message"
+
+
+# Intervals and the best policy
+
+
+def test_the_t_interval_is_students() -> None:
+    values = [3.0, 5.0, 4.0, 9.0]
+    low, high = stats.t.interval(0.95, 3, loc=5.25, scale=stats.sem(values))
+    assert t_interval(values) == pytest.approx((5.25, low, high))
+    assert pd.isna(t_interval([1.0]).low)
+
+
+def estimate(*values: float, own: tuple[float, float] | None = None) -> Estimate:
+    samples = {(i,): v for i, v in enumerate(values)}
+    if len(values) > 1:
+        return Estimate(t_interval(values), "repetitions", samples)
+    ends = own or (float("nan"), float("nan"))
+    return Estimate(Interval(values[0], *ends), "measurement" if own else "none", samples)
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        # far apart from seed to seed, but always 1 to 1.2 less: the pairs tell
+        ({"a": estimate(1, 50, 99), "b": estimate(2.1, 51, 100.2)}, "told"),
+        ({"a": estimate(1, 2, 3), "b": estimate(3, 1.5, 2.5)}, "cannot be told"),
+        ({"a": estimate(1, own=(0.9, 1.1)), "b": estimate(2, own=(1.5, 2.5))}, "told"),
+        ({"a": estimate(1, own=(0.9, 1.6)), "b": estimate(2, own=(1.5, 2.5))}, "cannot be told"),
+        ({"a": estimate(1), "b": estimate(2)}, "no interval"),
+        ({"a": estimate(1)}, "alone"),
+        (
+            {"a": estimate(1, 1.1, 0.9), "b": estimate(9, 9.1, 9), "c": estimate(1, 1.2, 0.8)},
+            "cannot be told",
+        ),
+    ],
+)
+def test_which_is_best_and_whether_it_can_be_told(found: dict[str, Estimate], state: str) -> None:
+    best = best_of(WAIT, found)
+    assert best is not None
+    assert (best.state, best.policy) == (state, "a")
+
+
+def test_more_utilisation_is_better() -> None:
+    found = {"a": estimate(0.5, 0.6, 0.7), "b": estimate(0.6, 0.71, 0.8)}
+    best = best_of(UTILISATION, found)
+    assert best is not None
+    assert (best.state, best.policy) == ("told", "b")
+
+
+def test_the_gain_leaves_zero_out_where_the_difference_does() -> None:
+    gain = gain_percent(estimate(1, 50, 99), estimate(2, 52, 102))
+    low, high = stats.t.interval(0.95, 2, loc=2, scale=stats.sem([1, 2, 3]))
+    assert gain == pytest.approx((100 * 2 / 52, 100 * low / 52, 100 * high / 52))
+    ours = gain_percent(estimate(0.7, own=(0.6, 0.8)), estimate(1, own=(1, 1)))
+    assert ours == pytest.approx((30, 20, 40))
+
+
+def regions(point: Mapping[str, Any], policy: str) -> dict[str, object]:
+    """simple is best by 10 % under ugal, rdn by 20 % under minimal from load 2 on, else a draw."""
+    load, seed, ugal = point["load"], point["run.seed"], point["routing"] == "ugal"
+    factor = 1.0
+    if policy == "simple":
+        factor = 0.9 if ugal else (1.25 if load >= 2 else 1 + (seed - 2) * 0.2)
+    return {"mean_wait_s": 3600 * load * factor * (1 + 0.01 * seed), "utilisation": 0.5}
+
+
+REGIONS = {"routing": ["minimal", "ugal"], "load": [1, 2, 4], "run.seed": [1, 2, 3]}
+
+
+def test_regions_of_the_best_policy() -> None:
+    found = compared(policies_frame(REGIONS, ["rdn", "simple"], regions), list(REGIONS))
+    load, routing = found.swept.axes
+    assert (load.title, routing.title) == ("load", "routing")
+    states = {}
+    for cell in found.cells():
+        best = found.best(WAIT, cell)
+        assert best is not None
+        where = (routing.labels[cell[1]], load.labels[cell[0]])
+        states[where] = best.policy if best.state == "told" else best.state
+    assert states == {
+        ("ugal", "1"): "simple",
+        ("ugal", "2"): "simple",
+        ("ugal", "4"): "simple",
+        ("minimal", "1"): "cannot be told",
+        ("minimal", "2"): "rdn",
+        ("minimal", "4"): "rdn",
+    }
+    [wait] = [line for line in verdict(found) if line.startswith("Wait")]
+    assert "rdn is best at 2 of 6 (load 2, routing minimal; load 4, routing minimal)" in wait
+    assert "simple is best at 3 of 6 (routing ugal), 10 to 10 % below rdn" in wait
+    assert wait.endswith("at 1 of 6 it cannot be told.")
+    assert "3 repetitions" in how_told(found)
+    [both] = [line for line in verdict(found) if line.startswith("Utilisation")]
+    assert both == "Utilisation: it cannot be told anywhere which policy is best."
+
+
+def test_drawings_show_what_the_estimates_say() -> None:
+    found = compared(policies_frame(REGIONS, ["rdn", "simple"], regions), list(REGIONS))
+    wait, utilisation = curve_drawings(found, 0)
+    assert (wait.name, utilisation.name) == ("wait-by-load", "utilisation-by-load")
+    assert [panel.title for panel in wait.panels] == ["routing minimal", "routing ugal"]
+    figure = wait.whole()
+    axis = figure.axes[1]
+    lines = {str(line.get_label()): line for line in axis.get_lines()}
+    x, y = lines["simple"].get_data()
+    assert list(x) == [1, 2, 4]
+    assert list(y) == pytest.approx([0.9 * 1.02 * load for load in (1, 2, 4)])
+    assert axis.get_xscale() == "log"
+    assert figure.axes[0].get_ylim() == axis.get_ylim()
+    [by_routing, _] = curve_drawings(found, 1)
+    assert len(by_routing.panels) == 3
+    [maps] = best_drawings(found)
+    assert [panel.title for panel in maps.panels] == ["Wait", "Utilisation"]
+    axis = maps.panel(0).axes[0]
+    assert sorted(t.get_text() for t in axis.texts) == ["rdn"] * 2 + ["simple"] * 3
+    assert sum(patch.get_hatch() is not None for patch in axis.patches) == 1
+
+
+def flat(point: Mapping[str, Any], policy: str) -> dict[str, object]:
+    return {"mean_wait_s": 60.0 + len(policy), "mean_turnaround_s": 600.0}
+
+
+def test_any_number_of_axes_has_drawings() -> None:
+    none = compared(policies_frame({"run.seed": [1, 2]}, ["a", "bb"], flat), ["run.seed"])
+    assert none.swept.axes == ()
+    assert best_drawings(none) == []
+    assert len(forest_drawing(none).whole().axes) >= 2
+    one = compared(policies_frame({"load": [1, 2]}, ["a", "bb"], flat), ["load"])
+    [by_load] = curve_drawings(one, 0)
+    assert [panel.title for panel in by_load.panels] == ["Wait", "Turnaround"]
+    assert "without an interval" in verdict(one)[0]
+    axes = {"load": [1, 2, 3], "routing": ["m", "u"], "machine": ["x", "y"], "z": list(range(9))}
+    four = compared(policies_frame(axes, ["a", "bb"], flat), list(axes))
+    for along in range(4):
+        for drawing in curve_drawings(four, along):
+            assert 0 < len(drawing.panels) <= MOST_PANELS
+            hidden = [axis.title for axis in four.swept.axes if f"Fixed here: {axis.title}" in
+                      drawing.caption]  # fmt: skip
+            shown = {t for panel in drawing.panels for t in panel.title.split(", ")}
+            assert len(shown) >= 2
+            assert hidden == [] or len(hidden) == 1
+    assert len(best_drawings(four)[0].panels) == 4
+    many = compared(policies_frame({"load": [1], "z": list(range(40))}, ["a", "b"], flat),
+                    ["load", "z"])  # fmt: skip
+    assert len(many.swept.axes) == 1
+
+
+# Tables
+
+
+def test_what_names_things_is_never_averaged() -> None:
+    rows = [
+        {"point": str(seed), "run.seed": seed, "load": load, "policy": "rdn", "min_nodes": 2,
+         "max_nodes": size, "ratio": float(seed + size)}
+        for seed in (1, 2) for load in (0.5, 1.0) for size in (8, 64)
+    ]  # fmt: skip
+    frame, told = averaged(pd.DataFrame(rows), ["run.seed", "load"])
+    assert told == "Means over repetitions."
+    assert list(frame.columns) == [
+        *("load", "policy", "min_nodes", "max_nodes", "repetitions", "ratio"),
+    ]
+    assert set(frame["max_nodes"]) == {8, 64}
+    assert list(frame["repetitions"]) == [2, 2, 2, 2]
+    assert list(frame["ratio"]) == [9.5, 65.5, 9.5, 65.5]
+    jobs = pd.DataFrame(
+        [{"point": str(s), "run.seed": s, "job_id": j, "snapshot": 3, "time_s": 1.0 * s}
+         for s in (1, 2) for j in (7, 9)]
+    )  # fmt: skip
+    frame, _ = averaged(jobs, ["run.seed"])
+    assert list(frame["job_id"]) == [7, 9, 7, 9]
+    assert list(frame["run.seed"]) == [1, 1, 2, 2]
+    for column in (*LABELS, *ITEMS, "some_id", "host_name"):
+        assert is_label(column)
+    assert not any(map(is_label, ("time_s", "ratio", "jobs", "links", "packets_p50")))
+
+
+def test_keys_are_cut_where_they_differ() -> None:
+    assert key_length(["a" * 64]) == 8
+    assert key_length(["a" * 64, "a" * 20 + "b" * 44]) == 21
+
+
+# The page of a real sweep
+
+RAW: dict[str, Any] = {
+    "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5, "routing": ["minimal", "valiant"]},
+    "workload": {
+        "synthetic": {"n_jobs": 20, "mean_nodes": 4, "load": [0.7, 1.4]},
+        "larger_jobs": "drop",
+    },
+    "queue": {"policies": ["rdn", "simple"], "run_time_model": "measured"},
+    "communication": {"mix": [{"pattern": "all-to-all"}]},
+    "run": {"snapshots": 2, "seed": [1, 2, 3], "keep": "all"},
+}
+
+
+@pytest.fixture(scope="module")
+def sweep_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sweep") / "routing load.db"
+    points = [point.resolved() for point in points_of(RAW)]
+    run_points("experiments.cosim:cosim_point", points, path, progress=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(sweep_file: Path) -> str:
+    with Store(sweep_file, "read") as store:
+        text, failed = sweep_page(store)
+    assert failed == 0
+    return text
+
+
+def titles(page: str) -> list[str]:
+    return re.findall(r"<h2>([^<]+)</h2>", page)
+
+
+def test_policies_come_first_and_what_names_things_last(page: str) -> None:
+    found = titles(page)
+    assert found[:6] == [
+        *("Best policy by region", "By load", "By routing", "Policies"),
+        *("Best policy, point by point", "Points"),
+    ]
+    assert found[6:9] == ["speedups", "links", "measured jobs"]
+    lead = page[page.index('class="lead"') : page.index("Best policy by region</h2>")]
+    words = re.sub(r"<[^>]+>", "", lead)
+    assert "12 points over load (0.7, 1.4) and routing (minimal, valiant), 3 repetitions" in words
+    assert "Communication time" in words
+    for name in ("speedups", "links", "measured-jobs"):
+        assert f'<section id="{name}" class="folded">' in page
+
+
+def test_every_point_can_be_opened(page: str, sweep_file: Path) -> None:
+    with Store(sweep_file, "read") as store:
+        keys = [point.key for point in store.points()]
+    opened = re.findall(r"netcosim report (&#x27;.*?&#x27;|\S+) --point ([0-9a-f]+)", page)
+    assert [key for _, key in opened] == [key[:8] for key in keys]
+    assert all("routing load.db" in file for file, _ in opened)
+
+
+def test_the_page_is_the_same_when_made_again(page: str, sweep_file: Path) -> None:
+    def timeless(text: str) -> str:
+        return re.sub(r"Made [^<]+", "", text)
+
+    with Store(sweep_file, "read") as store:
+        assert timeless(sweep_page(store)[0]) == timeless(page)
+
+
+def test_ids_on_the_page_are_one_of_a_kind(page: str) -> None:
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_drawings_have_names_of_their_own(sweep_file: Path) -> None:
+    with Store(sweep_file, "read") as store:
+        names = [drawing.name for drawing in sweep_drawings(store)]
+    assert len(names) == len(set(names))
+    assert {"best-policy", "wait-by-load", "turnaround-by-routing"} <= set(names)
+
+
+def put(path: Path, points: Mapping[str, tuple[dict[str, object], dict[str, Any] | None]]) -> None:
+    with Store(path, "write") as store:
+        for key, (config, tables) in points.items():
+            encoded = None if tables is None else encode_tables(tables)
+            error = None if tables is not None else "no <b>room</b>"
+            store.put(key * 64, config, Outcome(encoded, error, 1.0), "code")
+
+
+def test_stores_without_policies_have_a_page_of_tables(tmp_path: Path) -> None:
+    tables = {"slowdowns": [{"case": 1, "job_id": 5, "slowdown": 1.5}], "mean": [{"x": 1.0}]}
+    put(
+        tmp_path / "p.db", {"0": ({"i": 1}, tables), "1": ({"i": 2}, tables), "2": ({"i": 3}, None)}
+    )
+    with Store(tmp_path / "p.db", "read") as store:
+        store_page, failed = sweep_page(store)
+        assert sweep_drawings(store) == []
+    assert failed == 1
+    assert titles(store_page)[:4] == ["Failed points", "Points", "mean", "slowdowns"]
+    assert "There is no table of policies" in re.sub(r"<[^>]+>", "", store_page)
+    assert "no &lt;b&gt;room&lt;/b&gt;" in store_page
+
+
+def test_names_from_a_file_stay_text(tmp_path: Path) -> None:
+    rows = [{"policy": p, "mean_wait_s": w} for p, w in (("<i>x</i>", 1.0), ("$y$ & z", 2.0))]
+    config = {"machine": {"routing": "<script>alert(1)</script>"}, "run": {"seed": 1}}
+    other = {"machine": {"routing": "b"}, "run": {"seed": 1}}
+    put(tmp_path / "p.db", {"0": (config, {"policies": rows}), "1": (other, {"policies": rows})})
+    with Store(tmp_path / "p.db", "read") as store:
+        text, _ = sweep_page(store)
+        names = [drawing.name for drawing in sweep_drawings(store)]
+    assert "<script>alert" not in text
+    assert "<i>x</i>" not in text
+    assert all(re.fullmatch(r"[a-z0-9_.-]+", name) for name in names)
+
+
+def test_policies_without_a_number_are_a_table(tmp_path: Path) -> None:
+    put(tmp_path / "p.db", {"0": ({"i": 1}, {"policies": [{"policy": "a", "told": "x"}]})})
+    with Store(tmp_path / "p.db", "read") as store:
+        assert "policies" in titles(sweep_page(store)[0])
+
+
+def test_an_unknown_format_is_refused(sweep_file: Path, tmp_path: Path) -> None:
+    with Store(sweep_file, "read") as store, pytest.raises(NetcosimError, match="xml"):
+        export_tables(store, tmp_path, "xml")  # type: ignore[arg-type]

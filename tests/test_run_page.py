@@ -1,0 +1,301 @@
+"""The page of a run: made of its results file alone, the answer first, one colour a policy."""
+
+from __future__ import annotations
+
+import html
+import re
+import tomllib
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.config_load import config_from, load_config
+from experiments.cosim import run_cosim
+from experiments.figures.style import policy_colours
+from experiments.kept.pack import pack
+from experiments.kept.take import kept_of
+from experiments.outcome import Outcome, encode_tables
+from experiments.store import Store
+from netcosim.cli import command_names, main
+from netcosim.report.about import ABOUT
+from netcosim.report.run_figures import busy_nodes, run_figures, slowdowns, waiting_jobs
+from netcosim.report.run_page import NOTHING_KEPT, stored_run_page
+from netsim.errors import NetcosimError
+from queuesim.metrics import bounded_slowdown
+
+CONFIG = """
+[machine]
+family = "dragonfly"
+p = 2
+a = 4
+g = 5
+routing = "ugal-l"
+[workload.synthetic]
+n_jobs = 60
+mean_nodes = 6
+load = 0.9
+[queue]
+policies = ["rdn", "simple"]
+[[communication.mix]]
+pattern = "all-to-all"
+message_bytes = "4 KB"
+communication_fraction = [0.2, 0.6]
+[run]
+snapshots = 4
+observables = ["bins"]
+"""
+NASTY = '<img src=x onerror=1>"&$_a$'
+
+
+def run(folder: Path, text: str = CONFIG) -> Path:
+    (folder / "c.toml").write_text(text, encoding="utf-8")
+    assert main(["run", str(folder / "c.toml"), "--out", str(folder / "out")]) == 0
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def page(out: Path) -> str:
+    return (out / "report.html").read_text(encoding="utf-8")
+
+
+def stored(path: Path) -> tuple[dict[str, Any], Any, dict[str, object]]:
+    """Tables, what was kept, and the config of a file's one point."""
+    with Store(path, "read") as store:
+        [point] = store.points()
+        tables = {name: store.rows(point.key, name) for name in store.table_names()}
+        return tables, store.kept(point.key), point.config
+
+
+def made(path: Path, tables: dict[str, Any], kept: Any, config: dict[str, object]) -> str:
+    """The page of a file with these contents."""
+    packed = {} if kept is None else pack(kept)
+    with Store(path, "write") as store:
+        store.put("k" * 64, config, Outcome(encode_tables(tables), None, 1.0, packed))
+    with Store(path, "read") as store:
+        return stored_run_page(store, "k" * 64)
+
+
+def titles(text: str) -> list[str]:
+    return [html.unescape(title) for title in re.findall(r"<h2>([^<]+)</h2>", text)]
+
+
+def test_the_answer_comes_first_then_what_it_rests_on(page: str) -> None:
+    assert titles(page) == [
+        "What came out",
+        "What it rests on",
+        "Policies",
+        "Look and ask",
+        "Communication time by pattern and size",
+        "Where the load is",
+        "Links",
+        "Machine and queue over time",
+        "Who waits",
+        "Jobs over nodes",
+        "bins",
+        "Links by kind",
+        "Measured jobs",
+        "What next",
+        "What the words mean",
+        "How to get these numbers again",
+    ]
+    first = page[page.index('<ul class="verdict">') :]
+    assert first.startswith('<ul class="verdict"><li>simple ')
+    assert "60 jobs of 1 to " in page
+    assert "dragonfly(" in page
+    assert html.escape(CONFIG) in page
+    assert NOTHING_KEPT not in html.unescape(page)
+
+
+def test_a_page_made_again_is_the_same_but_for_the_time(out: Path, page: str) -> None:
+    with Store(out / "results.db", "read") as store:
+        [point] = store.points()
+        again = stored_run_page(store, point.key)
+    made_at = r"<p>Made [^<]+</p>"
+    assert len(re.findall(made_at, page)) == 1
+    assert re.sub(made_at, "", again) == re.sub(made_at, "", page)
+
+
+class Ids(HTMLParser):
+    """Ids of a page, and what is pointed at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.to: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(str(value))
+            if name == "href" and str(value).startswith("#"):
+                self.to.append(str(value)[1:])
+
+
+def test_nothing_is_named_twice_and_every_link_has_its_aim(page: str) -> None:
+    found = Ids()
+    found.feed(page)
+    assert len(found.ids) == len(set(found.ids))
+    assert set(found.to) <= set(found.ids)
+    assert page.count('<svg role="img"') == page.count("<desc>") >= 10
+    assert len(page) < 5_000_000
+
+
+def test_one_colour_a_policy(out: Path) -> None:
+    """Whatever a figure leaves out: the ratios show no reference, the charts one policy each."""
+    tables, kept, _ = stored(out / "results.db")
+    paints = policy_colours(["rdn", "simple"])
+    seen = {}
+    for figure in run_figures(tables, kept):
+        text = figure.draw()
+        colours = {
+            matplotlib_hex(artist.get_color())
+            for axis in text.axes
+            for artist in axis.get_lines()
+            if artist.get_marker() in ("o", "s") or figure.part == "time"
+        }
+        seen[figure.name] = colours & set(map(str.lower, paints.values()))
+    assert seen["policies"] == {paints["simple"].lower()}
+    assert seen["utilisation"] == {colour.lower() for colour in paints.values()}
+    assert seen["wait-by-size"] == seen["utilisation"]
+
+
+def matplotlib_hex(colour: Any) -> str:
+    from matplotlib.colors import to_hex
+
+    return to_hex(colour)
+
+
+def test_names_of_a_file_from_anywhere_stay_text(out: Path, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    tables, kept, config = stored(out / "results.db")
+    named = {
+        name: [
+            {k: NASTY if v == "simple" else v for k, v in row.items()} | {NASTY: NASTY}
+            for row in rows
+        ]
+        for name, rows in tables.items()
+    }
+    kept = replace(
+        kept,
+        machine=replace(kept.machine, name=NASTY),
+        jobs=replace(kept.jobs, log=NASTY, patterns=(NASTY,)),
+        schedules={"rdn": kept.schedules["rdn"], NASTY: kept.schedules["simple"]},
+    )
+    text = made(tmp_path / f"{'<b>'}.db", named | {NASTY: [{NASTY: NASTY}]}, kept, config)
+    found = Ids()
+    found.feed(text)
+    assert "img" not in found.tags
+    assert text.count(html.escape(NASTY, quote=False)) + text.count(html.escape(NASTY)) > 20
+    assert "netcosim report &#x27;&lt;b&gt;.db&#x27; --export csv" in text
+
+
+def test_a_file_without_what_was_kept_has_a_page_that_says_so(out: Path, tmp_path: Path) -> None:
+    tables, _, config = stored(out / "results.db")
+    del tables[ABOUT]
+    text = made(tmp_path / "old.db", tables, None, config)
+    assert NOTHING_KEPT in html.unescape(text)
+    assert "Look and ask" not in text
+    assert "Where the load is" not in text
+    assert titles(text)[:3] == ["What came out", "What it rests on", "Policies"]
+    assert "old, point kkkkkkkkkkkk" in text
+
+
+def test_a_config_that_nobody_wrote_can_be_run(out: Path, tmp_path: Path) -> None:
+    tables, _, config = stored(out / "results.db")
+    del tables[ABOUT]
+    text = made(tmp_path / "old.db", tables, None, config)
+    [shown] = re.findall(r"<summary>Config</summary><pre>(.*?)</pre>", text, flags=re.S)
+    assert config_from(tomllib.loads(html.unescape(shown))).resolved() == config
+
+
+def broken() -> list[Any]:
+    return [*_broken()]
+
+
+def _broken() -> Iterator[Any]:
+    yield pytest.param({"policies": []}, "is not of a run", id="no policies")
+    yield pytest.param({"other": [{"a": 1}]}, "is not of a run", id="another command's")
+    row = {"policy": "a", "relative_to": "a"}
+    yield pytest.param({"policies": [row]}, "not those of a run", id="missing columns")
+    yield pytest.param({"policies": [{"policy": ["x"]}]}, "not those of a run", id="a list")
+    whole = row | dict.fromkeys(
+        ("mean_wait_s", "mean_turnaround_s", "mean_bounded_slowdown", "utilisation"), "many"
+    )
+    yield pytest.param({"policies": [whole]}, "not those of a run", id="texts for numbers")
+
+
+@pytest.mark.parametrize(("tables", "expected"), broken())
+def test_tables_that_are_not_a_runs_are_refused_in_a_line(
+    tmp_path: Path, tables: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(NetcosimError, match=expected) as caught:
+        made(tmp_path / "x.db", tables, None, {})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_point_that_is_not_there_has_no_page(out: Path) -> None:
+    with (
+        Store(out / "results.db", "read") as store,
+        pytest.raises(NetcosimError, match="no finished"),
+    ):
+        stored_run_page(store, "0" * 64)
+
+
+def test_without_packets_the_page_is_silent_on_communication(tmp_path: Path) -> None:
+    text = CONFIG.replace("snapshots = 4", "snapshots = 0").replace(
+        "[queue]", '[queue]\nrun_time_model = "as-logged"'
+    )
+    page = (run(tmp_path, text) / "report.html").read_text(encoding="utf-8")
+    verdict = re.sub(
+        r"<[^>]+>",
+        "",
+        page[page.index('<ul class="verdict"') : page.index('<section id="what-it-rests-on"')],
+    )
+    assert "Nothing is said of communication" in verdict
+    assert "shortens communication" not in verdict
+    assert "Where the load is" not in titles(page)
+    assert "Jobs over nodes" in titles(page)
+
+
+def test_commands_that_are_told_exist(page: str) -> None:
+    told = re.findall(r"<pre>netcosim (\w+) ", page)
+    assert len(told) >= 4
+    assert set(told) <= set(command_names())
+
+
+def test_what_is_drawn_of_a_schedule_is_what_the_queue_says(tmp_path: Path) -> None:
+    """Busy nodes and slowdowns against the queue's own; the queue's length against a count."""
+    (tmp_path / "c.toml").write_text(
+        CONFIG.replace("snapshots = 4", "snapshots = 0").replace(
+            "[queue]", '[queue]\nrun_time_model = "as-logged"'
+        )
+    )
+    result = run_cosim(load_config(tmp_path / "c.toml"))
+    kept = kept_of(result)
+    submit = kept.jobs.submit_s
+    for name, schedule in result.schedules.items():
+        mine = kept.schedules[name]
+        time_s, nodes = busy_nodes(mine)
+        theirs_s, theirs = schedule.busy_nodes()
+        at = (time_s[1:] + time_s[:-1]) / 2
+        found = theirs[np.searchsorted(theirs_s, at, side="right") - 1]
+        np.testing.assert_array_equal(nodes[:-1], found)
+        assert nodes[-1] == 0
+        np.testing.assert_allclose(
+            slowdowns(submit, mine), bounded_slowdown(schedule.of_those_that_ran)
+        )
+        time_s, waiting = waiting_jobs(submit, mine)
+        for moment, count in zip(time_s, waiting, strict=True):
+            assert count == ((submit <= moment) & (mine.start_s > moment)).sum()

@@ -116,6 +116,26 @@ def _sized(
     return max(1, round(_UNIT_BYTES * scale)), {}
 
 
+WHOLE_S = 1e-7
+"""Compute and start times are whole multiples: odd picoseconds would make a fine clock."""
+
+
+def noisy(mean_s: float, noise: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """(n,) times of this mean, gamma-distributed, in whole multiples of `WHOLE_S`.
+
+    Parameters
+    ----------
+    mean_s : float
+    noise : float
+        Standard deviation over the mean, above 0.
+    n : int
+    rng : numpy.random.Generator
+        The first of more times are the same.
+    """
+    drawn = rng.gamma(noise**-2, mean_s * noise**2, n)
+    return np.maximum(1, np.round(drawn / WHOLE_S)) * WHOLE_S
+
+
 def with_compute(
     program: Program, iterations: int, compute_s: float | NDArray[np.float64]
 ) -> Program:

@@ -29,14 +29,11 @@ from netsim.routing.partition import partition_routing
 from netsim.topologies.registry import family_of
 from netsim.traffic import Program, Traffic, combine
 from patterns.mapping import map_ranks
-from queuesim.communication import Communication, with_compute
+from queuesim.communication import Communication, noisy, with_compute
 from queuesim.draws import JobStreams, job_streams, stand_in_id
 from queuesim.loops import LoopTimes, complete_iterations, least_iteration_s
 
 FloatArray = NDArray[np.float64]
-
-WHOLE_S = 1e-7
-"""Compute and start times are whole multiples: odd picoseconds would make a fine clock."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +136,11 @@ class SharedNetwork:
         return map_ranks(self.task_mapping, job.nodes, self.ranks_per_node, rng)
 
     def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
-        """How long a job computes before each iteration, in whole multiples of `WHOLE_S`."""
+        """How long a job computes before each iteration, in whole multiples of `queuesim.communication.WHOLE_S`."""
         if not job.compute_noise:
             return job.compute_s
-        shape = job.compute_noise**-2
-        drawn = self.streams(job).computing.gamma(shape, job.compute_s / shape, iterations)
-        return np.maximum(1, np.round(drawn / WHOLE_S)) * WHOLE_S
+        rng = self.streams(job).computing
+        return noisy(job.compute_s, job.compute_noise, iterations, rng)
 
     def program(self, job: PlacedJob, iterations: int) -> Program:
         """What the job's ranks send in so many iterations, without computing between them."""

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from netsim.packet.model import PS_PER_S, PacketResult
 from netsim.topologies.registry import family_of
-from queuesim.communication import Communication
-from queuesim.ensemble import WHOLE_S, Ensemble, PlacedJob
+from queuesim.communication import WHOLE_S, Communication
+from queuesim.ensemble import Ensemble, PlacedJob
 from queuesim.pairs import Pair
 from queuesim.parts import (
     Columns,

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.packet.model import PS_PER_S, PacketResult
-from queuesim.ensemble import WHOLE_S, Ensemble, PlacedJob
+from queuesim.communication import WHOLE_S
+from queuesim.ensemble import Ensemble, PlacedJob
 from queuesim.loops import LoopTimes, least_iteration_s
 from queuesim.pairs import Pair
 from queuesim.snapshots import Study

@@ -136,7 +136,7 @@ class SharedNetwork:
         return map_ranks(self.task_mapping, job.nodes, self.ranks_per_node, rng)
 
     def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
-        """How long a job computes before each iteration, in whole multiples of `queuesim.communication.WHOLE_S`."""
+        """How long a job computes before each iteration, a number or one each."""
         if not job.compute_noise:
             return job.compute_s
         rng = self.streams(job).computing

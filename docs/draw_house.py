@@ -10,6 +10,7 @@ import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent
@@ -94,9 +95,9 @@ def draw(found: dict[str, Any], path: Path) -> None:
         )
         files = f"{told['files']} files, {told['lines'] / 1000:.1f}k lines"
         for height_of, text, style in (
-            (0.67, f"{name}   {files}", {"weight": "bold", "size": 9}),
-            (0.42, KNOWS[name], {"size": 8.5}),
-            (0.18, ", ".join(told["rooms"]), {"size": 7.5, "color": SOFT}),
+            (0.68, f"{name}   {files}", {"weight": "bold", "size": 9}),
+            (0.46, KNOWS[name], {"size": 8.5}),
+            (0.19, fill(", ".join(told["rooms"]), 50), {"size": 7, "color": SOFT}),
         ):
             axis.text(x + width / 2, y + height_of, text, ha="center", va="center", **style)
     targets = {name: sorted(t for s, t, _ in found["arrows"] if s == name) for name in ORDER}

@@ -129,7 +129,10 @@ def test_the_chart_tells_use_and_queue_of_the_whole_run(opened: Opened) -> None:
         work = float(np.sum((schedule.end_s - schedule.start_s) * KEPT.jobs.n_nodes))
         waited = float(np.sum(schedule.start_s - KEPT.jobs.submit_s))
         told = opened.text(".views-gantt-told").split(": ", 1)[1]
-        jobs, use, mean, _ = numbers(told)
+        jobs, use, mean, most = numbers(told)
+        came = KEPT.jobs.submit_s
+        queue = [(came <= t).sum() - (schedule.start_s <= t).sum() for t in came]
+        assert most == max(queue)
         assert jobs == len(KEPT.jobs)
         assert use == pytest.approx(100 * work / last / KEPT.machine.n_nodes, abs=0.06)
         assert mean == pytest.approx(waited / last, abs=0.06)
@@ -147,6 +150,7 @@ def test_the_slider_moves_and_shows_another_snapshot(opened: Opened) -> None:
     told = opened.text(".views-machine-told")
     assert told.startswith("rdn, snapshot 2 of 4, after ")
     rows = measured.snapshot == 1
+    assert rows.sum() > 1
     assert f"{rows.sum()} jobs of two nodes and more on" in told
     used = KEPT.jobs.n_nodes[measured.job[rows]].sum()
     assert f"on {used} of 72 nodes" in told
@@ -304,6 +308,26 @@ def test_names_stay_text(opened: Opened) -> None:
     assert opened.page.evaluate("window.hurt") is None
 
 
+def test_two_fingers_zoom_the_chart(browser: Any, path: Path) -> None:
+    """Twice as far apart: half the time is left."""
+    opened = Opened(browser, path, width=390, has_touch=True)
+    ready(opened)
+    box = opened.page.locator(".views-gantt").bounding_box()
+    touch = opened.context.new_cdp_session(opened.page)
+    y = box["y"] + 100
+    for kind, apart in (("touchStart", 50), ("touchMove", 75), ("touchMove", 100), ("touchEnd", 0)):
+        middle = box["x"] + 46 + (box["width"] - 48) / 2
+        points = [{"x": middle + side * apart, "y": y} for side in (-1, 1)] if apart else []
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    settle(opened)
+    last = max(s.end_s.max() for s in KEPT.schedules.values())
+    shown = KEPT.schedules["rdn"]
+    runs = (shown.start_s < 0.75 * last) & (shown.end_s > 0.25 * last)
+    jobs = numbers(opened.text(".views-gantt-told").split(": ", 1)[1])[0]
+    assert jobs == pytest.approx(runs.sum(), abs=2)
+    opened.context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_cut_on_a_phone(browser: Any, path: Path, scheme: str) -> None:
     opened = Opened(browser, path, width=390, has_touch=True, color_scheme=scheme)
@@ -346,8 +370,18 @@ def test_without_packets_the_machine_has_jobs_alone(browser: Any, tmp_path: Path
     schedule = kept.schedules["baseline"]
     moment = schedule.end_s.max() / 2
     runs = (schedule.start_s <= moment) & (moment < schedule.end_s)
+    assert runs.sum() > 1
     wanted = f"{runs.sum()} jobs on {kept.jobs.n_nodes[runs].sum()} of 128 nodes."
     assert opened.text(".views-machine-told").endswith(wanted)
+    # a job that is chosen is shown when it runs
+    last = int(np.argmax(schedule.start_s))
+    opened.page.fill(".views-number input", str(kept.jobs.job_id[last]))
+    opened.page.keyboard.press("Enter")
+    settle(opened)
+    moment = (schedule.start_s[last] + schedule.end_s[last]) / 2
+    runs = (schedule.start_s <= moment) & (moment < schedule.end_s)
+    jobs = "job" if runs.sum() == 1 else "jobs"
+    assert f" {runs.sum()} {jobs} on " in opened.text(".views-machine-told")
     assert opened.wrong == []
     opened.context.close()
 

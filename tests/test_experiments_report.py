@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
 from experiments.report.glossary import asset, glossary_html, marked
 from experiments.report.page import Section, render_page, write_page
-from experiments.report.svg import figure_html
+from experiments.report.svg import css_colour, figure_html
 from experiments.report.table import format_number, head_of, table_html
 from netcosim.figures.bars import bars_against_baseline
 from netcosim.figures.boxes import link_boxes
@@ -268,6 +268,17 @@ def test_figures_follow_the_pages_colours(drawn: dict[str, Figure]) -> None:
         used = re.findall(r"(?:url\(|href=\")#([^)\"]+)", text)
         assert all(i.startswith(f"{name}-") for i in ids)
         assert set(used) == set(ids)
+
+
+@pytest.mark.parametrize("colour", ["#0000cd", "#0000ff", "#000080", "#8b0000", "#1a1a1a"])
+def test_colours_of_papers_stand_out_in_the_dark(colour: str) -> None:
+    told = css_colour(colour)
+    light, dark = re.findall(r"#[0-9a-f]{6}", told)
+    assert light == colour
+    assert contrast(dark, "#14181d") >= 3
+    assert told.startswith("light-dark(")
+    assert css_colour("#ffcc00") == "#ffcc00"
+    assert all(css_colour(own.lower()) == own.lower() for own in COLOURS)
 
 
 def test_a_figure_is_the_same_twice() -> None:

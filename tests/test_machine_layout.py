@@ -14,7 +14,7 @@ import netcosim as nc
 from netsim.errors import NetcosimError
 from netsim.layout import Layout, layout_of
 from netsim.topologies.graph import graph
-from netsim.topologies.positions import layout
+from netsim.topologies.positions import layout, rows_of_levels
 
 MACHINES = {f"{t.family}: {t.name}": t for t in small_machines()}
 
@@ -109,11 +109,31 @@ def test_planes_of_a_torus_are_grids_of_one_step() -> None:
     assert all((group[plane] == plane).all() for plane in range(3))
 
 
+def test_planes_stand_beside_the_next_one_where_a_row_ends_as_well() -> None:
+    drawn = layout_of(nc.make_topology("torus", {"dims": [4, 4, 4]}))
+    x, y = (np.bincount(drawn.group, column) / 16 for column in (drawn.x, drawn.y))
+    assert y[0] == pytest.approx(y[2])
+    assert y[3] > y[2]
+    assert x[3] == pytest.approx(x[2])
+
+
 def test_a_tree_of_slurm_has_its_leaves_below() -> None:
     machine = MACHINES["topology.conf: tree.conf"]
     drawn, shape = layout_of(machine), machine.shape
     y = dict(zip(shape.switches, drawn.y.tolist(), strict=True))
     assert y["a"] == y["b"] == y["c"] > y["m"] > y["top"]
+
+
+def test_what_belongs_to_no_band_has_a_row_of_its_own() -> None:
+    drawn = rows_of_levels([0, 0, 1, 1, 1], [0, 1, 0, 1, -1], ["a", "b"], ["level 1"])
+    assert drawn.y[2] == drawn.y[3]
+    assert drawn.y[4] < drawn.y[2] < drawn.y[0]
+
+
+def test_routers_of_any_graph_stand_clockwise_from_the_top() -> None:
+    drawn = layout_of(graph(nx.cycle_graph(8)))
+    angle = np.arctan2(drawn.x - 0.5, 0.5 - drawn.y) % (2 * np.pi)
+    assert angle.tolist() == sorted(angle.tolist())
 
 
 def test_routers_without_nodes_stand_inside() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from routing_machines import all_routings
@@ -92,6 +94,20 @@ def test_load_is_where_the_packets_are() -> None:
     assert load[0] - load[-1] == pytest.approx(2 * 2 * 15 * 5)
     shares = np.bincount(make_domains(topology, load, 2).router, load)
     assert shares.max() < 0.6 * load.sum()
+
+
+def test_load_of_messages_of_all_sizes_is_that_of_their_packets() -> None:
+    topology, rng = dragonfly(2, 4, 9), np.random.default_rng(2)
+    pattern = make_pattern("all-to-all", 16, 5000, 1, rng)
+    jobs = combine([pattern, pattern], [rng.permutation(72)[:16], np.arange(40, 56)])
+    program = jobs.program
+    sizes = rng.integers(1, 9000, program.n_messages)
+    jobs = replace(jobs, program=replace(program, send_bytes=sizes))
+    expected = np.zeros(topology.n_routers)
+    for ends in (program.send_src(), program.send_dst):
+        np.add.at(expected, topology.node_router[jobs.rank_node[ends]], -(-sizes // 1000))
+    load = router_load(topology, jobs, 1000)
+    np.testing.assert_allclose(load - load[-1], expected - expected[-1])
 
 
 @pytest.mark.parametrize("routing", all_routings(), ids=lambda r: f"{r.topology.name}-{r.name}")

@@ -79,11 +79,14 @@ def test_a_job_that_never_ran_is_told_apart() -> None:
     assert (np.delete(part["wait"], 3) >= 0).all()
 
 
-def test_snapshots_of_another_schedule_are_told_apart() -> None:
-    """The same instants, but a schedule in which every job starts a day later."""
+@pytest.mark.parametrize("later_s", [(1e6, 1e6), (-1e6, -1e6), (0.0, 0.0)])
+def test_snapshots_of_another_schedule_are_told_apart(later_s: tuple[float, float]) -> None:
+    """The same instants, but jobs run long after, long before, or elsewhere."""
     schedule = KEPT.schedules["rdn"]
-    late = {"start_s": schedule.start_s + 86_400, "end_s": schedule.end_s + 86_400}
-    other = type(schedule)(**{**vars(schedule), **late})
+    changed = {"start_s": schedule.start_s + later_s[0], "end_s": schedule.end_s + later_s[1]}
+    if later_s == (0.0, 0.0):
+        changed = {"range_first": (schedule.range_first + 1) % 18}
+    other = type(schedule)(**{**vars(schedule), **changed})
     part = read(parts_of(KeptRun(KEPT.machine, KEPT.jobs, {"rdn": other}))[1])
     assert part["same"] is False
 

@@ -54,7 +54,7 @@
     tip.hidden = true;
   };
   const show = (target) => {
-    const term = target.closest("abbr.term") || target.querySelector(":scope > abbr.term");
+    const term = target.closest("abbr.term") || target.querySelector("abbr.term");
     if (!term || term === shown) return;
     hide();
     shown = term;

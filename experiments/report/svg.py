@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import colorsys
 import html
 import io
 import re
 import warnings
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from experiments.figures.style import GRID, INK, SOFT
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 VARIABLES = {INK: "ink", SOFT: "soft", GRID: "grid", "#ffffff": "page", "#000000": "ink"}
 """Colours of a figure that are the page's, and the style sheet's names of them."""
+
+DARKEST = 0.128
+"""Luminance with a contrast of 3 to the dark page; every policy has more."""
 
 _TAG = re.compile(r"<[^<>]+>")
 # older versions of matplotlib have size and family in one
@@ -66,6 +71,25 @@ def _ours(tag: str, name: str, used: set[str]) -> str:
     tag = re.sub(r"(url\(|href=\")#", rf"\1#{name}-", tag)
     tag = re.sub(r"(\.\d\d)\d+", r"\1", tag)
     tag = _FAMILY.sub(lambda m: "font-size: " if m[0].startswith("font: ") else "", tag)
-    for colour, variable in VARIABLES.items():
-        tag = tag.replace(f": {colour}", f": var(--{variable})")
-    return " ".join(tag.split())
+    return " ".join(re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda m: css_colour(m[0]), tag).split())
+
+
+@cache
+def css_colour(colour: str) -> str:
+    """A figure's colour on a page: the page's own, or lighter in the dark where it would vanish."""
+    if colour in VARIABLES:
+        return f"var(--{VARIABLES[colour]})"
+    hue, light, strong = colorsys.rgb_to_hls(*(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))
+    lighter = colour
+    while _luminance(lighter) < DARKEST and light < 1:
+        light += 0.02
+        red, green, blue = colorsys.hls_to_rgb(hue, min(light, 1.0), strong)
+        lighter = "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
+    return colour if lighter == colour else f"light-dark({colour}, {lighter})"
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb (WCAG 2.2)."""
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -30,6 +30,7 @@ _UNITS = {
 
 def head_of(column: str) -> tuple[str, str]:
     """Title and unit of a column: ``mean_wait_s`` is "mean wait" in "s"."""
+    column = column.removeprefix("n_")
     for suffix, unit in _UNITS.items():
         if column.endswith(suffix) and len(column) > len(suffix):
             return column[: -len(suffix)].replace("_", " "), unit
@@ -90,7 +91,9 @@ def _class(number: bool) -> str:
 def _kind(value: object, number: bool) -> str:
     """A cell's class, and the value that it is sorted by where its text is rounded."""
     if not number:
-        return ' class="words"' if isinstance(value, str) and len(value) > 60 else ""
+        return (
+            ' class="words"' if isinstance(value, str) and len(value) > 24 and " " in value else ""
+        )
     whole = float(value).is_integer() or not math.isfinite(value)  # type: ignore[arg-type]
     return ' class="number"' + ("" if whole else f' data-value="{float(value)!r}"')  # type: ignore[arg-type]
 

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from experiments.figures.panels import curves, dots, grouped_bars, panels
-from experiments.figures.style import INK, SOFT, colour, grid, new_figure
+from experiments.figures.panels import Look, curves, dots, grouped_bars, panels
+from experiments.figures.style import INK, SOFT, grid, marker, new_figure
+
+Colours = Mapping[str, str]
+"""Of policies, the same in every figure."""
 
 MOST_DOTS = 3000
 _JITTER = 0.08
 
 
-def waits_figure(jobs: pd.DataFrame, reference: str) -> Figure:
+def waits_figure(jobs: pd.DataFrame, reference: str, colours: Colours) -> Figure:
     """Logged against simulated waits: the shares of jobs, and job by job."""
     mine = jobs[(jobs["policy"] == reference) & jobs["logged_wait_s"].notna()]
     logged, wait = (mine[c].to_numpy(dtype=float) / 60 for c in ("logged_wait_s", "wait_s"))
     figure, [left, right] = new_figure(9.5, 4.2, 1, 2)
-    for i, (name, values) in enumerate((("in the log", logged), (f"simulated, {reference}", wait))):
+    paint = colours[reference]
+    drawn = (("in the log", logged, SOFT, 2.6), (f"simulated, {reference}", wait, paint, 1.3))
+    for name, values, own, width in drawn:
         at = np.sort(np.maximum(values, 0.1))
         share = 100 * np.arange(1, len(at) + 1) / len(at)
-        left.step(at, share, where="post", color=colour(i), label=name)
+        left.step(at, share, where="post", color=own, linewidth=width, label=name)
     left.set_xscale("log")
     left.set_xlabel("wait (minutes; 0.1 and less at the left)")
     left.set_ylabel("share of jobs with at most this wait (%)")
@@ -31,7 +38,7 @@ def waits_figure(jobs: pd.DataFrame, reference: str) -> Figure:
     grid(left, "both")
     some = np.unique(np.linspace(0, len(logged) - 1, MOST_DOTS).astype(int))
     x, y = np.maximum(logged[some], 0.1), np.maximum(wait[some], 0.1)
-    right.scatter(x, y, s=7, alpha=0.35, color=colour(0), linewidths=0)
+    right.scatter(x, y, s=7, alpha=0.35, color=paint, linewidths=0, rasterized=True)
     most = 1.3 * max(float(x.max()), float(y.max()), 1.0)
     right.plot([0.1, most], [0.1, most], color=INK, linewidth=0.9)
     right.set_xscale("log")
@@ -42,7 +49,7 @@ def waits_figure(jobs: pd.DataFrame, reference: str) -> Figure:
     return figure
 
 
-def communication_figure(rows: pd.DataFrame, reference: str) -> Figure:
+def communication_figure(rows: pd.DataFrame, reference: str, colours: Colours) -> Figure:
     """Communication over the reference's by size class, a panel a pattern."""
     shown = rows[rows["nodes"] != "all"].copy()
     for column in ("communication_ratio_low", "communication_ratio_high"):
@@ -61,6 +68,7 @@ def communication_figure(rows: pd.DataFrame, reference: str) -> Figure:
             zero=1.0,
             ends=("communication_ratio_low", "communication_ratio_high"),
             order=sizes,
+            colours=colours,
         ),
         columns=2,
         size_in=(4.8, 2.5),
@@ -71,7 +79,7 @@ def communication_figure(rows: pd.DataFrame, reference: str) -> Figure:
     )
 
 
-def changes_figure(gains: pd.DataFrame) -> Figure:
+def changes_figure(gains: pd.DataFrame, colours: Colours) -> Figure:
     """Shares of jobs that gain and that lose turnaround, by size class."""
     rows = gains[(gains["pattern"] == "all") & (gains["nodes"] != "all")]
     gain = rows.assign(side="gain", share=rows["gain_percent"])
@@ -79,16 +87,24 @@ def changes_figure(gains: pd.DataFrame) -> Figure:
     return panels(
         pd.concat([gain, lose]),
         "policy",
-        lambda axis, part: grouped_bars(axis, part, "nodes", "side", "share"),
+        lambda axis, part: grouped_bars(
+            axis,
+            part,
+            "nodes",
+            "side",
+            "share",
+            colours={"gain": colours[part["policy"].iloc[0]], "lose": SOFT},
+        ),
         columns=2,
         size_in=(4.8, 2.3),
         ylabel="jobs that gain (up), lose (down), %",
         xlabel="nodes of the job",
         share=True,
+        legend=False,
     )
 
 
-def score_figure(placements: pd.DataFrame, reference: str) -> Figure:
+def score_figure(placements: pd.DataFrame, reference: str, colours: Colours) -> Figure:
     """Switches beside times: changes within jobs, and slowdown over all placements."""
     rng = np.random.default_rng(0)
 
@@ -100,7 +116,17 @@ def score_figure(placements: pd.DataFrame, reference: str) -> Figure:
     figure, [left, right] = new_figure(9.5, 4.4, 1, 2)
     other = placements[placements["policy"] != reference].copy()
     other["switches_ratio"] = spread(other["switches"] / other["reference_switches"])
-    dots(left, other, "switches_ratio", "communication_ratio", "policy", size=12, alpha=0.5)
+    looks = {name: Look(paint, marker(i)) for i, (name, paint) in enumerate(colours.items())}
+    dots(
+        left,
+        other,
+        "switches_ratio",
+        "communication_ratio",
+        "policy",
+        looks=looks,
+        size=12,
+        alpha=0.5,
+    )
     left.axhline(1.0, color=SOFT, linewidth=0.9)
     left.axvline(1.0, color=SOFT, linewidth=0.9)
     left.set_xlabel(f"switches over those under {reference}")
@@ -127,16 +153,17 @@ def _plain_ticks(side: Axis, low: float, high: float) -> None:
     side.set_ticks([], minor=True)
 
 
-def fraction_figure(rows: pd.DataFrame) -> Figure:
+def fraction_figure(rows: pd.DataFrame, colours: Colours) -> Figure:
     """What is saved at each communication fraction, with intervals."""
     shown = rows.sort_values("communication_fraction", kind="stable")
     figure, [axis] = new_figure(7.0, 3.6)
     shown = shown.assign(percent=100 * shown["communication_fraction"].astype(float))
-    curves(axis, shown, "percent", "saved_percent", "policy", marked=True)
-    for i, policy in enumerate(dict.fromkeys(shown["policy"])):
+    looks = {name: (paint, "-") for name, paint in colours.items()}
+    curves(axis, shown, "percent", "saved_percent", "policy", marked=True, looks=looks)
+    for policy in dict.fromkeys(shown["policy"]):
         mine = shown[shown["policy"] == policy]
         low, high = (mine[f"saved_{end}_percent"].astype(float) for end in ("low", "high"))
-        axis.vlines(mine["percent"], low, high, color=colour(i), linewidth=0.9)
+        axis.vlines(mine["percent"], low, high, color=colours[policy], linewidth=0.9)
     axis.axhline(0.0, color=INK, linewidth=0.8)
     axis.set_xlabel("share of their run time that jobs communicate (%)")
     axis.set_ylabel("node-hours saved (%)")

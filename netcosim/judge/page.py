@@ -7,9 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.figures.style import policy_colours
 from experiments.report.page import Section
 from netcosim.judge.asked import Asked
 from netcosim.judge.figures import (
+    Colours,
     changes_figure,
     communication_figure,
     fraction_figure,
@@ -94,14 +96,15 @@ def judge_sections(asked: Asked, frames: Frames) -> list[Section]:
         The judge's tables.
     """
     reference = asked.config.reference.get("policy", asked.config.queue.policies[0])
+    colours = policy_colours([*asked.config.queue.policies, reference])
     sections = [
-        _waits(asked, frames),
+        _waits(asked, frames, colours),
         Section("What is assumed", assumptions(asked, frames)),
-        *_communication(frames, reference),
+        *_communication(frames, reference, colours),
         _waiting(asked, frames, reference),
-        *_changes(frames),
-        *_score(frames, reference),
-        *_fractions(frames),
+        *_changes(frames, colours),
+        *_score(frames, reference, colours),
+        *_fractions(frames, colours),
         _what_ran(frames),
     ]
     for name in asked.config.run.observables:
@@ -109,7 +112,7 @@ def judge_sections(asked: Asked, frames: Frames) -> list[Section]:
     return sections
 
 
-def _waits(asked: Asked, frames: Frames) -> Section:
+def _waits(asked: Asked, frames: Frames, colours: Colours) -> Section:
     rows, queue = frames["reproduced"], asked.config.queue
     first = _row(rows.iloc[0])
     told = trust(first, queue.order, queue.backfill)
@@ -128,7 +131,7 @@ def _waits(asked: Asked, frames: Frames) -> Section:
         "Does the simulated queue do what the real one did?",
         text,
         table,
-        waits_figure(frames["jobs"], first["policy"]),
+        waits_figure(frames["jobs"], first["policy"], colours),
         "Left: waits of all jobs; right: each job, on the line where it waits as logged.",
     )
 
@@ -138,7 +141,7 @@ def _row(row: pd.Series[Any]) -> dict[str, Any]:
     return {str(k): None if v is None or v != v else v for k, v in row.items()}
 
 
-def _communication(frames: Frames, reference: str) -> list[Section]:
+def _communication(frames: Frames, reference: str, colours: Colours) -> list[Section]:
     title = "What placement does to communication"
     if "communication" not in frames or not len(frames["communication"]):
         return [Section(title, "No job of several nodes ran at any of the snapshots.")]
@@ -155,7 +158,7 @@ def _communication(frames: Frames, reference: str) -> list[Section]:
             "product of what the others' interference and what the job's own nodes change, in the "
             "two columns to the right. Intervals: whole snapshots drawn again.",
             rows,
-            communication_figure(rows, reference),
+            communication_figure(rows, reference, colours),
             "Bars below 0: faster. Lines: intervals; none where one snapshot alone has such jobs.",
         ),
         Section(
@@ -187,7 +190,7 @@ def _waiting(asked: Asked, frames: Frames, reference: str) -> Section:
     )
 
 
-def _changes(frames: Frames) -> list[Section]:
+def _changes(frames: Frames, colours: Colours) -> list[Section]:
     most = frames["most"]
     sections = [
         Section(
@@ -195,7 +198,7 @@ def _changes(frames: Frames) -> list[Section]:
             "Turnaround with run times fed back, against the same job under the reference. A job "
             "gains or loses if that changes by more than a minute and 5 %.",
             frames["gains"],
-            changes_figure(frames["gains"]) if len(frames["gains"]) else None,
+            changes_figure(frames["gains"], colours) if len(frames["gains"]) else None,
         )
     ]
     if len(most):
@@ -210,7 +213,7 @@ def _changes(frames: Frames) -> list[Section]:
     return sections
 
 
-def _score(frames: Frames, reference: str) -> list[Section]:
+def _score(frames: Frames, reference: str, colours: Colours) -> list[Section]:
     if "score" not in frames or not len(frames["score"]):
         return []
     switch = frames["machine_and_jobs"].iloc[0]["switch"]
@@ -224,14 +227,14 @@ def _score(frames: Frames, reference: str) -> list[Section]:
             "0 for a useless one. Across: switches over the fewest possible beside the slowdown, "
             "over all placements.",
             frames["score"],
-            score_figure(frames["placements"], reference),
+            score_figure(frames["placements"], reference, colours),
             "A dot a placement. Left: against the same job's placement under the reference; the "
             "score is right in the lower left and the upper right. Right: over all placements.",
         )
     ]
 
 
-def _fractions(frames: Frames) -> list[Section]:
+def _fractions(frames: Frames, colours: Colours) -> list[Section]:
     rows = frames.get("fraction")
     if rows is None or not len(rows):
         return []
@@ -244,7 +247,7 @@ def _fractions(frames: Frames) -> list[Section]:
             "(the one assumed above: in the mean); waits with run times fed back from these "
             "packets.",
             rows.assign(communication_fraction=told).drop(columns="assumed"),
-            fraction_figure(rows),
+            fraction_figure(rows, colours),
         )
     ]
 

@@ -120,7 +120,10 @@ def stored_run_page(store: Store, key: str) -> str:
     seeds = run if isinstance(run, Mapping) else {}
     try:
         kept = store.kept(key)
-        sections = run_sections(tables, kept, point, store.path.name)
+        report = f"netcosim report {shlex.quote(store.path.name)}"
+        if len(store.statuses()) > 1:
+            report += f" --point {key[:12]}"
+        sections = run_sections(tables, kept, point, report)
         return render_page(
             title,
             "",
@@ -163,7 +166,7 @@ def _known(value: Any) -> Any:
 
 
 def run_sections(
-    tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint, file_name: str
+    tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint, report: str
 ) -> list[Section]:
     """The sections of a run's page.
 
@@ -174,8 +177,8 @@ def run_sections(
     kept : KeptRun or None
         None if the file keeps none: what it would show is left out, and said so.
     point : StoredPoint
-    file_name : str
-        Of the results file, for the commands at the end.
+    report : str
+        The command that makes this page.
     """
     figures = run_figures(tables, kept)
     by_part: dict[str, list[RunFigure]] = {}
@@ -205,7 +208,7 @@ def run_sections(
     for name, rows in tables.items():
         if name in FOLDED or name not in _SHOWN:
             sections.append(_folded(name, rows))
-    sections.append(Section("What next", html=_next(file_name)))
+    sections.append(Section("What next", html=_next(report)))
     return sections
 
 
@@ -362,11 +365,15 @@ def _folded(name: str, rows: Rows) -> Section:
     return Section(long.title, long.text, long.table, folded=True)
 
 
-def _next(file_name: str) -> str:
+def _next(report: str) -> str:
     """Commands that a reader of this page may want, with this run's names."""
-    file = shlex.quote(file_name)
     wanted = (
-        ("This page again, and all its tables as files.", f"netcosim report {file} --export csv"),
+        ("This page again.", report),
+        (
+            "Its figures as files for a paper (or pdf, png); its tables and all that was kept as "
+            "files (or parquet); jobs, queue and links for the Perfetto viewer.",
+            f"{report} --figures svg\n{report} --export csv\n{report} --export perfetto",
+        ),
         (
             "The run again: save the config below as run.toml.",
             "netcosim run run.toml --out again",
@@ -384,4 +391,4 @@ def _next(file_name: str) -> str:
     entries = "".join(
         f"<p>{marked(told)}</p><pre>{html.escape(command)}</pre>" for told, command in wanted
     )
-    return f"<p>In the folder of {html.escape(file_name)}:</p>{entries}"
+    return f"<p>In the folder of the results file:</p>{entries}"

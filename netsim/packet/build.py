@@ -32,6 +32,9 @@ from netsim.traffic import Program, Traffic
 CACHED_BYTES = 1 << 23
 """What a core keeps near, about."""
 
+MOST_OPENED = 1 << 10
+"""Packets that are routed ahead of their tick at a time at most."""
+
 MAX_SPANS = 1 << 16
 """Spans of ticks that the wheel reaches ahead at most; what is later waits in a heap."""
 
@@ -242,8 +245,8 @@ def build_arrays(
         wire=clock.wire,
         events=_events(reach, pool, n_ports, n_links),
         link_router=(topology.link_dst - n_ports).astype(np.int32),
-        order=np.zeros(n_links, dtype=np.int32),
-        chosen=np.zeros(n_links, dtype=np.int32),
+        order=np.zeros(n_links + MOST_OPENED, dtype=np.int32),
+        chosen=np.zeros(n_links + MOST_OPENED, dtype=np.int32),
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
         timers=np.column_stack([starts[order], order]).astype(np.int64),
@@ -283,6 +286,8 @@ def _events(reach: int, pool: int, n_ports: int, n_links: int) -> Events:
         occupied=np.zeros((2 * SPAN >> 6) + 1, dtype=np.uint64),
         later=np.full((spans, 2), -1, dtype=np.int32),
         later_occupied=np.zeros(spans >> 6, dtype=np.uint64),
+        starts=np.zeros(n_links, dtype=np.int32),
+        opened=np.zeros(MOST_OPENED, dtype=np.int32),
         chain=aligned_zeros((pool, t.CH_WIDTH), np.int32),
         tries=aligned_zeros((entries, t.CH_WIDTH), np.int32),
         far=np.zeros((entries, 2), dtype=np.int64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,54 +15,70 @@ from netsim.packet.domains import Domains
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_outbox import Border
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.tables import Arrays, aligned_zeros
+from netsim.packet.tables import Arrays, Events, aligned_zeros
 from netsim.topology import Topology
 from netsim.traffic import Traffic
 
 MOST_COPIES_BYTES = 2 * 10**9
-"""Of all domains' copies of the messages; with more, all share one."""
+"""Of all copies of the messages for domains; with more, all share one."""
 
 
-def _copied(array: NDArray[np.int32]) -> NDArray[np.int32]:
+def _copied(array: NDArray[np.int32], pool: Executor) -> NDArray[np.int32]:
     copy: NDArray[np.int32] = aligned_zeros(array.shape, np.int32)
-    copy[:] = array
+    half = len(array) // 2
+    rest = pool.submit(np.copyto, copy[half:], array[half:])
+    copy[:half] = array[:half]
+    rest.result()
     return copy
 
 
 def domain_arrays(
-    arrays: Arrays, domains: Domains, topology: Topology, traffic: Traffic
+    arrays: Arrays, domains: Domains, topology: Topology, traffic: Traffic, pool: Executor
 ) -> list[Arrays]:
     """What each domain works on: the common rows, and scalars, pools and events of its own.
 
-    A message has two sides, and neither looks at what the other changes; neighbouring steps belong
-    to ranks of any domain. So each has a copy of both: cores would pass their lines to and fro.
+    The first takes the arrays as they are, the others copies: a message has two sides, and neither
+    looks at what the other changes; neighbouring steps belong to ranks of any domain. On one copy
+    of either, cores would pass lines to and fro.
     """
-    own_messages = domains.n * arrays.messages.nbytes <= MOST_COPIES_BYTES
+    own_messages = (domains.n - 1) * arrays.messages.nbytes <= MOST_COPIES_BYTES
     of_rank = domains.router[topology.node_router[np.asarray(traffic.rank_node)]]
     parts = []
     for d in range(domains.n):
         timers = arrays.timers[of_rank[arrays.timers[:, 1]] == d]
-        sc = arrays.sc.copy()
-        sc[t.N_TIMERS] = len(timers)
-        parts.append(
-            arrays._replace(
-                sc=sc,
-                messages=_copied(arrays.messages) if own_messages else arrays.messages,
-                steps=_copied(arrays.steps),
-                packets=aligned_zeros(arrays.packets.shape, np.int64),
-                credits=aligned_zeros(arrays.credits.shape, np.int64),
-                events=arrays.events._replace(
-                    **{name: array.copy() for name, array in arrays.events._asdict().items()}
-                ),
-                order=arrays.order.copy(),
-                chosen=arrays.chosen.copy(),
-                arriving=arrays.arriving.copy(),
-                marked=arrays.marked.copy(),
-                # kernels look at no row of it, but want one
-                timers=timers if len(timers) else np.zeros((1, 2), dtype=np.int64),
-            )
-        )
+        own = arrays if d == 0 else _own(arrays, own_messages, pool)
+        own.sc[t.N_TIMERS] = len(timers)
+        # kernels look at no row of no timers, but want one
+        parts.append(own._replace(timers=timers if len(timers) else np.zeros((1, 2), np.int64)))
     return parts
+
+
+def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
+    """Arrays of a further domain."""
+    events = arrays.events
+    return arrays._replace(
+        sc=arrays.sc.copy(),
+        messages=_copied(arrays.messages, pool) if own_messages else arrays.messages,
+        steps=_copied(arrays.steps, pool),
+        packets=aligned_zeros(arrays.packets.shape, np.int64),
+        credits=aligned_zeros(arrays.credits.shape, np.int64),
+        events=Events(
+            wheel=events.wheel.copy(),
+            occupied=events.occupied.copy(),
+            later=events.later.copy(),
+            later_occupied=events.later_occupied.copy(),
+            starts=events.starts.copy(),
+            opened=events.opened.copy(),
+            # of an empty network: memory that is not touched costs no time
+            chain=aligned_zeros(events.chain.shape, np.int32),
+            tries=aligned_zeros(events.tries.shape, np.int32),
+            far=np.zeros_like(events.far),
+        ),
+        order=arrays.order.copy(),
+        chosen=arrays.chosen.copy(),
+        arriving=arrays.arriving.copy(),
+        marked=arrays.marked.copy(),
+    )
 
 
 def domain_crossbars(crossbar: Crossbar | None, n: int) -> list[Crossbar | None]:
@@ -166,7 +183,17 @@ def lookahead(
 
 
 def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
-    """The arrays of one domain that is all of them, of a run that is over; mail is none left."""
+    """The arrays of one domain that is all of them, of a run that is over; mail is none left.
+
+    Of steps those alone are put together at which a rank stands, packets where some wait.
+    """
+    steps = parts[0].steps
+    stand = parts[0].ranks[parts[0].ranks[:, t.FINISH] < 0, t.STEP]
+    steps[stand] = np.maximum.reduce([part.steps[stand] for part in parts])  # ARRIVED, of one
+    sc = parts[0].sc.copy()
+    sc[t.END] = max(int(part.sc[t.END]) for part in parts)
+    if not np.any(parts[0].channels[:, t.FIFO_HEAD] >= 0):
+        return parts[0]._replace(sc=sc, steps=steps)
     vshift = int(parts[0].sc[t.VSHIFT])
     owner = np.repeat(domains.link_from, 1 << vshift)
     channels = parts[0].channels.copy()
@@ -182,12 +209,10 @@ def joined_arrays(parts: list[Arrays], domains: Domains) -> Arrays:
         begin += used
         packets.append(part.packets[:used])
         chains.append(chain)
-    sc = parts[0].sc.copy()
-    sc[t.END] = max(int(part.sc[t.END]) for part in parts)
     return parts[0]._replace(
         sc=sc,
         channels=channels,
-        steps=np.maximum.reduce([part.steps for part in parts]),  # ARRIVED grows, in one of them
+        steps=steps,
         packets=np.concatenate(packets),
         events=parts[0].events._replace(chain=np.concatenate(chains)),
     )

@@ -148,11 +148,22 @@ def router_load(topology: Topology, traffic: Traffic, packet_bytes: int) -> NDAr
     Those from and to its nodes, and of all others on their way its share by links.
     """
     program, n = traffic.program, topology.n_routers
-    packets = -(-np.asarray(program.send_bytes) // packet_bytes).astype(np.float64)
     router = topology.node_router[np.asarray(traffic.rank_node)]
-    src, dst = router[program.send_src()], router[program.send_dst]
-    ends = np.bincount(src, packets, minlength=n) + np.bincount(dst, packets, minlength=n)
+    first = np.asarray(program.send_ptr)[program.step_ptr]
+    sizes = np.asarray(program.send_bytes)
+    if len(sizes) and sizes.min() == sizes.max():
+        # by ranks, not by messages: of those there may be millions
+        each = float(-(-int(sizes[0]) // packet_bytes))
+        sent = np.diff(first).astype(np.float64) * each
+        received = np.bincount(program.send_dst, minlength=program.n_ranks).astype(np.float64)
+        received *= each
+    else:
+        packets = -(-sizes // packet_bytes).astype(np.float64)
+        sent = np.diff(np.concatenate([[0.0], np.cumsum(packets)])[first])
+        weighted = np.bincount(program.send_dst, packets, minlength=program.n_ranks)
+        received = np.asarray(weighted, dtype=np.float64)
+    ends = np.bincount(router, sent + received, minlength=n)
     links = topology.link_src[topology.first_router_link :] - topology.n_ports
     degree = np.bincount(links, minlength=n).astype(np.float64)
     degree += 1e-9  # a machine of one router has no links
-    return np.asarray(ends + TRANSIT * packets.sum() * degree / degree.sum())
+    return np.asarray(ends + TRANSIT * sent.sum() * degree / degree.sum())

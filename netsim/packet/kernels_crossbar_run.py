@@ -56,6 +56,7 @@ from netsim.packet.tables import (
     N_LINKS,
     N_NODES,
     N_PK,
+    N_STARTS,
     N_TIMERS,
     N_TRIES,
     NEXT,
@@ -108,7 +109,7 @@ def reach_router(a, x, rt, p, came_over):
 def arrival_phase(a, x, pr, rt, bucket):
     """Phase 3: packets that arrive, by the number of the link they came over."""
     order = a.order
-    n = collect(a.sc, a.events, a.packets, a.arriving, a.marked, order, bucket)
+    n = collect(a.sc, a.events, a.packets, a.arriving, a.marked, order, 0, bucket)
     for i in range(n):
         p = np.int64(order[i])
         link = np.int64(a.events.chain[(np.uint64(p) << CH_BITS) + OVER])
@@ -241,12 +242,16 @@ def start_phase(border, a, x, bucket):
     links = a.links
     wheel = a.events.wheel
     tries = a.events.tries
-    while wheel[2 * bucket + 1] >= 0:
-        entry = np.int64(wheel[2 * bucket + 1])
-        place = np.uint64(entry) << CH_BITS
-        link = np.int64(tries[place + OVER])
-        wheel[2 * bucket + 1] = tries[place + NEXT]
-        free_try(sc, tries, entry)
+    while sc[N_STARTS] > 0 or wheel[2 * bucket + 1] >= 0:
+        if sc[N_STARTS] > 0:
+            sc[N_STARTS] -= 1
+            link = np.int64(a.events.starts[sc[N_STARTS]])
+        else:
+            entry = np.int64(wheel[2 * bucket + 1])
+            place = np.uint64(entry) << CH_BITS
+            link = np.int64(tries[place + OVER])
+            wheel[2 * bucket + 1] = tries[place + NEXT]
+            free_try(sc, tries, entry)
         row = np.uint64(link) << L_BITS
         if links[row + TRY_TICK] != sc[NOW]:
             continue
@@ -295,7 +300,7 @@ def run(border, x, in_parts, a, rt, until, budget):
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(a, x, pr, rt, bucket)
         crossbar_phase(border, a, x, rt, bucket)
-        if wheel[2 * bucket + 1] >= 0:
+        if sc[N_STARTS] > 0 or wheel[2 * bucket + 1] >= 0:
             start_phase(border, a, x, bucket)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(events.occupied, bucket)

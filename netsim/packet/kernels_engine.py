@@ -41,6 +41,7 @@ from netsim.packet.tables import (
     CHANCE_VISITS,
     COMPARES_CREDITS,
     CR_WIDTH,
+    EARLY,
     END,
     FETCH_STARTS,
     FIFO_HEAD,
@@ -60,7 +61,9 @@ from netsim.packet.tables import (
     N_FAR,
     N_LINKS,
     N_NODES,
+    N_OPENED,
     N_PK,
+    N_STARTS,
     N_TIMERS,
     N_TRIES,
     NEXT,
@@ -111,8 +114,11 @@ def rank_phase(pr, now):
 
 
 @njit(**INNER_KERNEL)
-def collect(sc, events, packets, arriving, marked, order, bucket):
-    """Put a bucket's packets into the order of the links over which they arrive; their number."""
+def collect(sc, events, packets, arriving, marked, order, n, bucket):
+    """Put a bucket's packets, after ``n`` others, into the order of the links they come over.
+
+    Returns how many there are then.
+    """
     chain = events.chain
     upper = (sc[N_LINKS] >> 6) + 1
     p = np.int64(events.wheel[2 * bucket])
@@ -126,7 +132,6 @@ def collect(sc, events, packets, arriving, marked, order, bucket):
         marked[np.uint64(w)] |= np.uint64(1) << np.uint64(link & 63)
         marked[np.uint64(upper + (w >> 6))] |= np.uint64(1) << np.uint64(w & 63)
         p = np.int64(chain[row + NEXT])
-    n = 0
     for g in range(upper, len(marked)):
         while marked[g] != 0:
             w = ((g - upper) << 6) + low_bit(marked[g])
@@ -179,7 +184,9 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
     """Phase 3: packets that arrive, by the number of the link they came over.
 
     A packet is routed when the look ahead comes to it, unless the routing looks at queues, which
-    the packets before it may change.
+    the packets before it may change. So are, before them, those of spans that have just come into
+    the fine wheel: where ticks are fine, one holds a single packet, and there is no other to work
+    on while a row of memory comes.
     """
     sc = a.sc
     links = a.links
@@ -196,23 +203,29 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     vshift = sc[VSHIFT]
+    opened = a.events.opened
+    n_opened = sc[N_OPENED]
+    for i in range(n_opened):
+        order[np.uint64(i)] = opened[np.uint64(i)]
+    sc[N_OPENED] = 0
     first = np.int64(a.events.wheel[2 * bucket])
     if chain[(np.uint64(first) << CH_BITS) + NEXT] < 0:
         # one packet is in order
         a.events.wheel[2 * bucket] = -1
-        order[0] = first
-        n = 1
+        order[np.uint64(n_opened)] = first
+        n = n_opened + 1
     else:
-        n = collect(sc, a.events, packets, a.arriving, a.marked, order, bucket)
-    ahead = min(n - 1, AHEAD)
+        n = collect(sc, a.events, packets, a.arriving, a.marked, order, n_opened, bucket)
+    ahead = min(n - n_opened - 1, AHEAD)
     for i in range(n + ahead):
         for late in range(2):
             k = i - ahead if late else i
-            if k < 0 or k >= n:
+            if k >= n or (late and k < n_opened):
                 continue
             p = np.int64(order[np.uint64(k)])
             packet = np.uint64(p) << PK_BITS
-            router = np.int64(a.link_router[np.uint64(chain[(np.uint64(p) << CH_BITS) + OVER])])
+            row = np.uint64(p) << CH_BITS
+            router = np.int64(a.link_router[np.uint64(chain[row + OVER])])
             q = np.int64(chosen[np.uint64(k)])
             if late:
                 if router < 0:
@@ -225,6 +238,10 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                 if router < 0:
                     chosen[np.uint64(k)] = _EJECTED
                     prefetch(messages, np.uint64(packets[packet + MESSAGE]) << M_BITS)
+                    continue
+                if chain[row + EARLY] > 0:
+                    chosen[np.uint64(k)] = chain[row + EARLY] - 1
+                    chain[row + EARLY] = 0
                     continue
                 q = np.int64(_UNDECIDED)
                 fetch_channel(border, channels, packets[packet + HOLDS], vshift)
@@ -249,6 +266,8 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
                 packets[packet + STATE] = state
                 q = (out << vshift) | vc
                 if not late:
+                    if k < n_opened:
+                        chain[row + EARLY] = q + 1
                     chosen[np.uint64(k)] = q
                     prefetch(links, np.uint64(out) << L_BITS)
                     prefetch(channels, np.uint64(q) << Q_BITS)
@@ -257,7 +276,7 @@ def arrival_phase(border, a, pr, rt, bucket, paces):
             if paces is not None:  # noqa: SIM102 - left out of what is compiled for None
                 if q >> vshift < 2 * n_nodes:
                     joined(a, paces, q >> vshift, packets[packet + MESSAGE])
-    return n
+    return n - n_opened
 
 
 @njit(**PLAIN_KERNEL, inline="always")
@@ -280,7 +299,7 @@ def fetch_ahead(border, a, i, n, ahead):
     links = a.links
     channels = a.channels
     packets = a.packets
-    order = a.order
+    order = a.events.starts
     if i < n:
         q = next_channel(links, order[i], vshift)
         prefetch(channels, np.uint64(q) << Q_BITS)
@@ -307,14 +326,15 @@ def start_phase(border, a, bucket, paces):
     """Phase 4: links start packets; their order does not matter."""
     sc = a.sc
     links = a.links
-    order = a.order
+    order = a.events.starts
     wheel = a.events.wheel
     tries = a.events.tries
     now = sc[NOW]
     n_nodes = sc[N_NODES]
     most = len(order)
-    while wheel[2 * bucket + 1] >= 0:
-        n = 0
+    while sc[N_STARTS] > 0 or wheel[2 * bucket + 1] >= 0:
+        n = sc[N_STARTS]
+        sc[N_STARTS] = 0
         entry = np.int64(wheel[2 * bucket + 1])
         while entry >= 0 and n < most:
             row = np.uint64(entry) << CH_BITS
@@ -393,7 +413,7 @@ def run(border, paces, in_parts, a, rt, until, budget):
         bucket = now & FINE_MASK
         if wheel[2 * bucket] >= 0:
             done += arrival_phase(border, a, pr, rt, bucket, paces)
-        if wheel[2 * bucket + 1] >= 0:
+        if sc[N_STARTS] > 0 or wheel[2 * bucket + 1] >= 0:
             start_phase(border, a, bucket, paces)
         if wheel[2 * bucket] < 0:  # with no latency at all, packets arrive in the tick they start
             unmark(events.occupied, bucket)

@@ -12,7 +12,7 @@ from numba import njit
 from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_credits import give_credit, take_credits, use_space, when_room
 from netsim.packet.kernels_outbox import send_credit, send_packet
-from netsim.packet.kernels_wheel import NONE, add_arrival, add_try, low_bit, new_packet
+from netsim.packet.kernels_wheel import NONE, add_arrival, add_start, add_try, low_bit, new_packet
 from netsim.packet.tables import (
     BANDWIDTH,
     C_BITS,
@@ -329,7 +329,7 @@ def enqueue(a, p, link, q, size):
     if channels[channel + FIFO_HEAD] < 0:
         channels[channel + FIFO_HEAD] = p
         links[row + VCS] |= np.int64(1) << (q & ((1 << sc[VSHIFT]) - 1))
-        add_try(sc, links, a.events, link, max(ready, links[row + FREE_AT]))
+        add_start(sc, links, a.events, link, max(ready, links[row + FREE_AT]))
     else:
         tail = np.int64(channels[channel + FIFO_TAIL])
         chain[(np.uint64(tail) << CH_BITS) + NEXT] = p

@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_memory import prefetch
-from netsim.packet.kernels_wheel import add_try, heap_push
+from netsim.packet.kernels_wheel import add_start, heap_push
 from netsim.packet.tables import (
     ARRIVED,
     BEGIN,
@@ -190,7 +190,7 @@ def post_part(pr, part, port):
         nodes[nic + NIC_SENT] = 0
         nodes[nic + NIC_COUNT] = messages[row + M_LEFT]
         tick = max(sc[NOW], pr.links[(np.uint64(port) << L_BITS) + FREE_AT])
-        add_try(sc, pr.links, pr.events, port, tick)
+        add_start(sc, pr.links, pr.events, port, tick)
     else:
         messages[(np.uint64(nodes[nic + NIC_TAIL]) << M_BITS) + M_NEXT] = part
     nodes[nic + NIC_TAIL] = part
@@ -301,7 +301,7 @@ def leave_or_wait(sc, ranks, steps, r):
         ranks[rank + WAIT] = 1
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def run_rank(pr, r):
     """Use a free processor until it has to wait or is busy for a time."""
     rank = np.uint64(r) << R_BITS
@@ -327,7 +327,7 @@ def run_rank(pr, r):
             return
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def post_sends(pr, r, node):
     """Post the sends of the present step. False if the processor stays busy with them."""
     rank = np.uint64(r) << R_BITS
@@ -391,7 +391,7 @@ def on_timer(pr, r):
     run_rank(pr, r)
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def run_ready(pr):
     """Work off the list of ranks that may go on, first in, first out."""
     sc = pr.sc

@@ -27,7 +27,9 @@ from netsim.packet.tables import (
     L_BITS,
     N_FAR,
     N_LATER,
+    N_OPENED,
     N_PK,
+    N_STARTS,
     N_TRIES,
     NEXT,
     NOW,
@@ -225,6 +227,20 @@ def add_try(sc, links, ev, link, tick):
         set_try(sc, links, ev, link, tick)
 
 
+@njit(**PLAIN_KERNEL, inline="always")
+def add_start(sc, links, ev, link, tick):
+    """`add_try` in a phase before that of the starts: what starts in this tick needs no event."""
+    row = np.uint64(link) << L_BITS
+    if tick < links[row + TRY_TICK]:
+        if tick == sc[NOW]:
+            links[row + TRY_TICK] = tick
+            n = sc[N_STARTS]
+            ev.starts[np.uint64(n)] = link
+            sc[N_STARTS] = n + 1
+        else:
+            set_try(sc, links, ev, link, tick)
+
+
 @njit(**INNER_KERNEL)
 def first_later(sc, ev):
     """The first span with anything in it after those of the fine wheel, of which there is one."""
@@ -245,8 +261,12 @@ def open_span(sc, links, packets, ev, span):
     begin = span << SPAN_BITS
     chain = ev.chain
     tries = ev.tries
+    n_opened = sc[N_OPENED]
     p = np.int64(ev.later[2 * slot])
     while p >= 0:
+        if n_opened < len(ev.opened):
+            ev.opened[n_opened] = p
+            n_opened += 1
         row = np.uint64(p) << CH_BITS
         after = np.int64(chain[row + NEXT])
         prefetch(packets, np.uint64(p) << PK_BITS)
@@ -255,6 +275,7 @@ def open_span(sc, links, packets, ev, span):
         ev.wheel[2 * bucket] = p
         sc[N_LATER] -= 1
         p = after
+    sc[N_OPENED] = n_opened
     entry = np.int64(ev.later[2 * slot + 1])
     while entry >= 0:
         row = np.uint64(entry) << CH_BITS

@@ -19,12 +19,13 @@ I64 = NDArray[np.int64]
 # one part on the only rail; REQUEST is the number of a request among the parts, -1 for none;
 # HORIZON is the first span of ticks that the fine wheel does not hold, N_LATER what is in later
 # ones; the routing looks at no queue from visit LOOKS_VISITS on; FETCH_STARTS tells whether what
-# starts is looked ahead for; COMMON is the size class of most packets
+# starts is looked ahead for; COMMON is the size class of most packets; N_STARTS and N_OPENED count
+# what stands in `Events`
 (NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  CHANCE_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
- LOOKS_VISITS, FETCH_STARTS, COMMON) = range(37)  # fmt: skip
+ LOOKS_VISITS, FETCH_STARTS, COMMON, N_STARTS, N_OPENED) = range(39)  # fmt: skip
 N_SCALARS = 40
 
 
@@ -62,8 +63,9 @@ PK_BITS, PK_WIDTH = np.uint64(3), 8
 
 # chains (int32): what a list of the wheel runs through, apart from the rows that it is about.
 # CHAIN[packet, ...] (its NEXT also in FIFOs) and TRIES[entry, ...]: OVER is the link, FINE the
-# tick within its span
-NEXT, OVER, FINE = _fields(3)
+# tick within its span, EARLY what its routing has chosen ahead of its arrival: 0 for nothing yet,
+# else 1 + the channel
+NEXT, OVER, FINE, EARLY = _fields(4)
 CH_BITS, CH_WIDTH = np.uint64(2), 4
 
 # credits: CR[credit, ...]
@@ -108,6 +110,10 @@ class Events(NamedTuple):
     later : (spans, 2) int32
         The same for the spans of ticks after those.
     later_occupied : words of bits over the spans
+    starts : (n_links,) int32
+        Links that start in this tick.
+    opened : (most,) int32
+        Packets of spans that have come into the fine wheel, not yet routed.
     chain, tries
         Rows as told above.
     far : heap of (tick, item)
@@ -117,6 +123,8 @@ class Events(NamedTuple):
     occupied: NDArray[np.uint64]
     later: I32
     later_occupied: NDArray[np.uint64]
+    starts: I32
+    opened: I32
     chain: I32
     tries: I32
     far: I64

@@ -62,7 +62,6 @@ def run_in_domains(
     from netsim.packet.kernels_threads import ABORTED, SAID_WORDS, run_windows
 
     n = domains.n
-    parts = domain_arrays(arrays, domains, routing.topology, traffic)
     mail = empty_mail(domains)
     crossbars = domain_crossbars(crossbar, n)
     ahead = lookahead(domains, routing.topology, arrays, crossbar)
@@ -84,6 +83,7 @@ def run_in_domains(
             raise
 
     with ThreadPoolExecutor(n - 1, thread_name_prefix="netcosim-domain") as pool:
+        parts = domain_arrays(arrays, domains, routing.topology, traffic, pool)
         while True:
             borders = mail.borders(domains)
             began = time.perf_counter()

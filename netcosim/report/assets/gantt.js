@@ -76,6 +76,20 @@ const curvesOf = (common, policy) => {
   return { busy: mean(began, ended), queue: mean(came, left) };
 };
 
+// The longest queue between two times: it is longest when a job has just come.
+const longestQueue = (submits, starts, from, to) => {
+  let came = countUpTo(submits, from);
+  let left = countUpTo(starts, from);
+  let most = came - left;
+  while (came < submits.length && submits[came] <= to) {
+    const now = submits[came];
+    while (submits[came] === now) came += 1;
+    while (starts[left] <= now) left += 1;
+    most = Math.max(most, came - left);
+  }
+  return most;
+};
+
 const nodesHeld = (policy, job) => {
   let nodes = 0;
   for (let k = policy.pointer[job]; k < policy.pointer[job + 1]; k++) nodes += policy.range_length[k];
@@ -150,7 +164,7 @@ const makeGantt = (root, common, state) => {
     curve(pen, page, colour, left, low + CHART + GAP, width, queue, Math.max(1, most),
       "Jobs waiting", most < 10 ? most.toFixed(1) : whole(most));
     timeAxis(pen, page, left, width, height);
-    tell(policy, curves, most);
+    tell(policy, curves);
   };
 
   const frame = (pen, page, x, y, width, height) => {
@@ -253,15 +267,16 @@ const makeGantt = (root, common, state) => {
     pen.fillText("0", left - 6, top + CHART);
   };
 
-  const tell = (policy, curves, most) => {
+  const tell = (policy, curves) => {
     let jobs = 0;
     eachBetween(policy, view.t0, view.t1, () => { jobs += 1; });
     const span = [view.t0, view.t1].map((t) => duration(t * common.unit_s));
     const nodes = view.n0 > 0 || view.n1 < common.nodes
       ? ` (nodes ${whole(view.n0)} to ${whole(view.n1 - 1)} are shown)` : "";
-    told.textContent = `${policy.policy}, ${span[0]} to ${span[1]}: ${whole(jobs)} jobs ran${nodes}; `
+    const longest = longestQueue(common.submit, policy.starts, view.t0, view.t1);
+    told.textContent = `${policy.policy}, ${span[0]} to ${span[1]}: ${several(jobs, "job")} ran${nodes}; `
       + `${percent(curves.busy(view.t0, view.t1) / common.nodes)} of the nodes were in use; `
-      + `${curves.queue(view.t0, view.t1).toFixed(1)} jobs waited on average, at most ${most.toFixed(1)}.`;
+      + `${curves.queue(view.t0, view.t1).toFixed(1)} jobs waited on average, at most ${whole(longest)}.`;
   };
 
   // Keeps a window of at least `least` inside 0 to `end`.

@@ -226,7 +226,7 @@ const makeMachine = (root, common, state) => {
       without.textContent = "No packets were sent for this policy, so there is no load of links to "
         + "show: nodes are coloured by the job that runs on them.";
       told.textContent = `${policy}, after ${duration(state.instant * common.unit_s)}: `
-        + `${whole(jobs.size)} jobs ${nodes}.`;
+        + `${several(jobs.size, "job")} ${nodes}.`;
     } else {
       const at = snapshot.time === null ? "" : `, after ${duration(snapshot.time)}`;
       when.textContent = `snapshot ${state.snapshot + 1} of ${snapshots.length}${at}`;
@@ -234,7 +234,7 @@ const makeMachine = (root, common, state) => {
         + "load to show. ") + (state.policy.same ? "" : "Snapshots are of the schedule with logged "
         + "run times; the chart above has the schedule that followed from what they measured.");
       told.textContent = `${policy}, snapshot ${state.snapshot + 1} of ${snapshots.length}${at}: `
-        + `${whole(jobs.size)} jobs of two nodes and more ${nodes}. ${load ? loadTold(load) : ""}`;
+        + `${several(jobs.size, "job")} of two nodes and more ${nodes}. ${load ? loadTold(load) : ""}`;
     }
     without.hidden = !without.textContent;
     slider.setAttribute("aria-valuetext", when.textContent);

@@ -51,7 +51,12 @@ const start = async (root) => {
       (rows.some((row) => row.job === job) ? [index] : []));
     const far = (index) => Math.abs(index - state.snapshot);
     const snapshot = having.sort((a, b) => far(a) - far(b))[0] ?? state.snapshot;
-    state.set({ job, snapshot });
+    const { start, end, snapshots } = state.policy;
+    const runs = start[job] <= state.instant && state.instant < end[job];
+    // without snapshots the machine has an instant: one at which the job runs
+    const instant = snapshots.length || runs || !(start[job] >= 0)
+      ? state.instant : (start[job] + end[job]) / 2;
+    state.set({ job, snapshot, instant });
   };
   state.come = () => gantt.show(state.job);
   const choose = async (index) => {

@@ -2,6 +2,8 @@
 
 const whole = (number) => Math.round(number).toLocaleString("en");
 
+const several = (count, what) => `${whole(count)} ${what}${count === 1 ? "" : "s"}`;
+
 const percent = (share) => {
   const value = 100 * share;
   const digits = Math.abs(value) >= 99.95 ? 0 : Math.abs(value) >= 9.995 ? 1 : 2;

@@ -122,7 +122,8 @@ class Bench:
     def measure(self) -> Measure:
         """How it is measured."""
         section = self.config.run
-        given = section.paired.model_dump() if section.measure == "paired" else {}
+        keys = {"paired": section.paired, "steady": section.steady}.get(section.measure)
+        given = {} if keys is None else keys.model_dump()
         return MEASURES[section.measure](**given)
 
     def packet_cost(self, study: Study) -> str | None:

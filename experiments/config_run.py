@@ -20,6 +20,7 @@ from experiments.fields import (
     Flag,
     Input,
     InputFile,
+    Number,
     Positive,
     Section,
     Share,
@@ -36,6 +37,7 @@ from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
 from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
+from queuesim.steady import PHASES, SHARES
 
 _ADDED = ("node_bytes", "nodes", "file")
 
@@ -120,6 +122,18 @@ class PairedSection(Section):
     phases: Flag = True
 
 
+class SteadySection(Section):
+    """``[run.steady]``: see `queuesim.steady.SteadyRules`."""
+
+    share: Annotated[Text, known("share", SHARES)] = "alone"
+    phases: Annotated[Text, known("phases", PHASES)] = "random"
+    noise: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    precision: Annotated[Number, Field(gt=0, lt=1)] = 0.01
+    least_iterations: Annotated[Whole, Field(ge=4)] = 16
+    most_iterations: Annotated[Whole, Field(ge=4)] = 256
+    warm_up: Annotated[Number, Field(ge=0, lt=1)] = 0.25
+
+
 KEEP = {
     "tables": "nothing but tables",
     "schedules": "every job's times and nodes, every link at every snapshot, for pages and exports",
@@ -148,6 +162,7 @@ class RunSection(Section):
     only_snapshot: Annotated[Whole, Field(ge=0)] | None = None
     measure: Annotated[Text, known("measure", MEASURES)] = "stretch"
     paired: PairedSection = PairedSection()
+    steady: SteadySection = SteadySection()
     confidence: Share = 0.95
     threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = 1
     observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = ()
@@ -156,7 +171,7 @@ class RunSection(Section):
     @model_serializer(mode="wrap")
     def _if_unusual(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = dump(self)
-        usual = {"threads": 1, "keep": "schedules"}
+        usual = {"threads": 1, "keep": "schedules", "steady": SteadySection().model_dump()}
         return {key: value for key, value in content.items() if value != usual.get(key, ...)}
 
     @model_validator(mode="after")

@@ -33,6 +33,7 @@ _NEVER = (
     "run.only_snapshot",
     "run.measure",
     "run.paired",
+    "run.steady",
 )
 """Which of the log's jobs are taken, what is known of them, what is compared and told."""
 _RUN = ("run.name", "run.snapshots", "run.confidence")

@@ -148,6 +148,7 @@ def _example_of(field: FieldInfo, name: str) -> str:
 def _docstrings() -> Mapping[str, str]:
     from netsim.packet.model import PacketConfig
     from queuesim.pairing import Pairing
+    from queuesim.steady import SteadyRules
     from workloads.synthetic import laas_workload
 
     return {
@@ -156,6 +157,7 @@ def _docstrings() -> Mapping[str, str]:
             ("machine.packet", PacketConfig),
             ("workload.synthetic", laas_workload),
             ("run.paired", Pairing),
+            ("run.steady", SteadyRules),
         )
         for name, text in described_in(thing).items()
     }

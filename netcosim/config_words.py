@@ -40,6 +40,7 @@ _PAIRED = (
     'communication.mix = [{ pattern = "halo3d", node_bytes = "1 MiB" }]',
     'run.measure = "paired"',
 )
+_STEADY = ('run.measure = "steady"',)
 _LOG = ('workload.log = "log.swf"',)
 _MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["menu"]')
 _OWN_MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["cobalt"]')
@@ -207,6 +208,13 @@ WORDS: dict[str, Words] = {
     "run.paired.repeats": Words("8.0", beside=_PAIRED),
     "run.paired.max_iterations": Words("16"),
     "run.paired.phases": Words("false"),
+    "run.steady.share": Words('"drive"', beside=_STEADY),
+    "run.steady.phases": Words('"locked"', beside=_STEADY),
+    "run.steady.noise": Words("0.1", beside=_STEADY),
+    "run.steady.precision": Words("0.02", beside=_STEADY),
+    "run.steady.least_iterations": Words("32", beside=_STEADY),
+    "run.steady.most_iterations": Words("512", beside=_STEADY),
+    "run.steady.warm_up": Words("0.5", beside=_STEADY),
     "run.confidence": Words("0.9", "of the intervals"),
     "run.threads": Words('"auto"', 'a number or "auto": share one packet simulation; same results'),
     "run.observables": Words('["runs", "bins"]', "more tables on each schedule", "observables"),

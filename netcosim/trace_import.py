@@ -25,7 +25,7 @@ def import_parser(importer: Importer) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=f"netcosim trace import {importer.name}", description=importer.description
     )
-    parser.add_argument("file", metavar="FILE", help="gzipped or not")
+    parser.add_argument("file", metavar="FILE", help="gzipped or not; - for a pipe, with --out")
     parser.add_argument(
         "--out", metavar="JOBS.csv", help="the table; FILE with the ending .csv by default"
     )
@@ -70,6 +70,7 @@ def _plain(word: str) -> object:
 
 def run_import(kind: str, rest: Sequence[str]) -> int:
     """Read the log, write the table, say what was left out."""
+    from netcosim.log_input import STDIN, log_file
     from netcosim.log_summary import summary_lines
     from workloads.csv_jobs import is_csv, write_csv
     from workloads.importers.registry import IMPORTERS, import_log
@@ -78,12 +79,15 @@ def run_import(kind: str, rest: Sequence[str]) -> int:
         raise unknown_name("importer", kind, IMPORTERS)
     importer = IMPORTERS[kind]
     args = import_parser(importer).parse_args(list(rest))
+    if args.file == STDIN and args.out is None:
+        raise NetcosimError("--out JOBS.csv is needed where the log comes through a pipe")
     out = args.out or _beside(args.file)
     if not is_csv(out):
         raise NetcosimError(f"--out {out}; the table's name must end in .csv or .csv.gz")
-    if Path(out).exists() and Path(out).samefile(args.file):
+    if args.file != STDIN and Path(out).exists() and Path(out).samefile(args.file):
         raise NetcosimError(f"--out {out} is the log itself; give another name")
-    jobs = import_log(kind, args.file, given_parameters(vars(args), importer.parameters))
+    with log_file(args.file) as log:
+        jobs = import_log(kind, log, given_parameters(vars(args), importer.parameters))
     write_csv(jobs, out)
     print(f"{out}: {len(jobs):,} jobs written")
     print("\n".join(summary_lines(jobs)))

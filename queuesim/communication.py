@@ -9,6 +9,7 @@ from functools import lru_cache
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
@@ -115,8 +116,37 @@ def _sized(
     return max(1, round(_UNIT_BYTES * scale)), {}
 
 
-def with_compute(program: Program, iterations: int, compute_s: float) -> Program:
+WHOLE_S = 1e-7
+"""Compute and start times are whole multiples: odd picoseconds would make a fine clock."""
+
+
+def noisy(mean_s: float, noise: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """(n,) times of this mean, gamma-distributed, in whole multiples of `WHOLE_S`.
+
+    Parameters
+    ----------
+    mean_s : float
+    noise : float
+        Standard deviation over the mean, above 0.
+    n : int
+    rng : numpy.random.Generator
+        The first of more times are the same.
+    """
+    drawn = rng.gamma(noise**-2, mean_s * noise**2, n)
+    return np.maximum(1, np.round(drawn / WHOLE_S)) * WHOLE_S
+
+
+def with_compute(
+    program: Program, iterations: int, compute_s: float | NDArray[np.float64]
+) -> Program:
     """Every rank computes so long before each of the program's equal iterations.
+
+    Parameters
+    ----------
+    program : Program
+    iterations : int
+    compute_s : float or (iterations,) float64
+        The same before all of them, or one for each.
 
     Raises
     ------
@@ -127,5 +157,8 @@ def with_compute(program: Program, iterations: int, compute_s: float) -> Program
     if iterations < 1 or np.any(steps % iterations):
         raise NetcosimError(f"{iterations} iterations do not divide the steps of every rank")
     place = np.arange(program.n_steps) - np.repeat(program.step_ptr[:-1], steps)
-    first = place % np.repeat(np.maximum(steps // iterations, 1), steps) == 0
-    return replace(program, compute_s=program.compute_s + np.where(first, compute_s, 0.0))
+    each = np.repeat(np.maximum(steps // iterations, 1), steps)
+    computing = np.broadcast_to(compute_s, (iterations,))[place // each]
+    return replace(
+        program, compute_s=program.compute_s + np.where(place % each == 0, computing, 0.0)
+    )

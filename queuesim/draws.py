@@ -72,6 +72,11 @@ class JobStreams:
         """Of the moment of its start."""
         return np.random.default_rng([self.seed, self.job_id, 1])
 
+    @cached_property
+    def computing(self) -> np.random.Generator:
+        """Of how long it computes, where that varies from iteration to iteration."""
+        return np.random.default_rng([self.seed, self.job_id, 2])
+
     def _child(self, number: int) -> np.random.Generator:
         # the bits of default_rng([seed, job_id]).spawn(2), one at a time
         entropy = np.random.SeedSequence([self.seed, self.job_id], spawn_key=(number,))

@@ -29,7 +29,7 @@ from netsim.routing.partition import partition_routing
 from netsim.topologies.registry import family_of
 from netsim.traffic import Program, Traffic, combine
 from patterns.mapping import map_ranks
-from queuesim.communication import Communication, with_compute
+from queuesim.communication import Communication, noisy, with_compute
 from queuesim.draws import JobStreams, job_streams, stand_in_id
 from queuesim.loops import LoopTimes, complete_iterations, least_iteration_s
 
@@ -53,9 +53,12 @@ class PlacedJob:
     repeats : int
         How often it goes through its communication.
     compute_s : float
-        Computing before each iteration.
+        Computing before each iteration; the mean if that varies.
     start_s : float
         When it begins.
+    compute_noise : float
+        Standard deviation over the mean of the computing time, drawn anew for each iteration
+        (gamma); all ranks compute as long.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class PlacedJob:
     repeats: int = 1
     compute_s: float = 0.0
     start_s: float = 0.0
+    compute_noise: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
@@ -130,6 +134,13 @@ class SharedNetwork:
         """(n_ranks,) int32: node of each of the job's ranks."""
         rng = self.streams(job).mapping
         return map_ranks(self.task_mapping, job.nodes, self.ranks_per_node, rng)
+
+    def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
+        """How long a job computes before each iteration, a number or one each."""
+        if not job.compute_noise:
+            return job.compute_s
+        rng = self.streams(job).computing
+        return noisy(job.compute_s, job.compute_noise, iterations, rng)
 
     def program(self, job: PlacedJob, iterations: int) -> Program:
         """What the job's ranks send in so many iterations, without computing between them."""
@@ -421,7 +432,7 @@ class Ensemble:
     def _traffic(self, iterations: Sequence[int]) -> Traffic:
         """The jobs' programs on their nodes; a rank's group is its job's place in ``jobs``."""
         programs = [
-            with_compute(program, n, job.compute_s) if job.compute_s else program
+            with_compute(program, n, self.network.computing_s(job, n)) if job.compute_s else program
             for program, n, job in zip(
                 self._programs(iterations), iterations, self.jobs, strict=True
             )

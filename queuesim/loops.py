@@ -24,11 +24,14 @@ class LoopTimes:
         How many were complete.
     packets : PacketResult
         With the times of all messages.
+    ends_ps : tuple of (iterations,) int64
+        By job, when each complete iteration ended: when its last message had arrived.
     """
 
     time_s: NDArray[np.float64]
     iterations: NDArray[np.int64]
     packets: PacketResult
+    ends_ps: tuple[NDArray[np.int64], ...]
 
 
 def least_iteration_s(topology: Topology, once: Program, rank_node: NDArray[np.int32]) -> float:
@@ -65,6 +68,7 @@ def complete_iterations(
     group = traffic.rank_group[rank]
     iteration = (program.send_step - program.step_ptr[rank]) // (steps[rank] // counts[group])
     time_s, done = np.full(len(counts), np.nan), np.zeros(len(counts), dtype=np.int64)
+    ends_ps = []
     for g, count in enumerate(counts.tolist()):
         mine = group == g
         finish_ps, at = result.message_finish_ps[mine], iteration[mine]
@@ -74,4 +78,5 @@ def complete_iterations(
         done[g] = missing.min() if len(missing) else count
         if done[g]:
             time_s[g] = (late_ps[done[g] - 1] - start_ps[g]) / PS_PER_S / done[g]
-    return LoopTimes(time_s, done, result)
+        ends_ps.append(late_ps[: done[g]])
+    return LoopTimes(time_s, done, result, tuple(ends_ps))

@@ -11,6 +11,7 @@ from queuesim.campaign import Stretch
 from queuesim.paired import Paired
 from queuesim.parts import Parts
 from queuesim.snapshots import Measurement, Progress, Study
+from queuesim.steady_measure import Steady
 
 
 class Measure(Protocol):
@@ -56,6 +57,6 @@ class Measure(Protocol):
         ...
 
 
-MEASURES: dict[str, type[Stretch] | type[Paired]] = {
-    measure.name: measure for measure in (Stretch, Paired)
+MEASURES: dict[str, type[Stretch] | type[Paired] | type[Steady]] = {
+    measure.name: measure for measure in (Stretch, Paired, Steady)
 }

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from netsim.packet.model import PS_PER_S
-from queuesim.measured import SpeedupTable
+from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.pairing import LEAST_PERIODS, Pairing, Snapshot
-from queuesim.pairs import mean_ratio, speedup_rows, summary
+from queuesim.pairs import Pair, mean_ratio, speedup_rows, summary
 from queuesim.parts import Here, Parts
 from queuesim.snapshots import Measurement, Measurements, Progress, Ratio, Study
 
@@ -49,30 +49,8 @@ class Paired:
         parts = Here() if parts is None else parts
         snapshots = pairing.snapshots(parts, progress)
         pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
-        by_policy = {
-            name: mine
-            for name in study.others
-            if (mine := [pair for pair in pairs if pair.policy == name])
-        }
-        patterns = list(dict.fromkeys(said.pattern for said in study.communications))
-        rows = [
-            row
-            for name, mine in by_policy.items()
-            for row in speedup_rows(
-                name,
-                [pair.pattern for pair in mine],
-                [pair.n_nodes for pair in mine],
-                [pair.snapshot for pair in mine],
-                [pair.run_ratio for pair in mine],
-                patterns,
-                rng(),
-                study.confidence,
-            )
-        ]
-        ratios = {
-            name: mean_ratio(mine, rng(), study.confidence) for name, mine in by_policy.items()
-        }
-        ratios[study.reference] = Ratio(1.0, 1.0, 1.0, sum(len(s.running) for s in snapshots))
+        seen = sum(len(snapshot.running) for snapshot in snapshots)
+        by_policy, rows, ratios = compared(study, pairs, seen, rng)
         counted = self._counted(study)
         told = [
             {"policy": name}
@@ -97,6 +75,44 @@ class Paired:
         jobs = study.sides[study.reference].schedule.workload.job_id
         share = np.ones(len(jobs)) if self.phases else study.fraction
         return dict(zip(jobs.tolist(), share.tolist(), strict=True))
+
+
+def compared(
+    study: Study, pairs: Sequence[Pair], n_seen: int, rng: Callable[[], np.random.Generator]
+) -> tuple[dict[str, list[Pair]], list[SpeedupRow], dict[str, Ratio]]:
+    """Pairs by policy, their speed-ups by pattern and size, and their mean ratios.
+
+    Parameters
+    ----------
+    study : Study
+    pairs : sequence of Pair
+    n_seen : int
+        Jobs of the reference.
+    rng : callable
+        As in `queuesim.measure.Measure`.
+    """
+    by_policy = {
+        name: mine
+        for name in study.others
+        if (mine := [pair for pair in pairs if pair.policy == name])
+    }
+    patterns = list(dict.fromkeys(said.pattern for said in study.communications))
+    rows = [
+        row
+        for name, mine in by_policy.items()
+        for row in speedup_rows(
+            name,
+            [pair.pattern for pair in mine],
+            [pair.n_nodes for pair in mine],
+            [pair.snapshot for pair in mine],
+            [pair.run_ratio for pair in mine],
+            patterns,
+            rng(),
+            study.confidence,
+        )
+    ]
+    ratios = {name: mean_ratio(mine, rng(), study.confidence) for name, mine in by_policy.items()}
+    return by_policy, rows, ratios | {study.reference: Ratio(1.0, 1.0, 1.0, n_seen)}
 
 
 def _measurements(pairing: Pairing, name: str, snapshots: Sequence[Snapshot]) -> Measurements:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from netsim.packet.model import PS_PER_S, PacketResult
 from netsim.topologies.registry import family_of
-from queuesim.communication import Communication
+from queuesim.communication import WHOLE_S, Communication
 from queuesim.ensemble import Ensemble, PlacedJob
 from queuesim.pairs import Pair
 from queuesim.parts import (
@@ -41,9 +41,6 @@ from queuesim.snapshots import (
     snapshot_times,
     snapshots_told,
 )
-
-WHOLE_S = 1e-7
-"""Compute and start times are whole multiples: odd picoseconds would make a fine clock."""
 
 LEAST_PERIODS = 4
 """Iterations of a job that computes too: it begins anywhere in the first of them."""

@@ -84,6 +84,18 @@ class DrawnMeans(NamedTuple):
     n_snapshots: int
 
 
+def _of_snapshots(
+    values: ArrayLike, weights: ArrayLike, snapshot: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weighted sum and weight of each snapshot's samples, in the order of their numbers."""
+    x = np.asarray(values, dtype=np.float64)
+    w = np.broadcast_to(np.asarray(weights, dtype=np.float64), x.shape)
+    _, unit = np.unique(np.asarray(snapshot), return_inverse=True)
+    sums = (np.bincount(unit, weights=w * x), np.bincount(unit, weights=w))
+    total, weight = (np.asarray(of, dtype=np.float64) for of in sums)
+    return total, weight
+
+
 def drawn_means(
     values: ArrayLike,
     weights: ArrayLike,
@@ -92,10 +104,7 @@ def drawn_means(
     n_resamples: int = N_RESAMPLES,
 ) -> DrawnMeans:
     """Weighted mean of (n,) samples with whole snapshots drawn again; see `mean_of_snapshots`."""
-    x = np.asarray(values, dtype=np.float64)
-    w = np.broadcast_to(np.asarray(weights, dtype=np.float64), x.shape)
-    _, unit = np.unique(np.asarray(snapshot), return_inverse=True)
-    total, weight = np.bincount(unit, weights=w * x), np.bincount(unit, weights=w)
+    total, weight = _of_snapshots(values, weights, snapshot)
     drawn = resamples(len(total), rng, n_resamples)
     means = total[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
     return DrawnMeans(float(total.sum() / weight.sum()), means, len(total))
@@ -149,3 +158,76 @@ def weighted_quantiles(
     covered = np.cumsum(w[order]) / w.sum()
     at = np.searchsorted(covered, np.asarray(shares, dtype=np.float64) - 1e-12)
     return np.asarray(x[order][np.minimum(at, len(x) - 1)])
+
+
+def t_quantile(level: float, freedom: float) -> float:
+    """Half-width of Student's t around 0 with so many degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))
+
+
+BATCHES = 8
+
+
+def batch_half_width(values: ArrayLike, level: float = LEVEL, batches: int = BATCHES) -> float:
+    """Half-width of the interval of a mean of correlated samples, by batch means (Student's t).
+
+    Parameters
+    ----------
+    values : (n,)
+        In the order of time.
+    level : float
+    batches : int
+        Consecutive parts of equal length; what is left over at the begin is not used.
+
+    Returns
+    -------
+    float
+        nan with fewer than two samples a batch.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    length = len(x) // batches
+    if length < 2:
+        return float("nan")
+    means = x[len(x) - batches * length :].reshape(batches, length).mean(axis=1)
+    deviation = float(means.std(ddof=1))
+    return t_quantile(level, batches - 1) * deviation / float(np.sqrt(batches))
+
+
+LEAST_SNAPSHOTS = 4
+"""Of which an interval is told: fewer say too little of how they scatter."""
+
+
+def t_of_snapshots(
+    values: ArrayLike, weights: ArrayLike, snapshot: ArrayLike, level: float = LEVEL
+) -> Interval:
+    """Weighted mean over snapshots with Student's t, fewer of them where neighbours are alike.
+
+    The mean is that of all samples; its scatter that of the snapshots' parts of it. Snapshots one
+    after the other share jobs: with a correlation r > 0 between neighbours, n of them count as
+    n (1 - r) / (1 + r), at least 2.
+
+    Parameters
+    ----------
+    values, weights, snapshot : (n,)
+        As for `mean_of_snapshots`; snapshots are numbered in the order of time.
+    level : float
+
+    Returns
+    -------
+    Interval
+        Its ends are nan for fewer than `LEAST_SNAPSHOTS`.
+    """
+    total, weight = _of_snapshots(values, weights, snapshot)
+    mean = float(total.sum() / weight.sum())
+    n = len(total)
+    if n < LEAST_SNAPSHOTS:
+        return Interval(mean, np.nan, np.nan)
+    # a ratio of sums: what each snapshot adds to its error
+    off = n * (total - mean * weight) / weight.sum()
+    scatter = float(off @ off)
+    alike = float(off[1:] @ off[:-1]) / scatter if scatter > 0 else 0.0
+    counted = max(2.0, n * (1 - alike) / (1 + alike)) if alike > 0 else float(n)
+    half = t_quantile(level, counted - 1) * (scatter / (n - 1) / counted) ** 0.5
+    return Interval(mean, mean - half, mean + half)

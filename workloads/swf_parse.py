@@ -48,6 +48,12 @@ MAX_TIME_S = 1e12
 MAX_WHOLE = {field: 2**53 if field == 1 else 2**31 - 1 for field in WHOLE_FIELDS}
 """Largest whole number by field: job numbers as exact as floats are, others 32 bits."""
 
+NO_LOG = (
+    " (a job log is SWF, a table that begins with job,nodes,arrival_s,run_s, or a scheduler's: "
+    "netcosim list importers)"
+)
+"""Said of a file whose first line of jobs is none."""
+
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _HEADER_NUMBER = re.compile(r"\d{1,3}(,\d{3})+(?!\d)|\d+")
 _HEADER_DIGITS = 15
@@ -139,14 +145,16 @@ def parse_rows_slowly(
         is needed, a fraction where a whole number is needed, a number out of bounds
         (`MAX_TIME_S`, `MAX_WHOLE`).
     """
-    rows = []
+    rows: list[list[float]] = []
     for line_number, line in enumerate(lines, start=first):
         words = line.partition(";")[0].split()
         if not words:
             continue
         if len(words) != len(FIELDS):
+            begun = rows or first > 1
             raise NetcosimError(
                 f"{path}:{line_number}: {len(words)} fields; a job line has {len(FIELDS)}"
+                + ("" if begun else NO_LOG)
             )
         row = []
         for field, (word, name) in enumerate(zip(words, FIELDS, strict=True), start=1):

@@ -1,6 +1,7 @@
 """Look at job logs, import those of schedulers, convert them and make synthetic ones.
 
 netcosim trace info LOG
+zcat LOG.gz | netcosim trace info -
 netcosim trace import sacct sacct.txt --out jobs.csv --timezone Europe/Berlin
 netcosim trace convert LOG OUT.swf.gz --first-jobs 1000 --size-factor 0.5
 netcosim trace convert otf2 ARCHIVE/traces.otf2 --out FILE.goal
@@ -10,7 +11,11 @@ netcosim trace generate OUT.swf --jobs 1000 --mean-nodes 16 --seed 1
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workloads.job import Workload
 
 HELP = "look at, import, convert or generate a job log"
 
@@ -61,7 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_reading(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", help="an SWF file, gzipped or not, or a CSV file")
+    parser.add_argument(
+        "log",
+        metavar="LOG",
+        help="an SWF file, a table (.csv), or a scheduler's; gzipped or not; - for a pipe",
+    )
     parser.add_argument("--known-log", metavar="NAME", help="read it as netcosim list logs says")
     parser.add_argument(
         "--processors-per-node",
@@ -108,47 +117,74 @@ def run(args: argparse.Namespace) -> int:
         return run_otf2(args.out, args.goal, 0.0 if args.no_compute else scale, args.leave_out)
     if args.action == "convert":
         _refuse(args, _OF_RECORDED, "a job log")
-    import numpy as np
+    if args.action == "generate":
+        return _generate(args)
+    from netcosim.log_input import log_file
 
+    with log_file(args.log) as log:
+        return _info(args, log) if args.action == "info" else _convert(args, log)
+
+
+def _generate(args: argparse.Namespace) -> int:
     from experiments.points import point_rng
-    from netcosim.log_summary import left_out_and_notes, summary_lines
     from netsim.errors import NetcosimError
-    from workloads.swf import write_swf
     from workloads.synthetic import job_count_told, laas_workload
 
-    if args.action == "generate":
-        if args.seed < 0:
-            raise NetcosimError(f"--seed {args.seed}; it must be 0 or more")
-        wrong = job_count_told(args.jobs)
-        if wrong is not None:
-            raise NetcosimError(f"--jobs {wrong}")
-        rng = point_rng({"seed": args.seed}, "workload")
-        jobs = laas_workload(
+    if args.seed < 0:
+        raise NetcosimError(f"--seed {args.seed}; it must be 0 or more")
+    wrong = job_count_told(args.jobs)
+    if wrong is not None:
+        raise NetcosimError(f"--jobs {wrong}")
+    rng = point_rng({"seed": args.seed}, "workload")
+    return _write(
+        laas_workload(
             args.jobs, args.mean_nodes, rng, load=args.load, machine_nodes=args.machine_nodes
-        )
-    else:
-        from experiments.config_load import validated_workload
+        ),
+        args.out,
+    )
 
-        given = {
-            "log": args.log,
-            "known_log": args.known_log,
-            "processors_per_node": args.processors_per_node,
-            "max_nodes": args.max_nodes,
-        }
-        if args.action == "convert":
-            given |= {
-                "first_jobs": args.first_jobs,
-                "arrival_factor": args.arrival_factor,
-                "size_factor": args.size_factor,
-                "all_at_zero": args.all_at_zero,
-            }
-        section = validated_workload({k: v for k, v in given.items() if v is not None})
-        jobs = section.source().jobs(np.iinfo(np.int32).max, np.random.default_rng(0))
-    if args.action == "info":
-        print("\n".join([*summary_lines(jobs), *header_lines(args.log)]))
-        return 0
-    write_swf(jobs, args.out)
-    print(f"{args.out}: {len(jobs):,} jobs written")
+
+def _info(args: argparse.Namespace, log: str) -> int:
+    from netcosim.log_summary import summary_lines
+
+    jobs = _jobs(args, log, _READING)
+    print("\n".join([*summary_lines(jobs), *header_lines(log)]))
+    return 0
+
+
+def _convert(args: argparse.Namespace, log: str) -> int:
+    return _write(_jobs(args, log, (*_READING, *_CHANGING)), args.out)
+
+
+_READING = ("known_log", "processors_per_node", "max_nodes")
+_CHANGING = ("first_jobs", "arrival_factor", "size_factor", "all_at_zero")
+
+
+def _jobs(args: argparse.Namespace, log: str, names: Sequence[str]) -> Workload:
+    """The log's jobs, with the options of these names.
+
+    A config's checks would take longer to import than a small log to read.
+    """
+    import numpy as np
+
+    from workloads.source import JobSource
+
+    given = {name: getattr(args, name) for name in names}
+    given = {name: value for name, value in given.items() if value != _OF_LOGS[name]}
+    if given:
+        from netsim.parameters import checked
+
+        checked(f"trace {args.action}", JobSource, given)
+    source = JobSource(log=log, **given)
+    return source.jobs(int(np.iinfo(np.int32).max), np.random.default_rng(0))
+
+
+def _write(jobs: Workload, out: str) -> int:
+    from netcosim.log_summary import left_out_and_notes
+    from workloads.swf import write_swf
+
+    write_swf(jobs, out)
+    print(f"{out}: {len(jobs):,} jobs written")
     print("".join(f"  {line}\n" for line in left_out_and_notes(jobs)), end="")
     return 0
 

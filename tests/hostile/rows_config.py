@@ -114,6 +114,13 @@ KEYS: dict[str, str] = {
     "run.paired.repeats": "number",
     "run.paired.max_iterations": "count",
     "run.paired.phases": "flag",
+    "run.steady.share": "name",
+    "run.steady.phases": "name",
+    "run.steady.noise": "share",
+    "run.steady.precision": "share",
+    "run.steady.least_iterations": "count",
+    "run.steady.most_iterations": "count",
+    "run.steady.warm_up": "share",
 }
 
 

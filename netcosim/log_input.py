@@ -1,0 +1,96 @@
+"""A log that comes through a pipe: standard input, or what the shell has opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from netsim.errors import NetcosimError
+from netsim.files import MAX_TEXT_BYTES, first_lines
+
+STDIN = "-"
+NAME = "standard input"
+_CHUNK = 1 << 20
+
+
+@contextmanager
+def log_file(log: str) -> Iterator[str]:
+    """A file with what a log holds: itself, or a copy of what comes through an open pipe.
+
+    A reader looks at a log more than once: what it begins with tells its format. The copy lives
+    as long as the block, and messages call it by what the user gave.
+
+    Parameters
+    ----------
+    log : str
+        A file, "-" for standard input, or a name that the shell gives to an open pipe
+        (/dev/stdin, /dev/fd/63). Other pipes and devices are left to the reader, which refuses
+        them: to open one may take for ever.
+
+    Raises
+    ------
+    NetcosimError
+        A pipe that cannot be read, or gives more than `netsim.files.MAX_TEXT_BYTES`; a terminal.
+    """
+    if not _is_pipe(log):
+        yield log
+        return
+    name = NAME if log == STDIN else Path(log).name
+    with tempfile.TemporaryDirectory(prefix="netcosim-") as folder:
+        path = Path(folder) / name
+        _copy(log, name, path)
+        if _is_table(path):
+            # of a table it is the name that tells
+            path = path.rename(path.with_name(f"{name}.csv"))
+        try:
+            yield str(path)
+        except NetcosimError as error:
+            told = str(error).replace(str(path), NAME if log == STDIN else log)
+            raise NetcosimError(told) from None
+
+
+def _is_pipe(log: str) -> bool:
+    if log == STDIN:
+        return True
+    if log != "/dev/stdin" and Path(log).parent != Path("/dev/fd"):
+        return False
+    try:
+        mode = os.stat(log).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def _copy(log: str, name: str, path: Path) -> None:
+    try:
+        with _opened(log) as source, path.open("wb") as copy:
+            if source.isatty():
+                raise NetcosimError(f"{name}: a terminal; send a log through a pipe")
+            size = 0
+            while chunk := source.read(_CHUNK):
+                size += len(chunk)
+                if size > MAX_TEXT_BYTES:
+                    most = f"{MAX_TEXT_BYTES // 2**20} MiB"
+                    raise NetcosimError(f"{name}: more than {most}; no longer log is read")
+                copy.write(chunk)
+    except OSError as error:
+        raise NetcosimError(f"{name}: cannot be read: {error.strerror}") from None
+
+
+def _opened(log: str) -> IO[bytes]:
+    # a copy of the descriptor: standard input stays open when the log has been read
+    return os.fdopen(os.dup(0), "rb") if log == STDIN else open(log, "rb")
+
+
+def _is_table(path: Path) -> bool:
+    """Whether the first line that is no comment is the header of a table of jobs."""
+    from workloads.csv_jobs import NEEDED
+
+    lines = (line for line in first_lines(path) if not line.startswith("#"))
+    names = {name.strip() for name in next(lines, "").split(",")}
+    return names >= set(NEEDED)

@@ -1,0 +1,362 @@
+"""Jobs that go on for ever: a snapshot's jobs in loops, watched until their means hold still.
+
+A snapshot's jobs last for hours, an iteration of theirs for milliseconds: what one of them feels is
+a mean over many iterations with all others there. So jobs repeat their iteration until a moment, no
+job ends before another, the first iterations are left out, and the run is made longer until the
+means hold still. Runs that send each job a few times and stop see too little of the neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from netsim.packet.model import PS_PER_S, PacketResult
+from queuesim.communication import WHOLE_S
+from queuesim.ensemble import Ensemble, PlacedJob
+from queuesim.loops import LoopTimes, least_iteration_s
+from queuesim.pairs import Pair
+from queuesim.snapshots import Study
+from queuesim.statistics import batch_half_width
+
+FloatArray = NDArray[np.float64]
+LongArray = NDArray[np.int64]
+
+SHARES = {
+    "alone": "the share of its time alone in which it communicates, on the reference's nodes",
+    "contended": "the share of its time under the reference, among all others, as a profiler sees",
+    "drive": "the share of the time for which its busiest node keeps its link busy",
+}
+"""What a job's communication fraction is a share of."""
+
+PHASES = {
+    "random": "each begins at a moment of its own",
+    "locked": "all begin an iteration at once",
+}
+"""How jobs begin."""
+
+_ROUNDS, _NEAR = 8, 0.01
+
+
+@dataclass(frozen=True)
+class SteadyRules:
+    """How jobs are made to go on, and when their means are good enough.
+
+    Attributes
+    ----------
+    share : str
+        A key of `SHARES`.
+    phases : str
+        A key of `PHASES`.
+    noise : float
+        Standard deviation of an iteration's computing over its mean.
+    precision : float
+        Wanted half-width of the mean time of an iteration under the reference, over that mean:
+        of all jobs, weighed by their nodes.
+    least_iterations, most_iterations : int
+        Of the job with the longest iteration, warm-up included.
+    warm_up : float
+        Part of a job's iterations, at the begin, that does not count.
+    level : float
+        Of the half-widths.
+    """
+
+    share: str = "alone"
+    phases: str = "random"
+    noise: float = 0.0
+    precision: float = 0.01
+    least_iterations: int = 16
+    most_iterations: int = 256
+    warm_up: float = 0.25
+    level: float = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class SteadySnapshot:
+    """What was seen at one instant.
+
+    Attributes
+    ----------
+    number : int
+    running : sequence of int
+        Jobs, by index.
+    mean_s, alone_s : dict of str to (k,) float64
+        Mean time of an iteration by side: as the job runs there, and alone there.
+    compute_s : (k,) float64
+        Of an iteration.
+    half_width : (k,) float64
+        Of the mean under the reference, over that mean; nan where it is not known.
+    iterations : (k,) int64
+        That count, the same on all sides.
+    once_s, link_s : (k,) float64
+        Time of one iteration's communication alone on the reference's nodes, and that for which
+        the busiest node's link is busy in it.
+    packets : dict of str to PacketResult
+        Of sides on which they ran together.
+    """
+
+    number: int
+    running: Sequence[int]
+    mean_s: dict[str, FloatArray]
+    alone_s: dict[str, FloatArray]
+    compute_s: FloatArray
+    half_width: FloatArray
+    iterations: LongArray
+    once_s: FloatArray
+    link_s: FloatArray
+    packets: dict[str, PacketResult]
+
+
+@dataclass
+class Steadying:
+    """A study's jobs in loops under all its sides.
+
+    Attributes
+    ----------
+    study : Study
+    rules : SteadyRules
+    """
+
+    study: Study
+    rules: SteadyRules
+    _once: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+    def job(self, name: str, index: int, compute_s: float, start_s: float = 0.0) -> PlacedJob:
+        """A job where a side put it, with computing between its iterations."""
+        side = self.study.sides[name]
+        said = replace(self.study.communication(index), iterations=1)
+        placed = side.placed(index, said)
+        noise = self.rules.noise if compute_s else 0.0
+        return replace(placed, compute_s=compute_s, start_s=start_s, compute_noise=noise)
+
+    def once(self, index: int) -> tuple[float, float]:
+        """Seconds of a job's communication alone on the reference's nodes, and of its node's link.
+
+        Both are 0 for a job that sends nothing from node to node.
+        """
+        if index not in self._once:
+            network = self.study.sides[self.study.reference].network
+            job = self.job(self.study.reference, index, 0.0)
+            program, nodes = network.program(job, 1), network.rank_node(job)
+            link_s = least_iteration_s(network.routing.topology, program, nodes)
+            alone_s = 0.0
+            if link_s:
+                alone_s = float(Ensemble(network, [job]).packets(stream=index).time_s[0])
+            self._once[index] = alone_s, link_s
+        return self._once[index]
+
+    def watched(self, number: int) -> SteadySnapshot | None:
+        """A snapshot of the reference's schedule; None if nobody communicates then."""
+        running = self.running(self.study.running(self.study.reference, number))
+        return self.snapshot(number, running) if running else None
+
+    def running(self, indices: Sequence[int]) -> list[int]:
+        """Those of the jobs that communicate at all."""
+        return [i for i in indices if self.study.fraction[i] > 0 and self.once(i)[1] > 0]
+
+    def computing(self, running: Sequence[int], stream: int) -> FloatArray:
+        """(k,) float64: how long jobs compute between iterations, by what their fraction means.
+
+        Ranks that are done begin to compute while others still wait, so what an iteration in a
+        loop takes is not the sum of computing and one iteration's communication: it is found in
+        rounds.
+        """
+        fraction = np.array([self.study.fraction[i] for i in running])
+        once_s, link_s = np.array([self.once(i) for i in running]).T
+        compute_s = whole(once_s * (1 / fraction - 1))
+        if self.rules.share == "drive":
+            compute_s = whole(np.maximum(link_s / fraction - once_s, 0.0))
+        for _ in range(_ROUNDS):
+            period_s = self._periods(running, compute_s, stream)
+            if self.rules.share == "drive":
+                found = whole(np.maximum(compute_s + link_s / fraction - period_s, 0.0))
+            else:
+                found = whole((period_s - compute_s) * (1 / fraction - 1))
+            near = np.abs(found - compute_s) <= _NEAR * period_s
+            if near.all():
+                break
+            compute_s = found
+        return compute_s
+
+    def _periods(self, running: Sequence[int], compute_s: FloatArray, stream: int) -> FloatArray:
+        """(k,) float64: what an iteration takes, alone or among the others as the share asks."""
+        reference, rules = self.study.reference, self.rules
+        jobs = self.placed(reference, running, compute_s)
+        once_s = np.array([self.once(i)[0] for i in running])
+        until_s = rules.least_iterations * (once_s + compute_s)
+        if rules.share == "contended":
+            runs = [self._enough(reference, jobs, float(until_s.max()), stream)]
+        else:
+            runs = [
+                self._enough(reference, [job], float(longest) + job.start_s, stream)
+                for job, longest in zip(jobs, until_s, strict=True)
+            ]
+        ends = [each for run in runs for each in run.ends_ps]
+        return means_s(ends, np.array([len(each) for each in ends]), rules.warm_up)
+
+    def placed(self, name: str, running: Sequence[int], compute_s: FloatArray) -> list[PlacedJob]:
+        """The jobs on a side, each with the start that it has on all of them."""
+        network = self.study.sides[self.study.reference].network
+        jobs = []
+        for index, pause_s in zip(running, compute_s.tolist(), strict=True):
+            job = self.job(name, index, pause_s)
+            if self.rules.phases == "random":
+                u = float(network.streams(job).start.random())
+                start_s = float(whole(np.array(u * (self.once(index)[0] + pause_s))))
+                job = replace(job, start_s=start_s)
+            jobs.append(job)
+        return jobs
+
+    def snapshot(self, number: int, running: Sequence[int]) -> SteadySnapshot:
+        """Watch the jobs of an instant under all sides, and alone there."""
+        reference, rules = self.study.reference, self.rules
+        compute_s = self.computing(running, number)
+        once_s, link_s = np.array([self.once(i) for i in running]).T
+        placed = {name: self.placed(name, running, compute_s) for name in self.study.sides}
+        shared = [n for n, side in self.study.sides.items() if n == reference or not side.isolates]
+        longest_s = float(np.max(once_s + compute_s))
+        until_s = rules.least_iterations * longest_s
+        while True:
+            seen = {reference: self._enough(reference, placed[reference], until_s, number)}
+            half = self.half_widths(seen[reference])
+            weight = np.array([len(job.nodes) for job in placed[reference]])
+            if np.nanmax(half, initial=0.0) == 0 or (
+                not np.isnan(half).any() and np.average(half, weights=weight) <= rules.precision
+            ):
+                break
+            if 2 * until_s > rules.most_iterations * longest_s:
+                break
+            until_s *= 2
+        for name in shared:
+            if name not in seen:
+                seen[name] = self._enough(name, placed[name], until_s, number)
+        ends = {name: list(run.ends_ps) for name, run in seen.items()}
+        alone = {name: self._alone(name, placed[name], until_s, number) for name in placed}
+        count = np.array(
+            [
+                min(len(of[k]) for of in (*ends.values(), *alone.values()))
+                for k in range(len(running))
+            ]
+        )
+        return SteadySnapshot(
+            number,
+            running,
+            {n: means_s(ends.get(n, alone[n]), count, rules.warm_up) for n in placed},
+            {n: means_s(alone[n], count, rules.warm_up) for n in placed},
+            compute_s,
+            half,
+            count - first_counted(count, rules.warm_up),
+            once_s,
+            link_s,
+            {name: _without_messages(run.packets) for name, run in seen.items()},
+        )
+
+    def half_widths(self, run: LoopTimes) -> FloatArray:
+        """(k,) float64: half-width of each job's mean time of an iteration, over that mean."""
+        found = []
+        for ends in run.ends_ps:
+            begin = int(first_counted(np.array(len(ends)), self.rules.warm_up))
+            times = np.diff(ends[begin - 1 :]) / PS_PER_S
+            found.append(batch_half_width(times, self.rules.level) / times.mean())
+        return np.array(found)
+
+    def _alone(
+        self, name: str, jobs: Sequence[PlacedJob], until_s: float, stream: int
+    ) -> list[LongArray]:
+        """Ends of each job's iterations with nobody else there."""
+        network = self.study.sides[name].network
+        found = []
+        for job in jobs:
+            run = Ensemble(network, [job]).loops(until_s + job.start_s, stream=stream)
+            found.append(run.ends_ps[0])
+        return found
+
+    def _enough(
+        self, name: str, jobs: Sequence[PlacedJob], until_s: float, stream: int
+    ) -> LoopTimes:
+        """The jobs in loops for so long, or longer until each has iterations that count.
+
+        Raises
+        ------
+        NetcosimError
+            A job that does not get anywhere.
+        """
+        network = self.study.sides[name].network
+        for _ in range(_ROUNDS):
+            run = Ensemble(network, jobs).loops(until_s, stream=stream)
+            if run.iterations.min() >= LEAST_COUNTED:
+                return run
+            until_s *= 2
+        slow = jobs[int(np.argmin(run.iterations))]
+        raise NetcosimError(
+            f"job {slow.job_id}: fewer than {LEAST_COUNTED} iterations in {until_s / 2:.3g} s "
+            "among the others; its communication hardly gets through"
+        )
+
+    def pairs(self, found: SteadySnapshot) -> list[Pair]:
+        """One a job and side, with times of one iteration."""
+        study, reference = self.study, self.study.reference
+        jobs = study.sides[reference].schedule.workload
+        there, there_alone = found.mean_s[reference], found.alone_s[reference]
+        return [
+            Pair(
+                snapshot=found.number,
+                policy=name,
+                job_id=int(jobs.job_id[index]),
+                n_nodes=int(jobs.n_nodes[index]),
+                run_s=float(jobs.run_time_s[index]),
+                pattern=study.communication(index).pattern,
+                iterations=int(found.iterations[k]),
+                duty=1 - float(found.compute_s[k] / there_alone[k]),
+                reference_s=float(there[k]),
+                reference_alone_s=float(there_alone[k]),
+                policy_s=float(found.mean_s[name][k]),
+                policy_alone_s=float(found.alone_s[name][k]),
+            )
+            for name in study.others
+            for k, index in enumerate(found.running)
+        ]
+
+
+def _without_messages(result: PacketResult) -> PacketResult:
+    none = np.empty(0, dtype=np.int64)
+    return replace(result, message_post_ps=none, message_finish_ps=none)
+
+
+LEAST_COUNTED = 4
+"""Iterations that a job must have done for a mean to be taken."""
+
+
+def whole(seconds: FloatArray) -> FloatArray:
+    """To the nearest multiple of `WHOLE_S`."""
+    return np.round(seconds / WHOLE_S) * WHOLE_S
+
+
+def first_counted(done: LongArray, warm_up: float) -> LongArray:
+    """How many of so many complete iterations are left out: a part of them, at least one."""
+    left: LongArray = np.maximum(1, np.floor(warm_up * done)).astype(np.int64)
+    return left
+
+
+def means_s(ends_ps: Sequence[LongArray], count: LongArray, warm_up: float) -> FloatArray:
+    """Mean time of the iterations that count, from the ends of all.
+
+    Parameters
+    ----------
+    ends_ps : sequence of (n,) int64
+        By job.
+    count : (k,) int64
+        How many iterations each job is watched for; those after the warm-up count.
+    warm_up : float
+    """
+    first = first_counted(count, warm_up)
+    return np.array(
+        [
+            (ends[last - 1] - ends[begin - 1]) / PS_PER_S / (last - begin)
+            for ends, begin, last in zip(ends_ps, first.tolist(), count.tolist(), strict=True)
+        ]
+    )

@@ -1,0 +1,201 @@
+"""The measure "steady": the same jobs at the reference's instants, in loops until means hold still.
+
+As "paired" (`queuesim.pairing`), but nobody stops: see `queuesim.steady`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from queuesim.measured import SpeedupTable
+from queuesim.paired import compared
+from queuesim.pairs import Pair, summary, taken_off
+from queuesim.parts import Columns, Here, Part, Parts, Tell, packet_columns, packets_from
+from queuesim.snapshots import Measurement, Measurements, Progress, Study
+from queuesim.statistics import known_ends, t_of_snapshots
+from queuesim.steady import Steadying, SteadyRules, SteadySnapshot
+
+
+@dataclass(frozen=True)
+class Steady:
+    """The same jobs under every policy, all going on; see `SteadyRules` for the attributes."""
+
+    name = "steady"
+    description = "the same jobs at the reference's instants, all in loops until means hold still"
+    compares = "each job's time for an iteration there over the same job's under the reference"
+    share: str = "alone"
+    phases: str = "random"
+    noise: float = 0.0
+    precision: float = 0.01
+    least_iterations: int = 16
+    most_iterations: int = 256
+    warm_up: float = 0.25
+
+    def sent(self, study: Study) -> dict[str, float]:
+        """How often what runs at a side's instants is sent, by side, about; the least."""
+        ways = 2 + sum(1 if side.isolates else 2 for side in study.others.values())
+        return {study.reference: float(ways * self.least_iterations)}
+
+    def measure(
+        self,
+        study: Study,
+        rng: Callable[[], np.random.Generator],
+        parts: Parts | None = None,
+        progress: Progress | None = None,
+    ) -> Measurement:
+        """Watch all sides; see `queuesim.measure.Measure`."""
+        rules = SteadyRules(
+            self.share,
+            self.phases,
+            self.noise,
+            self.precision,
+            self.least_iterations,
+            self.most_iterations,
+            self.warm_up,
+            study.confidence,
+        )
+        watching = Steadying(study, rules)
+
+        def compute(number: int, tell: Tell) -> Columns:
+            found = watching.watched(number)
+            return {} if found is None else _columns(found)
+
+        columns = (Here() if parts is None else parts).each(
+            [Part(f"steady, snapshot {n + 1}", partial(compute, n)) for n in study.numbers],
+            progress,
+        )
+        snapshots = [_snapshot(study, found) for found in columns if found]
+        pairs = [pair for snapshot in snapshots for pair in watching.pairs(snapshot)]
+        n_seen = sum(len(s.running) for s in snapshots)
+        by_policy, rows, ratios = compared(study, pairs, n_seen, rng)
+        seen = _seen(study, snapshots)
+        told = [
+            {"policy": name} | _summary(mine, rng(), study.confidence)
+            for name, mine in by_policy.items()
+        ]
+        return Measurement(
+            {name: _measurements(study, name, snapshots) for name in study.sides},
+            ratios,
+            SpeedupTable(study.reference, tuple(rows), whole_runs=True),
+            {
+                "steady": told,
+                "steady_shares": [seen] if snapshots else [],
+                "pairs": [pair.row() for pair in pairs],
+            },
+            tuple(_note(row, study.reference) for row in told) + _settled(seen, snapshots),
+        )
+
+
+_ARRAYS = ("compute_s", "half_width", "iterations", "once_s", "link_s")
+
+
+def _columns(found: SteadySnapshot) -> Columns:
+    """A snapshot as columns."""
+    columns: dict[str, NDArray[Any]] = {name: getattr(found, name) for name in _ARRAYS}
+    columns |= {"number": np.array(found.number), "running": np.array(found.running)}
+    for name in found.mean_s:
+        columns |= {f"mean_s.{name}": found.mean_s[name], f"alone_s.{name}": found.alone_s[name]}
+        if name in found.packets:
+            columns |= packet_columns(found.packets[name], f"packets.{name}.")
+    return columns
+
+
+def _snapshot(study: Study, columns: Columns) -> SteadySnapshot:
+    """The snapshot of `_columns`."""
+    together = [name for name in study.sides if f"packets.{name}.end_ps" in columns]
+    return SteadySnapshot(
+        number=int(columns["number"]),
+        running=columns["running"].tolist(),
+        mean_s={name: columns[f"mean_s.{name}"] for name in study.sides},
+        alone_s={name: columns[f"alone_s.{name}"] for name in study.sides},
+        packets={name: packets_from(columns, f"packets.{name}.") for name in together},
+        **{name: columns[name] for name in _ARRAYS},
+    )
+
+
+def _summary(
+    pairs: Sequence[Pair], rng: np.random.Generator, confidence: float
+) -> dict[str, object]:
+    """As `queuesim.pairs.summary`, with Student's interval over snapshots that may be alike."""
+    row = summary(pairs, np.ones(len(pairs)), rng, confidence)
+    off = 100 * taken_off([pair.run_ratio for pair in pairs], np.ones(len(pairs)))
+    nodes, number = [pair.n_nodes for pair in pairs], [pair.snapshot for pair in pairs]
+    found = t_of_snapshots(off, nodes, number, confidence)
+    low, high = known_ends(found)
+    return row | {"taken_off_percent_low": low, "taken_off_percent_high": high}
+
+
+def _seen(study: Study, snapshots: Sequence[SteadySnapshot]) -> dict[str, object]:
+    """What the three shares came out as under the reference, weighed by nodes, and how long."""
+    if not snapshots:
+        return {}
+    reference = study.reference
+    sizes = study.sides[reference].schedule.workload.n_nodes
+    weight = np.concatenate([sizes[list(s.running)] for s in snapshots])
+    compute = np.concatenate([s.compute_s for s in snapshots])
+    alone = np.concatenate([s.alone_s[reference] for s in snapshots])
+    there = np.concatenate([s.mean_s[reference] for s in snapshots])
+    link = np.concatenate([s.link_s for s in snapshots])
+    half = np.concatenate([s.half_width for s in snapshots])
+    count = np.concatenate([s.iterations for s in snapshots])
+    known = ~np.isnan(half)
+    return {
+        "jobs": len(weight),
+        "share_alone": float(np.average(1 - compute / alone, weights=weight)),
+        "share_contended": float(np.average(1 - compute / there, weights=weight)),
+        "drive_alone": float(np.average(link / alone, weights=weight)),
+        "drive_contended": float(np.average(link / there, weights=weight)),
+        "iterations_least": int(count.min()),
+        "iterations_median": float(np.median(count)),
+        "half_width_percent": (
+            100 * float(np.average(half[known], weights=weight[known])) if known.any() else None
+        ),
+        "half_width_not_known": int((~known).sum()),
+    }
+
+
+def _settled(seen: dict[str, object], snapshots: Sequence[SteadySnapshot]) -> tuple[str, ...]:
+    if not snapshots:
+        return ()
+    half = seen["half_width_percent"]
+    told = "not known" if half is None else f"{half:.2g} %"
+    return (
+        f"steady: {seen['iterations_least']} iterations of a job counted or more (median "
+        f"{seen['iterations_median']:.0f}); half-width of their means {told}, weighed by nodes; "
+        f"f = {seen['share_alone']:.2f} of the time alone, {seen['share_contended']:.2f} among "
+        f"the others, {seen['drive_alone']:.2f} of the link",
+    )
+
+
+def _measurements(study: Study, name: str, snapshots: Sequence[SteadySnapshot]) -> Measurements:
+    """Times of an iteration under a side over those alone under the reference."""
+    none = np.empty(0)
+    job = np.array([j for s in snapshots for j in s.running], dtype=np.int64)
+    side = study.sides[name]
+    return Measurements(
+        policy=side.schedule.policy,
+        snapshot=np.array([s.number for s in snapshots for _ in s.running], dtype=np.int64),
+        job=job,
+        share=np.asarray(study.share, dtype=np.int64)[job],
+        n_nodes=side.schedule.workload.n_nodes[job].astype(np.int64),
+        time_s=np.concatenate([none, *(s.mean_s[name] for s in snapshots)]),
+        yardstick_s=np.concatenate([none, *(s.alone_s[study.reference] for s in snapshots)]),
+        packets=tuple(s.packets[name] for s in snapshots if name in s.packets),
+        alone_s=np.concatenate([none, *(s.alone_s[name] for s in snapshots)]),
+        instant_s=study.instants_s(study.reference),
+    )
+
+
+def _note(row: dict[str, object], reference: str) -> str:
+    low, high = row["taken_off_percent_low"], row["taken_off_percent_high"]
+    interval = "too few snapshots: no interval" if low is None else f"{low:.1f} to {high:.1f}"
+    return (
+        f"{row['policy']}: {row['taken_off_percent']:.1f} % ({interval}) less run time than under "
+        f"{reference}, by node-hours, {row['jobs']} jobs, all going on"
+    )

@@ -366,7 +366,10 @@ def test_stores_without_policies_have_a_page_of_tables(tmp_path: Path) -> None:
 
 
 def test_names_from_a_file_stay_text(tmp_path: Path) -> None:
-    rows = [{"policy": p, "mean_wait_s": w} for p, w in (("<i>x</i>", 1.0), ("$y$ & z", 2.0))]
+    rows = [
+        {"policy": p, "mean_wait_s": w}
+        for p, w in (("<i>x</i>", 1.0), ("$\\frac$ _z & y", 2.0), ("_hidden", 3.0))
+    ]
     config = {"machine": {"routing": "<script>alert(1)</script>"}, "run": {"seed": 1}}
     other = {"machine": {"routing": "b"}, "run": {"seed": 1}}
     put(tmp_path / "p.db", {"0": (config, {"policies": rows}), "1": (other, {"policies": rows})})

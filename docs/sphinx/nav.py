@@ -19,6 +19,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "measures",
         "observables",
         "sweeps",
+        "results",
         "curve",
         "live",
         "extend",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -20,6 +21,8 @@ COLOURS = (
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", ":", "-.")
+FORMS = {"svg": "Date", "pdf": "CreationDate", "png": "Software"}
+"""Formats of files, and what would differ in them from day to day."""
 INK, SOFT, GRID = "#1b1f24", "#57606a", "#d8dee4"
 
 _RC: dict[Any, Any] = {
@@ -67,6 +70,21 @@ def new_figure(
             axis.spines[["top", "right"]].set_visible(False)
             axis.set_axisbelow(True)
     return figure, list(axes.flat)
+
+
+def save_figure(figure: Figure, path: Path, form: str) -> Path:
+    """Write a figure on white as one of `FORMS`, whole or not at all; same figure, same bytes."""
+    import matplotlib as mpl
+
+    part = path.with_name(f".{path.name}.part")
+    given: Any = {"format": form, "metadata": {FORMS[form]: None}, "dpi": 160}
+    try:
+        with mpl.rc_context({"svg.hashsalt": "netcosim"}):
+            figure.savefig(part, facecolor="white", bbox_inches="tight", **given)
+        part.replace(path)
+    except OSError as error:
+        raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
 
 
 def colour(index: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.figures.style import save_figure
 from experiments.papers.paper import (
     Analysis,
     Options,
@@ -25,8 +26,6 @@ from netsim.errors import NetcosimError
 if TYPE_CHECKING:
     import pandas as pd
 
-DPI = 130
-
 
 def reproduce(
     paper: str,
@@ -36,12 +35,13 @@ def reproduce(
     jobs: int = 1,
     options: Options | None = None,
     progress: bool = True,
+    form: str = "png",
 ) -> Reproduction | None:
     """Reproduce a figure of a paper.
 
     Results go into ``out_dir/<paper>.sqlite``, where points stay: what is stored is not
     computed again. Beside it come ``<figure>-<table>.csv``,
-    ``<figure>.png`` and ``<figure>.html``; what is not by default stands in their names.
+    ``<figure>.<form>`` and ``<figure>.html``; what is not by default stands in their names.
 
     Parameters
     ----------
@@ -55,6 +55,8 @@ def reproduce(
         Local processes.
     options : Options, optional
     progress : bool
+    form : {"png", "svg", "pdf"}
+        Of the drawing.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def reproduce(
     return Reproduction(
         figure=chosen,
         analysis=analysis,
-        files=write_files(folder, found, chosen, analysis, options),
+        files=write_files(folder, found, chosen, analysis, options, form),
         failed=failed,
         seconds=sum(summary.seconds for summary in done),
         computed=sum(summary.computed for summary in done),
@@ -139,9 +141,14 @@ def _settings_in_name(options: Options) -> list[str]:
 
 
 def write_files(
-    folder: Path, paper: Paper, figure: PaperFigure, analysis: Analysis, options: Options
+    folder: Path,
+    paper: Paper,
+    figure: PaperFigure,
+    analysis: Analysis,
+    options: Options,
+    form: str = "png",
 ) -> tuple[Path, ...]:
-    """Write the tables as CSV, the drawing as PNG and all as one HTML page; their paths."""
+    """Write the tables as CSV, the drawing and all as one HTML page; their paths."""
     stem = "-".join(
         [paper.name, figure.name, *([] if options.scale == "full" else [options.scale])]
     )
@@ -153,8 +160,7 @@ def write_files(
         table.to_csv(files[-1], index=False)
     drawing = None if figure.draw is None else figure.draw(analysis, options)
     if drawing is not None:
-        files.append(folder / f"{stem}.png")
-        drawing.savefig(files[-1], dpi=DPI, bbox_inches="tight")
+        files.append(save_figure(drawing, folder / f"{stem}.{form}", form))
     sections = [
         Section(
             "What the paper says, and what we find",

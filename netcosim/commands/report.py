@@ -14,6 +14,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netcosim.folders import need_folder
+
 if TYPE_CHECKING:
     from experiments.store import Store
 
@@ -58,9 +60,9 @@ def run(args: argparse.Namespace) -> int:
         if args.export in ("csv", "parquet"):
             check_file_names(store.table_names())
         page, failed = _page(store, key)
-        print(write_page(html, page))
-        for written in _files(store, key, args):
-            print(written)
+        written = _files(store, key, args)
+        # told when all of it is there
+        print("\n".join(map(str, [write_page(html, page), *written])))
     return 1 if failed else 0
 
 
@@ -81,7 +83,9 @@ def _files(store: Store, key: str | None, args: argparse.Namespace) -> list[Path
     point = key if args.point else None
 
     def folder(what: str) -> Path:
-        return Path(args.folder or _beside(store.path, point, f"-{what}"))
+        chosen = Path(args.folder or _beside(store.path, point, f"-{what}"))
+        need_folder(chosen)
+        return chosen
 
     if args.figures:
         from netcosim.report.figure_files import write_figures

@@ -3,7 +3,7 @@
   netcosim reproduce level-spread                     list the paper's figures
   netcosim reproduce calibration                      all that it has
   netcosim reproduce calibration easy --logs ~/joblogs
-  netcosim reproduce level-spread fig2
+  netcosim reproduce level-spread fig2 --format svg
   netcosim reproduce level-spread fig10 --jobs 8 --routing minimal
   netcosim reproduce level-spread fig4 --scale quick --set endpoint=firefly
   netcosim reproduce jigsaw fig6 --logs ~/joblogs --jobs 2
@@ -37,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
     parser.add_argument(
         "--scale", default="full", metavar="SCALE", help="full (default), or quick: a small part"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("png", "svg", "pdf"),
+        default="png",
+        help="of the drawing (default: png); what is computed is not computed again",
     )
     parser.add_argument("--out", default="results", metavar="DIR", help="default: results")
     parser.add_argument(
@@ -106,7 +112,9 @@ def run(args: argparse.Namespace) -> int:
 
     failed = False
     for name in names:
-        done = reproduce(args.paper, name, out_dir=args.out, jobs=args.jobs, options=options)
+        done = reproduce(
+            args.paper, name, out_dir=args.out, jobs=args.jobs, options=options, form=args.format
+        )
         if done is not None:
             print("\n".join(lines_of(args.paper, done)))
             failed |= bool(done.failed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from experiments.figures.style import SOFT, colour, grid, marker, new_figure
+from experiments.figures.style import SOFT, colour, grid, marker, new_figure, save_figure
 from netcosim.curve.point import ALONE, STEADY
 from netsim.units import format_quantity
 
@@ -95,7 +95,7 @@ def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
 
 
 def write(folder: Path, name: str, rows: pd.DataFrame, title: str, ceiling: float | None) -> Path:
-    """Write ``curve.csv``, ``saturation.csv``, ``NAME.png`` and ``NAME.svg``; the figure's path.
+    """Write ``curve.csv``, ``saturation.csv`` and ``NAME.png``, ``.svg``, ``.pdf``; the PNG's path.
 
     Each file appears whole or not at all.
     """
@@ -105,9 +105,6 @@ def write(folder: Path, name: str, rows: pd.DataFrame, title: str, ceiling: floa
         part = folder / f".{file}.part"
         table.to_csv(part, index=False)
         part.replace(folder / file)
-    for form in ("svg", "png"):
-        part = folder / f".{name}.part"
-        given: Any = {"metadata": {"Date": None}} if form == "svg" else {"dpi": 160}
-        figure.savefig(part, format=form, **given)
-        part.replace(folder / f"{name}.{form}")
+    for form in ("svg", "pdf", "png"):
+        save_figure(figure, folder / f"{name}.{form}", form)
     return folder / f"{name}.png"

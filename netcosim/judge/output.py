@@ -22,15 +22,17 @@ from netcosim.judge.page import judge_sections
 from netcosim.judge.trial import Tables, Trial
 from netcosim.judge.verdict import answer
 from netcosim.judge.waits import trust
+from netcosim.report.figure_files import write_section_figures
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
 
-RESULTS_FILE, PAGE_FILE, CONFIG_FILE, TABLES_FOLDER = (
+RESULTS_FILE, PAGE_FILE, CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = (
     "results.db",
     "report.html",
     "judge.toml",
     "tables",
+    "figures",
 )
 
 
@@ -62,10 +64,11 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
     first = dict(tables["reproduced"][0])
     queue = asked.config.queue
     lead = "\n\n".join([*lines, trust(first, queue.order, queue.backfill)])
+    sections = judge_sections(asked, frames)
     page = render_page(
         f"Does the topology setting pay? {frames['machine_and_jobs'].iloc[0]['log']}",
         lead,
-        judge_sections(asked, frames),
+        sections,
         config=asked.text,
         seeds={"run.seed": asked.config.run.seed, "run.repetition": asked.config.run.repetition},
         inputs=digests([asked.config.resolved()]),
@@ -73,10 +76,14 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
     _whole(out / CONFIG_FILE, asked.text)
     for name, frame in frames.items():
         _whole(out / TABLES_FOLDER / f"{name}.csv", frame.to_csv(index=False))
+    write_section_figures(sections, out / FIGURES_FOLDER, "svg")
     path = write_page(out / PAGE_FILE, page)
     # last, because a reader that has gone away must not cost the results
     print("\n".join([*lines, trust(first, queue.order, queue.backfill)]))
-    print(f"{time.perf_counter() - started:.0f} s; page: {path}; tables: {out / TABLES_FOLDER}")
+    print(
+        f"{time.perf_counter() - started:.0f} s; page: {path}; tables: {out / TABLES_FOLDER}; "
+        f"figures: {out / FIGURES_FOLDER}"
+    )
     print(f"again, or with other assumptions: netcosim judge --config {out / CONFIG_FILE}")
     return path
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from experiments.figures.style import grid, new_figure, shared_legend
+from experiments.figures.style import grid, literal, new_figure, shared_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ class Drawing:
 
     def _draw(self, axis: Axes, panel: Panel) -> None:
         panel.draw(axis)
-        axis.set_title(panel.title, fontsize=9)
+        axis.set_title(literal(panel.title, 60), fontsize=9)
         if self.lines:
             grid(axis, self.lines)
 

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from experiments.figures.style import save_figure
 from experiments.store import Store
-from netcosim.export.files import make_folder, whole
+from netcosim.export.files import make_folder
 from netcosim.report.drawing import safe_names
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from matplotlib.figure import Figure
 
+    from experiments.report.page import Section
+
 Form = Literal["svg", "pdf", "png"]
-DPI = 200
-# without a date the same figure gives the same bytes
-_METADATA: dict[Form, dict[str, Any]] = {
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-    "png": {"Software": None},
-}
 
 
 def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> list[Path]:
@@ -52,20 +48,27 @@ def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> li
     names = safe_names(name for name, _ in drawings)
     for name, (_, draw) in zip(names, drawings, strict=True):
         figure = draw()
-        path = folder / f"{name}.{form}"
-        with whole(path) as part:
-            save_figure(figure, part, form)
+        written.append(save_figure(figure, folder / f"{name}.{form}", form))
         close(figure)
-        written.append(path)
     return written
 
 
-def save_figure(figure: Figure, path: Path, form: Form) -> None:
-    """Write a figure on white; the same figure gives the same bytes."""
-    import matplotlib as mpl
+def write_section_figures(sections: Sequence[Section], folder: Path, form: Form) -> list[Path]:
+    """Write the figures that stand in a page's sections, by their titles.
 
-    with mpl.rc_context({"svg.hashsalt": "netcosim"}):
-        figure.savefig(path, format=form, dpi=DPI, facecolor="white", metadata=_METADATA[form])
+    Raises
+    ------
+    NetcosimError
+        A folder that cannot be written.
+    """
+    drawn = [(section.title, section.figure) for section in sections if section.figure is not None]
+    if drawn:
+        make_folder(folder)
+    names = safe_names(title for title, _ in drawn)
+    return [
+        save_figure(figure, folder / f"{name}.{form}", form)
+        for name, (_, figure) in zip(names, drawn, strict=True)
+    ]
 
 
 def _of_sweep(store: Store) -> Iterator[tuple[str, Callable[[], Figure]]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.figures.style import GRID, INK, SOFT, dash, marker, policy_colours
+from experiments.figures.style import GRID, INK, SOFT, dash, literal, marker, policy_colours
 from netcosim.figures.curves import time_unit
 from netcosim.report.compared import Compared, Metric
 from netcosim.report.drawing import Drawing, Panel, safe_name
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MOST_PANELS = 12
 """Of one drawing; what does not fit is fixed, and told."""
 _MOST_TICKS = 7
+_MOST_LETTERS = 24
 _APART_PT = 4.0
 """Between the marks of two policies at one place, so that their intervals can be seen."""
 _ON_COLOUR = "#fefefe"
@@ -209,7 +210,7 @@ def _curves(
             marker=marker(i),
             markersize=4.5,
             linewidth=1.4,
-            label=policy,
+            label=literal(policy, _MOST_LETTERS),
             transform=shifted,
         )
         known = np.isfinite(low) & np.isfinite(high)
@@ -243,7 +244,7 @@ def _curves(
 
 def _bottom(axis: Axes, swept: Axis) -> None:
     """The swept axis: to scale, logarithmic where its values are, or in categories."""
-    axis.set_xlabel(swept.title, fontsize=8)
+    axis.set_xlabel(literal(swept.title), fontsize=8)
     places = list(swept.values or range(len(swept)))
     if swept.values:
         if swept.log:
@@ -260,15 +261,11 @@ def _bottom(axis: Axes, swept: Axis) -> None:
     long = sum(len(swept.labels[i]) + 1 for i in some) > 44
     axis.set_xticks(
         [places[i] for i in some],
-        [_short(swept.labels[i]) for i in some],
+        [literal(swept.labels[i], _MOST_LETTERS) for i in some],
         rotation=30 if long else 0,
         ha="right" if long else "center",
     )
     axis.set_xticks([], minor=True)
-
-
-def _short(label: str, most: int = 24) -> str:
-    return label if len(label) <= most else f"{label[: most - 1]}…"
 
 
 def forest_drawing(compared: Compared) -> Drawing:
@@ -307,7 +304,9 @@ def _forest(axis: Axes, *, compared: Compared, metric: Metric, scale: Scale) -> 
         axis.axvline(1.0, color=SOFT, linewidth=0.8)
     axis.set_xlim(*_limits(compared, metric, scale))
     axis.set_ylim(len(compared.policies) - 0.5, -0.5)
-    axis.set_yticks(range(len(compared.policies)), [_short(p) for p in compared.policies])
+    axis.set_yticks(
+        range(len(compared.policies)), [literal(p, _MOST_LETTERS) for p in compared.policies]
+    )
     axis.set_xlabel(scale.label, fontsize=8)
 
 
@@ -396,20 +395,20 @@ def _map(
                 Rectangle(corner, 0.96, 0.92, fill=False, linewidth=0, hatch="////", ec=SOFT)
             )
         elif named:
-            text = _short(best.policy, 34 // wide)
+            text = literal(best.policy, 34 // wide)
             axis.text(
                 x, y, text, ha="center", va="center", fontsize=8, color=_ON_COLOUR if told else INK
             )
     axis.set_xlim(-0.5, wide - 0.5)
     axis.set_ylim(-0.5, high - 0.5)
     some = np.unique(np.linspace(0, wide - 1, _MOST_TICKS).round().astype(int)).tolist()
-    axis.set_xticks(some, [_short(axes[across].labels[i], 40 // len(some)) for i in some])
-    axis.set_xlabel(axes[across].title, fontsize=8)
+    axis.set_xticks(some, [literal(axes[across].labels[i], max(3, 40 // len(some))) for i in some])
+    axis.set_xlabel(literal(axes[across].title), fontsize=8)
     if up is None:
         axis.set_yticks([])
     else:
-        axis.set_yticks(range(high), [_short(label) for label in axes[up].labels])
-        axis.set_ylabel(axes[up].title, fontsize=8)
+        axis.set_yticks(range(high), [literal(label, _MOST_LETTERS) for label in axes[up].labels])
+        axis.set_ylabel(literal(axes[up].title), fontsize=8)
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
 

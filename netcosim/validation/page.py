@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments.figures.style import INK, colour, grid, marker, new_figure
 from experiments.report.page import Section, render_page, write_page
+from netcosim.report.figure_files import write_section_figures
 from netcosim.validation.row import COLUMNS, Curve, Measured, as_record, as_text, failed
 
 PAGE, TABLE, RECORDS = "validation.html", "validation.csv", "validation.json"
@@ -20,7 +21,7 @@ PAGE, TABLE, RECORDS = "validation.html", "validation.csv", "validation.json"
 def write_validation(
     folder: Path, found: Mapping[str, Measured], seeds: Mapping[str, object]
 ) -> list[Path]:
-    """Write page, CSV and JSON into a folder, each whole or not at all.
+    """Write page, CSV, JSON and the figure as SVG into a folder, each whole or not at all.
 
     Parameters
     ----------
@@ -38,12 +39,14 @@ def write_validation(
     """
     folder.mkdir(parents=True, exist_ok=True)
     records = [as_record(name, row) for name, m in found.items() for row in m.rows]
-    page = render_page("Validation", lead_of(found), sections_of(found), seeds=seeds)
+    sections = sections_of(found)
+    page = render_page("Validation", lead_of(found), sections, seeds=seeds)
     table = pd.DataFrame(records, columns=list(COLUMNS)).to_csv(index=False)
     return [
         write_page(folder / PAGE, page),
         write_page(folder / TABLE, table),
         write_page(folder / RECORDS, json.dumps(records, indent=1) + "\n"),
+        *write_section_figures(sections, folder, "svg"),
     ]
 
 

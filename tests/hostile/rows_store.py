@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from experiments.outcome import Outcome, encode_tables
+from experiments.config_load import config_from
+from experiments.cosim import cosim_point
+from experiments.outcome import Outcome, PointResult, encode_tables
 from experiments.store import APPLICATION_ID, Store
 from hostile.row import Make, Row, all_of, config_text, nothing, written
 
@@ -28,11 +31,31 @@ def store(folder: Path) -> None:
         made.put_meta({"config_text": "x = 1"})
 
 
-def sql(*statements: str) -> Make:
+@cache
+def a_run() -> PointResult:
+    """A small run, and what is kept of it."""
+    config = {
+        "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},
+        "workload": {"synthetic": {"n_jobs": 20, "mean_nodes": 4}, "larger_jobs": "drop"},
+        "queue": {"policies": ["simple", "rdn"], "run_time_model": "as-logged"},
+        "run": {"snapshots": 0},
+    }
+    return cosim_point(config_from(config).resolved())
+
+
+def run_store(folder: Path) -> None:
+    """A good one of one run."""
+    found = a_run()
+    with Store(folder / "r.db", "write") as made:
+        outcome = Outcome(encode_tables(found.tables), None, 1.0, found.kept)
+        made.put("0" * 64, {"run": {"seed": 1}}, outcome, "code")
+
+
+def sql(*statements: str, base: Make = store) -> Make:
     """A good store after these statements."""
 
     def make(folder: Path) -> None:
-        store(folder)
+        base(folder)
         db = sqlite3.connect(folder / "r.db")
         for statement in statements:
             db.execute(statement)
@@ -119,6 +142,10 @@ def html_folder(path: Path) -> None:
     (path / "page").mkdir()
 
 
+def a_file(path: Path) -> None:
+    (path / "out").write_text("a file")
+
+
 def same_file(path: Path) -> None:
     store(path)
     (path / "link.html").hardlink_to(path / "r.db")
@@ -194,6 +221,25 @@ NAMES = {
     "Points": ("Points",),
 }
 
+KEPT_DAMAGED: dict[str, Make] = {
+    "no archive": sql("UPDATE archives SET content = x'00'", base=run_store),
+    "cut off": sql("UPDATE archives SET content = substr(content, 1, 150)", base=run_store),
+    "empty": sql("UPDATE archives SET content = x''", base=run_store),
+    "text": sql("UPDATE archives SET content = 'hello'", base=run_store),
+    "zeros": sql("UPDATE archives SET content = zeroblob(5000)", base=run_store),
+    "one for all": sql("UPDATE kept SET digest = (SELECT min(digest) FROM kept)", base=run_store),
+    "parts missing": sql(
+        "DELETE FROM kept WHERE name = (SELECT min(name) FROM kept)", base=run_store
+    ),
+    "renamed": sql("UPDATE kept SET name = '../' || name", base=run_store),
+}
+OUTPUTS = {
+    "figures": ("--figures", "svg"),
+    "tables": ("--export", "csv"),
+    "jobs": ("--export", "evalys"),
+    "a trace": ("--export", "perfetto"),
+}
+
 ROWS = [
     *(Row(f"report: {name}", REPORT, "r.db", make) for name, make in DAMAGED.items()),
     *(
@@ -222,5 +268,36 @@ ROWS = [
     Row("page onto the store", (*REPORT, "--html", "r.db"), "itself", store),
     Row("page onto the store by a link", (*REPORT, "--html", "link.html"), "itself", same_file),
     Row("tables to a file", (*EXPORT, "--html", "/dev/null/x", "--folder", "r.db"), "", store),
+    *(
+        Row(f"{what} of what was kept: {name}", (*REPORT, *arguments), "r.db", make)
+        for name, make in KEPT_DAMAGED.items()
+        for what, arguments in OUTPUTS.items()
+        if what != "figures"
+    ),
+    *(
+        Row(f"{what} into a file", (*REPORT, *arguments, "--folder", "out"), "out", make)
+        for what, arguments in OUTPUTS.items()
+        for make in [all_of(run_store, a_file)]
+    ),
+    *(
+        Row(f"{what} below /dev/null", (*REPORT, *arguments, "--folder", "/dev/null/x"), "x", make)
+        for what, arguments in OUTPUTS.items()
+        for make in [run_store]
+    ),
+    Row("an unknown point", (*REPORT, "--point", "zz"), "no point of r.db begins so", store),
+    Row("a point without a letter", (*REPORT, "--point", ""), "no point of r.db", store),
+    Row("a point of all letters", (*REPORT, "--point", "0" * 5000), "no point of r.db", store),
+    Row("an ambiguous point", (*REPORT, "--point", "000"), "begin so; give more letters", store),
+    Row("a point without policies", (*REPORT, "--point", "0" * 64), "no table of policies", store),
+    Row("figures of tables", (*REPORT, "--figures", "svg"), "no figures", store),
+    Row("figures as text", (*REPORT, "--figures", "txt"), "txt", store),
+    Row("a trace of two points", (*REPORT, "--export", "perfetto"), "--point KEY", store),
+    Row("jobs of two points", (*REPORT, "--export", "evalys"), "--point KEY", store),
+    Row(
+        "jobs of a point that kept none",
+        (*REPORT, "--export", "evalys", "--point", "0" * 64),
+        "",
+        store,
+    ),
     Row("another format", ("report", "r.db", "--export", "xml"), "xml", store),
 ]

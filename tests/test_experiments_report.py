@@ -99,7 +99,7 @@ def test_axes_tell_their_units(drawn: dict[str, Figure]) -> None:
         "boxes": ["packets on a link", "stalled time of a link (us)", "local links"],
         "bars": ["simple = 1", "communication time, relative to the baseline", "level-spread"],
         "heat": ["sending router", "receiving router", "link busy (%)"],
-        "gantt": ["time (s)", "node", "2-16 nodes"],
+        "gantt": ["time (s)", "node", "2-16"],
         "utilisation": ["time (hours)", "nodes in use (%)", "rdg"],
         "cdf": ["time (s)", "share of samples (%)"],
         "ratios": ["over a", "mean wait", "communication time", "b"],

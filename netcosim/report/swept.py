@@ -229,4 +229,6 @@ def _titles(keys: Sequence[str]) -> list[str]:
 
 
 def _last(key: str) -> str:
+    if key.endswith(".name"):
+        return key.split(".")[0]
     return short_name(key.rsplit(".", 1)[-1]).removesuffix("_bytes").replace("_", " ")

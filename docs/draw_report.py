@@ -1,6 +1,6 @@
 """Draw ``images/report.png``: ``python docs/draw_report.py``, the demo's page in a browser.
 
-Beside each other the top of the page, and the machine with a job chosen. Needs Chromium on the
+The page's answer, and below it the machine with a job chosen. Needs Chromium on the
 path and Playwright (``pip install "netcosim[browser]"``).
 """
 
@@ -13,10 +13,10 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 PICTURE = Path(__file__).resolve().parent / "images" / "report.png"
-WIDTH, HEIGHT, GAP = 720, 900, 24
+WIDTH, GAP = 720, 4
 QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--hide-scrollbars"),
@@ -24,31 +24,42 @@ QUIET = (
 
 
 def take(page: Path, folder: Path) -> list[Path]:
-    """Pictures of the page's verdict, and of the job that is slowed most on the machine."""
+    """Pictures of the page's answer, and of the job that is slowed most on the machine."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         sys.exit("no Chromium on the path")
-    shots = [folder / "verdict.png", folder / "machine.png"]
+    shots = [folder / "answer.png", folder / "machine.png"]
     with sync_playwright() as running:
         program = running.chromium.launch(executable_path=browser, args=list(QUIET))
-        shown = program.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        shown = program.new_page(viewport={"width": WIDTH, "height": 900})
         shown.goto(page.resolve().as_uri())
-        shown.screenshot(path=shots[0])
+        _shoot(shown, "h1", "#what-came-out ul", 8, shots[0])
         shown.click(".views-measured tbody .views-link >> nth=0")
-        slider = shown.locator(".views input[type=range]").first
-        slider.evaluate("e => scrollTo(0, e.getBoundingClientRect().top + scrollY - 60)")
         shown.wait_for_timeout(500)
-        shown.screenshot(path=shots[1])
+        _shoot(shown, ".views input[type=range]", ".views-machine", 28, shots[1])
         program.close()
     return shots
 
 
+def _shoot(shown: Page, first: str, last: str, below: int, out: Path) -> None:
+    """The page from one element to another, and some pixels below it."""
+    shown.evaluate("scrollTo(0, 0)")  # what sticks to the top stays there
+    top = shown.locator(first).first.evaluate("e => e.getBoundingClientRect().top") - 16
+    end = shown.locator(last).first.evaluate("e => e.getBoundingClientRect().bottom") + below
+    clip = {"x": 0, "y": top, "width": WIDTH, "height": end - top}
+    shown.screenshot(path=out, full_page=True, clip=clip)
+
+
 def draw(page: Path, out: Path) -> None:
-    """Put the pictures beside each other."""
+    """Put the pictures below each other."""
     with tempfile.TemporaryDirectory() as folder:
-        both = Image.new("RGB", (2 * WIDTH + GAP, HEIGHT), "#c8ccd0")
-        for number, shot in enumerate(take(page, Path(folder))):
-            both.paste(Image.open(shot).convert("RGB"), (number * (WIDTH + GAP), 0))
+        shots = [Image.open(shot).convert("RGB") for shot in take(page, Path(folder))]
+    height = sum(shot.height for shot in shots) + GAP * (len(shots) - 1)
+    both = Image.new("RGB", (WIDTH, height), "#c8ccd0")
+    top = 0
+    for shot in shots:
+        both.paste(shot, (0, top))
+        top += shot.height + GAP
     both.quantize(256).save(out, optimize=True)
 
 

@@ -115,6 +115,14 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_content(opened: Opened) -> 
     assert opened.page.locator(".skip").bounding_box()["x"] >= 0
 
 
+def test_a_link_to_what_is_folded_opens_it(opened: Opened) -> None:
+    fold = opened.page.locator("#glossary details")
+    assert fold.get_attribute("open") is None
+    opened.page.locator("nav a[href='#glossary']").click()
+    opened.page.wait_for_selector("#glossary details[open]")
+    assert "From the first submission" in opened.text("#glossary dl")
+
+
 INK = """(selector) => {
   const value = getComputedStyle(document.querySelector(selector)).fill.match(/[0-9.]+/g);
   return value.slice(0, 3).map(Number);

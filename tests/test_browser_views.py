@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -382,6 +383,30 @@ def test_without_packets_the_machine_has_jobs_alone(browser: Any, tmp_path: Path
     runs = (schedule.start_s <= moment) & (moment < schedule.end_s)
     jobs = "job" if runs.sum() == 1 else "jobs"
     assert f" {runs.sum()} {jobs} on " in opened.text(".views-machine-told")
+    assert opened.wrong == []
+    opened.context.close()
+
+
+def test_a_run_that_did_not_ask_who_slows_whom_says_so(browser: Any, tmp_path: Path) -> None:
+    schedule = KEPT.schedules["rdn"]
+    measured = schedule.measured
+    assert measured is not None
+    none = np.empty(0)
+    unasked = replace(
+        measured,
+        alone_s=np.full(len(measured.job), np.nan),
+        neighbour_ptr=np.zeros(len(measured.job) + 1, dtype=np.int64),
+        neighbour=none.astype(np.int64),
+        part=none,
+    )
+    kept = KeptRun(KEPT.machine, KEPT.jobs, {"rdn": replace(schedule, measured=unasked)})
+    opened = Opened(browser, write(kept, tmp_path / "run.html"))
+    ready(opened)
+    opened.page.click(".views-measured .views-link >> nth=0")
+    settle(opened)
+    assert "was not asked in this run" in opened.text(".views-unasked")
+    assert opened.page.locator(".views-excess").count() == 0
+    assert set(opened.texts(".views-measured tbody td:nth-child(5)")) == {"\u2013"}
     assert opened.wrong == []
     opened.context.close()
 

@@ -118,3 +118,4 @@ def test_the_first_pages_have_the_demos_numbers(results: list[CosimResult]) -> N
     assert f"take {shown(results[0].ratios['simple'])} of the communication" in told(README)
     waits = [results[0].summaries()[name].mean_wait_s for name in ("simple", "rdn")]
     assert "wait {:.0f} s instead of {:.0f} s".format(*waits) in text
+    assert "goes from {1:.0f} to {0:.0f} s".format(*waits) in told(README)

@@ -133,6 +133,18 @@ def test_times_are_kept_to_a_ten_millionth(last_s: float, unit_s: float) -> None
     assert time_unit_s(KeptRun(KEPT.machine, jobs, {"rdn": other})) == pytest.approx(unit_s)
 
 
+def test_a_time_that_is_none_is_refused_and_a_place_that_is_none_is_moved() -> None:
+    """A results file may come from anywhere."""
+    schedule = KEPT.schedules["rdn"]
+    endless = type(schedule)(**{**vars(schedule), "end_s": np.full(len(KEPT.jobs), np.inf)})
+    with pytest.raises(ValueError, match="the last job ends at inf s"):
+        parts_of(KeptRun(KEPT.machine, KEPT.jobs, {"rdn": endless}))
+    places = np.full(len(KEPT.machine.router_x), np.nan, dtype=np.float32)
+    machine = type(KEPT.machine)(**{**vars(KEPT.machine), "router_x": places})
+    common = read(parts_of(KeptRun(machine, KEPT.jobs, {"rdn": schedule}))[0])
+    assert not common["router_x"].any()
+
+
 def test_the_same_run_makes_the_same_fragment() -> None:
     one, other = views_section(KEPT), views_section(KEPT)
     assert one.html == other.html

@@ -208,6 +208,8 @@ def test_a_file_without_what_was_kept_has_a_page_that_says_so(out: Path, tmp_pat
     assert NOTHING_KEPT in html.unescape(text)
     assert "Look and ask" not in text
     assert "Where the load is" not in text
+    assert "dataset.ready" in (out / "report.html").read_text(encoding="utf-8")
+    assert "dataset.ready" not in text
     assert titles(text)[:3] == ["What came out", "What it rests on", "Policies"]
     assert "old, point kkkkkkkkkkkk" in text
 
@@ -299,3 +301,13 @@ def test_what_is_drawn_of_a_schedule_is_what_the_queue_says(tmp_path: Path) -> N
         time_s, waiting = waiting_jobs(submit, mine)
         for moment, count in zip(time_s, waiting, strict=True):
             assert count == ((submit <= moment) & (mine.start_s > moment)).sum()
+
+
+def test_short_jobs_count_as_ten_seconds(out: Path) -> None:
+    from dataclasses import replace
+
+    schedule = stored(out / "results.db")[1].schedules["rdn"]
+    start = np.full(len(schedule.start_s), np.nan)
+    start[:3] = 9.0, 19.0, 0.0
+    found = slowdowns(np.zeros(len(start)), replace(schedule, start_s=start, end_s=start + 1))
+    np.testing.assert_allclose(found, [1.0, 2.0, 1.0])

@@ -83,7 +83,7 @@ def _told(description: str) -> Iterator[str]:
     for paragraph in re.split(r"\n\s*\n", description.strip()):
         lines = [line.strip() for line in paragraph.splitlines()]
         if all(line.startswith(("netcosim ", "mpiexec ")) for line in lines):
-            yield "\n".join(["```sh", *lines, "```", ""])
+            yield "\n".join(["```text", *lines, "```", ""])
         else:
             yield " ".join(lines) + "\n"
 

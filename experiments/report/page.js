@@ -86,6 +86,14 @@
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
   addEventListener("scroll", hide, { passive: true, capture: true });
 
+  // A link to what is folded opens it.
+  const unfold = () => {
+    const aim = document.getElementById(location.hash.slice(1));
+    for (const fold of aim ? aim.querySelectorAll(":scope > details") : []) fold.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+
   // What scrolls sideways can be reached and scrolled by the keyboard.
   for (const box of document.querySelectorAll(".scroll, .drawing, pre")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;

@@ -179,8 +179,8 @@ def _again(config: str, seeds: Mapping[str, object], inputs: Mapping[str, str]) 
 
 
 def _paragraphs(text: str) -> str:
-    parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
-    return "".join(f"<p>{marked(part)}</p>" for part in parts)
+    parts = [part.strip() for part in re.split(r"\n\s*\n", marked(text)) if part.strip()]
+    return "".join(f"<p>{part}</p>" for part in parts)
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:

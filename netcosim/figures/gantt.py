@@ -13,7 +13,7 @@ from experiments.figures.style import colour, literal, new_figure
 from netcosim.figures.curves import time_unit
 from netsim.errors import NetcosimError
 
-_CLASSES = ((1, "1 node"), (16, "2-16 nodes"), (64, "17-64 nodes"), (256, "65-256 nodes"))
+_CLASSES = ((1, "1 node"), (16, "2-16"), (64, "17-64"), (256, "65-256"))
 _STRENGTH = (0.25, 0.4, 0.58, 0.78, 1.0)
 """Opacity of each size class: large jobs stand out."""
 MOST_BLOCKS = 2500
@@ -67,7 +67,9 @@ def gantt(
     corners = [(left[job], low), (right[job], low), (right[job], high), (left[job], high)]
     blocks = np.stack([np.stack(corner, axis=1) for corner in corners], axis=1)
     # Light edges part neighbours, but would eat blocks that are thinner than themselves.
-    edges: ArrayLike = np.where(length > 0.012 * machine_nodes, 0.4, 0.0)
+    picture = len(blocks) > MOST_BLOCKS
+    parted = (length > 0.012 * machine_nodes) & (not picture)  # a picture has no page's colours
+    edges: ArrayLike = np.where(parted, 0.4, 0.0)
     figure, [axis] = new_figure(*size_in)
     axis.add_collection(
         PolyCollection(
@@ -75,7 +77,7 @@ def gantt(
             facecolors=[shades[i] for i in shade[job]],
             edgecolors="#ffffff",
             linewidths=edges,
-            rasterized=len(blocks) > MOST_BLOCKS,
+            rasterized=picture,
         )
     )
     axis.set_xlim(0, max((last - origin) / unit_s, 1e-12))
@@ -83,12 +85,12 @@ def gantt(
     axis.set_xlabel(f"time ({unit})")
     axis.set_ylabel("node")
     axis.set_title(literal(title), loc="left", fontsize=11)
-    names = [name for _, name in _CLASSES] + [f"more than {_CLASSES[-1][0]} nodes"]
+    names = [name for _, name in _CLASSES] + ["more"]
     used = np.unique(shade)
     figure.legend(
         handles=[Patch(color=shades[i], label=names[i]) for i in used],
         loc="outside upper left",
-        ncols=min(len(used), max(1, int(size_in[0] / 1.4))),
+        ncols=min(len(used), max(1, int(size_in[0] / 0.95))),
         frameon=False,
         fontsize=8,
     )

@@ -52,9 +52,18 @@ def time_unit_s(kept: KeptRun) -> float:
 
 
 def _last_s(kept: KeptRun) -> float:
-    """When the last job of all schedules has ended, or was submitted if that is later."""
+    """When the last job of all schedules has ended, or was submitted if that is later.
+
+    Raises
+    ------
+    ValueError
+        An end that is no time: a results file may come from anywhere.
+    """
     ends = [s.end_s[~np.isnan(s.end_s)] for s in kept.schedules.values()]
-    return max(1e-9, *(float(times.max(initial=0.0)) for times in (*ends, kept.jobs.submit_s)))
+    last = max(1e-9, *(float(times.max(initial=0.0)) for times in (*ends, kept.jobs.submit_s)))
+    if not math.isfinite(last):
+        raise ValueError(f"the last job ends at {last} s")
+    return last
 
 
 class Cables:
@@ -113,13 +122,19 @@ def _common(kept: KeptRun, unit_s: float, cables: Cables) -> str:
         "n_nodes": jobs.n_nodes,
         "pattern": jobs.pattern,
         "node_router": machine.port_router[:: machine.rails],
-        "router_x": np.rint(machine.router_x * 65535.0).astype(np.int64),
-        "router_y": np.rint(machine.router_y * 65535.0).astype(np.int64),
+        "router_x": _place(machine.router_x),
+        "router_y": _place(machine.router_y),
         "router_group": machine.router_group,
         "cable_one": cables.one,
         "cable_other": cables.other,
     }
     return packed(facts, columns)
+
+
+def _place(share: NDArray[np.float32]) -> LongArray:
+    """0 to 1 as 0 to 65,535."""
+    inside = np.clip(np.nan_to_num(share.astype(np.float64)), 0.0, 1.0)
+    return np.rint(inside * 65535.0).astype(np.int64)
 
 
 def _policy(kept: KeptRun, name: str, unit_s: float, cables: Cables) -> str:

@@ -55,7 +55,7 @@ def _compared(tables: Mapping[str, Rows]) -> tuple[Row | None, list[Row]]:
     elsewhere: list[Row] = list(tables.get("reference", ()))
     label = reference_label(tables)
     base = elsewhere or [row for row in rows if row["policy"] == label]
-    others = [row for row in rows if elsewhere or row["policy"] != label]
+    others = [row for row in rows if row["policy"] != label]
     return (base[0] if base else None), others
 
 

@@ -13,6 +13,7 @@ const CIVIDIS = [
   [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56],
 ];
 const BINS = 16;
+const DIM = 0.35; // of the colour of jobs that have nothing to do with the chosen one
 
 // Of a job that slows the chosen one: the larger its part (1 for the largest), the stronger.
 const neighbourColour = (page, part) => mix(page.page, NEIGHBOUR, 0.3 + 0.7 * part);

@@ -93,13 +93,13 @@ const readSnapshot = (part, index, number, time) => {
       for (let k = near[i]; k < near[i + 1]; k++) others.push([part.neighbour[k], part.part[k]]);
       others.sort((a, b) => b[1] - a[1]);
       const alone = part.measured_alone[i];
-      const against = Number.isNaN(alone) ? part.measured_yardstick[i] : alone;
       rows.push({
         job: part.measured_job[i],
         time: part.measured_time[i],
         yardstick: part.measured_yardstick[i],
         alone,
-        excess: against > 0 ? part.measured_time[i] / against - 1 : 0,
+        // NaN where nobody asked how long it takes alone
+        excess: alone === 0 ? 0 : part.measured_time[i] / alone - 1,
         others,
         from: nodes[i],
         to: nodes[i + 1],

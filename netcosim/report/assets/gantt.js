@@ -120,7 +120,7 @@ const makeGantt = (root, common, state) => {
   const colourer = (page) => {
     const near = state.near();
     if (state.job < 0) return jobColour;
-    const dim = new Map(JOBS.map((colour) => [colour, mix(page.page, colour, 0.25)]));
+    const dim = new Map(JOBS.map((colour) => [colour, mix(page.page, colour, DIM)]));
     return (job) => {
       if (job === state.job) return page.ink;
       return near.has(job) ? neighbourColour(page, near.get(job)) : dim.get(jobColour(job));

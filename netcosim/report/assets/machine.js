@@ -131,7 +131,7 @@ const makeMachine = (root, common, state) => {
     const gap = box.side >= 4 ? 1 : box.side >= 2.5 ? 0.5 : 0;
     const near = state.near();
     const free = css(page.page);
-    const dim = new Map(JOBS.map((colour) => [colour, css(mix(page.page, colour, 0.3))]));
+    const dim = new Map(JOBS.map((colour) => [colour, css(mix(page.page, colour, DIM))]));
     const fills = new Map();
     const fillOf = (job) => {
       if (job < 0) return free;
@@ -150,7 +150,7 @@ const makeMachine = (root, common, state) => {
     const mine = new Uint8Array(common.nodes);
     fillFromSchedule(mine, state.job, 1);
     pen.strokeStyle = css(page.ink);
-    pen.lineWidth = 1.5;
+    pen.lineWidth = Math.min(1.5, box.side / 6);
     for (let node = 0; node < common.nodes; node++) {
       if (mine[node]) pen.strokeRect(nodeX[node], nodeY[node], box.side - gap, box.side - gap);
     }

@@ -59,15 +59,19 @@ const makePanel = (root, common, state) => {
 
   const slowed = (row) => {
     const page = pageColours(root);
-    const times = `Its communication took ${small(row.time)} with all others`;
-    const alone = Number.isNaN(row.alone)
-      ? `; against what it is compared with (${small(row.yardstick)})`
-      : ` and ${small(row.alone)} alone on the same nodes:`;
-    if (row.excess <= 0.00005) return [element("p", {}, `${times}${alone} not slowed at this snapshot.`)];
+    const took = `Its communication took ${small(row.time)} with all others`;
+    const unasked = "Who slows it was not asked in this run: keep = \"all\" in [run] sends each "
+      + "measured job once more, alone.";
+    if (Number.isNaN(row.excess)) {
+      return [element("p", { class: "views-unasked" }, `${took}. ${unasked}`)];
+    }
+    const both = `${took} and ${small(row.alone)} alone on the same nodes:`;
+    if (row.excess <= 0.00005) return [element("p", {}, `${both} not slowed at this snapshot.`)];
     const found = [element("p", { class: "views-excess" },
-      `${times}${alone} `, element("strong", {}, `${percent(row.excess)} longer`), ".")];
+      `${both} `, element("strong", {}, `${percent(row.excess)} longer`), ".")];
     if (!row.others.length) {
-      return [...found, element("p", {}, "No other job sends over the links that it uses.")];
+      return [...found, element("p", {}, state.policy.neighbour.length
+        ? "No other job sends over the links that it uses." : unasked)];
     }
     // those with the largest parts are kept: what they leave over is that of all others
     const restPart = 1 - row.others.reduce((sum, [, part]) => sum + part, 0);
@@ -100,7 +104,7 @@ const makePanel = (root, common, state) => {
     common.job_id[row.job], common.n_nodes[row.job], common.patterns[common.pattern[row.job]] ?? "",
     stretchOf(row), row.excess, row.others.length ? row.others[0][1] * row.excess : 0,
   ];
-  const inOrder = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
+  const inOrder = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b || 0);
 
   const drawTable = () => {
     const snapshot = state.shot();
@@ -128,7 +132,7 @@ const makePanel = (root, common, state) => {
       element("td", { class: "number" }, whole(values[1])),
       element("td", {}, values[2]),
       element("td", { class: "number" }, values[3].toFixed(3)),
-      element("td", { class: "number" }, percent(values[4])),
+      element("td", { class: "number" }, Number.isNaN(row.excess) ? "\u2013" : percent(row.excess)),
       row.others.length && row.excess > 0.00005
         ? element("td", {}, jobButton(row.others[0][0]), ` ${percent(values[5])}`)
         : element("td", {}, "\u2013"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from experiments.mpi import launched_rank
+from experiments.progress import progress
 from netcosim.kernel_parts import (
     CROSSBAR_THREADS,
     CROSSBARS,
@@ -15,6 +16,7 @@ from netcosim.kernel_parts import (
     PACKETS,
     PARTS,
     POLICY_SEARCH,
+    USUAL_S,
     mark_of,
 )
 from netsim.kernel_cache import use_kernel_cache
@@ -48,7 +50,8 @@ def parts_of(config: Config) -> tuple[str, ...]:
 def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
     """Compile what the cache of this version does not hold, and say so on stderr.
 
-    Must come before the bar of a run, whose estimate would count the compilation. Under MPI
+    A bar of its own shows how far it is. It must come before the bar of a run, whose estimate would
+    count the compilation. Under MPI
     rank 0 compiles; the others get their first point after it has.
 
     Parameters
@@ -62,18 +65,27 @@ def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:
         The parts that were compiled now.
     """
     folder = use_kernel_cache()
-    missing = [part for part in parts if not mark_of(folder, part).exists()]
+    missing = [part for part in PARTS if part in parts and not mark_of(folder, part).exists()]
     if not missing or launched_rank() != 0:
         return []
+    usual_s = [USUAL_S[part] for part in missing]
     print(
         f"netcosim: compiling kernels ({', '.join(missing)}) on the first use of this version, "
-        f"about a minute, once; kept in {use_kernel_cache()}",
+        f"usually {sum(usual_s):.0f} s, once; kept in {folder}",
         file=sys.stderr,
         flush=True,
     )
-    # imports numba and much else, so the user has been told before
-    from netcosim.warmup import warm_up
+    with progress(100, "%") as show:
 
-    for _ in warm_up(missing):
-        pass
+        def tell(done: int) -> None:
+            if done < len(missing):
+                what = f"compiling kernels: {missing[done]}, usually {usual_s[done]:.0f} s"
+                show.at(100 * sum(usual_s[:done]) / sum(usual_s), what)
+
+        tell(0)
+        # imports numba and much else, so the user has been told before
+        from netcosim.warmup import warm_up
+
+        for done, _ in enumerate(warm_up(missing), start=1):
+            tell(done)
     return missing

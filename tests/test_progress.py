@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,78 @@ def test_compilation_is_told_before_it_begins_and_once(
     assert announce.compile_kernels(["packets", "flows"]) == ["flows"]
     assert "(flows)" in told[1]
     assert capsys.readouterr().err == ""
+
+
+def test_the_bar_of_compilation_says_what_and_how_long_usually(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Parts in the order in which they are compiled, weighed by their usual times."""
+    from netcosim import warmup
+
+    time = FakeTime()
+    monkeypatch.setattr(progress, "time", time)
+    asked: list[str] = []
+
+    def warm_up(parts: list[str]) -> Iterator[tuple[str, float]]:
+        for part in parts:
+            asked.append(part)
+            time.now += 20.0
+            yield part, 20.0
+
+    for module in (announce, kernel_parts):
+        monkeypatch.setattr(module, "use_kernel_cache", lambda: tmp_path)
+    monkeypatch.setattr(warmup, "warm_up", warm_up)
+    announce.compile_kernels(["flows", "packets", "policies"])
+    assert asked == ["packets", "flows", "policies"]
+    first, *lines = capsys.readouterr().err.splitlines()
+    usual = kernel_parts.USUAL_S
+    total = usual["packets"] + usual["flows"] + usual["policies"]
+    assert (
+        f"(packets, flows, policies) on the first use of this version, usually {total:.0f} s"
+        in (first)
+    )
+    done = 100 * usual["packets"] / total
+    assert lines[0] == (
+        f"netcosim: {done:.0f} %, compiling kernels: flows, usually {usual['flows']:.0f} s; "
+        f"0:20 gone, about {clock(20 * (100 - done) / done)} left"
+    )
+    assert len(lines) == 2
+    assert set(usual) == set(kernel_parts.PARTS)
+
+
+def test_what_was_found_says_nothing_of_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half is found in a second; the other half takes 10 s for each tenth of all."""
+    time, file = FakeTime(), io.StringIO()
+    monkeypatch.setattr(progress, "time", time)
+    with progress.progress(100, "%", file=file) as show:
+        time.now = 1.0
+        show.at(50, "found")
+        show.restart()
+        time.now = 12.0
+        show.at(60, "packets")
+    assert file.getvalue() == "netcosim: 60 %, packets; 0:11 gone, about 0:44 left\n"
+
+
+def test_the_bar_of_a_terminal_starts_anew_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    from tqdm import tqdm
+
+    file, now = Terminal(), [100.0]
+    monkeypatch.setattr(tqdm, "monitor_interval", 0)
+    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
+    with progress.progress(100, "%", file=file) as show:
+        now[0] = 101.0
+        show.at(50, "found")
+        show.restart()
+        now[0] = 112.0
+        show.at(60, "packets")
+    assert "60% |" in file.getvalue()
+    assert "00:11, 00:44 left" in file.getvalue()
 
 
 def test_the_clock_of_a_run_starts_after_compilation(

@@ -18,10 +18,12 @@ def run(args: argparse.Namespace) -> int:
     """Run every kernel once on a tiny case."""
     import time
 
+    from netcosim.kernel_parts import USUAL_S
     from netcosim.warmup import warm_up
     from netsim.kernel_cache import use_kernel_cache
 
-    print("compiling, about a minute where nothing is cached", flush=True)
+    usual_s = sum(USUAL_S.values())
+    print(f"compiling, usually {usual_s:.0f} s where nothing is cached", flush=True)
     started = time.perf_counter()
     for what, seconds in warm_up():
         print(f"{what}: {seconds:.1f} s", flush=True)

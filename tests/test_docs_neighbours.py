@@ -23,5 +23,7 @@ def test_the_page_shows_the_stored_table() -> None:
             f"| {100 * chance:.0f} % | {float(row['sum_of_gains']):.2f} |"
         )
         assert line in page
+        # the page of a run says "a third to two thirds"
+        assert 1 / 3 <= first <= 2 / 3
     # "five to nine times better than chance"
     assert (round(min(times)), round(max(times))) == (5, 9)

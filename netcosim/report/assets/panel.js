@@ -23,7 +23,7 @@ const makePanel = (root, common, state) => {
     if (job < 0) {
       panel.replaceChildren(element("h4", {}, "No job is chosen"),
         element("p", {}, "Choose one in the chart, on the machine, in the table or by its number: its "
-          + "nodes light up, and it is told here who slows it."));
+          + "nodes light up, and it is told here what the others cost it, and who shares its links."));
       return;
     }
     const row = state.row();
@@ -60,7 +60,7 @@ const makePanel = (root, common, state) => {
   const slowed = (row) => {
     const page = pageColours(root);
     const took = `Its communication took ${small(row.time)} with all others`;
-    const unasked = "Who slows it was not asked in this run: keep = \"all\" in [run] sends each "
+    const unasked = "What the others cost it was not asked in this run: keep = \"all\" in [run] sends each "
       + "measured job once more, alone.";
     if (Number.isNaN(row.excess)) {
       return [element("p", { class: "views-unasked" }, `${took}. ${unasked}`)];
@@ -76,8 +76,10 @@ const makePanel = (root, common, state) => {
     // those with the largest parts are kept: what they leave over is that of all others
     const restPart = 1 - row.others.reduce((sum, [, part]) => sum + part, 0);
     return [...found,
-      element("p", {}, "Who slows it: these ", percent(row.excess), ", split by the load that "
-        + "others put on the links that it uses, each link counted by what the job itself sends there:"),
+      element("p", {}, "Who shares its links: these ", percent(row.excess), ", split by the load "
+        + "that others put on the links that it uses, each link counted by what the job itself sends "
+        + "there. That is no proof of cause: taken out one by one, the one with the largest part "
+        + "was the one that helped most in a third to two thirds of the jobs tried."),
       element("ul", { class: "views-others" },
         ...row.others.map(([job, part]) => element("li", {},
           swatch(neighbourColour(page, part / row.others[0][1])), jobButton(job),
@@ -99,7 +101,7 @@ const makePanel = (root, common, state) => {
       : [common.n_nodes[job] < 2 ? "Jobs of one node send nothing." : "No snapshot has it."]))];
   };
 
-  const heads = ["Job", "Nodes", "Pattern", "Stretch", "Longer than alone", "Most by"];
+  const heads = ["Job", "Nodes", "Pattern", "Stretch", "Longer than alone", "Largest part"];
   const cells = (row) => [
     common.job_id[row.job], common.n_nodes[row.job], common.patterns[common.pattern[row.job]] ?? "",
     stretchOf(row), row.excess, row.others.length ? row.others[0][1] * row.excess : 0,

@@ -159,7 +159,7 @@ def test_files_have_all_rows_and_the_page_has_a_figure(tmp_path: Path) -> None:
     found = {"first": Measured(rows, curves), "second": Measured([not_judged("x", 1, 2, "", "")])}
     written = write_validation(tmp_path / "new", found, {"--seed": 1})
     assert [path.name for path in written] == [
-        "validation.html", "validation.csv", "validation.json",
+        "validation.html", "validation.csv", "validation.json", "curves.svg",
     ]  # fmt: skip
     with written[1].open(encoding="utf-8") as file:
         table = list(csv.DictReader(file))

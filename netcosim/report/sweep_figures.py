@@ -159,14 +159,16 @@ def _words(compared: Compared, metric: Metric, scale: Scale, along: int, cell: C
     return f"{head}. {'; '.join(parts)}."
 
 
-def _limits(compared: Compared, metric: Metric, scale: Scale) -> tuple[float, float]:
-    """The same for all panels: all values, and of the intervals what leaves them readable."""
+def _limits(
+    compared: Compared, metric: Metric, scale: Scale, most: float = 0.6
+) -> tuple[float, float]:
+    """The same for all panels: all values, and intervals that end within ``most`` of their span."""
     all_of = [e.interval for (c, _, _), e in compared.estimates.items() if c == metric.column]
     values = scale.factor * np.array([i.value for i in all_of])
     low, high = float(values.min()), float(values.max())
     room = max(high - low, 0.05 * max(abs(high), abs(low)), 1e-12)
     ends = scale.factor * np.array([end for i in all_of for end in i[1:] if math.isfinite(end)])
-    inside = ends[(ends >= low - 0.6 * room) & (ends <= high + 0.6 * room)]
+    inside = ends[(ends >= low - most * room) & (ends <= high + most * room)]
     low, high = min([low, *inside]), max([high, *inside])
     bottom = low - 0.12 * room
     return (max(bottom, 0.0) if values.min() >= 0 else bottom), high + 0.12 * room
@@ -285,7 +287,7 @@ def forest_drawing(compared: Compared) -> Drawing:
     ]
     height = 1.0 + 0.28 * len(compared.policies)
     return Drawing(
-        "policies", "Policies", CLIPPED, tuple(panels), (3.7, height), legend=False, lines="x"
+        "policies", "Policies", "", tuple(panels), (3.7, height), legend=False, lines="x"
     )
 
 
@@ -302,7 +304,7 @@ def _forest(axis: Axes, *, compared: Compared, metric: Metric, scale: Scale) -> 
         axis.plot([value], [i], marker(i), color=colours[policy], ms=6)
     if metric.unit == "ratio":
         axis.axvline(1.0, color=SOFT, linewidth=0.8)
-    axis.set_xlim(*_limits(compared, metric, scale))
+    axis.set_xlim(*_limits(compared, metric, scale, 2.0))
     axis.set_ylim(len(compared.policies) - 0.5, -0.5)
     axis.set_yticks(
         range(len(compared.policies)), [literal(p, _MOST_LETTERS) for p in compared.policies]

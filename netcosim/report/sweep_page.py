@@ -90,8 +90,11 @@ def sweep_page(store: Store) -> tuple[str, int]:
         lead += sentences[:2]
         sections += _policy_sections(compared, sentences[2:], tables[POLICIES])
     lead.append(_what_there_is(points, failed, compared, meta))
-    sections += _point_sections(store, points, failed)
-    sections += [_table_section(tables[name]) for name in _order(tables)]
+    if failed:
+        sections.append(Section("Failed points", "", failures(failed)))
+    listed = _points_section(store, points, opened=compared is not None)
+    rest = [_table_section(tables[name]) for name in _order(tables)]
+    sections += [listed, *rest] if compared is not None else [*rest, listed]
     seeds = Counter(_seed(point) for point in points)
     page = render_page(
         f"Sweep {store.path.stem}",
@@ -155,7 +158,7 @@ def _what_there_is(
     if len(codes) > 1:
         told += f" Careful: they were computed by {len(codes)} different versions of the sources."
     if compared is None:
-        told += " There is no table of policies among them: the tables stand as they are."
+        told += " They have no table of policies: all tables stand as they are."
     paper = meta.get("paper")
     if isinstance(paper, str):
         told += f" They belong to a paper; netcosim reproduce {paper} draws its figures."
@@ -274,18 +277,14 @@ def _relative_to(frame: pd.DataFrame) -> str:
     return told
 
 
-def _point_sections(
-    store: Store, points: Sequence[StoredPoint], failed: Sequence[StoredPoint]
-) -> list[Section]:
-    """Every point with the command that opens it, and what went wrong."""
-    sections = []
-    if failed:
-        sections.append(Section("Failed points", "", failures(failed)))
+def _points_section(store: Store, points: Sequence[StoredPoint], *, opened: bool) -> Section:
+    """Every point, with the command that opens it where points are runs."""
     flat = [flatten(point.config) for point in points]
-    shown = points_table(points, flat, varying(flat), shlex.quote(str(store.path)))
-    told = _rows_told(shown, "The command at the end of a row opens that point as a run.")
-    folded = len(points) > _FEW_POINTS
-    return [*sections, Section("Points", told, shown.head(MOST_ROWS), folded=folded)]
+    path = shlex.quote(str(store.path)) if opened else None
+    shown = points_table(points, flat, varying(flat), path)
+    told = "The command at the end of a row opens that point as a run." if opened else ""
+    folded = not opened or len(points) > _FEW_POINTS
+    return Section("Points", _rows_told(shown, told), shown.head(MOST_ROWS), folded=folded)
 
 
 def _order(tables: dict[str, _Table]) -> list[str]:

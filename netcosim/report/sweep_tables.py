@@ -150,9 +150,9 @@ def points_table(
     points: Sequence[StoredPoint],
     flat: Sequence[dict[str, object]],
     names: Sequence[str],
-    path: str,
+    path: str | None,
 ) -> pd.DataFrame:
-    """A row a point: its parameters, and the command that opens it."""
+    """A row a point: its parameters, and the command that opens it where it is of a run."""
     import pandas as pd
 
     length = key_length([point.key for point in points])
@@ -165,8 +165,9 @@ def points_table(
         row |= {
             "status": point.status,
             "seconds": point.seconds,
-            "open": f"netcosim report {path} --point {point.key[:length]}",
         }
+        if path is not None:
+            row["open"] = f"netcosim report {path} --point {point.key[:length]}"
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -83,13 +83,12 @@ def _said(compared: Compared, metric: Metric) -> str:
         for policy in compared.policies
         if policy in told
     ]
-    parts += [
-        f"{policy} has the {'highest' if metric.most_wins else 'lowest'} value "
-        f"{_where(compared, named[policy], cells)}, without an interval"
-        f"{_gain(compared, metric, policy, named[policy])}"
-        for policy in compared.policies
-        if policy in named
-    ]
+    if named:
+        counts = [
+            f"{p} at {len(named[p])} of {len(cells)}" for p in compared.policies if p in named
+        ]
+        way = "highest" if metric.most_wins else "lowest"
+        parts.append(f"without intervals the {way} value is that of {', '.join(counts)}")
     if unclear:
         many = len(cells)
         all_of = "it cannot be told" if many == 1 else "it cannot be told anywhere"

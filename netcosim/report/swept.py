@@ -19,6 +19,7 @@ REPETITIONS = ("run.seed", "run.repetition")
 _LEAST_RATIO = 3.0
 """Geometric values that span less look the same on a linear axis, which is easier to read."""
 _SAME_RATIO = 0.02
+_MOST_LETTERS = 200
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,10 @@ def label_of(name: str, value: object) -> str:
         if quantity is not None:
             return format_quantity(value, quantity.dimension, 3)
         return f"{value:,}" if isinstance(value, int) else f"{value:g}"
-    return str(value)
+    if isinstance(value, list):
+        return ", ".join(label_of("", entry) for entry in value) or "-"
+    text = str(value)
+    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…"
 
 
 def _plain(value: object) -> object:
@@ -229,4 +233,6 @@ def _titles(keys: Sequence[str]) -> list[str]:
 
 
 def _last(key: str) -> str:
+    if key.endswith(".name"):
+        return key.split(".")[0]
     return short_name(key.rsplit(".", 1)[-1]).removesuffix("_bytes").replace("_", " ")

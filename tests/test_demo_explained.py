@@ -21,7 +21,7 @@ from queuesim.snapshots import Ratio
 PAGES = Path(__file__).resolve().parents[1]
 FAQ = (PAGES / "docs" / "faq.md").read_text(encoding="utf-8")
 README = (PAGES / "README.md").read_text(encoding="utf-8")
-POLICIES = ("rdn", "rdg", "simple", "level-spread")
+POLICIES = ("rdn", "simple", "level-spread")
 
 
 def shown(ratio: Ratio) -> str:
@@ -37,6 +37,7 @@ def told(text: str) -> str:
 def demo_with(*changes: str, policies: Sequence[str] = POLICIES) -> Config:
     """The demo's config with some of the changes of the page's table."""
     config = tomllib.loads(demo_config_text(None, None, policies, 1))
+    config["run"]["keep"] = "schedules"  # jobs need not be sent alone as well
     if "emptied" in changes:
         config["workload"]["all_at_zero"] = True
         del config["workload"]["synthetic"]["requested_factor"]

@@ -105,12 +105,20 @@ def test_a_stopped_sweep_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after_s", [0.6, 1.5, 2.5])
-def test_a_run_stops_in_one_line_and_leaves_nothing(tmp_path: Path, after_s: float) -> None:
+def test_a_run_stops_in_one_line_and_leaves_what_is_done(tmp_path: Path, after_s: float) -> None:
+    """Nothing, or whole parts and a line that tells of them."""
     (tmp_path / "c.toml").write_text(config_text({"mix.message_bytes": '"100 MB"'}))
     status, out = stopped(tmp_path, signal.SIGINT, after_s, "run", "c.toml", "--out", "out")
     lines = [line for line in out.splitlines() if "packet simulation ahead" not in line]
-    assert (status, lines) == (130, ["netcosim: interrupted"])
-    assert not (tmp_path / "out").exists()
+    kept = [line for line in lines if "parts are kept in out/unfinished-" in line]
+    assert (status, lines) == (130, [*kept, "netcosim: interrupted"])
+    assert (tmp_path / "out").exists() == bool(kept)
+    left = [path.name for path in (tmp_path / "out").glob("*")]
+    assert [name for name in left if not name.startswith("unfinished-")] == []
+    parts = list((tmp_path / "out").glob("unfinished-*/*.npz"))
+    assert [f"netcosim: {len(parts)} parts are kept in" in line for line in kept] == [True] * bool(
+        parts
+    )
 
 
 @pytest.mark.slow

@@ -332,11 +332,7 @@ def best_drawings(compared: Compared) -> list[Drawing]:
     if not rest:
         start = (0,) * len(axes)
         all_of = tuple(panel(m, start, m.title) for m in compared.metrics)
-        return [
-            Drawing(
-                "best-policy", "Best policy by region", "", all_of, size, legend=False, lines=""
-            )
-        ]
+        return [Drawing("best-policy", "Best policy by region", "", all_of, size, lines="")]
     there = {tuple(cell[i] for i in rest) for cell in compared.cells()}
     fixed = sorted(there)[:MOST_PANELS]
     more = (
@@ -351,11 +347,7 @@ def best_drawings(compared: Compared) -> list[Drawing]:
             title = compared.swept.told(cell, (across,) if up is None else (across, up))
             panels.append(panel(metric, cell, title))
         name = f"best-policy {metric.title}"
-        drawings.append(
-            Drawing(
-                safe_name(name), metric.title, more, tuple(panels), size, legend=False, lines=""
-            )
-        )
+        drawings.append(Drawing(safe_name(name), metric.title, more, tuple(panels), size, lines=""))
     return drawings
 
 
@@ -389,12 +381,28 @@ def _map(
         told = best.state == "told"
         paint = GRID if best.state == "cannot be told" else colours[best.policy]
         corner = (x - 0.48, y - 0.46)
+        unclear = best.state == "cannot be told"
+        pale = not told and not unclear
         axis.add_patch(
-            Rectangle(corner, 0.96, 0.92, facecolor=paint, linewidth=0, alpha=1.0 if told else 0.45)
+            Rectangle(
+                *(corner, 0.96, 0.92),
+                facecolor=paint,
+                linewidth=0,
+                alpha=0.45 if pale else 1.0,
+                # where names have no room in their cells, the legend has them
+                label="pale: no interval" if pale else None if named or unclear else best.policy,
+            )
         )
-        if best.state == "cannot be told":
+        if unclear:
             axis.add_patch(
-                Rectangle(corner, 0.96, 0.92, fill=False, linewidth=0, hatch="////", ec=SOFT)
+                Rectangle(
+                    *(corner, 0.96, 0.92),
+                    fill=False,
+                    linewidth=0,
+                    hatch="////",
+                    edgecolor=SOFT,
+                    label=best.state,
+                )
             )
         elif named:
             text = literal(best.policy, 34 // wide)

@@ -73,7 +73,7 @@ def run_and_report(
     encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
     seconds = time.perf_counter() - started
 
-    from experiments.report.page import write_page
+    from netcosim.page.page import write_page
     from netcosim.report.policies import policy_table, print_table
     from netcosim.report.run_page import stored_run_page
     from netcosim.report.verdict import run_verdict

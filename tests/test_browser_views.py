@@ -15,7 +15,7 @@ from kept_runs import kept_run
 
 import netcosim as nc
 from experiments.kept.values import KeptRun
-from experiments.report.page import render_page
+from netcosim.page.page import render_page
 from netcosim.report.views import views_scripts, views_section, views_styles
 
 EVIL = '<img src=x onerror="window.hurt = 1"><b>bold</b></script>'

@@ -14,10 +14,6 @@ from kept_runs import kept_machine
 from matplotlib.figure import Figure
 
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
-from experiments.report.glossary import asset, glossary_html, marked
-from experiments.report.page import Section, render_page, write_page
-from experiments.report.svg import css_colour, figure_html
-from experiments.report.table import format_number, head_of, table_html
 from netcosim.figures.bars import bars_against_baseline
 from netcosim.figures.boxes import link_boxes
 from netcosim.figures.curves import _running_mean, cdf, time_unit, utilisation_over_time
@@ -25,6 +21,10 @@ from netcosim.figures.gantt import gantt
 from netcosim.figures.heatmap import link_heat_map, link_matrix
 from netcosim.figures.ratios import ratio_dots
 from netcosim.figures.waits import waits_by_size
+from netcosim.page.glossary import asset, glossary_html, marked
+from netcosim.page.page import Section, render_page, write_page
+from netcosim.page.svg import css_colour, figure_html
+from netcosim.page.table import format_number, head_of, table_html
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale

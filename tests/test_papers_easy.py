@@ -22,7 +22,7 @@ from experiments.papers.calibration.paper import PAPER
 from experiments.papers.calibration.printed import LOGS
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
-from experiments.papers.reproduce import reproduce
+from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
 from queuesim.queue import simulate_queue
 from workloads.job import Workload

@@ -21,9 +21,9 @@ from experiments.papers.kit.points import observe
 from experiments.papers.kit.queues import READINGS, check_queues, reading_of
 from experiments.papers.paper import Options
 from experiments.papers.pollard.paper import PAPER as POLLARD
-from experiments.papers.reproduce import reproduce
 from experiments.points import point_key
 from experiments.schedules import queues_of
+from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import xgft
 from queuesim.bandwidth import bandwidth_by_class

@@ -310,7 +310,7 @@ def test_variants_are_told_apart_by_their_columns():
 
 
 def test_quick_figure_from_command_to_drawing(tmp_path):
-    from experiments.papers.reproduce import reproduce
+    from netcosim.reproduce import reproduce
 
     done = reproduce(
         "pollard",

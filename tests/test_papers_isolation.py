@@ -38,9 +38,9 @@ from experiments.papers.isolation.tables import (
 )
 from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
-from experiments.papers.reproduce import reproduce
 from experiments.points import canonical_json
 from experiments.schedules import queues_of
+from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
 from queuesim.communication import Communication
 from queuesim.measured import SpeedupRow, SpeedupTable

@@ -21,9 +21,9 @@ from experiments.papers.level_spread.point import place_all, run_workload
 from experiments.papers.level_spread.sst import one_way
 from experiments.papers.level_spread.workloads import JobType, random_workload
 from experiments.papers.paper import Options
-from experiments.papers.reproduce import reproduce
 from experiments.store import Store
 from netcosim.cli import main
+from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
 from queuesim.communication import Communication
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork

@@ -16,7 +16,6 @@ from experiments.config_load import config_from
 from experiments.papers.kit.points import observe
 from experiments.papers.paper import Options
 from experiments.papers.registry import load_paper
-from experiments.papers.reproduce import reproduce
 from experiments.papers.walltime import printed
 from experiments.papers.walltime.figures import (
     ORDERS,
@@ -28,6 +27,7 @@ from experiments.papers.walltime.figures import (
 from experiments.papers.walltime.logs import CASES, LARGEST_NODES, chosen, notes
 from experiments.papers.walltime.paper import SCHEMES
 from experiments.schedules import Queues, queues_of
+from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
 from netsim.topologies.torus import torus
 from queuesim.capacity import loss_of_capacity, lost_nodes

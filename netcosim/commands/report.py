@@ -45,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page and what is asked for; 1 if points of the store have failed."""
-    from experiments.report.page import write_page
     from experiments.store import Store
     from netcosim.export.files import check_file_names
+    from netcosim.page.page import write_page
     from netcosim.report.which import chosen_point
     from netsim.errors import NetcosimError
 

@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     need_folder(Path(args.out))
     compile_kernels()
     # what it imports takes a while and must not come before a word on compiling
-    from experiments.papers.reproduce import reproduce
+    from netcosim.reproduce import reproduce
 
     failed = False
     for name in names:

@@ -14,7 +14,6 @@ import pandas as pd
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
-from experiments.report.page import render_page, write_page
 from experiments.steps import Steps
 from experiments.store import Rows, Store
 from netcosim.judge.asked import Asked
@@ -22,6 +21,7 @@ from netcosim.judge.page import judge_sections
 from netcosim.judge.trial import Tables, Trial
 from netcosim.judge.verdict import answer
 from netcosim.judge.waits import trust
+from netcosim.page.page import render_page, write_page
 from netcosim.report.figure_files import write_section_figures
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint

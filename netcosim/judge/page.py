@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from experiments.figures.style import policy_colours
-from experiments.report.page import Section
 from netcosim.judge.asked import Asked
 from netcosim.judge.figures import (
     Colours,
@@ -20,6 +19,7 @@ from netcosim.judge.figures import (
 )
 from netcosim.judge.verdict import score_told
 from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, trust
+from netcosim.page.page import Section
 from netsim.parameters import parameters_of
 from netsim.topologies.registry import FAMILIES
 from netsim.units import format_quantity, short_name

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from experiments.report.page import Section
+    from netcosim.page.page import Section
 
 Form = Literal["svg", "pdf", "png"]
 

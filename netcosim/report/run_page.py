@@ -11,12 +11,12 @@ import pandas as pd
 
 from experiments.figures.style import policy_colours
 from experiments.kept.values import KeptRun
-from experiments.report.glossary import marked
-from experiments.report.page import Section, long_table, render_page
-from experiments.report.svg import figure_html
-from experiments.report.table import table_html
 from experiments.store import Rows, Store, StoredPoint
 from netcosim.judge.asked import toml_text
+from netcosim.page.glossary import marked
+from netcosim.page.page import Section, long_table, render_page
+from netcosim.page.svg import figure_html
+from netcosim.page.table import table_html
 from netcosim.report.about import (
     ABOUT,
     CONFIG,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from experiments.figures.style import policy_colours
 from experiments.points import flatten
-from experiments.report.page import Section, render_page
-from experiments.report.svg import figure_html
 from experiments.store import Store, StoredPoint
 from experiments.store_format import varying
 from netcosim.axes import table_frame
+from netcosim.page.page import Section, render_page
+from netcosim.page.svg import figure_html
 from netcosim.report.about import ABOUT
 from netcosim.report.compared import Compared, compare
 from netcosim.report.drawing import Drawing, safe_names

@@ -1,6 +1,6 @@
 """A run to look at and to ask: jobs over time, the machine with its load, who slows whom.
 
-The fragment works in a page of `experiments.report.page` with the scripts and styles beside it; it
+The fragment works in a page of `netcosim.page.page` with the scripts and styles beside it; it
 holds its data, and loads nothing.
 """
 
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from experiments.kept.values import KeptRun
-from experiments.report.page import Section
+from netcosim.page.page import Section
 from netcosim.report.payload import parts_of
 
 ASSETS = Path(__file__).parent / "assets"

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.figures.style import INK, colour, grid, marker, new_figure
-from experiments.report.page import Section, render_page, write_page
+from netcosim.page.page import Section, render_page, write_page
 from netcosim.report.figure_files import write_section_figures
 from netcosim.validation.row import COLUMNS, Curve, Measured, as_record, as_text, failed
 

@@ -6,7 +6,7 @@ import html
 import math
 from typing import TYPE_CHECKING
 
-from experiments.report.glossary import marked
+from netcosim.page.glossary import marked
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.points import MODEL_VERSION
-from experiments.report.glossary import asset, glossary_html, marked
-from experiments.report.svg import figure_html
-from experiments.report.table import table_html
+from netcosim.page.glossary import asset, glossary_html, marked
+from netcosim.page.svg import figure_html
+from netcosim.page.table import table_html
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 

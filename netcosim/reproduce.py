@@ -18,9 +18,9 @@ from experiments.papers.paper import (
 )
 from experiments.papers.registry import load_paper
 from experiments.points import point_key
-from experiments.report.page import Section, long_table, render_page, write_page
 from experiments.store import Store
 from experiments.sweep import SweepSummary, run_points
+from netcosim.page.page import Section, long_table, render_page, write_page
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from page_words import words
 
 from experiments.store import Store
 from netcosim import catalogue, kept_names
@@ -130,7 +131,7 @@ def test_sweep_and_report(
     status, out, _ = told(capsys, "report", "c.db", "--export", "csv")
     assert status == 0
     page = (tmp_path / "c.html").read_text(encoding="utf-8")
-    assert "2 points, 2 done and 0 failed" in page
+    assert "2 done and 0 failed" in words(page)
     assert (tmp_path / "c-csv" / "policies.csv").exists()
 
 

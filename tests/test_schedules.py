@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from log_lines import line
+from page_words import words
 
 from experiments.build import build_machine
 from experiments.config import Config, WorkloadSection
@@ -214,7 +215,7 @@ def test_observables_stand_on_the_page_and_in_the_results(tmp_path: Path) -> Non
     """Long tables with their first rows and how many there are."""
     made = config(tmp_path, run={"observables": ["bins", "quantiles"]})
     path = run_and_report(made, "", tmp_path / "out", title="t")
-    page = path.read_text()
+    page = words(path.read_text())
     assert "waits and turnarounds by job size" in page
     assert "The first 200 of 404 rows." in page
     with Store(tmp_path / "out" / RESULTS_FILE, "read") as store:

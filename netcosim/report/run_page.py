@@ -48,6 +48,19 @@ REPORTS = {
         "taken_off_percent: less run time than under the reference, by node-hours, with its "
         "confidence interval from resampling whole snapshots.",
     ),
+    "steady": (
+        "Isolated or not: jobs that go on",
+        "The jobs that run at the instants of the reference's schedule, there and where each "
+        "policy has them, all in loops. Columns as of the measure paired, for an iteration; "
+        "taken_off_percent with Student's interval over snapshots, which count for less where one "
+        "is like the next.",
+    ),
+    "steady_shares": (
+        "What a share of the time came out as",
+        "Under the reference, weighed by nodes: the share of the time in which jobs communicate, "
+        "alone and among the others, and for which their busiest node's link is busy; iterations "
+        "of a job that counted, and the half-width of their means.",
+    ),
     "proof": (
         "Isolated jobs are untouched",
         "Of the jobs at one instant of an isolating policy's own schedule, those that take the "
@@ -73,6 +86,7 @@ REPORTS = {
     "bounds": ("Bounds of the machine", "What its links allow, whatever jobs do."),
 }
 """Title and text of tables that stand open."""
+_FIRST = ("reference", "paired", "steady", "steady_shares", "proof")
 
 FOLDED = {
     "links": (
@@ -196,14 +210,14 @@ def run_sections(
     ]
     if kept is not None:
         sections.append(views_section(kept))
-    sections += _own_tables(tables, ("reference", "paired", "proof"))
+    sections += _own_tables(tables, _FIRST)
     sections += _patterns(tables, by_part.get("patterns", ()))
     for part, title, told in PARTS:
         if part in by_part:
             sections.append(Section(title, told, html=_drawn(by_part[part])))
     if kept is None:
         sections.append(Section("Schedules and links", NOTHING_KEPT))
-    rest = [name for name in REPORTS if name not in ("reference", "paired", "proof")]
+    rest = [name for name in REPORTS if name not in _FIRST]
     sections += _own_tables(tables, rest)
     for name, rows in tables.items():
         if name in FOLDED or name not in _SHOWN:

@@ -27,6 +27,7 @@ import scipy
 
 from netsim.errors import NetcosimError
 from netsim.file_lock import let_go, try_lock
+from netsim.whole_files import make_folder
 from queuesim.parts import Columns, Part, Progress, Tell, share_of
 
 FORMAT = 1
@@ -158,20 +159,6 @@ class Journal:
         except OSError as error:
             part.unlink(missing_ok=True)
             raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it.
-
-    Raises
-    ------
-    NetcosimError
-        It cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NetcosimError(f"{folder}: cannot be made: {error.strerror}") from None
 
 
 def journals_in(out: Path) -> list[Path]:

@@ -21,10 +21,11 @@ from experiments.cosim import run_cosim
 from experiments.executor import start_forkserver
 from experiments.signals import held_back
 from experiments.worker import start_worker
-from netcosim.journal import Journal, drop, journals_in, make_folder
+from netcosim.journal import Journal, drop, journals_in
 from netsim.errors import NetcosimError
 from netsim.file_lock import let_go, take_lock
 from netsim.limits import need_memory
+from netsim.whole_files import make_folder
 
 PROCESS_BYTES = 300 * 10**6
 """What a process takes before it knows the config: Python, its libraries and compiled kernels."""

@@ -6,7 +6,7 @@ As "paired" (`queuesim.pairing`), but nobody stops: see `queuesim.steady`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,19 +23,12 @@ from queuesim.steady import Steadying, SteadyRules, SteadySnapshot
 
 
 @dataclass(frozen=True)
-class Steady:
+class Steady(SteadyRules):
     """The same jobs under every policy, all going on; see `SteadyRules` for the attributes."""
 
     name = "steady"
     description = "the same jobs at the reference's instants, all in loops until means hold still"
     compares = "each job's time for an iteration there over the same job's under the reference"
-    share: str = "alone"
-    phases: str = "random"
-    noise: float = 0.0
-    precision: float = 0.01
-    least_iterations: int = 16
-    most_iterations: int = 256
-    warm_up: float = 0.25
 
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side, about; the least."""
@@ -50,17 +43,7 @@ class Steady:
         progress: Progress | None = None,
     ) -> Measurement:
         """Watch all sides; see `queuesim.measure.Measure`."""
-        rules = SteadyRules(
-            self.share,
-            self.phases,
-            self.noise,
-            self.precision,
-            self.least_iterations,
-            self.most_iterations,
-            self.warm_up,
-            study.confidence,
-        )
-        watching = Steadying(study, rules)
+        watching = Steadying(study, replace(self, level=study.confidence))
 
         def compute(number: int, tell: Tell) -> Columns:
             found = watching.watched(number)

@@ -12,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from netsim.errors import NetcosimError
+from netsim.whole_files import whole
 
 # Okabe and Ito's blue, vermilion and green, then what lies furthest from those before it for eyes
 # of all kinds; each stands out from a white page and from a dark one.
@@ -76,14 +77,9 @@ def save_figure(figure: Figure, path: Path, form: str) -> Path:
     """Write a figure on white as one of `FORMS`, whole or not at all; same figure, same bytes."""
     import matplotlib as mpl
 
-    part = path.with_name(f".{path.name}.part")
     given: Any = {"format": form, "metadata": {FORMS[form]: None}, "dpi": 160}
-    try:
-        with mpl.rc_context({"svg.hashsalt": "netcosim"}):
-            figure.savefig(part, facecolor="white", bbox_inches="tight", **given)
-        part.replace(path)
-    except OSError as error:
-        raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
+    with whole(path) as part, mpl.rc_context({"svg.hashsalt": "netcosim"}):
+        figure.savefig(part, facecolor="white", bbox_inches="tight", **given)
     return path
 
 

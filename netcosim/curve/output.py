@@ -10,6 +10,7 @@ import pandas as pd
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure, save_figure
 from netcosim.curve.point import ALONE, STEADY
 from netsim.units import format_quantity
+from netsim.whole_files import whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,9 +103,8 @@ def write(folder: Path, name: str, rows: pd.DataFrame, title: str, ceiling: floa
     figure = draw(rows, title, ceiling)
     tables = {"curve.csv": rows, "saturation.csv": summary(rows)}
     for file, table in tables.items():
-        part = folder / f".{file}.part"
-        table.to_csv(part, index=False)
-        part.replace(folder / file)
+        with whole(folder / file) as part:
+            table.to_csv(part, index=False)
     for form in ("svg", "pdf", "png"):
         save_figure(figure, folder / f"{name}.{form}", form)
     return folder / f"{name}.png"

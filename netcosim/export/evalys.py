@@ -13,8 +13,9 @@ import numpy as np
 
 from experiments.kept.values import KeptRun, KeptSchedule
 from experiments.store import Store
-from netcosim.export.files import kept_run, make_folder, whole
+from netcosim.export.files import kept_run
 from netcosim.report.drawing import safe_names
+from netsim.whole_files import make_folder, whole
 from queuesim.result import COMPLETED
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -14,6 +13,7 @@ from experiments.store import Store
 from netcosim.axes import table_frame
 from netcosim.export.kept import TABLES, kept_frames
 from netsim.errors import NetcosimError, unknown_name
+from netsim.whole_files import make_folder, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,42 +149,6 @@ def _parquet(part: Path, frames: Iterator[pd.DataFrame] | list[pd.DataFrame]) ->
     finally:
         if writer is not None:
             writer.close()
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A name beside a file to write to: it becomes the file when all went well.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be written.
-    """
-    # never through a link that lies in the folder
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.unlink(missing_ok=True)
-        yield part
-        part.replace(path)
-    except OSError as error:
-        raise NetcosimError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder with those above it.
-
-    Raises
-    ------
-    NetcosimError
-        It cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NetcosimError(f"{folder}: cannot be made: {error.strerror}") from None
 
 
 def kept_run(store: Store, key: str | None, what: str) -> KeptRun:

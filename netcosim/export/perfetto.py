@@ -20,9 +20,10 @@ import numpy as np
 
 from experiments.kept.values import KeptRun, KeptSchedule
 from experiments.store import Store
-from netcosim.export.files import kept_run, make_folder, whole
+from netcosim.export.files import kept_run
 from netcosim.export.kept import groups_columns, mean_stretch, named, over_time_columns
 from netcosim.export.protobuf import double, message, text, uint
+from netsim.whole_files import make_folder, whole
 
 FILE = "trace.pftrace.gz"
 

@@ -26,6 +26,7 @@ from netcosim.report.figure_files import write_section_figures
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
+from netsim.whole_files import make_folder, whole
 
 RESULTS_FILE, PAGE_FILE, CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = (
     "results.db",
@@ -73,9 +74,9 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
         seeds={"run.seed": asked.config.run.seed, "run.repetition": asked.config.run.repetition},
         inputs=digests([asked.config.resolved()]),
     )
-    _whole(out / CONFIG_FILE, asked.text)
+    _text(out / CONFIG_FILE, asked.text)
     for name, frame in frames.items():
-        _whole(out / TABLES_FOLDER / f"{name}.csv", frame.to_csv(index=False))
+        _text(out / TABLES_FOLDER / f"{name}.csv", frame.to_csv(index=False))
     write_section_figures(sections, out / FIGURES_FOLDER, "svg")
     path = write_page(out / PAGE_FILE, page)
     # last, because a reader that has gone away must not cost the results
@@ -101,7 +102,7 @@ def _computed(asked: Asked, steps: Steps, results: Path) -> dict[str, Rows]:
             begun = time.perf_counter()
             found = trial.run() if fraction is None else trial.at(fraction)
             seconds = time.perf_counter() - begun
-            _make(results.parent)
+            make_folder(results.parent)
             with Store(results, "write") as store:
                 outcome = Outcome(encode_tables(found), None, seconds)
                 store.put(point_key(point), point, outcome, code_fingerprint())
@@ -134,20 +135,8 @@ def _read(store: Store, key: str, names: list[str]) -> Tables:
     return found
 
 
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NetcosimError(f"{folder}: cannot be made: {error.strerror}") from None
-
-
-def _whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    _make(path.parent)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.unlink(missing_ok=True)
+def _text(path: Path, text: str) -> None:
+    """Write a text, whole or not at all, with the folder that it is in."""
+    make_folder(path.parent)
+    with whole(path) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace")
-        part.replace(path)
-    except OSError as error:
-        raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
 import os
 import platform
@@ -20,6 +19,7 @@ from netcosim.page.svg import figure_html
 from netcosim.page.table import table_html
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
+from netsim.whole_files import whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,14 +133,8 @@ def write_page(path: str | os.PathLike[str], page: str) -> Path:
     path = Path(path)
     if path.name in ("", "..") or path.is_dir():
         raise NetcosimError(f"{path}: a folder; the name of a page was expected")
-    part = path.with_name(f"{path.name}.part")
-    try:
+    with whole(path) as part:
         part.write_text(page, encoding="utf-8", errors="backslashreplace")
-        part.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
     return path
 
 

@@ -240,13 +240,8 @@ PARTS = (
     ),
     ("time", "Machine and queue over time", ""),
     ("waits", "Who waits", ""),
-    (
-        "gantt",
-        "Jobs over nodes",
-        "The busiest part of each schedule. Blocks are jobs: the more nodes, the stronger.",
-    ),
 )
-"""Parts of the figures, and title and text of their sections."""
+"""Parts of the figures, and title and text of their sections. Jobs over nodes are in the views."""
 
 NOTHING_KEPT = (
     "This file keeps no jobs and links of this run (an older version wrote it, or its config has "

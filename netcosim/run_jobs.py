@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import IO
 
 from experiments.config import Config
 from experiments.config_load import config_from
@@ -22,7 +23,6 @@ from experiments.executor import start_forkserver
 from experiments.signals import held_back
 from experiments.worker import start_worker
 from netcosim.journal import Journal, drop, journals_in
-from netsim.errors import NetcosimError
 from netsim.file_lock import let_go, take_lock
 from netsim.limits import need_memory
 from netsim.whole_files import make_folder
@@ -64,9 +64,10 @@ def at_work(
     out = journal.folder.parent
     fresh = not out.exists()
     began = time.monotonic()
-    make_folder(journal.folder)
-    lock = take_lock(journal.folder / "run", "run")
+    lock: IO[str] | None = None
     try:
+        make_folder(journal.folder)
+        lock = take_lock(journal.folder / "run", "run")
         for other in journals_in(out):
             if other.name != journal.folder.name:
                 say(f"{other}: left by a run of another config or version, dropped")
@@ -76,17 +77,21 @@ def at_work(
         with _helpers(config, journal.folder, jobs, say):
             yield
     except BaseException as error:
-        refused = isinstance(error, NetcosimError) and time.monotonic() - began < WORTH_S
+        refused = isinstance(error, Exception) and time.monotonic() - began < WORTH_S
+        if lock is None and refused:
+            raise  # somebody else's, or there is no folder
         if len(journal) and not refused:
             say(f"{len(journal):,} parts are kept in {journal.folder}; start it again to go on")
         else:
-            let_go(lock)
+            if lock is not None:
+                let_go(lock)
             drop(journal.folder)
-            if fresh and not any(out.iterdir()):
+            if fresh and out.is_dir() and not any(out.iterdir()):
                 out.rmdir()
         raise
     finally:
-        let_go(lock)
+        if lock is not None:
+            let_go(lock)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from netcosim.run_jobs import at_work
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.packet.credit import buffer_warning
+from netsim.whole_files import make_folder
 from queuesim.coupled import CoupledFlow
 from queuesim.flow_errors import flow_warning
 
@@ -65,17 +66,26 @@ def run_and_report(
         with at_work(config, journal, jobs, show.say):
             told = partial(_percent, show)
             result = run_cosim(config, told, show.say, journal)
-    from netcosim.report.about import ABOUT, about_rows, notes_of
+            from netcosim.report.about import ABOUT, about_rows, notes_of
 
-    found = point_result(result)
-    tables = found.tables
-    # what cannot be stored is told before anything is written
-    encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
-    seconds = time.perf_counter() - started
-
-    from netcosim.page.page import write_page
+            found = point_result(result)
+            tables = found.tables
+            # what cannot be stored is told before anything is written
+            encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
+            seconds = time.perf_counter() - started
+            make_folder(out)
+            content = config.resolved()
+            with Store(results, "write") as store:
+                outcome = Outcome(encoded, None, seconds, found.kept)
+                store.put(point_key(content), content, outcome, code_fingerprint())
+                store.put_meta({"config_text": config_text, "title": title})
+            drop(journal.folder)
+    try:
+        path = _page(results, point_key(content), out / PAGE_FILE)
+    except KeyboardInterrupt:
+        print(f"netcosim: results are in {results}; netcosim report draws them", file=sys.stderr)
+        raise
     from netcosim.report.policies import policy_table, print_table
-    from netcosim.report.run_page import stored_run_page
     from netcosim.report.verdict import run_verdict
 
     warning = buffer_warning(result.machine.topology, result.machine.packets)
@@ -85,24 +95,19 @@ def run_and_report(
         warning = flow_warning(result.machine.routing)
         if warning is not None:
             print(f"netcosim: warning: {warning}", file=sys.stderr)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NetcosimError(f"{out}: cannot be made: {error.strerror}") from None
-    content = config.resolved()
-    with Store(results, "write") as store:
-        outcome = Outcome(encoded, None, seconds, found.kept)
-        store.put(point_key(content), content, outcome, code_fingerprint())
-        store.put_meta({"config_text": config_text, "title": title})
-    with Store(results, "read") as store:
-        page = stored_run_page(store, point_key(content))
-    path = write_page(out / PAGE_FILE, page)
-    drop(journal.folder)
     # last, because a reader that has gone away must not cost the results
     print(print_table(policy_table(tables)))
     print("\n".join([*notes_of(result), "", *run_verdict(tables)]))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path
+
+
+def _page(results: Path, key: str, path: Path) -> Path:
+    from netcosim.page.page import write_page
+    from netcosim.report.run_page import stored_run_page
+
+    with Store(results, "read") as store:
+        return write_page(path, stored_run_page(store, key))
 
 
 def _percent(show: Show, what: str, share: float) -> None:

@@ -237,7 +237,8 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         (
             "seed = 7",
             "sed = 7",
-            "key run.sed: unknown key; did you mean seed? valid: confidence, keep, measure",
+            "key run.sed: unknown key; did you mean seed or steady? valid: confidence, keep, "
+            "measure",
         ),
         (
             "[run]",

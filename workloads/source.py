@@ -141,7 +141,9 @@ class JobSource(Reading):
             nodes = None if self.synthetic["load"] is None else machine_nodes
             jobs = laas_workload(rng=rng, machine_nodes=nodes, **self.synthetic)
         else:
-            jobs = _read(log, Reading(*(getattr(self, field.name) for field in fields(Reading))))
+            reading = Reading(*(getattr(self, field.name) for field in fields(Reading)))
+            # what is known by its path alone may have changed since it was kept
+            jobs = log.read(reading) if self.log_sha256 is None else _read(log, reading)
         left = jobs
         if self.max_nodes is not None:
             left = transform.drop_larger(left, self.max_nodes)

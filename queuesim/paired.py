@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from netsim.packet.model import PS_PER_S
+from netsim.packet.model import PS_PER_S, PacketResult
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.pairing import LEAST_PERIODS, Pairing, Snapshot
 from queuesim.pairs import Pair, mean_ratio, speedup_rows, summary
 from queuesim.parts import Here, Parts
 from queuesim.snapshots import Measurement, Measurements, Progress, Ratio, Study
+
+_ONE = "one snapshot: no interval"
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Paired:
             SpeedupTable(study.reference, tuple(rows), whole_runs=self.phases),
             {"paired": told, "pairs": [pair.row() for pair in pairs]}
             | ({"proof": proof} if proof else {}),
-            tuple(_note(row, study.reference) for row in told) + _proved(proof),
+            tuple(policy_note(row, study.reference, _ONE) for row in told) + _proved(proof),
         )
 
     def _counted(self, study: Study) -> dict[int, float]:
@@ -115,28 +119,66 @@ def compared(
     return by_policy, rows, ratios | {study.reference: Ratio(1.0, 1.0, 1.0, n_seen)}
 
 
-def _measurements(pairing: Pairing, name: str, snapshots: Sequence[Snapshot]) -> Measurements:
-    """Times under a side over those alone under the reference."""
-    study = pairing.study
-    job = np.array([j for s in snapshots for j in s.running], dtype=np.int64)
-    alone, there = ([pairing.time_alone(s, int(j)) for j in job] for s in (study.reference, name))
+class Seen(Protocol):
+    """Jobs of one instant that were timed on all sides."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def running(self) -> Sequence[int]: ...
+    @property
+    def packets(self) -> Mapping[str, PacketResult]: ...
+
+
+def measurements(
+    study: Study,
+    name: str,
+    snapshots: Sequence[Seen],
+    *,
+    time_s: NDArray[np.float64],
+    yardstick_s: NDArray[np.float64],
+    alone_s: NDArray[np.float64],
+) -> Measurements:
+    """Times of the reference's jobs under a side, one row a job and snapshot."""
+    job, side = jobs_of(snapshots), study.sides[name]
     return Measurements(
-        policy=study.sides[name].schedule.policy,
+        policy=side.schedule.policy,
         snapshot=np.array([s.number for s in snapshots for _ in s.running], dtype=np.int64),
         job=job,
         share=np.asarray(study.share, dtype=np.int64)[job],
-        n_nodes=study.sides[name].schedule.workload.n_nodes[job].astype(np.int64),
-        time_s=np.array([t for s in snapshots for t in s.times_ps[name]]) / PS_PER_S,
-        yardstick_s=np.array(alone) / PS_PER_S,
+        n_nodes=side.schedule.workload.n_nodes[job].astype(np.int64),
+        time_s=time_s,
+        yardstick_s=yardstick_s,
         packets=tuple(s.packets[name] for s in snapshots if name in s.packets),
-        alone_s=np.array(there) / PS_PER_S,
+        alone_s=alone_s,
         instant_s=study.instants_s(study.reference),
     )
 
 
-def _note(row: Mapping[str, object], reference: str) -> str:
+def jobs_of(snapshots: Sequence[Seen]) -> NDArray[np.int64]:
+    """(k,) int64: the jobs of all snapshots, by index, one after the other."""
+    return np.array([j for s in snapshots for j in s.running], dtype=np.int64)
+
+
+def _measurements(pairing: Pairing, name: str, snapshots: Sequence[Snapshot]) -> Measurements:
+    """Times under a side over those alone under the reference."""
+    study = pairing.study
+    jobs = jobs_of(snapshots).tolist()
+    alone, there = ([pairing.time_alone(s, job) for job in jobs] for s in (study.reference, name))
+    return measurements(
+        study,
+        name,
+        snapshots,
+        time_s=np.array([t for s in snapshots for t in s.times_ps[name]]) / PS_PER_S,
+        yardstick_s=np.array(alone) / PS_PER_S,
+        alone_s=np.array(there) / PS_PER_S,
+    )
+
+
+def policy_note(row: Mapping[str, object], reference: str, no_interval: str) -> str:
+    """What a policy takes off the run time, as a line."""
     low, high = row["taken_off_percent_low"], row["taken_off_percent_high"]
-    interval = "one snapshot: no interval" if low is None else f"{low:.1f} to {high:.1f}"
+    interval = no_interval if low is None else f"{low:.1f} to {high:.1f}"
     return (
         f"{row['policy']}: {row['taken_off_percent']:.1f} % ({interval}) less run time than under "
         f"{reference}, by node-hours, {row['jobs']} jobs"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from queuesim.measured import SpeedupRow
 from queuesim.snapshots import ALL_SIZES, SIZE_CLASSES, Ratio, in_several, size_class
-from queuesim.statistics import LEVEL, known_ends, mean_of_snapshots
+from queuesim.statistics import LEVEL, Interval, known_ends, mean_of_snapshots
 
 FACTORS = ("ratio", "interference_ratio", "locality_ratio")
 """Of a `Pair`: the ratio, and the two of which it is the product."""
@@ -194,17 +194,28 @@ def summary(
         mean over node-hours, since snapshots lie at equal work and a job is weighed by its nodes,
         with its interval.
     """
+    return summary_with(pairs, mean_of_snapshots(*off_percent(pairs, fraction), rng, confidence))
+
+
+def off_percent(
+    pairs: Sequence[Pair], fraction: ArrayLike
+) -> tuple[NDArray[np.float64], list[int], list[int]]:
+    """What each pair takes off its run time in percent, the weight of its job, and its snapshot."""
     nodes = [pair.n_nodes for pair in pairs]
     off = 100 * taken_off([pair.run_ratio for pair in pairs], fraction)
-    found = mean_of_snapshots(off, nodes, [pair.snapshot for pair in pairs], rng, confidence)
-    low, high = known_ends(found)
+    return off, nodes, [pair.snapshot for pair in pairs]
+
+
+def summary_with(pairs: Sequence[Pair], taken_off_percent: Interval) -> dict[str, object]:
+    """As `summary`, with what is taken off and its interval as they were found."""
+    low, high = known_ends(taken_off_percent)
     return {
         "jobs": len(pairs),
         **{
             name: float(np.mean([getattr(pair, name) for pair in pairs]))
             for name in ("stretch", *FACTORS)
         },
-        "taken_off_percent": found.value,
+        "taken_off_percent": taken_off_percent.value,
         "taken_off_percent_low": low,
         "taken_off_percent_high": high,
     }

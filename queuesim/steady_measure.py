@@ -5,7 +5,7 @@ As "paired" (`queuesim.pairing`), but nobody stops: see `queuesim.steady`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuesim.measured import SpeedupTable
-from queuesim.paired import compared
-from queuesim.pairs import Pair, summary, taken_off
+from queuesim.paired import compared, measurements, policy_note
+from queuesim.pairs import Pair, off_percent, summary_with
 from queuesim.parts import Columns, Here, Part, Parts, Tell, packet_columns, packets_from
 from queuesim.snapshots import Measurement, Measurements, Progress, Study
-from queuesim.statistics import known_ends, t_of_snapshots
+from queuesim.statistics import t_of_snapshots
 from queuesim.steady import Steadying, SteadyRules, SteadySnapshot
 
 
@@ -59,8 +59,7 @@ class Steady(SteadyRules):
         by_policy, rows, ratios = compared(study, pairs, n_seen, rng)
         seen = _seen(study, snapshots)
         told = [
-            {"policy": name} | _summary(mine, rng(), study.confidence)
-            for name, mine in by_policy.items()
+            {"policy": name} | _summary(mine, study.confidence) for name, mine in by_policy.items()
         ]
         return Measurement(
             {name: _measurements(study, name, snapshots) for name in study.sides},
@@ -102,16 +101,10 @@ def _snapshot(study: Study, columns: Columns) -> SteadySnapshot:
     )
 
 
-def _summary(
-    pairs: Sequence[Pair], rng: np.random.Generator, confidence: float
-) -> dict[str, object]:
+def _summary(pairs: Sequence[Pair], confidence: float) -> dict[str, object]:
     """As `queuesim.pairs.summary`, with Student's interval over snapshots that may be alike."""
-    row = summary(pairs, np.ones(len(pairs)), rng, confidence)
-    off = 100 * taken_off([pair.run_ratio for pair in pairs], np.ones(len(pairs)))
-    nodes, number = [pair.n_nodes for pair in pairs], [pair.snapshot for pair in pairs]
-    found = t_of_snapshots(off, nodes, number, confidence)
-    low, high = known_ends(found)
-    return row | {"taken_off_percent_low": low, "taken_off_percent_high": high}
+    off = off_percent(pairs, np.ones(len(pairs)))
+    return summary_with(pairs, t_of_snapshots(*off, confidence))
 
 
 def _seen(study: Study, snapshots: Sequence[SteadySnapshot]) -> dict[str, object]:
@@ -159,26 +152,15 @@ def _settled(seen: dict[str, object], snapshots: Sequence[SteadySnapshot]) -> tu
 def _measurements(study: Study, name: str, snapshots: Sequence[SteadySnapshot]) -> Measurements:
     """Times of an iteration under a side over those alone under the reference."""
     none = np.empty(0)
-    job = np.array([j for s in snapshots for j in s.running], dtype=np.int64)
-    side = study.sides[name]
-    return Measurements(
-        policy=side.schedule.policy,
-        snapshot=np.array([s.number for s in snapshots for _ in s.running], dtype=np.int64),
-        job=job,
-        share=np.asarray(study.share, dtype=np.int64)[job],
-        n_nodes=side.schedule.workload.n_nodes[job].astype(np.int64),
+    return measurements(
+        study,
+        name,
+        snapshots,
         time_s=np.concatenate([none, *(s.mean_s[name] for s in snapshots)]),
         yardstick_s=np.concatenate([none, *(s.alone_s[study.reference] for s in snapshots)]),
-        packets=tuple(s.packets[name] for s in snapshots if name in s.packets),
         alone_s=np.concatenate([none, *(s.alone_s[name] for s in snapshots)]),
-        instant_s=study.instants_s(study.reference),
     )
 
 
-def _note(row: dict[str, object], reference: str) -> str:
-    low, high = row["taken_off_percent_low"], row["taken_off_percent_high"]
-    interval = "too few snapshots: no interval" if low is None else f"{low:.1f} to {high:.1f}"
-    return (
-        f"{row['policy']}: {row['taken_off_percent']:.1f} % ({interval}) less run time than under "
-        f"{reference}, by node-hours, {row['jobs']} jobs, all going on"
-    )
+def _note(row: Mapping[str, object], reference: str) -> str:
+    return f"{policy_note(row, reference, 'too few snapshots: no interval')}, all going on"

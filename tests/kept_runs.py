@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from experiments.kept.take import machine_of, ranges
 from experiments.kept.values import (
     KeptJobs,
     KeptLinks,
@@ -14,30 +15,9 @@ from experiments.kept.values import (
     KeptRun,
     KeptSchedule,
 )
-from netsim.layout import layout_of
 from netsim.topology import Topology
 
 PATTERNS = ("all-to-all", "halo3d26")
-
-
-def kept_machine(topology: Topology) -> KeptMachine:
-    layout = layout_of(topology)
-    return KeptMachine(
-        name=topology.name,
-        family=topology.family,
-        rails=topology.rails,
-        port_router=topology.port_router,
-        link_src=topology.link_src,
-        link_dst=topology.link_dst,
-        link_kind=topology.link_kind,
-        link_bandwidth_Bps=topology.link_bandwidth_Bps,
-        kinds=topology.kinds,
-        node_names=topology.node_names,
-        router_x=layout.x,
-        router_y=layout.y,
-        router_group=layout.group,
-        group_names=layout.group_names,
-    )
 
 
 def kept_jobs(n_jobs: int, largest: int, rng: np.random.Generator) -> KeptJobs:
@@ -89,18 +69,6 @@ def kept_schedule(
         links=links,
         measured=measured,
     )
-
-
-def ranges(nodes: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each list of ascending nodes as ranges."""
-    ptr, first, length = [0], [], []
-    for mine in nodes:
-        for run in np.split(mine, np.flatnonzero(np.diff(mine) > 1) + 1):
-            if len(run):
-                first.append(run[0])
-                length.append(len(run))
-        ptr.append(len(first))
-    return np.array(ptr), np.array(first, dtype=np.int32), np.array(length, dtype=np.int32)
 
 
 def kept_links(machine: KeptMachine, times: np.ndarray, rng: np.random.Generator) -> KeptLinks:
@@ -164,7 +132,7 @@ def kept_run(
 ) -> KeptRun:
     """The same jobs under several policies, all of which place them by chance."""
     rng = np.random.default_rng(seed)
-    machine = kept_machine(topology)
+    machine = machine_of(topology)
     jobs = kept_jobs(n_jobs, largest or max(2, machine.n_nodes // 3), rng)
     return KeptRun(
         machine,

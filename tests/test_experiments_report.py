@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from kept_runs import kept_machine
 from matplotlib.figure import Figure
 
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
+from experiments.kept.take import machine_of
 from netcosim.figures.bars import bars_against_baseline
 from netcosim.figures.boxes import link_boxes
 from netcosim.figures.curves import _running_mean, cdf, time_unit, utilisation_over_time
@@ -63,7 +63,7 @@ def all_figures() -> dict[str, Figure]:
     return {
         "boxes": link_boxes(boxes),
         "bars": bars_against_baseline(bars_frame(), baseline="simple"),
-        "heat": link_heat_map(kept_machine(topology), rng.random(topology.n_links)),
+        "heat": link_heat_map(machine_of(topology), rng.random(topology.n_links)),
         "gantt": gantt(
             np.array([0.0, 50.0]),
             np.array([100.0, 200.0]),
@@ -152,13 +152,13 @@ def test_gantt_draws_one_block_a_run_of_nodes(drawn: dict[str, Figure]) -> None:
 def test_link_matrix_places_every_link() -> None:
     topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
     values = np.arange(topology.n_links, dtype=float)
-    matrix, block = link_matrix(kept_machine(topology), values)
+    matrix, block = link_matrix(machine_of(topology), values)
     assert (matrix.shape, block) == ((20, 20), 1)
     assert np.isfinite(matrix).sum() == topology.n_links - 2 * topology.n_nodes
     link = 2 * topology.n_nodes + 3
     row, column = topology.link_src[link] - 40, topology.link_dst[link] - 40
     assert matrix[row, column] == link
-    small, block = link_matrix(kept_machine(topology), values, cells=5)
+    small, block = link_matrix(machine_of(topology), values, cells=5)
     assert (small.shape, block) == ((5, 5), 4)
     assert np.nanmax(small) == topology.n_links - 1
 

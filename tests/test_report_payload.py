@@ -8,9 +8,10 @@ import json
 
 import numpy as np
 import pytest
-from kept_runs import kept_machine, kept_run
+from kept_runs import kept_run
 
 import netcosim as nc
+from experiments.kept.take import machine_of
 from experiments.kept.values import KeptRun
 from netcosim.report.columns import packed
 from netcosim.report.payload import NEVER, Cables, parts_of, time_unit_s
@@ -93,7 +94,7 @@ def test_snapshots_of_another_schedule_are_told_apart(later_s: tuple[float, floa
 
 def test_a_cable_has_the_worst_of_its_links() -> None:
     """Against a loop over links, on a machine with two cables a pair of routers."""
-    machine = kept_machine(
+    machine = machine_of(
         nc.make_topology("dragonfly", {"p": 1, "a": 2, "g": 4, "h": 3, "arrangement": "circulant"})
     )
     values = np.random.default_rng(1).random((3, len(machine.link_src)))

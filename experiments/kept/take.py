@@ -48,7 +48,7 @@ def kept_of(result: CosimResult) -> KeptRun:
     """
     jobs = result.workload
     return KeptRun(
-        _machine(result.machine.topology),
+        machine_of(result.machine.topology),
         KeptJobs(
             log=jobs.name,
             start_unix_s=jobs.start_unix_s,
@@ -66,7 +66,8 @@ def kept_of(result: CosimResult) -> KeptRun:
     )
 
 
-def _machine(topology: Topology) -> KeptMachine:
+def machine_of(topology: Topology) -> KeptMachine:
+    """What is kept of a machine."""
     drawn = layout_of(topology)
     return KeptMachine(
         name=topology.name,

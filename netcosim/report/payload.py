@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,9 @@ from experiments.kept.values import (
     LongArray,
 )
 from netcosim.report.columns import Column, packed
+
+Loads = Mapping[str, LongArray]
+"""Busy and stalled time of every cable by snapshot, by name; nothing where no packets were sent."""
 
 NEVER = -1
 """Wait and run time of a job that never ran."""
@@ -35,9 +39,13 @@ def parts_of(kept: KeptRun) -> list[str]:
     """
     unit_s = time_unit_s(kept)
     cables = Cables(kept.machine)
+    loads = {
+        name: {} if schedule.links is None else _loads(schedule.links, cables)
+        for name, schedule in kept.schedules.items()
+    }
     return [
-        _common(kept, unit_s, cables),
-        *(_policy(kept, name, unit_s, cables) for name in kept.schedules),
+        _common(kept, unit_s, cables, loads.values()),
+        *(_policy(kept, name, unit_s, load) for name, load in loads.items()),
     ]
 
 
@@ -100,7 +108,7 @@ class Cables:
         return np.maximum.reduceat(mine, self._starts, axis=1)
 
 
-def _common(kept: KeptRun, unit_s: float, cables: Cables) -> str:
+def _common(kept: KeptRun, unit_s: float, cables: Cables, loads: Iterable[Loads]) -> str:
     machine, jobs = kept.machine, kept.jobs
     colours = policy_colours(list(kept.schedules))
     facts = {
@@ -108,7 +116,7 @@ def _common(kept: KeptRun, unit_s: float, cables: Cables) -> str:
         "log": jobs.log,
         "unit_s": unit_s,
         "last_end": _last_s(kept) / unit_s,
-        "most": _most(kept, cables),
+        "most": _most(loads),
         "nodes": machine.n_nodes,
         "policies": list(kept.schedules),
         "colours": [colours[name] for name in kept.schedules],
@@ -137,7 +145,7 @@ def _place(share: NDArray[np.float32]) -> LongArray:
     return np.rint(inside * 65535.0).astype(np.int64)
 
 
-def _policy(kept: KeptRun, name: str, unit_s: float, cables: Cables) -> str:
+def _policy(kept: KeptRun, name: str, unit_s: float, load: Loads) -> str:
     schedule = kept.schedules[name]
     submit = _in_units(kept.jobs.submit_s, unit_s)
     start, end = _in_units(schedule.start_s, unit_s), _in_units(schedule.end_s, unit_s)
@@ -158,7 +166,7 @@ def _policy(kept: KeptRun, name: str, unit_s: float, cables: Cables) -> str:
             for number, time in zip(numbers.tolist(), times.tolist(), strict=True)
         ]
         facts["same"] = _is_of(schedule, numbers, times)
-        columns |= _load(facts, links, numbers, cables)
+        columns |= _load(facts, links, numbers, load)
         columns |= _measured(measured, numbers)
     return packed(facts, columns)
 
@@ -210,7 +218,7 @@ def _load(
     facts: dict[str, object],
     links: KeptLinks | None,
     numbers: NDArray[np.int64],
-    cables: Cables,
+    load: Loads,
 ) -> dict[str, Column]:
     """Load of cables by snapshot, and in which row each snapshot has it (-1: nothing was sent)."""
     row = np.full(len(numbers), -1, dtype=np.int64)
@@ -218,10 +226,10 @@ def _load(
     if links is None:
         return {"load_row": row}
     row[np.searchsorted(numbers, links.number)] = np.arange(len(links.number))
-    return {"load_row": row, **_loads(links, cables)}
+    return {"load_row": row, **load}
 
 
-def _loads(links: KeptLinks, cables: Cables) -> dict[str, LongArray]:
+def _loads(links: KeptLinks, cables: Cables) -> Loads:
     """Busy and stalled time of every cable over the time that packets took, by snapshot."""
     span_ps = np.where(links.span_s > 0, links.span_s, np.inf)[:, None] * 1e12
     return {
@@ -230,13 +238,12 @@ def _loads(links: KeptLinks, cables: Cables) -> dict[str, LongArray]:
     }
 
 
-def _most(kept: KeptRun, cables: Cables) -> dict[str, int]:
+def _most(loads: Iterable[Loads]) -> dict[str, int]:
     """The largest load of all policies and snapshots: one scale for all."""
     most = {"busy": 0, "stalled": 0}
-    for schedule in kept.schedules.values():
-        if schedule.links is not None:
-            for name, load in _loads(schedule.links, cables).items():
-                most[name] = max(most[name], int(load.max(initial=0)))
+    for of_policy in loads:
+        for name, load in of_policy.items():
+            most[name] = max(most[name], int(load.max(initial=0)))
     return most
 
 

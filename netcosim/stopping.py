@@ -42,26 +42,29 @@ def _stop_of(number: int) -> Stopped:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Within the block SIGINT and SIGTERM raise `Stopped`, and only once.
+    """Within the block SIGINT and SIGTERM raise `Stopped`.
 
-    Some libraries turn what is raised in them into errors of their own, or drop it where
-    compiled code calls back; so a signal is remembered, and whatever comes out of the block
-    after it counts as `Stopped`.
+    Some libraries turn what is raised in them into errors of their own, or drop it: where
+    compiled code calls back, or behind a bare ``except``. So a signal is remembered: whatever
+    comes out of the block after it counts as `Stopped`, and where nothing is on its way out any
+    more, it is raised again. While it is on its way, a second one counts for nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     caught: list[int] = []
+    ended = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        caught.append(number)
-        raise _stop_of(number)
+        if not caught:
+            caught.append(number)
+            threading.Thread(target=_insist, args=(number, ended), daemon=True).start()
+        elif _on_its_way():
+            return
+        raise _stop_of(caught[0])
 
     def unraisable(problem: sys.UnraisableHookArgs) -> None:
-        if isinstance(problem.exc_value, Stopped):
-            # dropped by a callback; once more when it has returned
-            threading.Timer(_AGAIN_S, os.kill, (os.getpid(), caught[0])).start()
-        else:
+        if not isinstance(problem.exc_value, Stopped):
             hook(problem)
 
     before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
@@ -75,13 +78,34 @@ def stoppable() -> Iterator[None]:
             raise Stopped from None
         raise
     finally:
+        ended.set()
         sys.unraisablehook = hook
         for number, handler in before.items():
             # after the first signal a second must not break the orderly end
             signal.signal(number, signal.SIG_IGN if caught else handler)
 
 
-_AGAIN_S = 0.02
+_AGAIN_S = 0.05
+
+
+def _insist(number: int, ended: threading.Event) -> None:
+    """Send a signal again whenever what it raised has been dropped, until the block ends."""
+    while not ended.wait(_AGAIN_S):
+        # twice: an exception is nowhere for a moment while compiled code lets go of things
+        if not _on_its_way() and not ended.wait(_AGAIN_S) and not _on_its_way():
+            os.kill(os.getpid(), number)
+
+
+def _on_its_way() -> bool:
+    """Whether the main thread is within a clause that a `Stopped` runs on its way out."""
+    found: object = sys._current_exceptions().get(threading.main_thread().ident or 0)
+    # a triple up to Python 3.11, the exception itself from 3.12
+    error = found[1] if isinstance(found, tuple) else found
+    while isinstance(error, BaseException):
+        if isinstance(error, Stopped):
+            return True
+        error = error.__context__
+    return False
 
 
 def open_streams() -> None:

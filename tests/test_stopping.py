@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -45,6 +46,21 @@ def handlers_as_before() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+def wait_until_it_listens(process_id: int) -> None:
+    """Before that a signal ends Python itself, or is lost where the parent ignores it."""
+    status = Path(f"/proc/{process_id}/status")
+    bit = 1 << (signal.SIGTERM - 1)
+    for _ in range(3000):
+        if not status.exists():
+            time.sleep(1)
+            return
+        caught = re.search(r"SigCgt:\s*(\w+)", status.read_text())
+        if caught and int(caught[1], 16) & bit:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"process {process_id} does not listen")
+
+
 def stopped(
     folder: Path, number: signal.Signals, after_s: float, *arguments: str
 ) -> tuple[int, str]:
@@ -58,6 +74,7 @@ def stopped(
         text=True,
         start_new_session=True,
     )
+    wait_until_it_listens(process.pid)
     time.sleep(after_s)
     # a terminal tells the whole group, a batch system this one process
     if number == signal.SIGINT:
@@ -154,6 +171,14 @@ def test_a_signal_that_a_library_drops_or_renames_still_stops(
             callback()
             time.sleep(20)
 
+    def swallowed() -> None:
+        with stoppable():
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except BaseException:  # noqa: S110 - as libraries do
+                pass
+            time.sleep(20)
+
     def renamed() -> None:
         with stoppable():
             try:
@@ -162,7 +187,7 @@ def test_a_signal_that_a_library_drops_or_renames_still_stops(
                 raise ImportError("half imported") from None
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for stopped_by in (dropped, renamed):
+    for stopped_by in (dropped, swallowed, renamed):
         try:
             with pytest.raises(Stopped):
                 stopped_by()
@@ -170,6 +195,30 @@ def test_a_signal_that_a_library_drops_or_renames_still_stops(
             for number, handler in before.items():
                 signal.signal(number, handler)
     assert capsys.readouterr().err == ""
+
+
+def test_a_second_signal_does_not_break_an_orderly_end() -> None:
+    """Not even a long one, nor one that waits for others; and the first one's word counts."""
+    done = []
+
+    def command() -> None:
+        with stoppable():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    signal.raise_signal(number)
+                    time.sleep(0.2)
+                done.append("tidied up")
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with pytest.raises(Terminated):
+            command()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert done == ["tidied up"]
 
 
 def test_a_stop_survives_being_made_again() -> None:

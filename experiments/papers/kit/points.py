@@ -11,6 +11,7 @@ from typing import Any
 
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
+from experiments.cosim_tables import result_tables
 from experiments.expand import expand
 from experiments.papers.paper import Point
 from experiments.points import replaced
@@ -19,6 +20,8 @@ from queuesim.observables.registry import observed
 
 OBSERVE = "experiments.papers.kit.points:observe"
 """The point function of `config_points`."""
+MEASURED = "experiments.papers.kit.points:measured"
+"""The point function of configs whose snapshots are measured."""
 
 
 def config_points(
@@ -58,4 +61,11 @@ def observe(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Run a point's config; the tables that it asks for, with the point's labels."""
     config = config_from(point["config"])
     tables = observed(run_cosim(config).schedules, config.run.observables)
+    return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}
+
+
+def measured(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """Run a point's config with its packets; all its tables, with the point's labels."""
+    result = run_cosim(config_from(point["config"]))
+    tables = result_tables(result)
     return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}

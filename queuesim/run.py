@@ -11,22 +11,32 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping
 from math import inf, isfinite, isnan, nan, nextafter
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import simpy
 
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
-from queuesim.backfill import Backfill
+from queuesim.backfill import Backfill, Start
 from queuesim.machine import Machine
 from queuesim.orders import Order
 from queuesim.result import COMPLETED, CUT, KeptPlacements, QueueResult
 from queuesim.runtime import RunTimes
-from queuesim.waiting import make_queue
+from queuesim.waiting import WaitingQueue, make_queue
 from workloads.job import Workload
 
 SimProcess = Generator[Any, Any, None]
+
+
+class Labels(NamedTuple):
+    """What a run was asked for, as its result names it."""
+
+    order: str
+    backfill: str
+    window: int | None
+    overrun: str
+    run_time_model: str
 
 
 class Running:
@@ -53,8 +63,8 @@ class Run:
         workload: Workload,
         machine: Machine,
         order: Order,
-        method: type[Backfill],
-        window: int | None,
+        method: Callable[[Machine, WaitingQueue, int | None, Start], Backfill],
+        labels: Labels,
         grace_s: float | None,
         run_times: RunTimes,
         keep_placements: bool,
@@ -63,9 +73,11 @@ class Run:
         n = len(workload)
         self.began = perf_counter()
         self.workload = workload
+        self.labels = labels
         self.machine = machine
         self.run_times = run_times
         self.progress = progress
+        window = labels.window
         depth = max(n, 1) if window is None else window + 1
         self.queue = make_queue(order, workload, depth, machine.kind)
         self.scheduler = method(machine, self.queue, window, self._started)
@@ -291,9 +303,7 @@ class Run:
     def _id(self, job: int) -> int:
         return int(self.workload.job_id[job]) if 0 <= job < len(self.workload) else job
 
-    def result(
-        self, order: str, backfill: str, window: int | None, overrun: str, run_time_model: str
-    ) -> QueueResult:
+    def result(self) -> QueueResult:
         """The columns, frozen."""
         promised = np.full(len(self.workload), nan)
         for job, time_s in self.scheduler.promised_s.items():
@@ -303,11 +313,7 @@ class Run:
         result = QueueResult(
             workload=self.workload,
             policy=self.machine.policy.name,
-            order=order,
-            backfill=backfill,
-            run_time_model=run_time_model,
-            window=window,
-            overrun=overrun,
+            **self.labels._asdict(),
             topology=self.machine.policy.topology,
             wall_s=perf_counter() - self.began,
             start_s=self.start_s,

@@ -51,11 +51,18 @@ class AnyRule(Policy):
         self.counts_only = all(rule.counts_only for rule in self.rules.values())
         self.walltime_aware = any(rule.walltime_aware for rule in self.rules.values())
         self.compiled = any(rule.compiled for rule in self.rules.values())
+        self.placed_by: dict[int, str] = {}
+        """By which rule each running job was placed, by its id."""
 
     @property
     def n_free(self) -> int:
         """Free nodes (held ones are not free)."""
         return self.rules[self.default].n_free
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """(n_nodes,) bool: which nodes are free, as a copy."""
+        return self.rules[self.default].free
 
     def fits_empty(self, n_nodes: int) -> bool:
         """Whether some rule can place a job of this size on the empty machine."""
@@ -87,12 +94,14 @@ class AnyRule(Policy):
         return placement
 
     def _tell(self, placement: Placement, by: str) -> None:
+        self.placed_by[placement.job_id] = by
         for name, other in self.rules.items():
             if name != by:
                 other.take(placement.job_id, placement.nodes)
 
     def release(self, placement: Placement) -> None:
         """Give back what a job had."""
+        del self.placed_by[placement.job_id]
         for rule in self.rules.values():
             rule.release(placement)
 
@@ -109,5 +118,6 @@ class AnyRule(Policy):
     def clone(self) -> Self:
         """An independent copy of the state, holds left out (the generators are copied too)."""
         twin = copy.copy(self)
+        twin.placed_by = dict(self.placed_by)
         twin.rules = {name: rule.clone() for name, rule in self.rules.items()}
         return twin

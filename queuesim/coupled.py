@@ -243,6 +243,9 @@ class LiveRunTimes(RunTimes):
         """Stretch of a running job's communication; 1 for one that loads no link."""
         return self.stretches.stretch(job)
 
+    def link_use(self) -> FloatArray:
+        return self.stretches.link_use()
+
     def on_start(self, job: int, placement: Placement, now_s: float) -> Mapping[int, float]:
         n_nodes = int(self._n_nodes[job])
         if n_nodes > 1 and self._fraction[job] > 0 and not self._untouched:

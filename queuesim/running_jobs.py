@@ -40,6 +40,10 @@ class RunningJobs:
     def __contains__(self, job: object) -> bool:
         return job in self.network
 
+    def link_use(self) -> NDArray[np.float64]:
+        """(n_links,) share of the time for which jobs keep each link busy."""
+        return self.network.link_use()
+
     def stretch(self, job: int) -> float:
         """Stretch of a job's communication; 1 for one that loads no link."""
         return self.network.stretch(job) if job in self.network else 1.0

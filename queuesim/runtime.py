@@ -52,6 +52,13 @@ class RunTimes(ABC):
         """All starts and finishes of this instant are told: rates that change."""
         return NO_CHANGE
 
+    def link_use(self) -> NDArray[np.float64] | None:
+        """(n_links,) share of the time for which links are busy; None: the model knows no links.
+
+        As of the last `settle`.
+        """
+        return None
+
     def report(self) -> Mapping[str, Mapping[str, float]]:
         """What the model has to tell of a run when it is over: one row a table, by table."""
         return {}

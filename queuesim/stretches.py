@@ -58,6 +58,10 @@ class FlowStretches:
         """Stretch of a running job's communication; 1 for one that loads no link."""
         return self.flows.stretch(job)
 
+    def link_use(self) -> NDArray[np.float64]:
+        """(n_links,) share of the time for which jobs keep each link busy, by flows."""
+        return self.flows.link_use()
+
     def settle(self) -> dict[int, float]:
         """Put the instant's starts and ends into the network: the stretches that change."""
         return {job: self.flows.stretch(job) for job in self._solve()}

@@ -154,6 +154,10 @@ class MessageNetwork(Generic[JobId]):
         """What a job puts on the links, on the ways that it has now."""
         return self._loads[self._find(job_id)]
 
+    def link_use(self) -> FloatArray:
+        """(n_links,) share of the time for which jobs keep each link busy, as they are now."""
+        return np.array(self._b.sums[:, kernels.USED])
+
     def others_busy_s(self, job_id: JobId) -> FloatArray:
         """How long the others keep each link busy while the job does an iteration as it is now.
 

@@ -1,0 +1,222 @@
+"""A config as a world of episodes: each a stretch of its jobs on its machine, from empty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from alloc.any_rule import AnyRule
+from alloc.policy import Policy
+from alloc.registry import make_policy
+from experiments.bench import Bench, bench_of
+from experiments.config import Config
+from experiments.config_load import config_from, load_config
+from experiments.cosim import run_cosim
+from netsim.errors import NetcosimError, unknown_name
+from queuesim.decide import Decider, Easy, Strict
+from queuesim.episode import REWARDS, Episode, View
+from queuesim.measured_times import Measured
+from queuesim.model_context import ModelContext
+from queuesim.queue import prepared_run
+from queuesim.registry import RUNTIME_MODELS
+from queuesim.rule_times import RuleModel
+from queuesim.runtime import RunTimeModel
+from workloads.transform import from_zero, select
+
+WHO: dict[str, type[Decider]] = {"none": Strict, "easy": Easy}
+"""Who says which job is next, by the config's ``queue.backfill``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arena:
+    """What all episodes of a config share.
+
+    Attributes
+    ----------
+    bench : Bench
+    model : RunTimeModel
+    rules : tuple of str
+        Placement rules among which an agent chooses; empty: the config's first policy places.
+    who : Decider or None
+        Says which job is next, where the agent does not.
+    reward : str
+        A name of `queuesim.episode.REWARDS`.
+    depth, level : int
+        See `queuesim.episode.View`.
+    n_jobs : int
+        Of an episode.
+    part : (float, float)
+        Episodes are cut from this part of the jobs, in the order of their submission.
+    """
+
+    bench: Bench
+    model: RunTimeModel
+    rules: tuple[str, ...]
+    who: Decider | None
+    reward: str
+    depth: int
+    level: int
+    n_jobs: int
+    part: tuple[float, float]
+
+    @property
+    def first_jobs(self) -> tuple[int, int]:
+        """The least and the greatest index with which an episode begins."""
+        n = len(self.bench.queues.jobs)
+        begin, end = (round(share * n) for share in self.part)
+        return begin, max(begin, end - self.n_jobs)
+
+    def episode(self, rng: np.random.Generator, first: int | None = None) -> Episode:
+        """A new episode.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where the jobs begin, and what placement rules draw.
+        first : int, optional
+            The job, counted from 0, with which it begins.
+
+        Raises
+        ------
+        NetcosimError
+            Fewer jobs than that.
+        """
+        bench, queues = self.bench, self.bench.queues
+        least, most = self.first_jobs
+        drawn = int(rng.integers(least, most + 1))
+        begin = drawn if first is None else first
+        if not 0 <= begin < len(queues.jobs):
+            raise NetcosimError(
+                f"first = {begin}; the episodes' jobs are counted from 0 to {len(queues.jobs) - 1}"
+            )
+        some = np.arange(begin, min(begin + self.n_jobs, len(queues.jobs)))
+        jobs = from_zero(select(queues.jobs, some))
+        section = queues.section
+        window = None if section.window == "all" else section.window
+        run = prepared_run(
+            jobs,
+            self._policy(rng),
+            order=queues.order,
+            backfill="none",
+            window=self.depth - 1 if self.who is None else window,
+            overrun=section.overrun,
+            run_time_model=self.model,
+            rng=queues.draws.rng("jobs"),
+            estimates=queues.estimates,
+            rules=queues.rules,
+            keep_placements=True,
+        )
+        which, fraction = bench.mix.draw(jobs, queues.draws.rng("jobs"))
+        pattern = (which + 1) / len(bench.mix.shares)
+        view = View(queues.topology, jobs, pattern, fraction, self.depth, self.level)
+        return Episode(run, view, REWARDS[self.reward][0](run), self.who)
+
+    def _policy(self, rng: np.random.Generator) -> Policy:
+        queues = self.bench.queues
+        names = self.rules or queues.section.policies[:1]
+        made = {
+            name: make_policy(
+                queues.topology,
+                name,
+                np.random.default_rng(int(rng.integers(2**62))),
+                queues.tables.of(name),
+            )
+            for name in names
+        }
+        return AnyRule(made) if self.rules else made[names[0]]
+
+
+def arena_of(
+    config: str | Path | Mapping[str, Any] | Config,
+    *,
+    contention: str = "",
+    asks_for_jobs: bool = True,
+    asks_for_rules: bool = False,
+    rules: Sequence[str] = (),
+    reward: str = "bounded-slowdown",
+    depth: int = 16,
+    level: int = 1,
+    n_jobs: int = 256,
+    part: tuple[float, float] = (0.0, 1.0),
+) -> Arena:
+    """A config as a world of episodes.
+
+    Parameters
+    ----------
+    config : path, mapping or Config
+    contention : str
+        A run-time model; the config's by default.
+    asks_for_jobs : bool
+        Whether the agent says which job is next; else the config's backfilling does.
+    asks_for_rules : bool
+        Whether the agent says which rule places it; else the config's first policy does.
+    rules : sequence of str
+        The rules; all the config's policies by default.
+    reward, depth, level, n_jobs, part
+        See `Arena`.
+
+    Raises
+    ------
+    NetcosimError
+        What the config, or a part of it, refuses; rules of partitions and the like, which these
+        worlds have not.
+    """
+    if isinstance(config, str | Path):
+        config = load_config(config)
+    elif not isinstance(config, Config):
+        config = config_from(config)
+    with config.plugged():
+        _check(config, reward, depth, n_jobs, part, asks_for_jobs)
+        bench = bench_of(config)
+        named = tuple(rules or config.queue.policies) if asks_for_rules else ()
+        model = _model(bench, contention or config.queue.run_time_model, named)
+        who = None if asks_for_jobs else WHO[config.queue.backfill]()
+        return Arena(bench, model, named, who, reward, depth, level, n_jobs, part)
+
+
+def _check(
+    config: Config,
+    reward: str,
+    depth: int,
+    n_jobs: int,
+    part: tuple[float, float],
+    asks_for_jobs: bool,
+) -> None:
+    if reward not in REWARDS:
+        raise unknown_name("reward", reward, REWARDS)
+    for name, value in (("depth", depth), ("n_jobs", n_jobs)):
+        if not (isinstance(value, int) and value >= 1):
+            raise NetcosimError(f"{name} = {value!r}; it must be a whole number, at least 1")
+    if not 0 <= part[0] < part[1] <= 1:
+        raise NetcosimError(f"part = {part}; it must be two shares of the jobs, such as (0, 0.8)")
+    if not asks_for_jobs and config.queue.backfill not in WHO:
+        raise unknown_name("backfill of this environment", config.queue.backfill, WHO)
+
+
+def _model(bench: Bench, name: str, rules: tuple[str, ...]) -> RunTimeModel:
+    """The run-time model of this name, with the config's parameters."""
+    if name not in RUNTIME_MODELS:
+        raise unknown_name("run-time model", name, RUNTIME_MODELS)
+    queue = bench.config.queue.model_copy(update={"run_time_model": name})
+    parameters = queue.model_parameters()
+
+    def table() -> Any:
+        config = bench.config.model_copy(update={"queue": queue})
+        found = run_cosim(config).measurement
+        assert found is not None
+        return found.table
+
+    def pilot(build: object) -> Any:
+        raise NetcosimError(
+            'runtime_reference = "contended-baseline": the environments know run times alone '
+            '("isolated")'
+        )
+
+    RUNTIME_MODELS[name].check(parameters, bench.config.run.snapshots)
+    context = ModelContext(bench.mix, lambda: bench.network, table, pilot)
+    model = RUNTIME_MODELS[name].from_config(context, parameters)
+    return RuleModel(model) if rules and isinstance(model, Measured) else model

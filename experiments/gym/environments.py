@@ -1,0 +1,238 @@
+"""Schedule, Place and CoSchedule: the queue as Gymnasium has its worlds.
+
+An observation is what `queuesim.episode.View` shows. A reward is what the jobs that ended since
+the last step have gained; over an episode they sum to the metric. An action that is masked starts
+nothing: it is counted (``info["invalid_actions"]``) and means to wait, or, where nothing would ever
+happen then, to start the first job that can; with ``invalid="error"`` it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from experiments.config import Config
+from experiments.gym.arena import arena_of
+from experiments.gym.picture import picture
+from netsim.errors import NetcosimError, unknown_name
+from queuesim.decide import Choice
+from queuesim.episode import DOMAIN_COLUMNS, JOB_COLUMNS, MACHINE_COLUMNS, Episode
+from queuesim.metrics import summarise
+
+Observation = dict[str, NDArray[np.float32]]
+INVALID = ("wait", "error")
+
+
+class World(gymnasium.Env[Observation, Any]):
+    """What the environments share.
+
+    Parameters
+    ----------
+    config : path, mapping or Config
+    contention : str
+        A run-time model (`netcosim list runtime-models`); the config's by default.
+    rules : sequence of str
+        Placement rules of the machine (policies that go by free nodes); the config's policies by
+        default, where the agent chooses among them.
+    reward : str
+        A name of `queuesim.episode.REWARDS`.
+    depth : int
+        Waiting jobs that are seen.
+    level : int
+        Of the machine's domains: 1 for groups or pods, 2 for what is below.
+    n_jobs : int
+        Of an episode.
+    part : (float, float)
+        Episodes are cut from this part of the jobs.
+    invalid : str
+        "wait" or "error".
+    render_mode : str, optional
+        "rgb_array".
+
+    Raises
+    ------
+    NetcosimError
+        What the config refuses; a value that is none of these.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 8}
+    asks_for_jobs = True
+    asks_for_rules = True
+
+    def __init__(
+        self,
+        config: str | Path | Mapping[str, Any] | Config,
+        *,
+        contention: str = "",
+        rules: Sequence[str] = (),
+        reward: str = "bounded-slowdown",
+        depth: int = 16,
+        level: int = 1,
+        n_jobs: int = 256,
+        part: tuple[float, float] = (0.0, 1.0),
+        invalid: str = "wait",
+        render_mode: str | None = None,
+    ) -> None:
+        if invalid not in INVALID:
+            raise unknown_name("invalid", invalid, INVALID)
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise unknown_name("render_mode", str(render_mode), self.metadata["render_modes"])
+        if rules and not self.asks_for_rules:
+            raise NetcosimError("rules: this environment does not ask how jobs are placed")
+        self.arena = arena_of(
+            config,
+            contention=contention,
+            asks_for_jobs=self.asks_for_jobs,
+            asks_for_rules=self.asks_for_rules,
+            rules=rules,
+            reward=reward,
+            depth=depth,
+            level=level,
+            n_jobs=n_jobs,
+            part=part,
+        )
+        self.invalid, self.render_mode = invalid, render_mode
+        self.depth, self.rules = depth, self.arena.rules
+        self._n_invalid = 0
+        self._refused: set[int] = set()
+        self._episode: Episode | None = None
+        first = self.arena.episode(np.random.default_rng(0))
+        self.observation_space = spaces.Dict(
+            {
+                "jobs": spaces.Box(0.0, 1.0, (depth, len(JOB_COLUMNS)), np.float32),
+                "domains": spaces.Box(
+                    0.0, 1.0, (first.view.n_domains, len(DOMAIN_COLUMNS)), np.float32
+                ),
+                "machine": spaces.Box(0.0, 1.0, (len(MACHINE_COLUMNS),), np.float32),
+            }
+        )
+        choices = [depth + 1] * self.asks_for_jobs + [len(self.rules)] * self.asks_for_rules
+        self.action_space = (
+            spaces.Discrete(choices[0]) if len(choices) == 1 else spaces.MultiDiscrete(choices)
+        )
+
+    @property
+    def episode(self) -> Episode:
+        """The episode that runs.
+
+        Raises
+        ------
+        NetcosimError
+            Before the first `reset`.
+        """
+        if self._episode is None:
+            raise NetcosimError("no episode has begun: call reset() first")
+        return self._episode
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """A new episode; ``options={"first": job}`` says with which job it begins."""
+        super().reset(seed=seed)
+        given = options or {}
+        for name in given:
+            if name != "first":
+                raise unknown_name("option of reset", name, ("first",))
+        self._n_invalid = 0
+        self._refused.clear()
+        self._episode = self.arena.episode(self.np_random, given.get("first"))
+        self._episode.forward()
+        return self._episode.observation(), self._info()
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Carry out an action and go on to the next decision."""
+        episode = self.episode
+        if episode.point is None:
+            raise NetcosimError("the episode is over: call reset()")
+        place, rule = self._read(action)
+        if place is None or not self._started(place, rule) or not self._something_left():
+            self._refused.clear()
+            episode.forward()
+        over = episode.point is None
+        return episode.observation(), episode.gained(), over, False, self._info()
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which actions are possible now, one part of the action after the other."""
+        jobs = [*self._startable(), self.episode.may_wait] if self.asks_for_jobs else []
+        return np.array([*jobs, *([True] * len(self.rules))], dtype=np.bool_)
+
+    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+        """The machine's nodes by job, and the waiting jobs beside them."""
+        return picture(self.episode) if self.render_mode == "rgb_array" else None
+
+    def _read(self, action: Any) -> tuple[int | None, str]:
+        """Place of a job among the waiting ones (None: wait), and the rule."""
+        parts = np.asarray(action).ravel().tolist()
+        if not self.action_space.contains(
+            parts[0] if isinstance(self.action_space, spaces.Discrete) else np.asarray(parts)
+        ):
+            raise NetcosimError(f"action {action!r}: it must be one of {self.action_space}")
+        rule = self.rules[parts[-1]] if self.asks_for_rules else ""
+        if not self.asks_for_jobs:
+            return 0, rule
+        can = self._startable()
+        place = int(parts[0])
+        if place < self.depth and can[place]:
+            return place, rule
+        if place == self.depth and self.episode.may_wait:
+            return None, rule
+        self._n_invalid += 1
+        if self.invalid == "error":
+            raise NetcosimError(f"action {action!r} is masked: it starts no job that can start")
+        return (None if self.episode.may_wait else can.index(True)), rule
+
+    def _startable(self) -> list[bool]:
+        """For each place among the waiting jobs, whether the job there may start now."""
+        episode = self.episode
+        sizes = episode.run.machine.n_nodes
+        free = 0 if episode.point is None else episode.point.n_free
+        can = [sizes[j] <= free and j not in self._refused for j in episode.waiting]
+        return can + [False] * (self.depth - len(can))
+
+    def _started(self, place: int, rule: str) -> bool:
+        """Start a job; one that finds no place is not asked for again in this instant."""
+        episode = self.episode
+        job = episode.waiting[place] if episode.asked is None else episode.asked
+        if episode.start(Choice(job, rule)):
+            return True
+        self._refused.add(job)
+        return any(self._startable())
+
+    def _something_left(self) -> bool:
+        episode = self.episode
+        if not episode.look():
+            return False
+        return not self.asks_for_jobs or any(self._startable())
+
+    def _info(self) -> dict[str, Any]:
+        episode = self.episode
+        told: dict[str, Any] = {"invalid_actions": self._n_invalid}
+        if episode.point is None:
+            return told | {"metrics": asdict(summarise(episode.run.result()))}
+        return told | {"time_s": episode.point.now_s}
+
+
+class Schedule(World):
+    """``netcosim/Schedule-v0``: which of the first waiting jobs starts next, or none.
+
+    The config's first policy places it. Actions: a place in the queue, or the last one to wait.
+    """
+
+    asks_for_rules = False
+
+
+class Place(World):
+    """``netcosim/Place-v0``: which rule places the next job, which the config's queue names."""
+
+    asks_for_jobs = False
+
+
+class CoSchedule(World):
+    """``netcosim/CoSchedule-v0``: both."""

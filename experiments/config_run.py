@@ -38,6 +38,7 @@ from patterns.registry import PATTERNS
 from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
 from queuesim.steady import PHASES, SHARES
+from queuesim.steps_measure import PERIODS
 
 _ADDED = ("node_bytes", "nodes", "file")
 
@@ -134,6 +135,16 @@ class SteadySection(Section):
     warm_up: Annotated[Number, Field(ge=0, lt=1)] = 0.25
 
 
+class StepsSection(Section):
+    """``[run.steps]``: see `queuesim.steps_measure.StepRules`."""
+
+    phases: Annotated[Text, known("phases", PHASES)] = "random"
+    noise: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    periods: Annotated[Text, known("periods", PERIODS)] = "own"
+    iterations: Annotated[Whole, Field(ge=10)] = 1000
+    redraws: Annotated[Whole, Field(ge=0)] = 0
+
+
 KEEP = {
     "tables": "nothing but tables",
     "schedules": "every job's times and nodes, every link at every snapshot, for pages and exports",
@@ -163,6 +174,7 @@ class RunSection(Section):
     measure: Annotated[Text, known("measure", MEASURES)] = "stretch"
     paired: PairedSection = PairedSection()
     steady: SteadySection = SteadySection()
+    steps: StepsSection = StepsSection()
     confidence: Share = 0.95
     threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = 1
     observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = ()
@@ -171,7 +183,12 @@ class RunSection(Section):
     @model_serializer(mode="wrap")
     def _if_unusual(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = dump(self)
-        usual = {"threads": 1, "keep": "schedules", "steady": SteadySection().model_dump()}
+        usual = {
+            "threads": 1,
+            "keep": "schedules",
+            "steady": SteadySection().model_dump(),
+            "steps": StepsSection().model_dump(),
+        }
         return {key: value for key, value in content.items() if value != usual.get(key, ...)}
 
     @model_validator(mode="after")

@@ -41,7 +41,7 @@ FINE_S = 1e-9
 """Computing is a whole multiple where periods are equal: a thousand iterations add up."""
 
 _ROUNDS = 4
-_REPEATS = 16
+_REPEATS = 8
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ PERIODS = {
 }
 """What an iteration of a job takes alone."""
 
-WINDOWS = (1, 10, 30, 100, 300, 1000, 3000, 10000)
+WINDOWS = (1, 4, 10, 30, 100, 300, 1000, 3000, 10000)
 """Where windows of iterations begin and end, up to the last one."""
 
 FINE_S = 1e-9

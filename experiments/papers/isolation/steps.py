@@ -30,7 +30,7 @@ NODE_BYTES = 16 * 1024
 MOST_TO_ALL = 32
 """Ranks of an all-to-all: larger ones have so many messages that an iteration costs a second."""
 SNAPSHOTS = 4
-REDRAWS = 8
+REDRAWS = 16
 THUNDER_NODES = 1458
 """Of the machine on which the studies put Thunder's jobs."""
 MACHINES: dict[str, tuple[dict[str, Any], dict[str, int], int, str]] = {

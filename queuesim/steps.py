@@ -15,48 +15,47 @@ times are distributed like, even if they do not vary. With any noise that law is
 
 What breaks the evenness interleaves them: a link that serves whole bursts first come, first
 served (`next_apart_s`), one that gives whoever began first more than the other
-(`next_overlap_s`), and another link that holds up one job and not the other (`fluid_ends_s` with
-`bundles`). In step they would fall if late-comers were preferred.
+(`next_overlap_s`), and another link that makes one of them slow, so that the other does not hold
+it up (`locked_at_s`). In step they would fall if late-comers were preferred.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import factorial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.flow.bundles import bundle_stretches
 
 FloatArray = NDArray[np.float64]
 Rates = Callable[[tuple[int, ...]], Sequence[float]]
 """Of the jobs (by number) that send now: the part of its rate alone that each of them has."""
 
 
-def weighted(weights: Sequence[float]) -> Rates:
-    """One link that all jobs fill alone, shared by weights; equal ones: evenly."""
+def link(loads: Sequence[float], weights: Sequence[float] | None = None) -> Rates:
+    """One link, shared max-min fairly, or by weights.
 
-    def rates(sending: tuple[int, ...]) -> list[float]:
-        total = sum(weights[job] for job in sending)
-        return [weights[job] / total for job in sending]
-
-    return rates
-
-
-def bundles(capacity_Bps: ArrayLike, jobs: Sequence[tuple[ArrayLike, ArrayLike]]) -> Rates:
-    """Links shared max-min fairly by jobs that advance at the pace of their slowest link.
-
-    That is how a ring of dependent messages advances; see `netsim.flow.bundles`.
+    Parameters
+    ----------
+    loads : sequence of float
+        Part of the link that each job takes alone, at most 1: below, another link is its slowest,
+        as of a ring of messages that goes at the pace of its slowest link.
+    weights : sequence of float, optional
+        By default all alike, the link shared evenly.
     """
+    share = [1.0] * len(loads) if weights is None else weights
 
-    @cache
     def rates(sending: tuple[int, ...]) -> list[float]:
-        stretch = bundle_stretches(capacity_Bps, [jobs[job] for job in sending])
-        return (1 / stretch).tolist()
+        left, by_weight = 1.0, sum(share[job] for job in sending)
+        found = {}
+        for job in sorted(sending, key=lambda job: loads[job] / share[job]):
+            given = min(loads[job], left * share[job] / by_weight)
+            found[job] = given / loads[job]
+            left, by_weight = left - given, by_weight - share[job]
+        return [found[job] for job in sending]
 
     return rates
 
@@ -94,7 +93,7 @@ def fluid_ends_s(jobs: Sequence[Looping], rates: Rates, until_s: float) -> list[
     ----------
     jobs : sequence of Looping
     rates : callable
-        Such as `weighted` or `bundles`.
+        Such as `link` gives.
     until_s : float
 
     Returns
@@ -158,20 +157,23 @@ def even_periods_s(compute_s: Sequence[float], send_s: Sequence[float]) -> Float
     return np.array([whole / weigh(pairs[:j] + pairs[j + 1 :]) for j in range(len(pairs))])
 
 
-def next_apart_s(apart_s: float, send_s: float, feed: float) -> float:
+def next_apart_s(apart_s: float, send_s: float, feed: float, held_s: float = np.inf) -> float:
     """Two equal jobs on a link first come, first served: how far apart they are an iteration on.
 
     Their nodes feed the queue before the link ``feed`` times as fast as it serves. Who begins d
     later finds (feed - 1) d before it, and ends last in any case; the first is held up by less.
-    So d grows by the factor ``feed`` until they take turns; with ``feed`` = 1 it stays.
+    So d grows by the factor ``feed`` until they take turns; with ``feed`` = 1 it stays. Buffers
+    that hold less than that let it grow by what they hold.
 
     Parameters
     ----------
     apart_s : float
         Of their first bytes, 0 to ``send_s``; equal periods.
     send_s, feed : float
+    held_s : float
+        What the queue can hold of one job, as time on the link.
     """
-    return min(feed * apart_s, send_s)
+    return min(apart_s + min((feed - 1) * apart_s, held_s), send_s)
 
 
 def next_overlap_s(overlap_s: float, share: float) -> float:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from netsim.packet.model import PS_PER_S, PacketResult
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+from queuesim.loops import LoopTimes
 from queuesim.measured import SpeedupTable
 from queuesim.neighbours import parts as met_parts
 from queuesim.paired import measurements
@@ -40,8 +41,9 @@ WINDOWS = (1, 4, 10, 30, 100, 300, 1000, 3000, 10000)
 FINE_S = 1e-9
 """Computing is a whole multiple where periods are equal: a thousand iterations add up."""
 
-_ROUNDS = 4
-_REPEATS = 8
+_ROUNDS, _EQUAL = 4, 2e-5
+_REPEATS, _CHANCE, _NOISY = 8, 4, 8
+"""Iterations alone, and how many times as many where chance routes or noise computes."""
 
 
 @dataclass(frozen=True)
@@ -269,22 +271,35 @@ class Steps(StepRules):
         reference = steadying.study.reference
         network = steadying.study.sides[reference].network
         compute_s, aim_s = steadying.computing(running, number), 0.0
+        often = _CHANCE * _REPEATS if network.routing.chance_visits else _REPEATS
+        once_s = [steadying.once(index)[0] for index in running]
+
+        def alone(jobs: Sequence[PlacedJob], often: int) -> list[LoopTimes]:
+            return [
+                Ensemble(network, [job]).loops(often * (one_s + job.compute_s), stream=number)
+                for job, one_s in zip(jobs, once_s, strict=True)
+            ]
+
         for _ in range(_ROUNDS):
             jobs = [
                 steadying.job(reference, index, pause_s)
                 for index, pause_s in zip(running, compute_s.tolist(), strict=True)
             ]
-            once_s = [steadying.once(index)[0] for index in running]
-            runs = [
-                Ensemble(network, [job]).loops(_REPEATS * (one_s + job.compute_s), stream=number)
-                for job, one_s in zip(jobs, once_s, strict=True)
-            ]
+            runs = alone(jobs, often)
             period_s = np.array([_later_mean_s(run.ends_ps[0] / PS_PER_S) for run in runs])
             aim_s = aim_s or float(np.average(period_s, weights=[len(job.nodes) for job in jobs]))
             more_s = np.round((aim_s - period_s) / FINE_S) * FINE_S
-            if self.periods == "own" or not more_s.any():
+            if self.periods == "own" or np.abs(more_s).max() <= _EQUAL * aim_s:
                 break
             compute_s = np.maximum(compute_s + more_s, FINE_S)
+        if self.noise:
+            noisy = [replace(job, compute_noise=self.noise) for job in jobs]
+            period_s = np.array(
+                [
+                    _without_noise_s(run.ends_ps[0] / PS_PER_S, network, job)
+                    for run, job in zip(alone(noisy, _NOISY * _REPEATS), noisy, strict=True)
+                ]
+            )
         from scipy.sparse import csr_array
 
         sent = np.stack([run.packets.link_bytes for run in runs]).astype(np.float64)
@@ -321,6 +336,12 @@ class _Seen:
     number: int
     running: Sequence[int]
     packets: dict[str, PacketResult]
+
+
+def _without_noise_s(ends_s: FloatArray, network: SharedNetwork, job: PlacedJob) -> float:
+    """Mean time of an iteration alone, less what its computing was longer than its mean."""
+    computing = np.broadcast_to(network.computing_s(job, len(ends_s)), len(ends_s))
+    return float((np.diff(ends_s) - computing[1:]).mean()) + job.compute_s
 
 
 def _later_mean_s(ends_s: FloatArray) -> float:

@@ -61,12 +61,11 @@ def _cases(network: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]
     for way in _ways():
         yield MAIN, {}, way
     equal = {"periods": "equal", "phases": "random", "noise": 0.0}
-    mix = {"communication.mix": _mix(4 * NODE_BYTES)}
-    yield "64 KiB a node", mix, {**equal, "iterations": 300}
     if network == "fattree":
+        mix = {"communication.mix": _mix(4 * NODE_BYTES)}
+        yield "64 KiB a node", mix, {**equal, "iterations": 300}
         yield "lowest free nodes", {"queue.policies": ["baseline"]}, equal
         yield "adaptive routing", {"machine.routing": "adaptive"}, equal
-        yield "input-queued", {"machine.packet": {"router": "input-queued"}}, equal
 
 
 def _mix(node_bytes: int) -> list[dict[str, Any]]:
@@ -110,7 +109,7 @@ def points(options: Options) -> list[Point]:
                 )
                 labels = {"network": network, "case": case, **{k: steps[k] for k in KEYS[2:]}}
                 found.append(study_point("isolation-steps", content, labels))
-    return found
+    return sorted(found, key=lambda point: point["labels"]["case"] != MAIN)  # type: ignore[index]
 
 
 def _interval(name: str, found: Interval) -> dict[str, float]:

@@ -151,7 +151,7 @@ def even_periods_s(compute_s: Sequence[float], send_s: Sequence[float]) -> Float
         of_size = np.array([1.0])  # products of c over sets of a size and of p over the others
         for p, c in jobs:
             of_size = np.append(of_size * p, 0) + np.append(0, of_size * c)
-        return sum(factorial(m) * x for m, x in enumerate(of_size.tolist()))
+        return float(sum(factorial(m) * x for m, x in enumerate(of_size.tolist())))
 
     whole = weigh(pairs)
     return np.array([whole / weigh(pairs[:j] + pairs[j + 1 :]) for j in range(len(pairs))])

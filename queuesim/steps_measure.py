@@ -305,7 +305,8 @@ class Steps(StepRules):
         sent = np.stack([run.packets.link_bytes for run in runs]).astype(np.float64)
         topology = network.routing.topology
         sent[:, : topology.first_router_link] = 0
-        return _Alone(jobs, period_s, met_parts(csr_array(sent), topology.link_bandwidth_Bps))
+        bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
+        return _Alone(jobs, period_s, met_parts(csr_array(sent), bandwidth_Bps))
 
     def _begun(
         self, network: SharedNetwork, jobs: Sequence[PlacedJob], period_s: FloatArray, again: int

@@ -225,6 +225,13 @@ def test_a_job_that_another_link_holds_up_is_not_held_up_and_locks_the_other() -
     assert np.isnan(locked_at_s(0.7, 1.0, 0.5))
 
 
+def test_a_link_is_shared_max_min_fairly() -> None:
+    """Who wants less than its share gets that, and the others what is left, by weights."""
+    assert link([0.2, 1.0, 1.0])((0, 1, 2)) == pytest.approx([1, 0.4, 0.4])
+    assert link([0.5, 1.0])((0, 1)) == pytest.approx([1, 0.5])
+    assert link([1, 1, 1], [2, 1, 1])((0, 2)) == pytest.approx([2 / 3, 1 / 3])
+
+
 # What is measured
 
 
@@ -289,6 +296,7 @@ def test_a_config_asks_for_it() -> None:
         (0, 1, 4), (0, 4, 10), (0, 10, 30), (1, 1, 4), (2, 1, 4)
     ]  # fmt: skip
     assert rows[0]["meeting"] > 1.3  # in step at first
+    assert rows[3]["meeting"] == rows[0]["meeting"]  # however often drawn: all at once
 
 
 def test_alone_nothing_is_lost() -> None:

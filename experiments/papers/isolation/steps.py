@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 NODE_BYTES = 16 * 1024
 MOST_TO_ALL = 32
 """Ranks of an all-to-all: larger ones have so many messages that an iteration costs a second."""
+LONG, SHORT = 1000, 300
+"""Iterations."""
 SNAPSHOTS = 4
 REDRAWS = 16
 THUNDER_NODES = 1458
@@ -48,22 +50,25 @@ KEYS = ("network", "case", "periods", "phases", "noise")
 
 
 def _ways() -> Iterator[dict[str, Any]]:
-    """Periods, phases and noise of the main case."""
-    for phases, noises in (("random", (0.0, 0.01, 0.05, 0.2)), ("locked", (0.0, 0.05))):
-        for noise in noises:
-            yield {"periods": "equal", "phases": phases, "noise": noise}
-    for phases in ("random", "locked"):
-        yield {"periods": "own", "phases": phases, "noise": 0.0}
+    """Periods, phases, noise and length of the main case; noise forgets how jobs began."""
+    for noise, iterations in ((0.0, LONG), (0.01, LONG), (0.05, SHORT), (0.2, SHORT)):
+        yield _way("equal", "random", noise, iterations)
+    yield _way("equal", "locked", 0.0, LONG)
+    yield _way("own", "random", 0.0, LONG)
+    yield _way("own", "locked", 0.0, LONG)
+
+
+def _way(periods: str, phases: str, noise: float, iterations: int) -> dict[str, Any]:
+    return {"periods": periods, "phases": phases, "noise": noise, "iterations": iterations}
 
 
 def _cases(network: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """What else is varied: a name, keys of the config, and keys of ``run.steps``."""
     for way in _ways():
         yield MAIN, {}, way
-    equal = {"periods": "equal", "phases": "random", "noise": 0.0}
     if network == "fattree":
-        mix = {"communication.mix": _mix(4 * NODE_BYTES)}
-        yield "64 KiB a node", mix, {**equal, "iterations": 300}
+        equal = _way("equal", "random", 0.0, SHORT)
+        yield "64 KiB a node", {"communication.mix": _mix(4 * NODE_BYTES)}, equal
         yield "lowest free nodes", {"queue.policies": ["baseline"]}, equal
         yield "adaptive routing", {"machine.routing": "adaptive"}, equal
 

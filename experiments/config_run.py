@@ -37,6 +37,7 @@ from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
 from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
+from queuesim.placing import PLACED, QUEUE
 from queuesim.steady import PHASES, SHARES
 from queuesim.steps_measure import PERIODS
 from workloads.shares.distributions import DISTRIBUTIONS, Fractions, make_fractions
@@ -223,6 +224,7 @@ class RunSection(Section):
     the schedule whose running jobs are sent through the packet engine, 0 for the queue alone;
     ``only_snapshot`` is the one of them (counted from 0) that is, so that a sweep can have one
     point a snapshot. ``repetition`` changes nothing but the draws.
+    ``placed`` says where the jobs of a snapshot sit (`queuesim.placing.PLACED`).
     ``threads``, a number or "auto", share a packet simulation (`netsim.packet.thread_count`); they
     change no result and no point's key.
     ``observables`` are more tables on each schedule (`netcosim list observables`). ``keep`` is what
@@ -238,6 +240,7 @@ class RunSection(Section):
     paired: PairedSection = PairedSection()
     steady: SteadySection = SteadySection()
     steps: StepsSection = StepsSection()
+    placed: Annotated[Text, known("place of jobs", PLACED)] = QUEUE
     confidence: Share = 0.95
     threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = 1
     observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = ()
@@ -251,6 +254,7 @@ class RunSection(Section):
             "keep": "schedules",
             "steady": SteadySection().model_dump(),
             "steps": StepsSection().model_dump(),
+            "placed": QUEUE,
         }
         return {key: value for key, value in content.items() if value != usual.get(key, ...)}
 
@@ -259,5 +263,13 @@ class RunSection(Section):
         if self.only_snapshot is not None and self.only_snapshot >= self.snapshots:
             raise NetcosimError(
                 f"only_snapshot = {self.only_snapshot}; must be below snapshots = {self.snapshots}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _steady_places_anew(self) -> RunSection:
+        if self.placed != QUEUE and self.measure != "steady":
+            raise NetcosimError(
+                f'placed = "{self.placed}" needs measure = "steady"; got "{self.measure}"'
             )
         return self

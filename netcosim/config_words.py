@@ -253,6 +253,7 @@ WORDS: dict[str, Words] = {
     "run.steps.periods": Words('"equal"', beside=_STEPS),
     "run.steps.iterations": Words("300", beside=_STEPS),
     "run.steps.redraws": Words("8", beside=_STEPS),
+    "run.placed": Words('"empty-small-first"', "where jobs of a snapshot sit", "measures", _STEADY),
     "run.confidence": Words("0.9", "of the intervals"),
     "run.threads": Words('"auto"', 'a number or "auto": share one packet simulation; same results'),
     "run.observables": Words('["runs", "bins"]', "more tables on each schedule", "observables"),

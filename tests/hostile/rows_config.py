@@ -131,6 +131,7 @@ KEYS: dict[str, str] = {
     "run.steps.periods": "name",
     "run.steps.iterations": "count",
     "run.steps.redraws": "whole",
+    "run.placed": "name",
 }
 
 

@@ -390,6 +390,15 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _steady_alone_has_io(self) -> Config:
+        if self.communication.io.gateways and self.run.measure != "steady":
+            raise NetcosimError(
+                f'communication.io needs run.measure = "steady"; {self.run.measure!r} times '
+                "isolated jobs alone, and what others write would cross their links"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:
         valid = policies_for(self.machine.family)
         for name in self.queue.policies:

@@ -94,6 +94,25 @@ class PatternSection(Section):
         return self.parameters | ({} if self.file is None else {"file": path_of(self.file)})
 
 
+class IoSection(Section):
+    """``[communication.io]``: see `queuesim.gateways.GatewayIo`; off without ``gateways``.
+
+    ``gateways`` is a host list, or numbers and ranges: nodes that no job gets. ``drive`` is the
+    share of the time for which a job's node keeps its link busy with I/O.
+    """
+
+    gateways: Text = ""
+    drive: Annotated[Number, Field(gt=0, le=1)] = 0.01
+    message_bytes: SizeBytes = 65536
+
+    @model_validator(mode="after")
+    def _has_gateways(self) -> IoSection:
+        for key in self.model_fields_set - {"gateways"}:
+            if not self.gateways:
+                raise NetcosimError(f"{key} needs gateways: the nodes that the I/O goes to")
+        return self
+
+
 class CommunicationSection(Section):
     """``[communication]``: what jobs send, how many ranks a node, which rank sits where."""
 
@@ -102,6 +121,12 @@ class CommunicationSection(Section):
     )
     ranks_per_node: Count = 1
     task_mapping: Annotated[Text, known("task mapping", MAPPINGS)] = "random"
+    io: IoSection = IoSection()
+
+    @model_serializer(mode="wrap")
+    def _without_idle_io(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        return content if self.io.gateways else {k: v for k, v in content.items() if k != "io"}
 
 
 class AnalysisSection(Section):

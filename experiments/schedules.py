@@ -20,6 +20,7 @@ from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_needs
 from queuesim.estimates import EstimateModel
+from queuesim.gateways import gateway_nodes, keep_off, with_room
 from queuesim.logged import with_replay_notes
 from queuesim.orders import Order
 from queuesim.queue import fitting, simulate_queue
@@ -52,6 +53,8 @@ class Queues:
     draws : Draws
     tables : PolicyTables
         Parameters of the policies.
+    gateways : (g,) int32
+        Nodes that no job gets.
     """
 
     section: QueueSection
@@ -62,6 +65,7 @@ class Queues:
     rules: Rules
     draws: Draws
     tables: PolicyTables
+    gateways: NDArray[np.int32]
 
     def under(
         self,
@@ -93,6 +97,7 @@ class Queues:
         """
         rng = self.draws.rng("policy", policy)
         placing = make_policy(self.topology, policy, rng, self.tables.of(policy))
+        keep_off(placing, self.gateways)
         return simulate_queue(
             self.jobs,
             placing,
@@ -145,11 +150,14 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         # a log's clock may begin long before its first job
         jobs = jobs if source.log is None else from_zero(jobs)
     order, rules = setup_of(config.queue, source.history)
+    named = config.communication.io.gateways
+    gateways = gateway_nodes(named, topology) if named else np.empty(0, dtype=np.int32)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
             given = config.policies.of(name)
             policy = make_policy(topology, name, np.random.default_rng(0), given)
-            jobs = refuse_empty(fitting(jobs, policy, rules), jobs)
+            placed = with_room(fitting(jobs, policy, rules), policy, gateways)
+            jobs = refuse_empty(placed, jobs)
     if any(POLICIES[name].replays for name in config.queue.policies):
         jobs = with_replay_notes(jobs, topology)
     unread = config.policies.model_fields_set - set(config.queue.policies)
@@ -165,6 +173,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         rules,
         draws,
         config.policies,
+        gateways,
     )
 
 

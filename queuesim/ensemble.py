@@ -59,6 +59,8 @@ class PlacedJob:
     compute_noise : float
         Standard deviation over the mean of the computing time, drawn anew for each iteration
         (gamma); all ranks compute as long.
+    task_mapping : str
+        Its own, a name of `patterns.mapping.MAPPINGS`; empty: the network's.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class PlacedJob:
     compute_s: float = 0.0
     start_s: float = 0.0
     compute_noise: float = 0.0
+    task_mapping: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
@@ -133,7 +136,8 @@ class SharedNetwork:
     def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
         """(n_ranks,) int32: node of each of the job's ranks."""
         rng = self.streams(job).mapping
-        return map_ranks(self.task_mapping, job.nodes, self.ranks_per_node, rng)
+        mapping = job.task_mapping or self.task_mapping
+        return map_ranks(mapping, job.nodes, self.ranks_per_node, rng)
 
     def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
         """How long a job computes before each iteration, a number or one each."""

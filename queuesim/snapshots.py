@@ -19,6 +19,7 @@ from netsim.errors import NetcosimError
 from netsim.packet.model import PacketResult
 from queuesim.communication import Communication
 from queuesim.ensemble import PlacedJob, SharedNetwork
+from queuesim.gateways import GatewayIo
 from queuesim.measured import SpeedupTable
 from queuesim.result import QueueResult, Rows
 
@@ -162,6 +163,8 @@ class Study:
         The one snapshot, counted from 0, that is measured; all by default.
     confidence : float
         Of intervals.
+    io : GatewayIo, optional
+        What jobs write through gateways beside what is measured.
     """
 
     sides: Mapping[str, Side]
@@ -172,6 +175,7 @@ class Study:
     n_snapshots: int
     only: int | None = None
     confidence: float = 0.95
+    io: GatewayIo | None = None
 
     @property
     def others(self) -> dict[str, Side]:

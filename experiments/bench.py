@@ -82,7 +82,7 @@ class Bench:
     def io(self) -> GatewayIo | None:
         """What jobs write through gateways; None where none are named."""
         section = self.config.communication.io
-        if not len(self.queues.gateways):
+        if section is None:
             return None
         return GatewayIo(self.queues.gateways, section.drive, section.message_bytes)
 

@@ -391,7 +391,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _steady_alone_has_io(self) -> Config:
-        if self.communication.io.gateways and self.run.measure != "steady":
+        if self.communication.io is not None and self.run.measure != "steady":
             raise NetcosimError(
                 f'communication.io needs run.measure = "steady"; {self.run.measure!r} times '
                 "isolated jobs alone, and what others write would cross their links"

@@ -150,8 +150,8 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         # a log's clock may begin long before its first job
         jobs = jobs if source.log is None else from_zero(jobs)
     order, rules = setup_of(config.queue, source.history)
-    named = config.communication.io.gateways
-    gateways = gateway_nodes(named, topology) if named else np.empty(0, dtype=np.int32)
+    io = config.communication.io
+    gateways = gateway_nodes("" if io is None else io.gateways, topology)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
             given = config.policies.of(name)

@@ -40,7 +40,17 @@ _PAIRED = (
     'communication.mix = [{ pattern = "halo3d", node_bytes = "1 MiB" }]',
     'run.measure = "paired"',
 )
+_FRACTION = (
+    'communication.fraction.distribution = "uniform"',
+    "communication.fraction.mean = 0.3",
+    "communication.fraction.spread = 0.1",
+)
+_TABLE = (
+    'communication.fraction.distribution = "quantiles"',
+    "communication.fraction.quantiles = [0.1, 0.3, 0.9]",
+)
 _STEADY = ('run.measure = "steady"',)
+_IO = (*_STEADY, 'communication.io.gateways = "0"')
 _LOG = ('workload.log = "log.swf"',)
 _MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["menu"]')
 _OWN_MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["cobalt"]')
@@ -180,6 +190,40 @@ WORDS: dict[str, Words] = {
     ),
     "analysis.bounds": Words(
         "true", "what the halves of the machine let through, in the tables and on the page"
+    ),
+    "communication.fraction.distribution": Words(
+        '"beta"', "what the communication fractions of all jobs are drawn from", beside=_FRACTION
+    ),
+    "communication.fraction.mean": Words("0.2", "mean of the fractions", beside=_FRACTION),
+    "communication.fraction.spread": Words(
+        "0.05", "standard deviation of the fractions over jobs", beside=_FRACTION
+    ),
+    "communication.fraction.quantiles": Words(
+        "[0.0, 0.2, 0.9]",
+        "fractions that some share of the jobs is below, from none of them to all",
+        beside=_TABLE,
+    ),
+    "communication.fraction.at": Words(
+        "[0.0, 0.25, 1.0]",
+        "those shares of the jobs, from 0 to 1; evenly spaced if left out",
+        beside=_TABLE,
+    ),
+    "communication.fraction.size_correlation": Words(
+        "0.5",
+        "rank correlation (Spearman's) of a job's fraction with its nodes, by a Gaussian copula; "
+        "the distribution stays as it is",
+        beside=_FRACTION,
+    ),
+    "communication.io.gateways": Words(
+        '"0-3,81"',
+        "nodes that no job gets and every job writes to: a host list, or numbers",
+        beside=_STEADY,
+    ),
+    "communication.io.drive": Words(
+        "0.02", "share of the time for which a job's node keeps its link busy with I/O", beside=_IO
+    ),
+    "communication.io.message_bytes": Words(
+        '"1 MiB"', "what a node writes at once, then waiting for an answer", beside=_IO
     ),
     "communication.mix.pattern": Words('"halo3d"', "who sends to whom", "patterns"),
     "communication.mix.weight": Words("2.0", "share of the jobs, against the other entries"),

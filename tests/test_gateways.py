@@ -230,7 +230,7 @@ def test_a_config_names_gateways() -> None:
     [
         ({"gateways": "16"}, "16"),
         ({"gateways": "all"}, "some nodes must be left to jobs"),
-        ({"drive": 0.1}, "drive needs gateways"),
+        ({"drive": 0.1}, "communication.io.gateways"),
         ({"gateways": "0", "drive": 0.0}, "drive"),
         ({"gateways": "0", "message_bytes": 0}, "message_bytes"),
     ],

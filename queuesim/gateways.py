@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.policy import Policy, Request
+from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
 from queuesim.communication import WHOLE_S, Communication
@@ -124,7 +124,8 @@ def keep_off(policy: Policy, gateways: Sequence[int] | NDArray[np.integer]) -> N
     NetcosimError
         A policy that gives whole blocks of nodes.
     """
-    wanted, placed = {int(v) for v in gateways}, []
+    wanted = {int(v) for v in gateways}
+    placed: list[Placement] = []
     while not wanted <= {int(v) for p in placed for v in p.nodes}:
         placement = policy.allocate(Request(NOBODY, 1))
         if placement is None or len(placement.nodes) != 1:

@@ -284,15 +284,17 @@ class Steadying:
 
     def io(self, name: str, indices: Sequence[int]) -> list[PlacedJob]:
         """What jobs (by index) write through gateways, where a side put them; none if off."""
-        study = self.study
-        side, jobs = study.sides[name], study.sides[name].schedule.workload
+        side, writes = self.study.sides[name], self.study.io
+        if writes is None:
+            return []
+        jobs = side.schedule.workload
         return [
-            study.io.of_job(
+            writes.of_job(
                 side.network,
                 int(jobs.job_id[i]),
                 side.placement(i).nodes[: int(jobs.n_nodes[i])],
             )
-            for i in (() if study.io is None else indices)
+            for i in indices
         ]
 
     def _crossed(

@@ -100,8 +100,6 @@ KEYS: dict[str, str] = {
     "communication.fraction.mean": "share",
     "communication.fraction.spread": "share",
     "communication.fraction.size_correlation": "number-signed",
-    "communication.io.drive": "share",
-    "communication.io.message_bytes": "bytes",
     "mix.pattern": "name",
     "mix.weight": "number",
     "mix.message_bytes": "bytes",
@@ -209,6 +207,19 @@ ROWS = [
             ("3", '"steady"', "communication.io.gateways"),
             ('"0"', '"stretch"', "needs run.measure"),
         )
+    ),
+    *(
+        config_row(
+            f"I/O, {key} = {text}",
+            {
+                "communication.io.gateways": '"0"',
+                "run.measure": '"steady"',
+                f"communication.io.{key}": text,
+            },
+            key,
+        )
+        for key, kind in (("drive", "share"), ("message_bytes", "bytes"))
+        for text in BAD[kind]
     ),
     config_row("a log without nodes", {PLACED: '["replay"]'}, "needs the nodes that jobs ran on"),
     config_row("a log without waits", {"queue.backfill": '"as-logged"'}, "needs the log's waits"),

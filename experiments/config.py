@@ -57,6 +57,7 @@ from netsim.plugins import pinned_plugin, using
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
+from queuesim.placing import QUEUE
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
 from workloads.registry import LOGS
@@ -391,11 +392,10 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _steady_alone_has_io(self) -> Config:
-        if self.communication.io is not None and self.run.measure != "steady":
-            raise NetcosimError(
-                f'communication.io needs run.measure = "steady"; {self.run.measure!r} times '
-                "isolated jobs alone, and what others write would cross their links"
-            )
+        how = self.run.measure, self.run.placed
+        if self.communication.io is not None and how != ("steady", QUEUE):
+            told = f'communication.io needs run.measure = "steady" and run.placed = "{QUEUE}"'
+            raise NetcosimError(f"{told}: else isolated jobs are timed without what others write")
         return self
 
     @model_validator(mode="after")
@@ -404,6 +404,18 @@ class Config(Section):
         for name in self.queue.policies:
             if name not in valid:
                 raise unknown_name(f"allocation policy for a {self.machine.family}", name, valid)
+        return self
+
+    @model_validator(mode="after")
+    def _empty_machine_has_the_queues_rules(self) -> Config:
+        queue: Any = self.queue
+        if self.run.placed != QUEUE:
+            told = f'run.placed = "{self.run.placed}"'
+            for name in self.queue.policies:
+                if POLICIES[name].replays:
+                    raise NetcosimError(f"{told} does not go with {name}: the log says the nodes")
+            if queue.partitions:
+                raise NetcosimError(f"{told} does not go with queue.partitions")
         return self
 
     def resolved(self) -> dict[str, Any]:

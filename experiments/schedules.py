@@ -95,9 +95,7 @@ class Queues:
         NetcosimError
             What `queuesim.queue.simulate_queue` refuses.
         """
-        rng = self.draws.rng("policy", policy)
-        placing = make_policy(self.topology, policy, rng, self.tables.of(policy))
-        keep_off(placing, self.gateways)
+        placing = self.empty(policy)
         return simulate_queue(
             self.jobs,
             placing,
@@ -113,6 +111,14 @@ class Queues:
             keep_placements=True,
             progress=progress,
         )
+
+    def empty(self, policy: str, snapshot: int | None = None) -> Policy:
+        """A policy with all nodes free but gateways; draws are a queue's, or a snapshot's."""
+        which = policy if snapshot is None else f"{policy}, snapshot {snapshot}"
+        rng = self.draws.rng("policy", which)
+        made = make_policy(self.topology, policy, rng, self.tables.of(policy))
+        keep_off(made, self.gateways)
+        return made
 
     def _needs(self, policy: Policy, model: RunTimeModel | None) -> NDArray[np.float64] | None:
         """Bandwidth that each job needs: as its run-time model knows, the log, or by class.

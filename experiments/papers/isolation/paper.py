@@ -9,9 +9,9 @@ al. (Level-Spread, IPDPS'18) measured communication on dragonflies without a que
 from __future__ import annotations
 
 from experiments.papers.isolation.cases import CASES
-from experiments.papers.isolation.figures import DRAGONFLY, FATTREE
-from experiments.papers.isolation.packing import PACKING
+from experiments.papers.isolation.figures import FATTREE
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
+from experiments.papers.isolation.spread import DRAGONFLY
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -26,8 +26,6 @@ def check(options: Options) -> None:
 PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
-    figures={
-        figure.name: figure for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE)
-    },
+    figures={figure.name: figure for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE)},
     check=check,
 )

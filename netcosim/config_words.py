@@ -190,6 +190,9 @@ WORDS: dict[str, Words] = {
     "analysis.bounds": Words(
         "true", "what the halves of the machine let through, in the tables and on the page"
     ),
+    "communication.from": Words(
+        '"seren-links"', "what the communication fractions of all jobs are drawn from", "mixes"
+    ),
     "communication.fraction.distribution": Words(
         '"beta"', "what the communication fractions of all jobs are drawn from", beside=_FRACTION
     ),

@@ -59,6 +59,7 @@ from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
+from workloads.gpu_clusters import GPU_CLUSTERS
 from workloads.registry import LOGS
 from workloads.source import JobSource
 
@@ -154,8 +155,14 @@ class MachineSection(Section):
         return name
 
 
+_OF_LAAS = ("mean_nodes", "sizes", "run_time_range_s", "median_run_time_s")
+
+
 class SyntheticSection(Section):
-    """``[workload.synthetic]``: see `workloads.synthetic.laas_workload`."""
+    """``[workload.synthetic]``: see `workloads.synthetic.laas_workload`.
+
+    With ``cluster`` see `workloads.gpu_clusters.gpu_cluster_workload`.
+    """
 
     n_jobs: Count = 1000
     mean_nodes: Annotated[Number, Field(ge=1)] = 16.0
@@ -164,6 +171,22 @@ class SyntheticSection(Section):
     median_run_time_s: TimeS | None = None
     load: Positive | None = None
     requested_factor: tuple[Number, Number] | None = None
+    cluster: Annotated[Text | None, known("GPU cluster", GPU_CLUSTERS)] = None
+
+    @model_serializer(mode="wrap")
+    def _of_one_generator(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        unused = ("cluster",) if self.cluster is None else _OF_LAAS
+        return {key: value for key, value in content.items() if key not in unused}
+
+    @model_validator(mode="after")
+    def _one_generator(self) -> SyntheticSection:
+        given = [key for key in _OF_LAAS if key in self.model_fields_set]
+        if self.cluster is not None and given:
+            raise NetcosimError(
+                f"{short_name(given[0])} stands beside cluster, which brings sizes and run times"
+            )
+        return self
 
     @field_validator("n_jobs")
     @classmethod

@@ -10,7 +10,7 @@ from experiments.papers.kit.points import measured
 from experiments.papers.paper import Options
 from workloads.shares.mixes import MIXES
 
-QUICK = Options(quick=True)
+QUICK = Options(scale="quick")
 
 
 def test_every_point_differs_in_the_shares_alone() -> None:

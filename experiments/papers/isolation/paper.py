@@ -11,11 +11,8 @@ from __future__ import annotations
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import FATTREE
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
-<<<<<<< HEAD
 from experiments.papers.isolation.shares import SHARES
-=======
 from experiments.papers.isolation.spread import DRAGONFLY
->>>>>>> main
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -30,13 +27,9 @@ def check(options: Options) -> None:
 PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
-<<<<<<< HEAD
     figures={
         figure.name: figure
-        for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE, SHARES)
+        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES)
     },
-=======
-    figures={figure.name: figure for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE)},
->>>>>>> main
     check=check,
 )

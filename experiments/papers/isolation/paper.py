@@ -28,8 +28,7 @@ PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
-        figure.name: figure
-        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES)
+        figure.name: figure for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES)
     },
     check=check,
 )

@@ -16,7 +16,7 @@ import pytest
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.papers.isolation.steps import (
-    against_redrawn,
+    against_chance,
     analyse,
     draw,
     one_link,
@@ -326,24 +326,37 @@ def made_rows() -> pd.DataFrame:
             ("locked", 0, 30, 5.0),
         ):
             row = {"phases": phases, "snapshot": snapshot, "redrawn": redrawn, "nodes": 10}
-            row |= {"from_iteration": 1, "to_iteration": end, "off_percent": off, "jobs": 3}
+            row |= {
+                "from_iteration": 1,
+                "to_iteration": end,
+                "off_percent": off,
+                "jobs": 3,
+                "jobs_counted": 3,
+            }
             rows.append({**common, **row, "meeting": off / 4, "order": 0.0})
     return pd.DataFrame(rows)
 
 
 def test_the_study_compares_with_phases_drawn_anew() -> None:
     """Drawn anew they lose 5 points; the last window's 2 to 5 is 1.5 less, in step at first 0."""
-    table = against_redrawn(made_rows())
+    table = against_chance(made_rows())
     assert table["phases"].tolist() == ["random", "locked"]
-    assert table["less_points"].tolist() == [-1.5, 0.0]
+    assert table["less_redrawn_points"].tolist() == [-1.5, 0.0]
     assert table["off_percent"].tolist() == [3.5, 5.0]
-    assert table["off_percent_redrawn"].tolist() == [5.0, 5.0]
-    low, high = table[["less_points_low", "less_points_high"]].iloc[0]
+    assert table["redrawn_percent"].tolist() == [5.0, 5.0]
+    low, high = table[["less_redrawn_points_low", "less_redrawn_points_high"]].iloc[0]
     assert low < -1.5 < high
     assert high + 1.5 == pytest.approx(-1.5 - low)
     told = windows(made_rows())
     assert told["off_percent"].tolist() == [3.0, 3.5, 9.0, 5.0]
     assert told["jobs"].tolist() == [12] * 4
+
+
+def test_windows_in_which_a_job_stands_still_do_not_count() -> None:
+    rows = made_rows().assign(from_iteration=lambda of: of["to_iteration"] // 2)
+    stands = (rows["snapshot"] == 1) & (rows["to_iteration"] == 30) & (rows["phases"] == "locked")
+    told = windows(rows.assign(jobs_counted=np.where(stands, 2, 3)))
+    assert told["snapshots"].tolist() == [4, 4, 4, 3]
 
 
 def test_one_link_in_theory() -> None:
@@ -362,8 +375,8 @@ def test_the_study_runs_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert frame["phases"].tolist() == ["random"] * 4 + ["locked"] * 3
     assert frame["to_iteration"].max() == 30
     analysis = analyse({"steps": frame}, quick)
-    assert len(analysis.tables["redrawn"]) == 2
-    assert len(draw(analysis, quick).axes) == 1
+    assert len(analysis.tables["chance"]) == 2
+    assert len(draw(analysis, quick).axes) == 2
 
 
 def test_alone_nothing_is_lost() -> None:

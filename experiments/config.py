@@ -58,6 +58,7 @@ from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
+from queuesim.rounds import CONTENDED
 from queuesim.setup import checked_partitions, partition_table, setup_tables
 from workloads.registry import LOGS
 from workloads.source import JobSource
@@ -225,6 +226,7 @@ class _WorkloadKeys(Section):
 
 
 _LATER_BUDGETS = ("stale_share", "audit")
+_LATER_MEASURED = {"rounds": 1, "runtime_reference": CONTENDED}
 
 
 class _QueueKeys(Section):
@@ -256,6 +258,9 @@ class _QueueKeys(Section):
         given: dict[str, Any] = dump(self)
         coupled = given["coupled"]
         given["coupled"] = {k: v for k, v in coupled.items() if v or k not in _LATER_BUDGETS}
+        measured = given["measured"]
+        usual = {k for k, value in _LATER_MEASURED.items() if measured[k] == value}
+        given["measured"] = {k: v for k, v in measured.items() if k not in usual}
         later = setup_tables()
         idle = {k for k in (*later, *later[""], "partitions") if k in given}
         idle = {k for k in idle if getattr(self, k) == type(self).model_fields[k].default}

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
 
 
 class Stopped(KeyboardInterrupt):
@@ -67,8 +67,16 @@ def stoppable() -> Iterator[None]:
         if not isinstance(problem.exc_value, Stopped):
             hook(problem)
 
+    def printed(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        # compiled code prints what an import of its own raised, and goes on
+        if not isinstance(error, Stopped):
+            shown(kind, error, trace)
+
     before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
     hook, sys.unraisablehook = sys.unraisablehook, unraisable
+    shown, sys.excepthook = sys.excepthook, printed
     try:
         yield
     except BaseException as error:
@@ -79,7 +87,7 @@ def stoppable() -> Iterator[None]:
         raise
     finally:
         ended.set()
-        sys.unraisablehook = hook
+        sys.unraisablehook, sys.excepthook = hook, shown
         for number, handler in before.items():
             # after the first signal a second must not break the orderly end
             signal.signal(number, signal.SIG_IGN if caught else handler)

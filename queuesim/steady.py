@@ -224,13 +224,13 @@ class Steadying:
             seen = {reference: self._enough(reference, placed[reference], until_s, number)}
             half = self.half_widths(seen[reference])
             weight = np.array([len(job.nodes) for job in placed[reference]])
-            if np.nanmax(half, initial=0.0) == 0 or (
-                not np.isnan(half).any() and np.average(half, weights=weight) <= rules.precision
-            ):
+            if np.nanmax(half, initial=0.0) == 0:
                 break
-            if 2 * until_s > rules.most_iterations * longest_s:
+            mean_half = float(np.average(half, weights=weight))
+            most = rules.most_iterations * longest_s / until_s
+            if mean_half <= rules.precision or most < 2:
                 break
-            until_s *= 2
+            until_s *= times_longer(mean_half, rules.precision, most)
         for name in shared:
             if name not in seen:
                 seen[name] = self._enough(name, placed[name], until_s, number)
@@ -329,6 +329,26 @@ def _without_messages(result: PacketResult) -> PacketResult:
 
 LEAST_COUNTED = 4
 """Iterations that a job must have done for a mean to be taken."""
+
+
+def times_longer(half_width: float, precision: float, most: float) -> int:
+    """How many times as long a run must be for its half-width to shrink so far, about.
+
+    Parameters
+    ----------
+    half_width : float
+        nan where it is not known.
+    precision : float
+    most : float
+        At least 2.
+
+    Returns
+    -------
+    int
+        A power of two, 2 or more and at most ``most``: half-widths fall with the root of the time.
+    """
+    wanted = 2.0 if np.isnan(half_width) else (half_width / precision) ** 2
+    return int(2 ** np.floor(np.log2(min(max(wanted, 2.0), most))))
 
 
 def whole(seconds: FloatArray) -> FloatArray:

@@ -24,7 +24,14 @@ from queuesim.ensemble import SharedNetwork
 from queuesim.queue import simulate_queue
 from queuesim.snapshots import Side, Study
 from queuesim.statistics import batch_half_width, t_of_snapshots, t_quantile
-from queuesim.steady import Steadying, SteadyRules, SteadySnapshot, means_s, whole
+from queuesim.steady import (
+    Steadying,
+    SteadyRules,
+    SteadySnapshot,
+    means_s,
+    times_longer,
+    whole,
+)
 from queuesim.steady_measure import Steady
 from workloads.csv_jobs import read_csv
 
@@ -266,3 +273,21 @@ def test_a_config_asks_for_it() -> None:
     found = result.measured["jigsaw"]
     assert found.alone_s is not None
     assert np.array_equal(found.time_s, found.alone_s)
+
+
+@pytest.mark.parametrize(
+    ("half", "precision", "most", "times"),
+    [
+        (0.03, 0.02, 16, 2),  # 2.25 times as long, to the power of two below
+        (0.05, 0.02, 16, 4),
+        (0.08, 0.02, 16, 16),
+        (0.08, 0.02, 8, 8),
+        (0.021, 0.02, 16, 2),
+        (np.nan, 0.02, 16, 2),
+        (9.0, 0.02, 3.9, 2),
+    ],
+)
+def test_half_widths_fall_with_the_root_of_the_time(
+    half: float, precision: float, most: float, times: int
+) -> None:
+    assert times_longer(half, precision, most) == times

@@ -43,6 +43,7 @@ from queuesim.result import QueueResult
 from queuesim.rounds import CONTENDED, ISOLATED, speedups_of_alone, with_rounds
 from queuesim.runtime import AsLogged, RunTimeModel
 from queuesim.snapshots import Measurement, Study
+from workloads.job import Workload
 
 Schedules = dict[str, QueueResult]
 
@@ -52,6 +53,7 @@ def run_cosim(
     progress: Progress | None = None,
     notice: Notice | None = None,
     parts: Parts | None = None,
+    jobs: Workload | None = None,
 ) -> CosimResult:
     """Run a config.
 
@@ -64,6 +66,8 @@ def run_cosim(
         See `experiments.steps.Notice`.
     parts : Parts, optional
         Gets schedules and packet simulations computed; here, one after the other, by default.
+    jobs : Workload, optional
+        Instead of the config's own.
 
     Raises
     ------
@@ -86,11 +90,11 @@ def run_cosim(
     0.9
     """
     with config.plugged():
-        return _run(config, Steps(progress, notice), Here() if parts is None else parts)
+        return _run(config, Steps(progress, notice), Here() if parts is None else parts, jobs)
 
 
-def _run(config: Config, steps: Steps, parts: Parts) -> CosimResult:
-    reference, here = reference_of(config), bench_of(config)
+def _run(config: Config, steps: Steps, parts: Parts, given: Workload | None) -> CosimResult:
+    reference, here = reference_of(config), bench_of(config, given)
     machine = here.machine.topology
     for line in family_of(machine).notes(machine):
         steps.say(line)

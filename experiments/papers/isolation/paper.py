@@ -8,8 +8,10 @@ al. (Level-Spread, IPDPS'18) measured communication on dragonflies without a que
 
 from __future__ import annotations
 
+from experiments.papers.isolation.cab import CAB
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import DRAGONFLY, FATTREE
+from experiments.papers.isolation.loop import LOOP
 from experiments.papers.isolation.packing import PACKING
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.kit.logs import logs_folder
@@ -27,7 +29,16 @@ PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
-        figure.name: figure for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE)
+        figure.name: figure
+        for figure in (
+            FATTREE,
+            DRAGONFLY,
+            PACKING,
+            QUEUES,
+            SENSITIVITY_FIGURE,
+            CAB,
+            LOOP,
+        )
     },
     check=check,
 )

@@ -61,12 +61,14 @@ def test_each_round_is_what_the_run_before_gave() -> None:
     after_one = [row["makespan_s"] for row in rows if row["round"] == 1]
     assert after_one == [s.makespan_s for s in one.summaries().values()]
     # the schedules with the first table, measured; a model of that table has them as its own
-    assert one.measurement is not None and two.measurement is not None
+    assert one.measurement is not None
+    assert two.measurement is not None
     assert two.study is not None
     for name, side in two.study.sides.items():
         np.testing.assert_array_equal(side.schedule.start_s, one.schedules[name].start_s)
         mine, found = side.schedule.placements, one.schedules[name].placements
-        assert mine is not None and found is not None
+        assert mine is not None
+        assert found is not None
         np.testing.assert_array_equal(mine.nodes, found.nodes)
     # and the last queues run with what was measured of these
     bench = bench_of(two.config)
@@ -116,7 +118,8 @@ def pair(policy: str, there: float, reference_s: float, alone_s: float) -> dict[
 def test_ratios_over_times_alone_by_hand() -> None:
     """Alone 10; under the reference 12 and 14, under the policy 11 and 9: 1.3 and 1.0."""
     result = rounds(1)
-    assert result.study is not None and result.measurement is not None
+    assert result.study is not None
+    assert result.measurement is not None
     rows = [
         {**pair("jigsaw", 11.0, 12.0, 10.0), "snapshot": 0},
         {**pair("jigsaw", 9.0, 14.0, 10.0), "snapshot": 1},

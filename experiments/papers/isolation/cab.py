@@ -119,11 +119,8 @@ def _point(name: str, changes: Changes, fraction: float, packing: int, options: 
         "queue.policies": ["random", "ta"],
         "queue.backfill": "none",
         "run.repetition": packing,
-        "run.steady": {
-            "precision": 0.5,
-            "least_iterations": ITERATIONS,
-            "most_iterations": ITERATIONS,
-        },
+        "run.steady.precision": 0.5,
+        **_length(ITERATIONS),
         **changes,
     }
     machine = tree(4, 8) if options.quick else tree(18, 4)
@@ -165,9 +162,8 @@ def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
         base = pairs[(pairs["variant"] == BASE) & (pairs["f"] == f)]
         base = base[base["packing"].isin(part["packing"])]
         for pattern in (printed.ALL, *printed.PATTERNS):
-            mine, same = (
-                p[(p["pattern"] == pattern) | (pattern == printed.ALL)] for p in (part, base)
-            )
+            every = pattern == printed.ALL
+            mine, same = (p[every | (p["pattern"] == pattern)] for p in (part, base))
             if mine.empty:
                 continue
             mean = t_of_snapshots(mine["speedup"], np.ones(len(mine)), mine["packing"])
@@ -193,9 +189,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Speed-ups at 30 % by variant, with the paper's."""
-    table = analysis.tables["cab"]
     from experiments.figures.panels import panels
 
+    table = analysis.tables["cab"]
     shown = table[(table["pattern"] == printed.ALL) & (table["f"] < 1)]
 
     def rows(axis: Axes, part: pd.DataFrame) -> None:
@@ -217,11 +213,5 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-CAB = PaperFigure(
-    "cab",
-    "Cab's 1.08: packings of jobs with 30 % communication, one thing changed at a time",
-    PACKED,
-    points,
-    analyse,
-    draw,
-)
+TITLE = "Cab's 1.08: packings of jobs with 30 % communication, one thing changed at a time"
+CAB = PaperFigure("cab", TITLE, PACKED, points, analyse, draw)

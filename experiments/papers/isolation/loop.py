@@ -35,10 +35,10 @@ REFERENCES = ("baseline", "slurm-tree", "random")
 """All place by count: schedules with logged run times are the same, job by job."""
 POLICIES = ("ta", "jigsaw")
 COUPLED = ("coupled-flow", "coupled-packets")
-LIVE_JOBS = 400
-WINDOWS = {"kth-sp2": (4, 80, 1500, 4), "thunder": (4, 30, 1000, 1)}
+LIVE_JOBS = 300
+WINDOWS = {"kth-sp2": (4, 80, 800, 3), "thunder": (4, 30, 1000, 1)}
 """By log: windows, days from one to the next, jobs of each, snapshots of each."""
-DAYS = {"thunder": 15, "kth-sp2": 120}
+DAYS = {"thunder": 15, "kth-sp2": 60}
 """What of a log the last queues take, from its begin."""
 BOUNDS = {"ta": ("none", "mean"), "jigsaw": ("none", "mean", "low", "high")}
 """No gain, and what was measured: the mean and the ends of its interval."""
@@ -214,12 +214,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     )
 
 
+TITLE = "schedules iterated: what is measured when the queue answers, and the papers' claims anew"
 LOOP = PaperFigure(
-    "loop",
-    "schedules iterated: what is measured of them when the queue answers, and the claims anew",
-    MEASURED,
-    points,
-    analyse,
-    draw,
-    Then(WITH_SPEEDUPS, queue_points),
+    "loop", TITLE, MEASURED, points, analyse, draw, Then(WITH_SPEEDUPS, queue_points)
 )

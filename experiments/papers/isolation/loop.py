@@ -49,9 +49,9 @@ MOVED = tuple(f"{name}_moved" for name in METRICS)
 
 def _logs(options: Options) -> Iterator[tuple[str, dict[str, Any], tuple[int, int, int, int]]]:
     if options.quick:
-        made = {"synthetic": {"n_jobs": 60, "mean_nodes": 10}, "all_at_zero": True}
+        made = {"synthetic": {"n_jobs": 30, "mean_nodes": 5}, "all_at_zero": True}
         made["larger_jobs"] = "drop"
-        yield "made", {"machine": fat_tree(8), "workload": made}, (2, 0, 60, 2)
+        yield "made", {"machine": fat_tree(4), "workload": made}, (2, 0, 30, 2)
         return
     for log, sections in needed((KTH, THUNDER), options):
         yield log.name, sections, WINDOWS[log.name]

@@ -202,7 +202,8 @@ class _WorkloadKeys(Section):
         return JobSource(**given, synthetic=made)
 
 
-_LATER_KEYS = {"coupled": {"stale_share": 0.0, "audit": 0.0}, "measured": ONE_ROUND}
+_IDLE: dict[str, object] = {"stale_share": 0.0, "audit": 0.0}
+_LATER_KEYS = {"coupled": _IDLE, "measured": ONE_ROUND}
 
 
 class _QueueKeys(Section):

@@ -26,7 +26,7 @@ RUNTIME_REFERENCES: dict[str, str] = {
     ISOLATED: "the log's run time is the job's time alone on its nodes",
     CONTENDED: "the log's run time is the job's time under the baseline policy",
 }
-ONE_ROUND = {"rounds": 1, "runtime_reference": CONTENDED}
+ONE_ROUND: dict[str, object] = {"rounds": 1, "runtime_reference": CONTENDED}
 """The parameters of `queuesim.measured_times` by which schedules are measured once."""
 ALONE = "alone on the reference's nodes"
 """What a table's ratios are relative to, in the place of a policy, if logged times are alone."""

@@ -391,6 +391,14 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _steady_alone_has_io(self) -> Config:
+        how = self.run.measure, self.run.placed
+        if self.communication.io is not None and how != ("steady", QUEUE):
+            told = f'communication.io needs run.measure = "steady" and run.placed = "{QUEUE}"'
+            raise NetcosimError(f"{told}: else isolated jobs are timed without what others write")
+        return self
+
+    @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:
         valid = policies_for(self.machine.family)
         for name in self.queue.policies:

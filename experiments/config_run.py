@@ -134,6 +134,18 @@ class FractionSection(Section):
         return make_fractions(self.distribution, self.mean, self.spread, self.quantiles, self.at)
 
 
+class IoSection(Section):
+    """``[communication.io]``: see `queuesim.gateways.GatewayIo`.
+
+    ``gateways`` is a host list, or numbers and ranges: nodes that no job gets. ``drive`` is the
+    share of the time for which a job's node keeps its link busy with I/O.
+    """
+
+    gateways: Text
+    drive: Annotated[Number, Field(gt=0, le=1)] = 0.01
+    message_bytes: SizeBytes = 65536
+
+
 class CommunicationSection(Section):
     """``[communication]``: what jobs send, how many ranks a node, which rank sits where."""
 
@@ -143,12 +155,14 @@ class CommunicationSection(Section):
     ranks_per_node: Count = 1
     task_mapping: Annotated[Text, known("task mapping", MAPPINGS)] = "random"
     fraction: FractionSection | None = None
+    io: IoSection | None = None
 
     @model_serializer(mode="wrap")
     def _without_what_counts_not(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = dump(self)
+        idle = [key for key in ("fraction", "io") if getattr(self, key) is None]
+        content = {key: value for key, value in dump(self).items() if key not in idle}
         if self.fraction is None:
-            return {key: value for key, value in content.items() if key != "fraction"}
+            return content
         mix = [{k: v for k, v in e.items() if k != _OWN_FRACTION} for e in content["mix"]]
         return content | {"mix": mix}
 

@@ -18,6 +18,7 @@ _NEVER = (
     "reference",
     "plugins",
     "policies",
+    "communication.io",
     "workload.month",
     "workload.days",
     "workload.sizes",

@@ -50,6 +50,7 @@ _TABLE = (
     "communication.fraction.quantiles = [0.1, 0.3, 0.9]",
 )
 _STEADY = ('run.measure = "steady"',)
+_IO = (*_STEADY, 'communication.io.gateways = "0"')
 _LOG = ('workload.log = "log.swf"',)
 _MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["menu"]')
 _OWN_MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["cobalt"]')
@@ -212,6 +213,17 @@ WORDS: dict[str, Words] = {
         "rank correlation (Spearman's) of a job's fraction with its nodes, by a Gaussian copula; "
         "the distribution stays as it is",
         beside=_FRACTION,
+    ),
+    "communication.io.gateways": Words(
+        '"0-3,81"',
+        "nodes that no job gets and every job writes to: a host list, or numbers",
+        beside=_STEADY,
+    ),
+    "communication.io.drive": Words(
+        "0.02", "share of the time for which a job's node keeps its link busy with I/O", beside=_IO
+    ),
+    "communication.io.message_bytes": Words(
+        '"1 MiB"', "what a node writes at once, then waiting for an answer", beside=_IO
     ),
     "communication.mix.pattern": Words('"halo3d"', "who sends to whom", "patterns"),
     "communication.mix.weight": Words("2.0", "share of the jobs, against the other entries"),

@@ -195,6 +195,33 @@ ROWS = [
         },
         "stands beside communication.fraction",
     ),
+    *(
+        config_row(
+            f"gateways {gateways} under {measure}",
+            {"communication.io.gateways": gateways, "run.measure": measure},
+            told,
+        )
+        for gateways, measure, told in (
+            ('"no-node"', '"steady"', "communication.io.gateways"),
+            ('"100000"', '"steady"', "communication.io.gateways"),
+            ('"all"', '"steady"', "some nodes must be left to jobs"),
+            ("3", '"steady"', "communication.io.gateways"),
+            ('"0"', '"stretch"', "needs run.measure"),
+        )
+    ),
+    *(
+        config_row(
+            f"I/O, {key} = {text}",
+            {
+                "communication.io.gateways": '"0"',
+                "run.measure": '"steady"',
+                f"communication.io.{key}": text,
+            },
+            key,
+        )
+        for key, kind in (("drive", "share"), ("message_bytes", "bytes"))
+        for text in BAD[kind]
+    ),
     config_row("a log without nodes", {PLACED: '["replay"]'}, "needs the nodes that jobs ran on"),
     config_row("a log without waits", {"queue.backfill": '"as-logged"'}, "needs the log's waits"),
 ]

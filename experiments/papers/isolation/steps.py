@@ -228,10 +228,9 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     def title(network: str, periods: str, name: str) -> str:
         return f"{network}, {periods} periods"
 
-    frame, size = pd.concat(long), (5.2, 2.6)
-    keys, x = ("network", "periods", "shown"), "iteration"
+    frame, keys = pd.concat(long), ("network", "periods", "shown")
     frame = frame.sort_values(list(keys[:2]), ascending=False, kind="stable")
-    return panels(frame, keys, fill, columns=2, size_in=size, xlabel=x, title=title)
+    return panels(frame, keys, fill, columns=2, size_in=(5.2, 2.6), xlabel="iteration", title=title)
 
 
 STEPS = PaperFigure(

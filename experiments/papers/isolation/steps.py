@@ -223,10 +223,9 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         axis.axhline(1 if name == "meeting" else 0, color=SOFT, ls=":")
         axis.set_xscale("log")
         axis.set_ylim((0, 2.6) if name == "meeting" else (-2, 12))
-        axis.set_ylabel(SHOWN[name], fontsize=8)
 
     def title(network: str, periods: str, name: str) -> str:
-        return f"{network}, {periods} periods"
+        return f"{network}, {periods} periods: {SHOWN[name]}"
 
     frame, keys = pd.concat(long), ("network", "periods", "shown")
     frame = frame.sort_values(list(keys[:2]), ascending=False, kind="stable")

@@ -178,7 +178,9 @@ def _mean_stretch(
     present &= np.array([len(links) > 0 for links, _ in bundles])
     cases, counts = np.unique(present, axis=0, return_counts=True)
     found = [
-        bundle_stretches(capacity, [bundles[j] for j in np.flatnonzero(case)])[int(case[:k].sum())]
+        bundle_stretches(capacity, [bundles[j] for j in np.flatnonzero(case).tolist()])[
+            int(case[:k].sum())
+        ]
         for case in cases
     ]
     return float(np.average(found, weights=counts))

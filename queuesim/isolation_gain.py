@@ -4,7 +4,7 @@ A law gives what isolation takes off a job's run time, in percent, from what is 
 packets (`queuesim.gain_features`). Each is fitted on jobs that were measured packet by packet on
 some logs and judged on jobs of logs that it has not seen. One of them is shipped with its
 coefficients, its errors on unseen logs and the range of what it was fitted on
-(``isolation_gain.json``, made by ``python docs/isolation_gain.py``).
+(``isolation_gain.json``, made by ``python docs/fit_isolation_gain.py``).
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def held_out(law: str, rows: Columns, groups: Sequence[Sequence[str]]) -> FloatA
 def job_errors(rows: Columns, told: FloatArray) -> dict[str, float]:
     """How far off a law is, in points: jobs alike, and means of snapshots weighed by nodes."""
     off = np.abs(told - rows["gain_percent"])
-    snapshots = means_by(rows, told, _snapshot_names(rows))
+    snapshots = means_by(rows, told, units(rows)[1])
     return {
         "jobs": float(len(off)),
         "median": float(np.median(off)),
@@ -214,14 +214,17 @@ def job_errors(rows: Columns, told: FloatArray) -> dict[str, float]:
     }
 
 
-def _snapshot_names(rows: Columns) -> NDArray[Any]:
+def units(rows: Columns) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of the snapshots of all logs and cases, and which of them each row is of."""
     columns = [rows[name].astype(str) for name in ("log", "placement", "share", "snapshot")]
-    return np.array([" ".join(cells) for cells in zip(*columns, strict=True)], dtype=object)
+    names = [" ".join(cells) for cells in zip(*columns, strict=True)]
+    known = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    return list(known), np.array([known[name] for name in names], dtype=np.int64)
 
 
 def means_by(
     rows: Columns, told: FloatArray, group: NDArray[Any]
-) -> dict[str, tuple[float, float]]:
+) -> dict[Any, tuple[float, float]]:
     """What is told and what was measured in the mean over node-hours, by group."""
     found = {}
     for name in dict.fromkeys(group.tolist()):
@@ -295,9 +298,8 @@ class Range:
         for column, word in (("fraction", "communication fractions"), ("n_nodes", "job sizes")):
             values, (low, high) = rows[column], getattr(self, column)
             if len(values) and (values.min() < low or values.max() > high):
-                said.append(
-                    f"{word} of {values.min():g} to {values.max():g} (fitted on {low:g} to {high:g})"
-                )
+                seen = f"{values.min():g} to {values.max():g}"
+                said.append(f"{word} of {seen} (fitted on {low:g} to {high:g})")
         return said
 
 
@@ -380,10 +382,12 @@ def predictor_from(content: Mapping[str, Any]) -> Predictor:
     if content.get("version") != VERSION:
         raise NetcosimError(
             f"isolation_gain.json: version {content.get('version')}; must be {VERSION}: "
-            "python docs/isolation_gain.py makes it"
+            "python docs/fit_isolation_gain.py makes it"
         )
     error = content["job_error"]
-    known = {k: tuple(v) if isinstance(v, list) else v for k, v in content["range"].items()}
+    known: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in content["range"].items()
+    }
     return Predictor(
         Fitted(content["law"], tuple(content["coefficients"])),
         error["p50"],

@@ -120,7 +120,8 @@ def _page(asked: Asked, tables: Tables) -> str:
             "Ratios to the reference, whose jobs run as the log says, if jobs that communicate "
             "run so many percent shorter under the isolating policy: the queue at 0, 5, 10 and "
             "20 % and the line through these. Below 1 isolation pays. Upright band: the gain that "
-            "was measured; band around a line: what the queue's own chance does (logs drawn again).",
+            "was measured; band around a line: what the queue's own chance does (logs drawn "
+            "again).",
             frames["metrics"],
             break_even_figure(frames["curve"], frames["metrics"], frames["gains"]),
             "Makespan and mean turnaround by gain; marks at what papers assumed.",

@@ -23,7 +23,7 @@ def measured_tables(trial: Trial) -> Tables:
     gains, pairs, why = trial.measured
     fed = trial.fed(pairs, gains)
     metrics = []
-    for name, one in gains.items():
+    for name in gains:
         for metric in METRICS:
             ends = [ratios[metric] for ratios in fed[name].values()]
             chance = trial.chance(name, metric)
@@ -57,9 +57,11 @@ def predicted_tables(trial: Trial) -> Tables:
     for name in trial.isolating:
         mine = [row for row in rows if row["policy"] == name]
         told = predictor.mean(_columns(mine), level)
-        gains[name] = Gain(told, len({row["snapshot"] for row in mine}), len(mine))
+        alike = {**_columns(mine), "n_nodes": np.ones(len(mine))}
+        by_job = predictor.mean(alike, level)
+        gains[name] = Gain(told, by_job, len({row["snapshot"] for row in mine}), len(mine))
     metrics = [
-        _metric_row(trial, name, metric, line.at(gains[name].gain))
+        _metric_row(trial, name, metric, line.at(gains[name].of(metric)))
         for name, lines in trial.lines.items()
         for metric, line in lines.items()
     ]
@@ -87,6 +89,7 @@ def _gain_row(trial: Trial, name: str, one: Gain, why: str) -> dict[str, object]
     return {
         "policy": name,
         **_ends("gain_percent", one.gain),
+        **_ends("by_job_percent", one.by_job),
         "snapshots": one.snapshots,
         "jobs": one.jobs,
         "level": trial.config.run.confidence if why == "predicted" else trial.level,
@@ -105,6 +108,7 @@ def _metric_row(trial: Trial, name: str, metric: str, ratio: Interval) -> dict[s
         "verdict": word(ratio),
         **_ends("break_even_percent", even or Interval(np.nan, np.nan, np.nan)),
         "chance": line.chance,
+        "drawn_mean": float(np.mean([one[metric] for one in trial.drawn[name]])),
         **{f"at_{gain:g}_percent": curve[gain][metric] for gain in (0.0, *PAPERS_PERCENT)},
     }
 
@@ -132,24 +136,24 @@ def _share_rows(trial: Trial, gains: Mapping[str, Gain]) -> Rows:
     rows = []
     for name, one in gains.items():
         told = {factor: _mean(predictor, rows, name) for factor, rows in known.items()}
-        if not one.gain.low == one.gain.low or told[1.0] <= 0:
+        if np.isnan(one.gain.low) or told[1.0] <= 0:
             continue
         for factor in FACTORS:
             times = told[factor] / told[1.0]
             off = 0.0 if factor == 1 else predictor.half_width(trial.config.run.confidence)
-            half = np.hypot(times * (one.gain.high - one.gain.low) / 2, off)
-            gain = Interval(times * one.gain.value, 0.0, 0.0)
-            gain = Interval(gain.value, gain.value - float(half), gain.value + float(half))
-            words = [word(line.at(gain)) for line in trial.lines[name].values()]
-            rows.append(
-                {
-                    "policy": name,
-                    "factor": factor,
-                    **_ends("gain_percent", gain),
-                    "verdict": overall(words),
-                }
-            )
+            words = [
+                word(line.at(_times(one.of(metric), times, off)))
+                for metric, line in trial.lines[name].items()
+            ]
+            gain = _ends("gain_percent", _times(one.gain, times, off))
+            rows.append({"policy": name, "factor": factor, **gain, "verdict": overall(words)})
     return rows
+
+
+def _times(gain: Interval, times: float, off: float) -> Interval:
+    """A gain so many times as large, with an error of its own."""
+    value, half = times * gain.value, np.hypot(times * (gain.high - gain.low) / 2, off)
+    return Interval(value, value - float(half), value + float(half))
 
 
 def _mean(predictor: Predictor, rows: list[dict[str, Any]], name: str) -> float:

@@ -47,7 +47,7 @@ def lines_of(tables: Tables) -> list[str]:
         f"{about['log']}: {about['jobs']:,} jobs on {about['machine']}, {about['nodes']:,} nodes"
     ]
     for told, gain in zip(answer(tables), tables["gains"], strict=True):
-        lines += ["", told, f"  gain: {gain_told(gain)}"]
+        lines += ["", told, f"  run time: {gain_told(gain)}"]
         for row in tables["metrics"]:
             if row["policy"] == gain["policy"]:
                 lines.append(f"  {metric_told(row)}")
@@ -73,11 +73,12 @@ def _factor(factor: float) -> str:
 def gain_told(row: Row) -> str:
     """What isolation takes off the run time."""
     gain = interval(row, "gain_percent", "{:.1f}")
+    gain += f" by node-hours, {interval(row, 'by_job_percent', '{:.1f}')} by job-hours:"
     level = f"{100 * row['level']:g} %"
     if row["why"] == "predicted":
-        return f"{gain} % less run time, PREDICTED without packets ({level} interval)"
+        return f"{gain} % less, PREDICTED without packets ({level} interval)"
     return (
-        f"{gain} % less run time, packets at {row['snapshots']} snapshots, {row['jobs']} jobs "
+        f"{gain} % less, packets at {row['snapshots']} snapshots, {row['jobs']} jobs "
         f"({level} interval; {row['why']})"
     )
 

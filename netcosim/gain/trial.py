@@ -21,7 +21,7 @@ from alloc.policy import Policy
 from experiments.bench import Bench, bench_of
 from experiments.config import Config
 from experiments.config_load import config_from
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
+from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, Line, word
 from netsim.errors import NetcosimError
 from queuesim.gain_features import LoadCache, job_features
 from queuesim.measured import SpeedupTable
@@ -107,12 +107,24 @@ class Gain:
     ----------
     gain : Interval
         Percent off the run time, mean over node-hours, at the level of a look.
+    by_job : Interval
+        The same, mean over job-hours: small jobs count as much as large ones.
     snapshots, jobs : int
     """
 
     gain: Interval
+    by_job: Interval
     snapshots: int
     jobs: int
+
+    def of(self, metric: str) -> Interval:
+        """What a metric depends on: turnaround is a mean over jobs, the makespan is of work."""
+        return self.by_job if metric == "mean_turnaround" else self.gain
+
+    @property
+    def half(self) -> float:
+        """The larger half-width of the two."""
+        return max((of.high - of.low) / 2 for of in (self.gain, self.by_job))
 
 
 @dataclass
@@ -308,18 +320,17 @@ class Trial:
         def compute(number: int, tell: Tell) -> Columns:
             began = time.perf_counter()
             found = watching.watched(number)
-            pairs = [] if found is None else watching.pairs(found)
-            columns = {
-                field: np.array([getattr(pair, field) for pair in pairs], dtype=kind)
-                for field, kind in _PAIR.items()
-            }
-            drive = [] if found is None else found.link_s / found.alone_s[self.reference]
-            nodes = [] if found is None else self.bench.queues.jobs.n_nodes[list(found.running)]
-            there = [] if found is None else 1 - found.compute_s / found.mean_s[self.reference]
-            more = {"drive": drive, "contended": there, "nodes": nodes}
+            if found is None:
+                return {"seconds": np.array(time.perf_counter() - began)}
+            pairs, there = watching.pairs(found), found.mean_s[self.reference]
             return {
-                **columns,
-                **{name: np.asarray(values, dtype=np.float64) for name, values in more.items()},
+                **{
+                    field: np.array([getattr(pair, field) for pair in pairs], dtype=kind)
+                    for field, kind in _PAIR.items()
+                },
+                "drive": found.link_s / found.alone_s[self.reference],
+                "contended": 1 - found.compute_s / there,
+                "nodes": self.bench.queues.jobs.n_nodes[list(found.running)],
                 "seconds": np.array(time.perf_counter() - began),
             }
 
@@ -338,8 +349,9 @@ class Trial:
                 batch = self.order[done : min(done + self.clock.jobs, look)]
                 parts = [Part(f"snapshot {k}", partial(compute, k)) for k in batch]
                 for one in self.each(parts, f"packets, {done} snapshots"):
-                    pairs += pairs_of(one)
-                    self._seen.append(one)
+                    if "nodes" in one:
+                        pairs += pairs_of(one)
+                        self._seen.append(one)
                     seconds.append(float(one["seconds"]))
                 done += len(batch)
             found = self._gains(pairs)
@@ -360,19 +372,23 @@ class Trial:
         for name in self.isolating:
             mine = [pair for pair in pairs if pair.policy == name]
             if mine:
-                gain = t_of_snapshots(*off_percent(mine, np.ones(len(mine))), self.level)
-                found[name] = Gain(gain, len({pair.snapshot for pair in mine}), len(mine))
+                off, nodes, snapshot = off_percent(mine, np.ones(len(mine)))
+                gain, by_job = (
+                    t_of_snapshots(off, weights, snapshot, self.level)
+                    # a snapshot sees a job as often as it is long
+                    for weights in (nodes, np.ones(len(mine)))
+                )
+                found[name] = Gain(gain, by_job, len(set(snapshot)), len(mine))
         return found
 
     def _enough(self, found: Mapping[str, Gain]) -> bool:
         """Whether every metric of every policy is decided, or cannot be by more snapshots."""
         for name, lines in self.lines.items():
-            for line in lines.values():
-                gain = found[name].gain
+            for metric, line in lines.items():
+                gain = found[name].of(metric)
                 if math.isnan(gain.low):
                     return False
-                at = line.at(gain)
-                if at.low <= 1 <= at.high and not line.hopeless(gain):
+                if word(line.at(gain)) == UNKNOWN and not line.hopeless(gain):
                     return False
         return True
 
@@ -404,9 +420,9 @@ class Trial:
                 patterns,
                 bench.queues.draws.rng("bootstrap"),
             )
-            for end, value in one.gain._asdict().items():
-                if not math.isnan(value):
-                    by = (one.gain.value - value) / 100
+            for end, more in (("value", 0.0), ("low", -one.half), ("high", one.half)):
+                if not math.isnan(more):
+                    by = -more / 100
                     moved = [
                         replace(r, ratio=max(r.ratio + by, 0.01), ratio_low=None, ratio_high=None)
                         for r in rows

@@ -15,17 +15,20 @@ METRICS = {"makespan": "makespan", "mean_turnaround": "mean turnaround"}
 """By which isolation is judged; node-hours follow from the gain alone."""
 PAPERS_PERCENT = (5.0, 10.0, 20.0)
 """What papers let isolated jobs gain (Pollard et al., SC'18; Jigsaw, HPDC'21)."""
+MATTERS = 0.001
+"""A ratio nearer to 1 than this is no difference: where a log leaves nodes idle, its last arrival
+ends the makespan under any policy."""
 _FLAT = 1e-4
 
 
 def word(ratio: Interval) -> str:
     """What a ratio to the reference says: below 1 is better; an interval that has 1 says nothing.
 
-    An end that is not known (nan) is no end.
+    Nor does one that comes nearer to 1 than `MATTERS`. An end that is not known (nan) is no end.
     """
-    if ratio.high < 1:
+    if ratio.high < 1 - MATTERS:
         return PAYS
-    return NOT if ratio.low > 1 else UNKNOWN
+    return NOT if ratio.low > 1 + MATTERS else UNKNOWN
 
 
 def overall(words: Sequence[str]) -> str:
@@ -76,9 +79,8 @@ class Line:
     def hopeless(self, gain_percent: Interval) -> bool:
         """Whether no smaller interval of the gain would decide: 1 is within chance at all of it."""
         ends = (gain_percent.low, gain_percent.high)
-        return all(abs(self.at_none + self.slope * g - 1) <= self.chance for g in ends) or bool(
-            np.isnan(self.chance)
-        )
+        off = max(abs(self.at_none + self.slope * g - 1) for g in ends)
+        return bool(np.isnan(self.chance)) or off <= max(self.chance, MATTERS)
 
 
 def with_chance(value: float, ends: Sequence[float], chance: float) -> Interval:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import DRAGONFLY, FATTREE
 from experiments.papers.isolation.packing import PACKING
+from experiments.papers.isolation.predictor import PREDICTOR
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
@@ -27,7 +28,8 @@ PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
-        figure.name: figure for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE)
+        figure.name: figure
+        for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE, PREDICTOR)
     },
     check=check,
 )

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.bench import bench_of
+from experiments.config_load import config_from
+from experiments.frames import first_seen
+from experiments.papers.isolation.base import ROUTINGS, study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import ATLAS, KTH, THETA, THUNDER, fat_tree
-from experiments.papers.kit.logs import PaperLog, needed
-from experiments.papers.paper import Options, Point
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.logs import PaperLog, log_notes, needed
+from experiments.papers.kit.points import MEASURED
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
+from experiments.store import Rows
+from queuesim.gain_errors import LEFT_OUT, best_law, coefficient_rows, law_rows, log_rows
+from queuesim.gain_features import FEATURES, LoadCache, job_features
+from queuesim.isolation_gain import Columns, Range, held_out, means_by, units
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 POLICY = "jigsaw"
 WIDE, NARROW = (0.05, 0.6), (0.2, 0.4)
@@ -63,3 +76,131 @@ def points(options: Options) -> list[Point]:
         for reference, share in CASES
         for name, sections, snapshots in _logs(options)
     ]
+
+
+def features(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """What is known of the point's jobs without packets, with its labels."""
+    config = config_from(point["config"])
+    bench = bench_of(config)
+    names = config.queue.policies
+    study = bench.study(bench.sides({name: bench.queues.under(name) for name in names}), names[0])
+    cache = LoadCache(study)
+    rows = [row for number in study.numbers for row in job_features(study, number, cache)]
+    return {"features": [{**point["labels"], **row} for row in rows]}
+
+
+def feature_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[Point]:
+    """The same configs again, without their packets."""
+    return [{**point, "experiment": f"{point['experiment']}-features"} for point in points(options)]
+
+
+def joined(pairs: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """A row a measured job with what is known of it without packets, rounded."""
+    labels = ["log", "placement", "share"]
+    keys = [*labels, "snapshot", "policy", "job_id"]
+    told = pairs[[*keys, "run_ratio"]].merge(known, on=keys, validate="one_to_one")
+    told["gain_percent"] = 100 * (1 - told.pop("run_ratio"))
+    rounded = dict.fromkeys(FEATURES, 4) | {"gain_percent": 3}
+    columns = [*keys, "n_nodes", "pattern", *FEATURES, "gain_percent"]
+    return told[columns].round(rounded)
+
+
+def columns_of(pairs: pd.DataFrame) -> Columns:
+    """A table of `joined` as laws take it."""
+    return {name: pairs[name].to_numpy() for name in pairs.columns}
+
+
+def limits_of(pairs: pd.DataFrame) -> Range:
+    """What a law that is fitted on these pairs has seen."""
+
+    def ends(name: str) -> tuple[float, float]:
+        return float(pairs[name].min()), float(pairs[name].max())
+
+    def seen(name: str) -> tuple[str, ...]:
+        return tuple(first_seen(pairs, name))
+
+    return Range(
+        families=("fattree",),
+        routings=(ROUTINGS["fattree"],),
+        placements=seen("placement"),
+        policies=seen("policy"),
+        logs=seen("log"),
+        fraction=ends("fraction"),
+        n_nodes=ends("n_nodes"),
+    )
+
+
+def tables_of(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Errors of all laws, means of logs, coefficients."""
+    import pandas as pd
+
+    rows = columns_of(pairs)
+    made = {"errors": law_rows(rows), "means": log_rows(rows), "laws": coefficient_rows(rows)}
+    return {name: pd.DataFrame(found) for name, found in made.items()}
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """What each law is worth on logs that it has not seen."""
+    pairs = joined(frames["pairs"], frames["features"])
+    tables = tables_of(pairs)
+    errors = tables["errors"]
+    errors = errors[errors["split"] == LEFT_OUT].set_index("law")["snapshot_rmse"]
+    says = Says("the product law", LEFT_OUT)
+    mean, best = float(errors["mean"]), best_law(columns_of(pairs))
+    claims = [
+        says.below(
+            f"{name}: error of a snapshot's mean (points), below that of the mean of other logs",
+            float(errors[name]),
+            mean,
+            note=f"the nearest is {best}",
+        )
+        for name in ("product", "phases", best)
+    ]
+    notes = () if options.quick else log_notes((KTH, THUNDER, ATLAS, THETA), options)
+    return Analysis(claims_frame(claims), {"pairs": pairs, **tables}, notes)
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """Means of snapshots, told and measured: the product law and the nearest; errors of all."""
+    from experiments.figures.style import SOFT, colour, grid, marker, new_figure
+
+    pairs, errors = analysis.tables["pairs"], analysis.tables["errors"]
+    rows = columns_of(pairs)
+    logs, names = first_seen(pairs, "log"), units(rows)[0]
+    left_out = errors[errors["split"] == LEFT_OUT]
+    figure, axes = new_figure(9.0, 3.6, 1, 3)
+    for axis, law in zip(axes, ("product", best_law(rows)), strict=False):
+        told = held_out(law, rows, [[name] for name in logs])
+        means = means_by(rows, told, units(rows)[1])
+        for k, log in enumerate(logs):
+            mine = [means[i] for i, name in enumerate(names) if name.startswith(f"{log} ")]
+            x, y = zip(*mine, strict=True)
+            axis.plot(x, y, marker(k), color=colour(k), markersize=4, label=log)
+        axis.axline((0, 0), slope=1, color=SOFT, linewidth=1.0)
+        axis.set_title(f"{law}: means of snapshots")
+        axis.set_xlabel("told, without having seen the log (%)")
+        axis.set_ylabel("measured (% off)")
+        grid(axis, "both")
+    axes[0].legend(frameon=False, fontsize=8)
+    places = range(len(left_out))
+    off = [left_out["rmse"] - left_out["rmse_low"], left_out["rmse_high"] - left_out["rmse"]]
+    axes[2].errorbar(left_out["rmse"], places, xerr=off, fmt="o", color=colour(0), label="jobs")
+    axes[2].plot(left_out["snapshot_rmse"], places, "s", color=colour(1), label="snapshots")
+    axes[2].set_yticks(list(places), list(left_out["law"]))
+    axes[2].invert_yaxis()
+    axes[2].set_xlim(left=0)
+    axes[2].set_title("error on unseen logs (points)")
+    axes[2].legend(frameon=False, fontsize=8)
+    grid(axes[2], "x")
+    return figure
+
+
+PREDICTOR = PaperFigure(
+    "predictor",
+    "the gain of isolation told without packets: laws fitted on some logs, judged on others",
+    MEASURED,
+    points,
+    analyse,
+    draw,
+    Then("experiments.papers.isolation.predictor:features", feature_points),
+)

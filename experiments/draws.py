@@ -28,12 +28,14 @@ _NEVER = (
     "queue.estimates",
     "queue.partition_bisection",
     "queue.speeds_up",
+    "communication.fraction",
     "run.keep",
     "run.observables",
     "run.only_snapshot",
     "run.measure",
     "run.paired",
     "run.steady",
+    "run.placed",
 )
 """Which of the log's jobs are taken, what is known of them, what is compared and told."""
 _RUN = ("run.name", "run.snapshots", "run.confidence")

@@ -91,8 +91,7 @@ class Queues:
         NetcosimError
             What `queuesim.queue.simulate_queue` refuses.
         """
-        rng = self.draws.rng("policy", policy)
-        placing = make_policy(self.topology, policy, rng, self.tables.of(policy))
+        placing = self.empty(policy)
         return simulate_queue(
             self.jobs,
             placing,
@@ -108,6 +107,12 @@ class Queues:
             keep_placements=True,
             progress=progress,
         )
+
+    def empty(self, policy: str, snapshot: int | None = None) -> Policy:
+        """A policy with all nodes free, with draws for a queue or for a snapshot of its own."""
+        which = policy if snapshot is None else f"{policy}, snapshot {snapshot}"
+        rng = self.draws.rng("policy", which)
+        return make_policy(self.topology, policy, rng, self.tables.of(policy))
 
     def _needs(self, policy: Policy, model: RunTimeModel | None) -> NDArray[np.float64] | None:
         """Bandwidth that each job needs: as its run-time model knows, the log, or by class.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from console import ROOT, sitting
 
 from experiments.config_load import config_from
 from experiments.store import Store
@@ -217,3 +218,9 @@ def test_a_mistake_is_one_line(
 def test_no_time_is_refused(config: Path, capsys: pytest.CaptureFixture[str], minutes: str) -> None:
     assert main(["isolation-gain", str(config), f"--minutes={minutes}"]) == 2
     assert f"--minutes {minutes}; must be above 0" in capsys.readouterr().err
+
+
+def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
+    done = dict(sitting(ROOT / "docs" / "isolation-gain.md", tmp_path))
+    assert list(done) == ["netcosim isolation-gain mine.toml --minutes 60"]
+    assert not any(done.values()), done

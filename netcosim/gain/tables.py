@@ -25,10 +25,10 @@ def measured_tables(trial: Trial) -> Tables:
     metrics = []
     for name in gains:
         for metric in METRICS:
-            ends = [ratios[metric] for ratios in fed[name].values()]
+            ends = [of[metric] for end, of in fed[name].items() if end.startswith(f"{metric} ")]
             chance = trial.chance(name, metric)
-            ratio = with_chance(fed[name]["value"][metric], ends, chance)
-            if len(ends) == 1:  # the gain has no interval, nor has what follows from it
+            ratio = with_chance(fed[name]["mean"][metric], ends, chance)
+            if not ends:  # the gain has no interval, nor has what follows from it
                 ratio = Interval(ratio.value, np.nan, np.nan)
             metrics.append(_metric_row(trial, name, metric, ratio))
     node_hours = [{"policy": name, **_ends("ratio", _node_hours(fed[name]))} for name in gains]
@@ -116,8 +116,8 @@ def _metric_row(trial: Trial, name: str, metric: str, ratio: Interval) -> dict[s
 def _node_hours(fed: Mapping[str, Mapping[str, float]]) -> Interval:
     values = {end: ratios["node_hours"] for end, ratios in fed.items()}
     # the high end of the gain is the low one of the node-hours
-    low, high = values.get("high", np.nan), values.get("low", np.nan)
-    return Interval(values["value"], low, high)
+    low, high = (values.get(f"makespan {end}", np.nan) for end in ("high", "low"))
+    return Interval(values["mean"], low, high)
 
 
 def _share_rows(trial: Trial, gains: Mapping[str, Gain]) -> Rows:

@@ -72,13 +72,15 @@ def _factor(factor: float) -> str:
 
 def gain_told(row: Row) -> str:
     """What isolation takes off the run time."""
-    gain = interval(row, "gain_percent", "{:.1f}")
-    gain += f" by node-hours, {interval(row, 'by_job_percent', '{:.1f}')} by job-hours:"
+    gain = (
+        f"{interval(row, 'gain_percent', '{:.1f}')} % less by node-hours, "
+        f"{interval(row, 'by_job_percent', '{:.1f}')} by job-hours"
+    )
     level = f"{100 * row['level']:g} %"
     if row["why"] == "predicted":
-        return f"{gain} % less, PREDICTED without packets ({level} interval)"
+        return f"{gain}: PREDICTED without packets ({level} interval)"
     return (
-        f"{gain} % less, packets at {row['snapshots']} snapshots, {row['jobs']} jobs "
+        f"{gain}: packets at {row['snapshots']} snapshots, {row['jobs']} jobs "
         f"({level} interval; {row['why']})"
     )
 
@@ -88,7 +90,7 @@ def metric_told(row: Row) -> str:
     even = row["break_even_percent"]
     if even is None or even != even:
         broken = "a gain hardly changes it"
-    elif even <= 0:
+    elif row["break_even_percent_high"] is None or row["break_even_percent_high"] <= 0:
         broken = "even without any gain"
     else:
         broken = f"even from a gain of {interval(row, 'break_even_percent', '{:.1f}')} %"

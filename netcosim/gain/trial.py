@@ -121,11 +121,6 @@ class Gain:
         """What a metric depends on: turnaround is a mean over jobs, the makespan is of work."""
         return self.by_job if metric == "mean_turnaround" else self.gain
 
-    @property
-    def half(self) -> float:
-        """The larger half-width of the two."""
-        return max((of.high - of.low) / 2 for of in (self.gain, self.by_job))
-
 
 @dataclass
 class Trial:
@@ -405,7 +400,7 @@ class Trial:
     def fed(
         self, pairs: Sequence[Pair], found: Mapping[str, Gain]
     ) -> dict[str, dict[str, dict[str, float]]]:
-        """Ratios of the queue with what was measured: by policy; its mean, and both ends."""
+        """Ratios of the queue with what was measured: by policy; "mean", and ``METRIC end``."""
         bench = self.bench
         patterns = list(dict.fromkeys(said.pattern for said in bench.communications))
         tables: dict[tuple[str, str], SpeedupTable] = {}
@@ -420,9 +415,13 @@ class Trial:
                 patterns,
                 bench.queues.draws.rng("bootstrap"),
             )
-            for end, more in (("value", 0.0), ("low", -one.half), ("high", one.half)):
-                if not math.isnan(more):
-                    by = -more / 100
+            ends = {"mean": 0.0}
+            for metric in METRICS:
+                half = (one.of(metric).high - one.of(metric).low) / 2
+                ends |= {f"{metric} low": half, f"{metric} high": -half}
+            for end, points in ends.items():
+                if not math.isnan(points):
+                    by = points / 100
                     moved = [
                         replace(r, ratio=max(r.ratio + by, 0.01), ratio_low=None, ratio_high=None)
                         for r in rows

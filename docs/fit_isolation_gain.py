@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.papers.isolation.predictor import columns_of, limits_of, tables_of
+from experiments.papers.isolation.base import ROUTINGS
+from experiments.papers.isolation.predictor import columns_of, tables_of
 from queuesim.gain_errors import best_law
-from queuesim.isolation_gain import SHIPPED, predictor_of
+from queuesim.isolation_gain import SHIPPED, Range, predictor_of
 
 FOLDER = Path(__file__).resolve().parent / "isolation"
 PAIRS = FOLDER / "predictor-pairs.csv"
@@ -26,7 +27,8 @@ PAIRS = FOLDER / "predictor-pairs.csv"
 def shipped_text(pairs: pd.DataFrame) -> str:
     """What is shipped, fitted on these pairs."""
     rows = columns_of(pairs)
-    predictor = predictor_of(best_law(rows), rows, limits_of(pairs))
+    limits = Range.of(rows, "fattree", ROUTINGS["fattree"])
+    predictor = predictor_of(best_law(rows), rows, limits)
     return json.dumps(predictor.content(), indent=1) + "\n"
 
 

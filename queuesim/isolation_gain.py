@@ -214,9 +214,13 @@ def job_errors(rows: Columns, told: FloatArray) -> dict[str, float]:
     }
 
 
+UNIT = ("log", "machine", "placement", "share", "snapshot")
+"""Columns that tell one snapshot from all others."""
+
+
 def units(rows: Columns) -> tuple[list[str], NDArray[np.int64]]:
     """Names of the snapshots of all logs and cases, and which of them each row is of."""
-    columns = [rows[name].astype(str) for name in ("log", "placement", "share", "snapshot")]
+    columns = [rows[name].astype(str) for name in UNIT]
     names = [" ".join(cells) for cells in zip(*columns, strict=True)]
     known = {name: k for k, name in enumerate(dict.fromkeys(names))}
     return list(known), np.array([known[name] for name in names], dtype=np.int64)
@@ -256,6 +260,26 @@ class Range:
     n_nodes: tuple[float, float]
     taper: float = 1.0
     ranks_per_node: int = 1
+
+    @classmethod
+    def of(cls, rows: Columns, family: str, routing: str) -> Range:
+        """What a law that is fitted on these rows has seen."""
+
+        def seen(name: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(rows[name].tolist()))
+
+        def ends(name: str) -> tuple[float, float]:
+            return float(rows[name].min()), float(rows[name].max())
+
+        return cls(
+            families=(family,),
+            routings=(routing,),
+            placements=seen("placement"),
+            policies=seen("policy"),
+            logs=seen("log"),
+            fraction=ends("fraction"),
+            n_nodes=ends("n_nodes"),
+        )
 
     def outside(self, asked: Mapping[str, object], rows: Columns) -> list[str]:
         """What of a case lies outside, in words; nothing where nothing does.

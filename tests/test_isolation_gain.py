@@ -63,6 +63,7 @@ def rows(n: int = 60, seed: int = 1) -> dict[str, np.ndarray]:
     stretch = 1 + rng.random(n)
     return {
         "log": np.array(["a", "b", "c"] * (n // 3), dtype=object),
+        "machine": np.array(["own"] * n, dtype=object),
         "placement": np.array(["baseline"] * n, dtype=object),
         "share": np.array(["x"] * n, dtype=object),
         "snapshot": np.arange(n) // 6,

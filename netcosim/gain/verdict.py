@@ -94,7 +94,7 @@ def with_chance(value: float, ends: Sequence[float], chance: float) -> Interval:
     chance : float
         Half-width.
     """
-    below, above = value - min(value, *ends), max(value, *ends) - value
+    below, above = value - min([value, *ends]), max([value, *ends]) - value
     return Interval(
         value, value - float(np.hypot(below, chance)), value + float(np.hypot(above, chance))
     )

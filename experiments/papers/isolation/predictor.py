@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.frames import first_seen
-from experiments.papers.isolation.base import ROUTINGS, study_content, study_mix, study_point
+from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import ATLAS, KTH, THETA, THUNDER, fat_tree
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.logs import PaperLog, log_notes, needed
@@ -17,12 +18,13 @@ from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from experiments.store import Rows
 from queuesim.gain_errors import LEFT_OUT, best_law, coefficient_rows, law_rows, log_rows
 from queuesim.gain_features import FEATURES, LoadCache, job_features
-from queuesim.isolation_gain import Columns, Range, held_out, means_by, units
+from queuesim.isolation_gain import Columns, held_out, means_by, units
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+LOGS = (KTH, THUNDER, ATLAS, THETA)
 POLICY = "jigsaw"
 WIDE, NARROW = (0.05, 0.6), (0.2, 0.4)
 """Ends of communication shares: jobs that differ, so that theirs and their neighbours' are told
@@ -31,51 +33,90 @@ CASES = (("baseline", WIDE), ("random", WIDE), ("baseline", NARROW), ("slurm-tre
 NODE_BYTES = 64 * 1024
 STEADY = {"precision": 0.02, "most_iterations": 32}
 
-DAYS = {"thunder": 14.0, "atlas": 60.0, "theta": 30.0, "kth-sp2": 60.0}
-"""What is taken of each log: the queue's length is not the point here."""
-SNAPSHOTS = {"thunder": 4, "atlas": 4, "theta": 3, "kth-sp2": 10}
-SMALL: tuple[tuple[str, dict[str, Any]], ...] = tuple(
+SMALL_TREE = fat_tree(8)
+OWN, SMALL = "own", "128 nodes"
+"""Machines: a log's own is dear, so most of each log is measured on a small tree."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A log on a machine.
+
+    Attributes
+    ----------
+    log : PaperLog
+    cases : int
+        The first so many of `CASES`.
+    snapshots : int
+    changes : mapping
+        Of its workload: the queue's length is not the point here.
+    small : bool
+        Whether on `SMALL_TREE`, without the jobs that it cannot hold.
+    """
+
+    log: PaperLog
+    cases: int
+    snapshots: int
+    changes: Mapping[str, Any]
+    small: bool = False
+
+
+PLACES = (
+    Place(KTH, 4, 10, {"days": 60.0}),
+    Place(THUNDER, 4, 8, {"days": 2.0}, small=True),
+    Place(ATLAS, 4, 8, {"days": 30.0}, small=True),
+    Place(THETA, 4, 8, {"days": 30.0, "size_factor": 1 / 32}, small=True),
+    Place(THUNDER, 1, 4, {"days": 14.0}),
+    Place(ATLAS, 1, 4, {"days": 60.0}),
+)
+"""Theta's jobs have 128 nodes and more, so on the small tree they have a 32nd."""
+MADE: tuple[tuple[str, dict[str, Any]], ...] = tuple(
     (f"made-{mean}", {"synthetic": {"n_jobs": 60, "mean_nodes": mean}, "all_at_zero": True})
     for mean in (4, 8)
 )
 """Made jobs, for a quick look."""
 
 
-def _logs(options: Options) -> list[tuple[str, dict[str, Any], int]]:
-    """Name, sections of a config and snapshots of each log."""
-    if options.quick:
-        return [(name, {"machine": fat_tree(8), "workload": jobs}, 2) for name, jobs in SMALL]
-    return [
-        (log.name, _cut(log, sections), SNAPSHOTS[log.name])
-        for log, sections in needed((KTH, THUNDER, ATLAS, THETA), options)
-    ]
-
-
-def _cut(log: PaperLog, sections: Mapping[str, Any]) -> dict[str, Any]:
-    return {**sections, "workload": {**sections["workload"], "days": DAYS[log.name]}}
+def _point(
+    labels: Mapping[str, str], sections: Mapping[str, Any], case: int, snapshots: int, seed: int
+) -> Point:
+    reference, share = CASES[case]
+    changes = {"communication.mix": study_mix(share, NODE_BYTES), "run.steady": STEADY}
+    content = study_content(
+        sections, "fattree", [reference, POLICY], snapshots=snapshots, seed=seed, changes=changes
+    )
+    told = {"placement": reference, "share": f"{share[0]:g} to {share[1]:g}"}
+    return study_point("isolation-predictor", content, {**labels, **told})
 
 
 def points(options: Options) -> list[Point]:
-    """One a log and case; those of the first case of all logs first."""
-    return [
-        study_point(
-            "isolation-predictor",
-            study_content(
-                sections,
-                "fattree",
-                [reference, POLICY],
-                snapshots=snapshots,
-                seed=options.seed,
-                changes={
-                    "communication.mix": study_mix(share, NODE_BYTES),
-                    "run.steady": STEADY,
-                },
-            ),
-            {"log": name, "placement": reference, "share": f"{share[0]:g} to {share[1]:g}"},
-        )
-        for reference, share in CASES
-        for name, sections, snapshots in _logs(options)
-    ]
+    """One a log, machine and case."""
+    if options.quick:
+        return [
+            _point({"log": name}, {"machine": SMALL_TREE, "workload": jobs}, case, 2, options.seed)
+            for case in range(len(CASES))
+            for name, jobs in MADE
+        ]
+    there = {log.name: found for log, found in needed(LOGS, options)}
+    found = []
+    for place in PLACES:
+        if place.log.name not in there:
+            continue
+        sections = there[place.log.name]
+        machine = SMALL_TREE if place.small else sections["machine"]
+        workload = {**sections["workload"], **place.changes}
+        labels = {"log": place.log.name} | ({"machine": SMALL} if place.small else {})
+        found += [
+            _point(
+                labels,
+                {"machine": machine, "workload": workload},
+                case,
+                place.snapshots,
+                options.seed,
+            )
+            for case in range(place.cases)
+        ]
+    return found
 
 
 def features(point: Mapping[str, Any]) -> dict[str, Rows]:
@@ -96,8 +137,11 @@ def feature_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list
 
 def joined(pairs: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """A row a measured job with what is known of it without packets, rounded."""
-    labels = ["log", "placement", "share"]
-    keys = [*labels, "snapshot", "policy", "job_id"]
+    keys = ["log", "machine", "placement", "share", "snapshot", "policy", "job_id"]
+    pairs, known = (
+        frame.assign(machine=frame["machine"].fillna(OWN) if "machine" in frame else OWN)
+        for frame in (pairs, known)
+    )
     told = pairs[[*keys, "run_ratio"]].merge(known, on=keys, validate="one_to_one")
     told["gain_percent"] = 100 * (1 - told.pop("run_ratio"))
     rounded = dict.fromkeys(FEATURES, 4) | {"gain_percent": 3}
@@ -108,26 +152,6 @@ def joined(pairs: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 def columns_of(pairs: pd.DataFrame) -> Columns:
     """A table of `joined` as laws take it."""
     return {name: pairs[name].to_numpy() for name in pairs.columns}
-
-
-def limits_of(pairs: pd.DataFrame) -> Range:
-    """What a law that is fitted on these pairs has seen."""
-
-    def ends(name: str) -> tuple[float, float]:
-        return float(pairs[name].min()), float(pairs[name].max())
-
-    def seen(name: str) -> tuple[str, ...]:
-        return tuple(first_seen(pairs, name))
-
-    return Range(
-        families=("fattree",),
-        routings=(ROUTINGS["fattree"],),
-        placements=seen("placement"),
-        policies=seen("policy"),
-        logs=seen("log"),
-        fraction=ends("fraction"),
-        n_nodes=ends("n_nodes"),
-    )
 
 
 def tables_of(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -156,7 +180,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         )
         for name in ("product", "phases", best)
     ]
-    notes = () if options.quick else log_notes((KTH, THUNDER, ATLAS, THETA), options)
+    notes = () if options.quick else log_notes(LOGS, options)
     return Analysis(claims_frame(claims), {"pairs": pairs, **tables}, notes)
 
 

@@ -273,12 +273,8 @@ class Steadying:
         self, name: str, jobs: Sequence[PlacedJob], until_s: float, stream: int
     ) -> list[LongArray]:
         """Ends of each job's iterations with nobody else there."""
-        network = self.study.sides[name].network
-        found = []
-        for job in jobs:
-            run = Ensemble(network, [job]).loops(until_s + job.start_s, stream=stream)
-            found.append(run.ends_ps[0])
-        return found
+        runs = [self._enough(name, [job], until_s + job.start_s, stream) for job in jobs]
+        return [run.ends_ps[0] for run in runs]
 
     def _enough(
         self, name: str, jobs: Sequence[PlacedJob], until_s: float, stream: int

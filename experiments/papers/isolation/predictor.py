@@ -51,7 +51,7 @@ class Place:
     changes : mapping
         Of its workload: the queue's length is not the point here.
     small : bool
-        Whether on `SMALL_TREE`, without the jobs that it cannot hold.
+        Whether on `SMALL_TREE`.
     """
 
     log: PaperLog
@@ -63,13 +63,13 @@ class Place:
 
 PLACES = (
     Place(KTH, 4, 10, {"days": 60.0}),
-    Place(THUNDER, 4, 8, {"days": 2.0}, small=True),
-    Place(ATLAS, 4, 8, {"days": 30.0}, small=True),
-    Place(THETA, 4, 8, {"days": 30.0, "size_factor": 1 / 32}, small=True),
+    Place(THUNDER, 2, 8, {"days": 5.0, "size_factor": 1 / 8}, small=True),
+    Place(ATLAS, 2, 8, {"days": 30.0, "size_factor": 1 / 8}, small=True),
+    Place(THETA, 2, 8, {"days": 30.0, "size_factor": 1 / 32}, small=True),
     Place(THUNDER, 1, 4, {"days": 14.0}),
     Place(ATLAS, 1, 4, {"days": 60.0}),
 )
-"""Theta's jobs have 128 nodes and more, so on the small tree they have a 32nd."""
+"""On the small tree jobs are as much smaller as the machine is, about."""
 MADE: tuple[tuple[str, dict[str, Any]], ...] = tuple(
     (f"made-{mean}", {"synthetic": {"n_jobs": 60, "mean_nodes": mean}, "all_at_zero": True})
     for mean in (4, 8)

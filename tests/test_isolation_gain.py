@@ -354,3 +354,21 @@ def test_a_drawn_log_has_whole_blocks_of_the_log() -> None:
     # ten blocks of four
     assert (np.diff(at_once.run_time_s.reshape(10, 4)) == 1).all()
     assert (at_once.submit_s == 0).all()
+
+
+def test_the_page_has_the_stored_numbers() -> None:
+    page = (ROOT / "docs" / "isolation-gain.md").read_text(encoding="utf-8")
+    pairs = pd.read_csv(STORED / "predictor-pairs.csv")
+    assert f"Stored are {len(pairs)} pairs" in page
+    errors = pd.read_csv(STORED / "predictor-errors.csv")
+    for row in errors[errors["split"] == "one log left out"].itertuples():
+        [line] = [line for line in page.splitlines() if line.startswith(f"| `{row.law}` |")]
+        ends = f"{row.rmse:.1f} ({row.rmse_low:.1f} to {row.rmse_high:.1f})"
+        cells = f"| {row.median:.1f} | {row.p90:.1f} | {ends} | {row.snapshot_rmse:.1f} |"
+        assert line.endswith(cells)
+    means = pd.read_csv(STORED / "predictor-means.csv").set_index(["law", "log"])
+    for log in pairs["log"].unique():
+        seen = means.loc[("all", log)]
+        ends = f"{seen.measured:.1f} ({seen.measured_low:.1f} to {seen.measured_high:.1f})"
+        product = means.loc[("product", log)].told
+        assert f"| {log} | {ends} | {product:.1f} | {seen.told:.1f} |" in page

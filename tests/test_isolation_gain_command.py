@@ -13,7 +13,8 @@ from experiments.config_load import config_from
 from experiments.store import Store
 from netcosim.cli import main
 from netcosim.gain.asked import asked_of
-from netcosim.gain.trial import GAINS, Clock, Trial, metrics
+from netcosim.gain.queues import GAINS, Clock, metrics
+from netcosim.gain.trial import Trial
 from queuesim.parts import Here
 
 CONFIG = """

@@ -16,9 +16,10 @@ from experiments.progress import progress
 from experiments.store import Store
 from netcosim.gain.asked import Asked
 from netcosim.gain.figure import break_even_figure
+from netcosim.gain.queues import Clock
 from netcosim.gain.tables import Tables, measured_tables, predicted_tables
 from netcosim.gain.told import answer, lines_of, rests_on
-from netcosim.gain.trial import Clock, Trial, help_with
+from netcosim.gain.trial import Trial, help_with
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.page.page import Section, long_table, render_page, write_page
 from netcosim.run_jobs import at_work
@@ -107,8 +108,8 @@ def _predicting(clock: Clock, content: dict[str, object], parts: Journal) -> Non
 
 def _source() -> str:
     """What computes parts beside what a journal knows of: a digest."""
-    source = Path(__file__).with_name("trial.py").read_bytes()
-    return hashlib.sha256(source).hexdigest()
+    sources = [Path(__file__).with_name(name).read_bytes() for name in ("queues.py", "trial.py")]
+    return hashlib.sha256(b"".join(sources)).hexdigest()
 
 
 def _page(asked: Asked, tables: Tables) -> str:

@@ -108,9 +108,13 @@ def _metric_row(trial: Trial, name: str, metric: str, ratio: Interval) -> dict[s
         "verdict": word(ratio),
         **_ends("break_even_percent", even or Interval(np.nan, np.nan, np.nan)),
         "chance": line.chance,
-        "drawn_mean": float(np.mean([one[metric] for one in trial.drawn[name]])),
+        "drawn_mean": _mean_of([one[metric] for one in trial.drawn[name]]),
         **{f"at_{gain:g}_percent": curve[gain][metric] for gain in (0.0, *PAPERS_PERCENT)},
     }
+
+
+def _mean_of(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None
 
 
 def _node_hours(fed: Mapping[str, Mapping[str, float]]) -> Interval:

@@ -167,14 +167,14 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """What each law is worth on logs that it has not seen."""
     pairs = joined(frames["pairs"], frames["features"])
     tables = tables_of(pairs)
-    errors = tables["errors"]
-    errors = errors[errors["split"] == LEFT_OUT].set_index("law")["snapshot_rmse"]
+    left_out = tables["errors"][tables["errors"]["split"] == LEFT_OUT]
+    errors = dict(zip(left_out["law"], left_out["snapshot_rmse"].astype(float), strict=True))
     says = Says("the product law", LEFT_OUT)
-    mean, best = float(errors["mean"]), best_law(columns_of(pairs))
+    mean, best = errors["mean"], best_law(columns_of(pairs))
     claims = [
         says.below(
             f"{name}: error of a snapshot's mean (points), below that of the mean of other logs",
-            float(errors[name]),
+            errors[name],
             mean,
             note=f"the nearest is {best}",
         )

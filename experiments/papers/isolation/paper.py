@@ -12,7 +12,9 @@ from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import FATTREE
 from experiments.papers.isolation.predictor import PREDICTOR
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
+from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
+from experiments.papers.isolation.steps import STEPS
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -29,7 +31,7 @@ PAPER = Paper(
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
         figure.name: figure
-        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, PREDICTOR)
+        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES, STEPS, PREDICTOR)
     },
     check=check,
 )

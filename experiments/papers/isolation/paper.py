@@ -13,6 +13,7 @@ from experiments.papers.isolation.figures import FATTREE
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
+from experiments.papers.isolation.steps import STEPS
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -28,7 +29,8 @@ PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
-        figure.name: figure for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES)
+        figure.name: figure
+        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES, STEPS)
     },
     check=check,
 )

@@ -30,6 +30,7 @@ _NEVER = (
     "queue.partition_bisection",
     "queue.speeds_up",
     "communication.fraction",
+    "communication.from",
     "run.keep",
     "run.observables",
     "run.only_snapshot",

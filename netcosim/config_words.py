@@ -108,6 +108,11 @@ WORDS: dict[str, Words] = {
     "workload.synthetic.load": Words(
         "0.9", "utilisation of the machine that jobs arrive for; all arrive at 0 if left out"
     ),
+    "workload.synthetic.cluster": Words(
+        '"kalos"',
+        "made jobs with the published sizes and run times of this GPU cluster",
+        allowed='"seren" or "kalos"',
+    ),
     "workload.synthetic.requested_factor": Words("[1.0, 2.0]"),
     "workload.log": Words('"log.swf"'),
     "workload.known_log": Words('"thunder"', beside=_LOG),
@@ -190,6 +195,9 @@ WORDS: dict[str, Words] = {
     ),
     "analysis.bounds": Words(
         "true", "what the halves of the machine let through, in the tables and on the page"
+    ),
+    "communication.from": Words(
+        '"seren-links"', "what the communication fractions of all jobs are drawn from", "mixes"
     ),
     "communication.fraction.distribution": Words(
         '"beta"', "what the communication fractions of all jobs are drawn from", beside=_FRACTION

@@ -71,6 +71,7 @@ KEYS: dict[str, str] = {
     "workload.larger_jobs": "name",
     "workload.synthetic.n_jobs": "count",
     "workload.synthetic.mean_nodes": "number",
+    "workload.synthetic.cluster": "name",
     "workload.synthetic.load": "number",
     "queue.order": "name",
     "queue.backfill": "name",
@@ -194,6 +195,17 @@ ROWS = [
             "mix.communication_fraction": "0.3",
         },
         "stands beside communication.fraction",
+    ),
+    config_row(
+        "sizes beside a cluster",
+        {"workload.synthetic.cluster": '"seren"'},
+        "mean_nodes stands beside cluster",
+    ),
+    config_row("a mix that is none", {"communication.from": '"mira"'}, "unknown mix of"),
+    config_row(
+        "fractions beside a mix",
+        {"communication.from": '"seren-links"', "mix.communication_fraction": "0.3"},
+        "stands beside communication.from",
     ),
     *(
         config_row(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import FATTREE
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
+from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
@@ -26,6 +27,8 @@ def check(options: Options) -> None:
 PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
-    figures={figure.name: figure for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE)},
+    figures={
+        figure.name: figure for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES)
+    },
     check=check,
 )

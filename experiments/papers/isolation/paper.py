@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import FATTREE
+from experiments.papers.isolation.placement import PLACEMENT
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
@@ -28,7 +29,8 @@ PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
-        figure.name: figure for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES)
+        figure.name: figure
+        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES, PLACEMENT)
     },
     check=check,
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.frames import cells, groups
-from experiments.papers.isolation.base import study_content, study_point
+from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.isolation.placement_draw import draw
 from experiments.papers.jigsaw.logs import LINK_BPS, fat_tree
 from experiments.papers.kit.claims import Says, claims_frame
@@ -44,11 +44,13 @@ EXCESS = (0.0, 0.5, 1.0, 2.0)
 """Hops above the least from which on a job may be called scattered: the paper does not say."""
 GAIN_LOG = KTH["kth on small cab"]
 """100 nodes in Cab's shape; a snapshot of Thunder's 1458 takes a minute of CPU for each case."""
-SNAPSHOTS = 8
-STEADY = {"run.steady.precision": 0.03, "run.steady.most_iterations": 64}
+NODE_BYTES = 64 * 1024
+"""A quarter of the other studies', for the same reason."""
+SNAPSHOTS = 6
+STEADY = {"run.steady.precision": 0.05, "run.steady.most_iterations": 32}
 QUICK_STEADY = {"run.steady.precision": 0.5, "run.steady.most_iterations": 16}
 DRIVES = (1.0, 0.5)
-IO = ((1e-4, 65536), (0.01, 65536), (0.02, 65536), (0.01, 1 << 20))
+IO = ((1e-4, 65536), (0.01, 65536), (0.05, 65536))
 """Drive and bytes at once. Frontier's file system takes 10 TB/s from 9408 nodes of 100 GB/s: 1 %.
 The first is next to nothing: the same gateways, kept from jobs."""
 QUICK_RADIX = 6
@@ -109,7 +111,11 @@ def gain_points(options: Options) -> list[Point]:
             [*(("baseline", "random") if changes else PLACEMENTS), ISOLATING],
             snapshots=2 if options.quick else SNAPSHOTS,
             seed=options.seed,
-            changes={**(QUICK_STEADY if options.quick else STEADY), **changes},
+            changes={
+                "communication.mix": study_mix(node_bytes=NODE_BYTES),
+                **(QUICK_STEADY if options.quick else STEADY),
+                **changes,
+            },
         )
         found.append(study_point("placement", content, {"log": name, **labels}))
     return found

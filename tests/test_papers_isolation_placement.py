@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,3 +75,20 @@ def test_the_gain_against_the_first_is_the_measures_own() -> None:
     weight = by["random"]["n_nodes"].to_numpy()
     expected = 100 * (1 - np.average(ratio, weights=weight))
     assert table.loc["random", "taken_off"] == pytest.approx(expected)
+
+
+STORED = Path(__file__).resolve().parents[1] / "docs" / "isolation"
+
+
+def test_what_is_concluded_of_the_hops_stands_in_the_stored_table() -> None:
+    """Most jobs a hop and more above the least: random nodes on all logs, and no rule that goes by
+    node numbers alone on any."""
+    table = pd.read_csv(STORED / "placement-scattered.csv").set_index(["measure", "policy"])
+    above = table.sort_index().loc["above 1"]
+    assert set(above["log"]) == {"thunder on cab", "atlas on cab", "kth on small cab"}
+    assert (above.loc["random", "low"] > 50).all()
+    for policy in ("baseline", "slurm-linear", "slurm-tree"):
+        assert (above.loc[policy, "high"] < 50).all()
+    aged = above.loc[["shortest-idle", "longest-idle"]].set_index("log")["value"]
+    assert (aged["thunder on cab"] > 65).all()
+    assert (aged["atlas on cab"] < 30).all()

@@ -46,7 +46,7 @@ GAIN_LOG = KTH["kth on small cab"]
 """100 nodes in Cab's shape; a snapshot of Thunder's 1458 takes a minute of CPU for each case."""
 NODE_BYTES = 64 * 1024
 """A quarter of the other studies', for the same reason."""
-SNAPSHOTS = 6
+SNAPSHOTS = 16
 STEADY = {"run.steady.precision": 0.05, "run.steady.most_iterations": 32}
 QUICK_STEADY = {"run.steady.precision": 0.5, "run.steady.most_iterations": 16}
 DRIVES = (1.0, 0.5)
@@ -176,6 +176,7 @@ def gain_table(pairs: pd.DataFrame) -> pd.DataFrame:
 
     keys = ["log", "drive", "io", "io_bytes"]
     pairs = pairs.fillna({"drive": 1.0, "io": 0.0, "io_bytes": 0})
+    pairs = pairs.sort_values(["io", "drive"], ascending=[True, False], kind="stable")
     rows = []
     for where, part in cells(pairs, *keys):
         by_policy = dict(iter(part.groupby("policy", sort=False)))

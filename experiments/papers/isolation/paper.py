@@ -14,6 +14,7 @@ from experiments.papers.isolation.placement import PLACEMENT
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
+from experiments.papers.isolation.steps import STEPS
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -30,7 +31,7 @@ PAPER = Paper(
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
         figure.name: figure
-        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES, PLACEMENT)
+        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES, STEPS, PLACEMENT)
     },
     check=check,
 )

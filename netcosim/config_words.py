@@ -156,6 +156,8 @@ WORDS: dict[str, Words] = {
     "queue.speeds_up": Words('["jigsaw"]', names="policies"),
     "queue.measured.table": Words('"speedups.csv"'),
     "queue.measured.bound": Words('"high"'),
+    "queue.measured.rounds": Words("3"),
+    "queue.measured.runtime_reference": Words('"isolated"'),
     "queue.coupled.runtime_reference": Words('"contended-baseline"'),
     "queue.coupled.iterations": Words("2"),
     "queue.coupled.max_repeats": Words("16"),

@@ -72,6 +72,26 @@ class Here:
         ]
 
 
+@dataclass(frozen=True)
+class Named:
+    """Parts under names of their own: for what a run does more than once.
+
+    Attributes
+    ----------
+    parts : Parts
+    before : str
+        Stands before every name.
+    """
+
+    parts: Parts
+    before: str
+
+    def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
+        """See `Parts.each`."""
+        named = [Part(self.before + part.name, part.compute) for part in parts]
+        return self.parts.each(named, progress)
+
+
 def share_of(progress: Progress | None, name: str, done: int, total: int) -> Tell:
     """Tells a part's share as that of all parts, of which so many are done."""
 

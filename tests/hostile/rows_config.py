@@ -87,6 +87,8 @@ KEYS: dict[str, str] = {
     "queue.coupled.audit": "share",
     "queue.coupled.max_simulations": "whole",
     "queue.measured.bound": "name",
+    "queue.measured.rounds": "count",
+    "queue.measured.runtime_reference": "name",
     "queue.partition_bisection.bound_jobs": "share",
     "queue.partition_bisection.communication": "share",
     "queue.partition_bisection.logged_menu": "name",

@@ -8,8 +8,10 @@ al. (Level-Spread, IPDPS'18) measured communication on dragonflies without a que
 
 from __future__ import annotations
 
+from experiments.papers.isolation.cab import CAB
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import FATTREE
+from experiments.papers.isolation.loop import LOOP
 from experiments.papers.isolation.placement import PLACEMENT
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
@@ -31,7 +33,10 @@ PAPER = Paper(
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
         figure.name: figure
-        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES, STEPS, PLACEMENT)
+        for figure in (
+            *(FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE),
+            *(CAB, LOOP, PLACEMENT, SHARES, STEPS),
+        )
     },
     check=check,
 )

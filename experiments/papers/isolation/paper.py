@@ -12,11 +12,8 @@ from experiments.papers.isolation.cab import CAB
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import FATTREE
 from experiments.papers.isolation.loop import LOOP
-<<<<<<< HEAD
 from experiments.papers.isolation.placement import PLACEMENT
-=======
 from experiments.papers.isolation.predictor import PREDICTOR
->>>>>>> main
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
@@ -39,11 +36,7 @@ PAPER = Paper(
         figure.name: figure
         for figure in (
             *(FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE),
-<<<<<<< HEAD
-            *(CAB, LOOP, PLACEMENT, SHARES, STEPS),
-=======
-            *(CAB, LOOP, PREDICTOR, SHARES, STEPS),
->>>>>>> main
+            *(CAB, LOOP, PLACEMENT, PREDICTOR, SHARES, STEPS),
         )
     },
     check=check,

@@ -29,10 +29,12 @@ from alloc.fattree.ta_readings import FullestLeaf, OneTypeALeaf, WholeLeaves, Wh
 from alloc.first_free import Baseline
 from alloc.hierarchy.flux import FluxHigh, FluxLocality, FluxLow
 from alloc.hierarchy.group_spread import GroupSpread
+from alloc.hierarchy.idle_time import LongestIdle, ShortestIdle
 from alloc.hierarchy.kueue import KueuePreferred, KueueRequired, KueueUnconstrained
 from alloc.hierarchy.pbs_sets import PbsPlacementSets
 from alloc.hierarchy.replay import Replay
 from alloc.hierarchy.slurm_block import SlurmBlock
+from alloc.hierarchy.slurm_linear import SlurmLinear
 from alloc.hierarchy.slurm_tree import SlurmTree
 from alloc.hierarchy.slurm_tree_coded import SlurmTreeCoded
 from alloc.policy import Policy
@@ -65,6 +67,7 @@ POLICIES: Registry[type[Policy]] = Registry(
         LevelSpread,
         Jokanovic,
         JokanovicCoded,
+        SlurmLinear,
         SlurmTree,
         SlurmTreeCoded,
         SlurmBlock,
@@ -75,6 +78,8 @@ POLICIES: Registry[type[Policy]] = Registry(
         FluxLow,
         FluxHigh,
         FluxLocality,
+        LongestIdle,
+        ShortestIdle,
         GroupSpread,
         Replay,
         TopologyAware,

@@ -91,4 +91,4 @@ def communication_mix(section: CommunicationSection) -> CommunicationMix:
         least = max(least, -(-ranks // section.ranks_per_node))
         named = (entry.pattern, entry.weight, *entry.communication_fraction)
         shares.append(PatternShare(*named, least, most))
-    return CommunicationMix(shares)
+    return CommunicationMix(shares, section.law())

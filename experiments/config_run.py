@@ -38,8 +38,11 @@ from patterns.registry import PATTERNS
 from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
 from queuesim.steady import PHASES, SHARES
+from workloads.shares.distributions import DISTRIBUTIONS, Fractions, make_fractions
+from workloads.shares.law import FractionLaw
 
 _ADDED = ("node_bytes", "nodes", "file")
+_OWN_FRACTION = "communication_fraction"
 
 
 class PatternSection(Section):
@@ -94,6 +97,42 @@ class PatternSection(Section):
         return self.parameters | ({} if self.file is None else {"file": path_of(self.file)})
 
 
+class FractionSection(Section):
+    """``[communication.fraction]``: what communication fractions are drawn from, of all jobs.
+
+    In place of the entries' own `communication_fraction`; see `workloads.shares.law.FractionLaw`.
+    """
+
+    distribution: Annotated[Text | None, known("distribution", DISTRIBUTIONS)] = None
+    mean: Share | None = None
+    spread: Annotated[Number, Field(ge=0, le=0.5)] | None = None
+    quantiles: tuple[Share, ...] = ()
+    at: tuple[Share, ...] = ()
+    size_correlation: Annotated[Number, Field(ge=-1, le=1)] = 0.0
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> FractionSection:
+        self.made()
+        return self
+
+    @model_serializer(mode="wrap")
+    def _if_given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        return {key: value for key, value in content.items() if value not in (None, [], ())}
+
+    def made(self) -> Fractions:
+        """The distribution.
+
+        Raises
+        ------
+        NetcosimError
+            Keys that are missing, or do not go together.
+        """
+        if self.distribution is None:
+            raise NetcosimError(f"distribution is needed; valid: {', '.join(DISTRIBUTIONS)}")
+        return make_fractions(self.distribution, self.mean, self.spread, self.quantiles, self.at)
+
+
 class CommunicationSection(Section):
     """``[communication]``: what jobs send, how many ranks a node, which rank sits where."""
 
@@ -102,6 +141,30 @@ class CommunicationSection(Section):
     )
     ranks_per_node: Count = 1
     task_mapping: Annotated[Text, known("task mapping", MAPPINGS)] = "random"
+    fraction: FractionSection | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_what_counts_not(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        if self.fraction is None:
+            return {key: value for key, value in content.items() if key != "fraction"}
+        mix = [{k: v for k, v in e.items() if k != _OWN_FRACTION} for e in content["mix"]]
+        return content | {"mix": mix}
+
+    @model_validator(mode="after")
+    def _one_origin_of_fractions(self) -> CommunicationSection:
+        own = [k for k, entry in enumerate(self.mix) if _OWN_FRACTION in entry.model_fields_set]
+        if self.fraction is not None and own:
+            raise NetcosimError(
+                f"mix.{own[0]}.{_OWN_FRACTION} stands beside communication.fraction, which says "
+                "it for all entries; leave one of them out"
+            )
+        return self
+
+    def law(self) -> FractionLaw | None:
+        """What the fractions of all jobs are drawn from; None: what each entry says."""
+        given = self.fraction
+        return None if given is None else FractionLaw(given.made(), given.size_correlation)
 
 
 class AnalysisSection(Section):

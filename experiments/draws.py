@@ -28,6 +28,7 @@ _NEVER = (
     "queue.estimates",
     "queue.partition_bisection",
     "queue.speeds_up",
+    "communication.fraction",
     "run.keep",
     "run.observables",
     "run.only_snapshot",

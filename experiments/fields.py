@@ -41,7 +41,7 @@ def known(what: str, registry: Iterable[str]) -> AfterValidator:
     """Sees that a name, or each of several, is in a registry of ``what``."""
 
     def check(value: Any) -> Any:
-        for name in [value] if isinstance(value, str) else value:
+        for name in [value] if isinstance(value, str) else value or ():
             if name not in registry:
                 raise unknown_name(what, name, registry)
         return value

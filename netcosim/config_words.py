@@ -40,6 +40,15 @@ _PAIRED = (
     'communication.mix = [{ pattern = "halo3d", node_bytes = "1 MiB" }]',
     'run.measure = "paired"',
 )
+_FRACTION = (
+    'communication.fraction.distribution = "uniform"',
+    "communication.fraction.mean = 0.3",
+    "communication.fraction.spread = 0.1",
+)
+_TABLE = (
+    'communication.fraction.distribution = "quantiles"',
+    "communication.fraction.quantiles = [0.1, 0.3, 0.9]",
+)
 _STEADY = ('run.measure = "steady"',)
 _LOG = ('workload.log = "log.swf"',)
 _MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["menu"]')
@@ -180,6 +189,29 @@ WORDS: dict[str, Words] = {
     ),
     "analysis.bounds": Words(
         "true", "what the halves of the machine let through, in the tables and on the page"
+    ),
+    "communication.fraction.distribution": Words(
+        '"beta"', "what the communication fractions of all jobs are drawn from", beside=_FRACTION
+    ),
+    "communication.fraction.mean": Words("0.2", "mean of the fractions", beside=_FRACTION),
+    "communication.fraction.spread": Words(
+        "0.05", "standard deviation of the fractions over jobs", beside=_FRACTION
+    ),
+    "communication.fraction.quantiles": Words(
+        "[0.0, 0.2, 0.9]",
+        "fractions that some share of the jobs is below, from none of them to all",
+        beside=_TABLE,
+    ),
+    "communication.fraction.at": Words(
+        "[0.0, 0.25, 1.0]",
+        "those shares of the jobs, from 0 to 1; evenly spaced if left out",
+        beside=_TABLE,
+    ),
+    "communication.fraction.size_correlation": Words(
+        "0.5",
+        "rank correlation (Spearman's) of a job's fraction with its nodes, by a Gaussian copula; "
+        "the distribution stays as it is",
+        beside=_FRACTION,
     ),
     "communication.mix.pattern": Words('"halo3d"', "who sends to whom", "patterns"),
     "communication.mix.weight": Words("2.0", "share of the jobs, against the other entries"),

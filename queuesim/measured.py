@@ -12,6 +12,7 @@ from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import MAX_INDEX
 from queuesim.draws import draw_key, uniform_per_job
 from workloads.job import Workload
+from workloads.shares.law import FractionLaw
 
 FloatArray = NDArray[np.float64]
 
@@ -185,12 +186,22 @@ class PatternShare:
 
 @dataclass(frozen=True)
 class CommunicationMix:
-    """What jobs send and how much of their time it takes, drawn per job."""
+    """What jobs send and how much of their time it takes, drawn per job.
+
+    Attributes
+    ----------
+    shares : tuple of PatternShare
+    law : FractionLaw or None
+        What all communication shares are drawn from, whatever a job's pattern; None: those of the
+        patterns.
+    """
 
     shares: tuple[PatternShare, ...]
+    law: FractionLaw | None
 
-    def __init__(self, shares: Iterable[PatternShare]) -> None:
+    def __init__(self, shares: Iterable[PatternShare], law: FractionLaw | None = None) -> None:
         object.__setattr__(self, "shares", tuple(shares))
+        object.__setattr__(self, "law", law)
         if not self.shares:
             raise NetcosimError("communication mix: it needs at least one pattern")
         for share in self.shares:
@@ -241,9 +252,14 @@ class CommunicationMix:
         which = np.minimum(which, len(self.shares) - 1 - suits[:, ::-1].argmax(axis=1))
         said = self._said(workload, suits)
         which = np.where(said >= 0, said, which)
-        low = np.array([share.fraction_low for share in self.shares])[which]
-        high = np.array([share.fraction_high for share in self.shares])[which]
-        fraction = low + (high - low) * uniform_per_job(key, 1, workload.job_id)
+        u = uniform_per_job(key, 1, workload.job_id)
+        if self.law is None:
+            low = np.array([share.fraction_low for share in self.shares])[which]
+            high = np.array([share.fraction_high for share in self.shares])[which]
+            fraction = low + (high - low) * u
+        else:
+            ties = uniform_per_job(key, 2, workload.job_id)
+            fraction = self.law.draw(u, ties, workload.n_nodes)
         known = workload.details.communication_fraction
         return which, fraction if known is None else np.where(np.isnan(known), fraction, known)
 
@@ -272,7 +288,13 @@ class CommunicationMix:
                 )
         fraction = details.communication_fraction
         if fraction is not None and (told := ~np.isnan(fraction)).any():
-            notes.append(f"the log says the communication share of {int(told.sum()):,} jobs")
+            rest = int((~told).sum())
+            notes.append(
+                f"the log says the communication share of {int(told.sum()):,} jobs"
+                + (f"; that of {rest:,} is drawn" if rest else "")
+            )
+        if self.law is not None:
+            notes.append(self.law.told(workload.n_nodes))
         if not notes:
             return workload
         return replace(workload, notes=tuple(dict.fromkeys((*workload.notes, *notes))))

@@ -60,11 +60,12 @@ def snapshot(policy: Policy) -> dict[str, object]:
             return {str(k): plain(v) for k, v in value.items()}
         return value
 
-    # Scratch arrays hold no state, and n_cut is a statistic.
+    # Scratch arrays hold no state, n_cut is a statistic, and `_back` (when nodes were given back)
+    # is what a release is meant to change.
     return {
         k: plain(v)
         for k, v in vars(policy).items()
-        if k not in ("topology", "n_cut") and "scratch" not in k
+        if k not in ("topology", "n_cut", "_back") and "scratch" not in k
     }
 
 

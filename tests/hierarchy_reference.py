@@ -248,6 +248,32 @@ def flux_locality(free: set[int], n: int) -> list[int]:
     return sorted([v for run in runs for v in run][:n])
 
 
+def slurm_linear(free: set[int], n: int) -> list[int]:
+    """Set after set of consecutive nodes, as Slurm's own loop over them has it."""
+    sets: list[list[int]] = []
+    for node in sorted(free):
+        if node - 1 in free:
+            sets[-1].append(node)
+        else:
+            sets.append([node])
+    chosen: list[int] = []
+    while len(chosen) < n:
+        missing = n - len(chosen)
+        best: list[int] = []
+        for one in sets:
+            sufficient, before = len(one) >= missing, len(best) >= missing
+            if (
+                not best
+                or (sufficient and not before)
+                or (sufficient and len(one) < len(best))
+                or (not sufficient and len(one) > len(best))
+            ):
+                best = one
+        chosen += best[:missing]
+        sets.remove(best)
+    return sorted(chosen)
+
+
 def group_spread(row: list[int], free: set[int], n: int) -> list[int]:
     groups = _domains(row, free)
     fits = [(len(nodes), d) for d, nodes in groups.items() if len(nodes) >= n]

@@ -183,6 +183,7 @@ def test_the_rest_are_their_plain_twins(at, level):
     assert placed(with_free(topology, "flux-low", free), n) == sorted(free)[:n]
     assert placed(with_free(topology, "flux-high", free), n) == sorted(free)[-n:]
     assert placed(with_free(topology, "flux-locality", free), n) == plain.flux_locality(free, n)
+    assert placed(with_free(topology, "slurm-linear", free), n) == plain.slurm_linear(free, n)
     spread = with_free(topology, "group-spread", free, level=h.levels[level])
     assert placed(spread, n) == plain.group_spread(rows(h)[level], free, n)
 
@@ -309,11 +310,56 @@ def test_flux_takes_from_either_end_or_the_longest_run():
     assert placed(with_free(machine(TUX), "flux-high", free - {8}), 2) == [5, 6]
 
 
+def test_slurm_without_a_topology_takes_the_tightest_run_then_the_longest():
+    """Select/linear's own order: a set that is enough and tight, else the biggest, and again."""
+    free = {0, 2, 3, 5, 6, 7, 9, 10, 11}
+    row = machine(hierarchy(("leaf",), ([0] * 12,)))
+    taken = {n: placed(with_free(row, "slurm-linear", free), n) for n in (1, 2, 3, 4, 5, 6, 7)}
+    assert taken[1] == [0]
+    assert taken[2] == [2, 3]
+    assert taken[3] == [5, 6, 7]  # the lower-numbered of two equals
+    assert taken[4] == [0, 5, 6, 7]  # none holds four: the longest, then the rest's best fit
+    assert taken[5] == [2, 3, 5, 6, 7]
+    assert taken[6] == [5, 6, 7, 9, 10, 11]
+    assert taken[7] == [0, 5, 6, 7, 9, 10, 11]
+
+
+HISTORY = st.lists(
+    st.tuples(st.integers(1, 6), st.lists(st.integers(0, 40), max_size=3)), min_size=1, max_size=14
+)
+
+
+@SOME
+@given(history=HISTORY, youngest=st.booleans())
+def test_nodes_come_in_the_order_in_which_they_were_given_back(history, youngest):
+    """Against one list of batches: all nodes, then each job's as it ends."""
+    topology = machine(hierarchy(("leaf",), ([0] * 13,)))
+    name = "shortest-idle" if youngest else "longest-idle"
+    policy = make_policy(topology, name, np.random.default_rng(0))
+    batches, running = [list(range(13))], []
+    for n, ends in history:
+        line = [v for batch in (batches[::-1] if youngest else batches) for v in batch]
+        aside = policy.clone()
+        placement = policy.allocate(Request(1, n))
+        assert (placement is None) == (len(line) < n)
+        if placement is not None:
+            assert placement.nodes.tolist() == line[:n]
+            batches = [[v for v in batch if v not in line[:n]] for batch in batches]
+            running.append(placement)
+            # a copy goes its own way
+            assert aside.allocate(Request(1, n)).nodes.tolist() == line[:n]
+        for k in ends:
+            if running:
+                done = running.pop(k % len(running))
+                policy.release(done)
+                batches.append(sorted(done.nodes.tolist()))
+
+
 def test_the_pages_table_is_what_comes_out():
     page = (Path(__file__).parents[1] / "docs" / "schedulers.md").read_text(encoding="utf-8")
     table = page.split("## One example")[1].split("## Parameters")[0]
     lines = re.findall(r"^\| `([\w-]+)` \|(.*)\|$", table, re.M)
-    assert len(lines) == 11
+    assert len(lines) == 12
     h = hierarchy(("switch", "leaf"), ([0] * 12 + [1] * 8, np.arange(20) // 4))
     free = {4 * i + k for i, n in enumerate((1, 2, 4, 3, 3)) for k in range(n)}
     for name, cells in lines:

@@ -133,16 +133,17 @@ def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> Asked:
         raise ConfigError("judge", own, "must be a table")
     own = dict(own) | ({"fractions": list(flags.fractions)} if flags.fractions else {})
     section = _judge_section(own)
-    assumed = "mix" not in _table(raw, "communication")
+    said = _table(raw, "communication")
+    assumed, drawn = "mix" not in said, "fraction" in said
     content = _filled(flags, raw, folder)
     if assumed:
-        content["communication"]["mix"] = _assumed_mix(False)
+        content["communication"]["mix"] = _assumed_mix(False, drawn)
     config = config_from(content, folder)
     with config.plugged():
         n_nodes = build_machine(config.machine).topology.n_nodes
         notes = _with_replay(content, config, n_nodes)
     if assumed:
-        content["communication"]["mix"] = _assumed_mix(n_nodes > LARGE_MACHINE)
+        content["communication"]["mix"] = _assumed_mix(n_nodes > LARGE_MACHINE, drawn)
     if config.plugins:
         content["plugins"] = [one.get("module", one["file"]) for one in config.plugins]
     config = config_from(content, folder)
@@ -260,11 +261,15 @@ def _files_from_anywhere(content: dict[str, Any], folder: Path) -> None:
                 section[key] = str(found.absolute())
 
 
-def _assumed_mix(large: bool) -> list[dict[str, Any]]:
-    """What jobs send where nobody says it: three patterns, each as likely."""
+def _assumed_mix(large: bool, drawn: bool) -> list[dict[str, Any]]:
+    """What jobs send where nobody says it: three patterns, each as likely.
+
+    ``drawn`` says that how much of their time it takes is said.
+    """
     exchange = "sub-a2a" if large else "all-to-all"
+    fraction = {} if drawn else {"communication_fraction": 0.3}
     return [
-        {"pattern": pattern, "node_bytes": "64 KB", "communication_fraction": 0.3}
+        {"pattern": pattern, "node_bytes": "64 KB", **fraction}
         for pattern in (exchange, "halo3d", "allreduce-recursive-doubling")
     ]
 

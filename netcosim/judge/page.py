@@ -30,13 +30,16 @@ Frames = Mapping[str, pd.DataFrame]
 def assumptions(asked: Asked, frames: Frames) -> str:
     """What the log does not say and the numbers rest on."""
     section = asked.config.communication
+    law = section.law()
     about = frames["machine_and_jobs"].iloc[0]
     mix = "; ".join(
         f"{entry.pattern}, weight {entry.weight:g}, "
-        f"{format_quantity(entry.node_bytes or 0, 'bytes')} a node and iteration, "
-        f"{_share(entry.communication_fraction)} of the run time"
+        f"{format_quantity(entry.node_bytes or 0, 'bytes')} a node and iteration"
+        + ("" if law else f", {_share(entry.communication_fraction)} of the run time")
         for entry in section.mix
     )
+    if law is not None:
+        mix += f"; fraction of the run time of all: {law.fractions.told}"
     where = "by this program" if asked.assumed else "in the config"
     cables = ", ".join(
         f"{short_name(name)} {_cell(name, value)}" for name, value in _cables(asked).items()

@@ -11,6 +11,7 @@ BAD: dict[str, tuple[str, ...]] = {
     "count": ("0", "-1", "1.5", "true", TEXT, TABLE, "nan"),
     "whole": ("-1", "1.5", "true", TEXT, DATE),
     "number": ("nan", "inf", "-1.0", TEXT, "true", LIST),
+    "number-signed": ("nan", "inf", "-1.1", "1.1", TEXT, "true", LIST),
     "share": ("-0.1", "1.1", "nan", TEXT),
     "time": ('"-1 us"', '"1 GB"', '"us"', "nan", "-1", "true", '"1e400 us"'),
     "bytes": ('"0 B"', '"1.5 B"', '"-1 KiB"', '"1 s"', "nan", HUGE, "true"),
@@ -95,6 +96,10 @@ KEYS: dict[str, str] = {
     "policies.replay.unlisted": "name",
     "communication.ranks_per_node": "count",
     "communication.task_mapping": "name",
+    "communication.fraction.distribution": "name",
+    "communication.fraction.mean": "share",
+    "communication.fraction.spread": "share",
+    "communication.fraction.size_correlation": "number-signed",
     "mix.pattern": "name",
     "mix.weight": "number",
     "mix.message_bytes": "bytes",
@@ -162,6 +167,32 @@ ROWS = [
         "blocks that are no powers of two",
         {PLACED: '["slurm-block"]', "policies.slurm-block.block_sizes": "[2, 6]"},
         "times a power of two",
+    ),
+    *(
+        config_row(
+            f"fractions: {' '.join(f'{k} {v}' for k, v in given.items()) or 'nothing'}",
+            {f"communication.fraction.{key}": text for key, text in given.items()},
+            told,
+        )
+        for given, told in (
+            ({"distribution": '"normal"'}, "unknown distribution 'normal'"),
+            ({"mean": "0.3"}, "distribution is needed"),
+            ({"distribution": '"beta"', "mean": "0.3"}, "spread is needed"),
+            ({"distribution": '"beta"', "mean": "0.3", "spread": "0.49"}, "a spread below 0.4583"),
+            ({"distribution": '"uniform"', "mean": "0.1", "spread": "0.1"}, "spread of 0.05774"),
+            ({"distribution": '"quantiles"', "quantiles": "[0.5]"}, "at least two"),
+            ({"distribution": '"quantiles"', "quantiles": '["0.5", 1.0]'}, "quantiles"),
+        )
+    ),
+    config_row(
+        "fractions said twice",
+        {
+            "communication.fraction.distribution": '"beta"',
+            "communication.fraction.mean": "0.3",
+            "communication.fraction.spread": "0.1",
+            "mix.communication_fraction": "0.3",
+        },
+        "stands beside communication.fraction",
     ),
     config_row("a log without nodes", {PLACED: '["replay"]'}, "needs the nodes that jobs ran on"),
     config_row("a log without waits", {"queue.backfill": '"as-logged"'}, "needs the log's waits"),

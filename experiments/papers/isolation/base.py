@@ -41,7 +41,7 @@ _MOST_NODES = 10**6
 
 
 def study_mix(
-    share: tuple[float, float] = (SHARE, SHARE),
+    share: tuple[float, float] | None = (SHARE, SHARE),
     node_bytes: int = NODE_BYTES,
     ranks_per_node: int = 1,
 ) -> list[dict[str, Any]]:
@@ -49,19 +49,21 @@ def study_mix(
 
     Parameters
     ----------
-    share : (float, float)
-        Ends of what a job's communication fraction is drawn from.
+    share : (float, float) or None
+        Ends of what a job's communication fraction is drawn from; None where
+        ``[communication.fraction]`` says it for all.
     node_bytes : int
     ranks_per_node : int
         All-to-alls end at `LARGE_RANKS` ranks.
     """
     largest = max(1, LARGE_RANKS // ranks_per_node)
     one_round = {"rounds": 1, "warmup_rounds": 0}
+    fraction = {} if share is None else {"communication_fraction": list(share)}
     mix: list[dict[str, Any]] = [
         {
             "pattern": pattern,
             "node_bytes": node_bytes,
-            "communication_fraction": list(share),
+            **fraction,
             "parameters": one_round if pattern == "bisection-pairing" else {},
         }
         for pattern in PATTERNS

@@ -1,0 +1,67 @@
+"""Nodes by when they became free: what a machine is like whose free nodes have an age."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.nodes import NodePolicy, Nodes
+from alloc.policy import Placement
+from netsim.topology import Topology
+
+
+class IdleTimePolicy(NodePolicy):
+    """A node policy that remembers in which order nodes were given back.
+
+    Nodes that came back together are as old as each other, and those that were never used are the
+    oldest. Ranks are laid in the order in which nodes are taken.
+    """
+
+    def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
+        super().__init__(topology, rng)
+        self._back: NDArray[np.int64] = np.zeros(topology.n_nodes, dtype=np.int64)
+
+    def release(self, placement: Placement) -> None:
+        """As any node policy; the nodes are the youngest now."""
+        super().release(placement)
+        self._back[placement.nodes] = self._back.max() + 1
+
+    def clone(self) -> Self:
+        """An independent copy, as any node policy's."""
+        twin = super().clone()
+        twin._back = self._back.copy()
+        return twin
+
+
+class LongestIdle(IdleTimePolicy):
+    """The free nodes that have been idle longest, ties by number.
+
+    OpenPBS's ``node_sort_key: "last_used_time LOW"``: a vnode's last_used_time is when it last
+    finished a job. It spreads wear, and jobs over the machine.
+    """
+
+    name = "longest-idle"
+    description = 'nodes idle for longest first: PBS, node_sort_key "last_used_time LOW"'
+    counts_only = True
+
+    def _select(self, n_nodes: int) -> Nodes:
+        free = np.flatnonzero(self._free)
+        return free[np.argsort(self._back[free], kind="stable")][:n_nodes]
+
+
+class ShortestIdle(IdleTimePolicy):
+    """The free nodes that were given back last, ties by number.
+
+    OpenPBS's ``node_sort_key: "last_used_time HIGH"``. Nodes that are not needed stay idle, and can
+    be switched off; Slurm with SuspendTime does half of it: nodes that are off are taken last.
+    """
+
+    name = "shortest-idle"
+    description = 'nodes given back last first: PBS, node_sort_key "last_used_time HIGH"'
+    counts_only = True
+
+    def _select(self, n_nodes: int) -> Nodes:
+        free = np.flatnonzero(self._free)
+        return free[np.argsort(-self._back[free], kind="stable")][:n_nodes]

@@ -83,6 +83,10 @@ class Factor:
             return float(np.log(value / low) / np.log(high / low))
         return (value - low) / (high - low)
 
+    def level_place(self, name: str) -> float:
+        """The middle of the places that stand for a level."""
+        return (self.levels.index(name) + 0.5) / len(self.levels)
+
     def told(self, place: float) -> str:
         """The value at a place in words."""
         return self.levels[self.level(place)] if self.levels else f"{self.value(place):g}"

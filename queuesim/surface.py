@@ -2,9 +2,9 @@
 
 `screened` takes the trajectories of Morris. `fit_surface` fits a polynomial chaos: products of
 orthonormal polynomials of the factors (contrasts where a factor has levels), chosen one after the
-other as long as points left out are told better. Its Sobol indices are sums of squared coefficients,
-exact for the surface; how good the surface is says its cross-validation. `raw_first_order` asks the
-sample itself.
+other as long as points left out are told better. Its Sobol indices are sums of squares of its
+coefficients, exact for the surface; how good the surface is says its cross-validation.
+`raw_first_order` asks the sample itself.
 
 Sources: Morris, Technometrics 33, 1991; Campolongo, Cariboni and Saltelli, Environmental Modelling
 & Software 22, 2007 (mu*); Sudret, Reliability Engineering & System Safety 93, 2008 (indices of a
@@ -15,8 +15,8 @@ Chen, Billings and Luo, International Journal of Control 50, 1989 (orthogonal le
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ FloatArray = NDArray[np.float64]
 
 LEVEL = 0.95
 RESAMPLES = 200
+LEAST_RAW = 64
 _FOLDS = 10
 _MOST_TERMS = 60
 _NOTHING = 1e-10
@@ -149,9 +150,7 @@ def _terms(factors: Sequence[Factor], degree: int) -> list[Term]:
         for chosen in itertools.combinations(range(len(factors)), size):
             for functions in itertools.product(*(own[i] for i in chosen)):
                 if sum(cost for _, cost in functions) <= degree:
-                    found.append(
-                        tuple((i, n) for i, (n, _) in zip(chosen, functions, strict=True))
-                    )
+                    found.append(tuple((i, n) for i, (n, _) in zip(chosen, functions, strict=True)))
     return found
 
 
@@ -250,8 +249,26 @@ class Surface:
         matrix = _matrix(self.factors, self.terms, np.atleast_2d(places), self.degree)
         return self.coefficients[0] + matrix @ self.coefficients[1:]
 
+    def places(self, along: str, values: FloatArray, **fixed: float | str) -> FloatArray:
+        """(n, k) places at values of one factor, others fixed, all else in the middle."""
+        found = np.full((len(values), len(self.factors)), 0.5)
+        for i, factor in enumerate(self.factors):
+            if factor.name == along:
+                found[:, i] = [factor.place(value) for value in values]
+            elif factor.name in fixed:
+                at = fixed[factor.name]
+                found[:, i] = factor.level_place(at) if isinstance(at, str) else factor.place(at)
+        return found
+
+    def over(self, names: Collection[str]) -> Surface:
+        """The mean over all factors but these: the terms of these alone."""
+        kept = [all(self.factors[i].name in names for i, _ in term) for term in self.terms]
+        terms = tuple(itertools.compress(self.terms, kept))
+        coefficients = self.coefficients[[True, *kept]]
+        return replace(self, terms=terms, coefficients=coefficients)
+
     def indices(self) -> tuple[FloatArray, FloatArray]:
-        """(k,) float64 first-order and total-order Sobol indices of the surface; 0 if it is flat."""
+        """(k,) float64 first-order and total-order Sobol indices; 0 where the surface is flat."""
         parts, k = self.coefficients[1:] ** 2, len(self.factors)
         total = float(parts.sum())
         first, whole = np.zeros(k), np.zeros(k)
@@ -290,7 +307,9 @@ def fit_surface(
     response = np.asarray(response, dtype=np.float64)
     n, least = len(response), max(4, 2 * len(factors))
     if n < least:
-        raise NetcosimError(f"{n} points of {len(factors)} factors; a surface needs {least} or more")
+        raise NetcosimError(
+            f"{n} points of {len(factors)} factors; a surface needs {least} or more"
+        )
     terms = _terms(factors, degree)
     matrix = _matrix(factors, terms, places, degree)
     rng = np.random.default_rng(seed)
@@ -318,7 +337,7 @@ def fit_surface(
 def drawn_surfaces(
     surface: Surface, places: FloatArray, response: FloatArray, seed: int = 1
 ) -> list[Surface]:
-    """Surfaces of as many terms through points drawn again: what another design would have given."""
+    """Surfaces of as many terms through points drawn again, as another design might have had."""
     response = np.asarray(response, dtype=np.float64)
     terms = _terms(surface.factors, surface.degree)
     matrix = _matrix(surface.factors, terms, places, surface.degree)
@@ -343,6 +362,15 @@ def band(drawn: Sequence[Surface], places: FloatArray) -> tuple[FloatArray, Floa
     values = np.array([surface.at(places) for surface in drawn])
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return low, high
+
+
+def first_reached(x: FloatArray, y: FloatArray, wanted: float) -> float:
+    """The least x, ascending, from which y is as much as wanted; inf if it never is."""
+    above = np.flatnonzero(y >= wanted)
+    if not len(above):
+        return float("inf")
+    i = int(above[0])
+    return float(np.interp(wanted, y[i - 1 : i + 1], x[i - 1 : i + 1])) if i else float(x[0])
 
 
 def index_rows(
@@ -384,13 +412,15 @@ def raw_first_order(
     """First-order index and half-width of each factor from the sample alone, by RBD-FAST.
 
     Its Fourier series does not know of polynomials, and it asks for no surface (Tarantola, Gatelli
-    and Mara 2006; Plischke 2010).
+    and Mara 2006; Plischke 2010). nan of fewer than `LEAST_RAW` points, of which it tells nothing.
 
     Raises
     ------
     NetcosimError
         SALib is not installed.
     """
+    if len(response) < LEAST_RAW:
+        return [(float("nan"), float("nan"))] * len(factors)
     salib()
     from SALib.analyze import rbd_fast
 

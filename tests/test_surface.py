@@ -7,9 +7,11 @@ import pytest
 
 from netsim.errors import NetcosimError
 from queuesim.design import METHODS, Design, Factor
+from queuesim.scenario_fit import percent_off
 from queuesim.surface import (
     band,
     drawn_surfaces,
+    first_reached,
     fit_surface,
     index_rows,
     raw_first_order,
@@ -86,10 +88,15 @@ def test_a_linear_function_with_noise_levels_and_an_interaction():
     surface = fit_surface(factors, places, response)
     first, total = surface.indices()
     np.testing.assert_allclose(first, parts / whole, atol=0.05)
-    np.testing.assert_allclose(total, (parts + [both, both, 0, 0]) / whole, atol=0.05)
+    np.testing.assert_allclose(total, (parts + np.array([both, both, 0, 0])) / whole, atol=0.05)
     # the error of points left out is that of the noise, and R2 what noise leaves
     assert surface.rmse == pytest.approx(0.8, rel=0.15)
     assert surface.r2 == pytest.approx(1 - 0.64 / (whole + 0.64), abs=0.05)
+    # without the others: their mean, here 1/2 of b's range and of the levels' sum
+    of_a = surface.over({"a"}).at(np.array([[0.0, 0, 0, 0], [1.0, 0, 0, 0]]))
+    np.testing.assert_allclose(of_a, np.array([0.0, 6.0]) + 1 + 0.5, atol=0.4)
+    along = surface.places("a", np.array([0.25]), c="r", b=1.0)
+    assert along.tolist() == [[0.25, 1.0, pytest.approx(5 / 6), 0.5]]
     drawn = drawn_surfaces(surface, places, response)
     new = Design("latin-hypercube", 50, 9, factors).places()
     low, high = band(drawn, new)
@@ -140,7 +147,8 @@ def test_morris_of_a_plane_is_its_slopes():
     for effect, slope in zip(
         screened(THREE, places, places @ np.array([3.0, -2.0, 0.0])), (3, -2, 0), strict=True
     ):
-        assert effect.mu == pytest.approx(slope) and effect.sigma == pytest.approx(0, abs=1e-9)
+        assert effect.mu == pytest.approx(slope)
+        assert effect.sigma == pytest.approx(0, abs=1e-9)
         assert effect.mu_star_low == pytest.approx(abs(slope))
 
 
@@ -149,9 +157,22 @@ def test_a_seed_has_one_design_and_more_of_a_sequence_only_adds(method):
     one = Design(method, 8, 3, THREE).places()
     assert np.array_equal(one, Design(method, 8, 3, THREE).places())
     assert not np.array_equal(one, Design(method, 8, 4, THREE).places())
-    assert one.min() >= 0 and one.max() <= 1
+    assert ((one >= 0) & (one <= 1)).all()
     more = Design(method, 16, 3, THREE).places()
     assert np.array_equal(more[: len(one)], one) == (method != "latin-hypercube")
+
+
+def test_where_a_curve_first_reaches_a_value():
+    x, y = np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 2.0])
+    assert [first_reached(x, y, w) for w in (0.5, 2.0, 3.0, 3.1)] == [0.0, 0.5, 1.0, np.inf]
+
+
+def test_what_a_scenario_takes_off_is_by_node_hours_of_jobs_of_several_nodes():
+    """5 % of jobs above 4 nodes: 8 nodes x 3 h of 8 x 3 + 2 x 6 node-hours; one node counts not."""
+    off = percent_off([1, 2, 8], [100.0, 6.0, 3.0])
+    assert off["5%"] == pytest.approx(5 * 24 / 36)
+    assert off["20%"] == pytest.approx(4 * off["5%"])
+    assert off["none"] == 0
 
 
 def test_a_factor_has_values_by_place():

@@ -12,6 +12,7 @@ from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import DRAGONFLY, FATTREE
 from experiments.papers.isolation.packing import PACKING
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
+from experiments.papers.isolation.surface import SURFACE
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -27,7 +28,8 @@ PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
-        figure.name: figure for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE)
+        figure.name: figure
+        for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE, SURFACE)
     },
     check=check,
 )

@@ -142,10 +142,38 @@ class NodePolicy(Policy):
         chosen = self._choose(request)
         if chosen is None:
             return None
+        return self._placed(request.job_id, chosen)
+
+    def take(self, job_id: int, nodes: NDArray[np.integer]) -> Placement:
+        """Give a job nodes that somebody else has chosen for it.
+
+        Parameters
+        ----------
+        job_id : int
+        nodes : (k,) integer
+            In the order in which ranks are laid on them.
+
+        Raises
+        ------
+        NetcosimError
+            No nodes, a node twice, or one that is not there or not free.
+        """
+        chosen = np.asarray(nodes, dtype=np.int64)
+        inside = chosen[(chosen >= 0) & (chosen < len(self._free))]
+        if not len(chosen) or len(inside) < len(chosen) or len(np.unique(chosen)) < len(chosen):
+            raise NetcosimError(
+                f"job {job_id}: its nodes must be some of the {len(self._free)}, each once"
+            )
+        if not self._free[chosen].all():
+            busy = int(chosen[~self._free[chosen]][0])
+            raise NetcosimError(f"job {job_id}: node {busy} is not free")
+        return self._placed(job_id, chosen)
+
+    def _placed(self, job_id: int, chosen: Nodes) -> Placement:
         nodes = chosen.astype(np.int32)
         self._busy[nodes] = True
         self._flip(nodes, False)
-        return Placement(request.job_id, nodes)
+        return Placement(job_id, nodes)
 
     def release(self, placement: Placement) -> None:
         """Give back what `allocate` took.

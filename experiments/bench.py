@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,9 @@ class Bench:
     def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
         """Schedules on this network."""
         return {
-            name: Side(result, self.shared, POLICIES[name].isolates)
+            name: Side(
+                result, self.shared, POLICIES[name].isolates, partial(self.queues.empty, name)
+            )
             for name, result in schedules.items()
         }
 
@@ -116,6 +118,7 @@ class Bench:
             section.snapshots,
             section.only_snapshot,
             section.confidence,
+            section.placed,
         )
 
     @property

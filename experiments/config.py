@@ -57,6 +57,7 @@ from netsim.plugins import pinned_plugin, using
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
+from queuesim.placing import QUEUE
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
 from workloads.registry import LOGS
@@ -395,6 +396,18 @@ class Config(Section):
         for name in self.queue.policies:
             if name not in valid:
                 raise unknown_name(f"allocation policy for a {self.machine.family}", name, valid)
+        return self
+
+    @model_validator(mode="after")
+    def _empty_machine_has_the_queues_rules(self) -> Config:
+        queue: Any = self.queue
+        if self.run.placed != QUEUE:
+            told = f'run.placed = "{self.run.placed}"'
+            for name in self.queue.policies:
+                if POLICIES[name].replays:
+                    raise NetcosimError(f"{told} does not go with {name}: the log says the nodes")
+            if queue.partitions:
+                raise NetcosimError(f"{told} does not go with queue.partitions")
         return self
 
     def resolved(self) -> dict[str, Any]:

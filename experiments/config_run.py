@@ -37,6 +37,7 @@ from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
 from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
+from queuesim.placing import PLACED, QUEUE
 from queuesim.steady import PHASES, SHARES
 from workloads.shares.distributions import DISTRIBUTIONS, Fractions, make_fractions
 from workloads.shares.law import FractionLaw
@@ -212,6 +213,7 @@ class RunSection(Section):
     the schedule whose running jobs are sent through the packet engine, 0 for the queue alone;
     ``only_snapshot`` is the one of them (counted from 0) that is, so that a sweep can have one
     point a snapshot. ``repetition`` changes nothing but the draws.
+    ``placed`` says where the jobs of a snapshot sit (`queuesim.placing.PLACED`).
     ``threads``, a number or "auto", share a packet simulation (`netsim.packet.thread_count`); they
     change no result and no point's key.
     ``observables`` are more tables on each schedule (`netcosim list observables`). ``keep`` is what
@@ -226,6 +228,7 @@ class RunSection(Section):
     measure: Annotated[Text, known("measure", MEASURES)] = "stretch"
     paired: PairedSection = PairedSection()
     steady: SteadySection = SteadySection()
+    placed: Annotated[Text, known("place of jobs", PLACED)] = QUEUE
     confidence: Share = 0.95
     threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = 1
     observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = ()
@@ -234,7 +237,12 @@ class RunSection(Section):
     @model_serializer(mode="wrap")
     def _if_unusual(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = dump(self)
-        usual = {"threads": 1, "keep": "schedules", "steady": SteadySection().model_dump()}
+        usual = {
+            "threads": 1,
+            "keep": "schedules",
+            "steady": SteadySection().model_dump(),
+            "placed": QUEUE,
+        }
         return {key: value for key, value in content.items() if value != usual.get(key, ...)}
 
     @model_validator(mode="after")
@@ -242,5 +250,13 @@ class RunSection(Section):
         if self.only_snapshot is not None and self.only_snapshot >= self.snapshots:
             raise NetcosimError(
                 f"only_snapshot = {self.only_snapshot}; must be below snapshots = {self.snapshots}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _steady_places_anew(self) -> RunSection:
+        if self.placed != QUEUE and self.measure != "steady":
+            raise NetcosimError(
+                f'placed = "{self.placed}" needs measure = "steady"; got "{self.measure}"'
             )
         return self

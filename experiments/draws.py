@@ -35,6 +35,7 @@ _NEVER = (
     "run.measure",
     "run.paired",
     "run.steady",
+    "run.placed",
 )
 """Which of the log's jobs are taken, what is known of them, what is compared and told."""
 _RUN = ("run.name", "run.snapshots", "run.confidence")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
 from experiments.config import Config, QueueSection
 from experiments.config_policies import PolicyTables
@@ -92,8 +93,7 @@ class Queues:
         NetcosimError
             What `queuesim.queue.simulate_queue` refuses.
         """
-        rng = self.draws.rng("policy", policy)
-        placing = make_policy(self.topology, policy, rng, self.tables.of(policy))
+        placing = self.empty(policy)
         return simulate_queue(
             self.jobs,
             placing,
@@ -111,6 +111,12 @@ class Queues:
             keep_placements=True,
             progress=progress,
         )
+
+    def empty(self, policy: str, snapshot: int | None = None) -> Policy:
+        """A policy with all nodes free, with draws for a queue or for a snapshot of its own."""
+        which = policy if snapshot is None else f"{policy}, snapshot {snapshot}"
+        rng = self.draws.rng("policy", which)
+        return make_policy(self.topology, policy, rng, self.tables.of(policy))
 
     def digest(self, policy: str, model: RunTimeModel, overrun: str | None = None) -> str:
         """Of all that `under` depends on; empty where that is not known.

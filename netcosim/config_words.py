@@ -253,6 +253,7 @@ WORDS: dict[str, Words] = {
     "run.steady.least_iterations": Words("32", beside=_STEADY),
     "run.steady.most_iterations": Words("512", beside=_STEADY),
     "run.steady.warm_up": Words("0.5", beside=_STEADY),
+    "run.placed": Words('"empty-small-first"', "where jobs of a snapshot sit", "measures", _STEADY),
     "run.confidence": Words("0.9", "of the intervals"),
     "run.threads": Words('"auto"', 'a number or "auto": share one packet simulation; same results'),
     "run.observables": Words('["runs", "bins"]', "more tables on each schedule", "observables"),

@@ -129,11 +129,11 @@ class Machine:
         if placement is None:
             (self._failed_held if held else self._failed)[kind] = True
             return None
-        self._take(job, placement, now_s)
+        self.take(job, placement, now_s)
         return placement
 
-    def _take(self, job: int, placement: Placement, now_s: float) -> None:
-        """Note what a job has been given."""
+    def take(self, job: int, placement: Placement, now_s: float) -> None:
+        """Note what a job has been given: here, or by whoever asked the policy itself."""
         self._state += 1
         self.n_free -= len(placement.nodes)
         self.placements[job] = placement
@@ -155,7 +155,7 @@ class Machine:
             return None
         job = waiting[found[0]]
         self.scheduling_s[job] += perf_counter() - began
-        self._take(job, found[1], now_s)
+        self.take(job, found[1], now_s)
         return job
 
     def release(self, job: int, now_s: float) -> None:

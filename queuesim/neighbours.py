@@ -112,13 +112,14 @@ def neighbours(
         if side.isolates:
             told += [(np.empty(0, dtype=np.int64), np.empty(0))] * len(rows)
             continue
-        if network.routing.chance_visits:
-            known.clear()  # each snapshot has a stream of its own
+        here = study.at(number)
+        if network.routing.chance_visits or here is not study:
+            known.clear()  # each snapshot has a stream, or places, of its own
         sent: list[tuple[LongArray, LongArray]] = []
         for row in rows.tolist():
             index = int(measured.job[row])
             if index not in known:
-                job = side.placed(index, study.communication(index))
+                job = here.sides[name].placed(index, study.communication(index))
                 run = Ensemble(network, [job]).packets(stream=number)
                 links = np.flatnonzero(run.packets.link_bytes[topology.first_router_link :])
                 links += topology.first_router_link

@@ -80,11 +80,11 @@ class NodeSetMachine(Machine):
             placement = allocate_within(self.policy, self.request(job, now_s), usable, links)
         self.scheduling_s[job] += perf_counter() - began
         if placement is not None:
-            self._take(job, placement, now_s)
+            self.take(job, placement, now_s)
         return placement
 
-    def _take(self, job: int, placement: Placement, now_s: float) -> None:
-        super()._take(job, placement, now_s)
+    def take(self, job: int, placement: Placement, now_s: float) -> None:
+        super().take(job, placement, now_s)
         self._idle[placement.nodes] = False
 
     def release(self, job: int, now_s: float) -> None:

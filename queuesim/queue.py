@@ -9,13 +9,15 @@ their events: with a process for each, SimPy would take half as long again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, unknown_name
-from queuesim.backfill import check_window
+from queuesim.backfill import Backfill, Start, check_window
+from queuesim.decide import Decided, Decider
 from queuesim.dependencies import Dependencies
 from queuesim.easy_sets import node_set_method
 from queuesim.estimates import EstimateModel
@@ -26,8 +28,9 @@ from queuesim.registry import find_backfill, find_order
 from queuesim.result import QueueResult
 from queuesim.ruled_run import RuledRun
 from queuesim.rules import Rules
-from queuesim.run import Run
+from queuesim.run import Labels, Run
 from queuesim.runtime import AsLogged, RunTimeModel
+from queuesim.waiting import WaitingQueue
 from workloads.job import Workload
 from workloads.transform import drop
 
@@ -45,7 +48,7 @@ def simulate_queue(
     policy: Policy,
     *,
     order: str | Order = "fcfs",
-    backfill: str = "easy",
+    backfill: str | Decider = "easy",
     window: int | None = None,
     overrun: str = "keep",
     run_time_model: RunTimeModel | None = None,
@@ -67,8 +70,8 @@ def simulate_queue(
         Empty; it is used up.
     order : str or Order
         A name in `queuesim.registry.ORDERS`, or an order of your own.
-    backfill : str
-        A name in `queuesim.registry.BACKFILLS`.
+    backfill : str or Decider
+        A name in `queuesim.registry.BACKFILLS`, or whoever decides instead.
     window : int or None
         How many jobs behind the head a pass looks at; None, the textbooks' rule, for all.
     overrun : str
@@ -111,6 +114,50 @@ def simulate_queue(
     >>> summary.n_jobs, round(summary.makespan_s), round(summary.utilisation, 3)
     (100, 11411, 0.853)
     """
+    run = prepared_run(
+        workload,
+        policy,
+        order=order,
+        backfill=backfill,
+        window=window,
+        overrun=overrun,
+        run_time_model=run_time_model,
+        rng=rng,
+        bandwidth_Bps=bandwidth_Bps,
+        estimates=estimates,
+        rules=rules,
+        keep_placements=keep_placements,
+        progress=progress,
+    )
+    run.run()
+    return run.result()
+
+
+def prepared_run(
+    workload: Workload,
+    policy: Policy,
+    *,
+    order: str | Order = "fcfs",
+    backfill: str | Decider = "easy",
+    window: int | None = None,
+    overrun: str = "keep",
+    run_time_model: RunTimeModel | None = None,
+    rng: np.random.Generator,
+    bandwidth_Bps: NDArray[np.float64] | None = None,
+    estimates: EstimateModel | None = None,
+    rules: Rules = NO_RULES,
+    keep_placements: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """A queue before its first arrival: `simulate_queue` for those who go from pass to pass.
+
+    Takes and refuses what `simulate_queue` does.
+
+    Returns
+    -------
+    Run
+        Its `queuesim.run.Run.passes` are the instants at which jobs may start.
+    """
     check_window(window)
     if overrun not in OVERRUNS:
         raise unknown_name("overrun", overrun, OVERRUNS)
@@ -122,11 +169,11 @@ def simulate_queue(
             f"bandwidth_Bps has {len(bandwidth_Bps)} values for {len(workload)} jobs"
         )
     told = None if estimates is None else estimates.prepare(workload)
-    method = find_backfill(backfill)
+    method, named = _method(backfill, workload, policy)
     access = rules.access(workload, policy) if rules.keeps_to_sets else None
     machine = Machine(workload, policy, bandwidth_Bps, told)
     if access is not None:
-        method = node_set_method(backfill)
+        method = node_set_method(named)
         chosen = rules.ordered(chosen, access)
         machine = NodeSetMachine(workload, policy, bandwidth_Bps, told, access)
     run = (Run if rules.plain else RuledRun)(
@@ -134,7 +181,7 @@ def simulate_queue(
         machine,
         chosen,
         method,
-        window,
+        Labels(chosen.name, named, window, overrun, model.label),
         rules.grace_s if overrun == "cut" else None,
         model.prepare(workload, policy, rng),
         keep_placements,
@@ -143,8 +190,17 @@ def simulate_queue(
     if isinstance(run, RuledRun):
         waits = Dependencies(workload) if rules.keeps_dependencies else None
         run.under(waits, access, rules.requeues)
-    run.run()
-    return run.result(chosen.name, backfill, window, overrun, model.label)
+    return run
+
+
+def _method(
+    backfill: str | Decider, workload: Workload, policy: Policy
+) -> tuple[Callable[[Machine, WaitingQueue, int | None, Start], Backfill], str]:
+    """Who runs the passes, and the name of that."""
+    if isinstance(backfill, str):
+        return find_backfill(backfill), backfill
+    backfill.begin(workload, policy.topology)
+    return partial(Decided, decider=backfill), backfill.name
 
 
 def fitting(workload: Workload, policy: Policy, rules: Rules = NO_RULES) -> Workload:

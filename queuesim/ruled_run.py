@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import simpy
 
 from queuesim.access import Access
 from queuesim.dependencies import Dependencies
@@ -37,11 +36,10 @@ class RuledRun(Run):
         self._submitted: set[int] = set()
         self._eligible: list[int] = []
 
-    def run(self) -> None:
-        """From the first arrival to the last finish."""
+    def _begin(self) -> None:
         if self.access is not None and self.access.windows:
             self.env.process(self._outages(self.access))
-        super().run()
+        super()._begin()
 
     def _arrived(self, job: int) -> None:
         self._submitted.add(job)
@@ -53,8 +51,8 @@ class RuledRun(Run):
         if self.dependencies is not None:
             self._eligible += self.dependencies.started(job)
 
-    def _pass(self, event: simpy.Event) -> None:
-        super()._pass(event)
+    def _settle(self) -> None:
+        super()._settle()
         if self._eligible:
             # they waited for a start; they join when the pass is over, and there is another
             self._join(self._eligible)

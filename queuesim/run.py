@@ -8,25 +8,35 @@ their events: with a process for each, SimPy would take half as long again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from math import inf, isfinite, isnan, nan, nextafter
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import simpy
 
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
-from queuesim.backfill import Backfill
+from queuesim.backfill import Backfill, Start
 from queuesim.machine import Machine
 from queuesim.orders import Order
 from queuesim.result import COMPLETED, CUT, KeptPlacements, QueueResult
 from queuesim.runtime import RunTimes
-from queuesim.waiting import make_queue
+from queuesim.waiting import WaitingQueue, make_queue
 from workloads.job import Workload
 
 SimProcess = Generator[Any, Any, None]
+
+
+class Labels(NamedTuple):
+    """What a run was asked for, as its result names it."""
+
+    order: str
+    backfill: str
+    window: int | None
+    overrun: str
+    run_time_model: str
 
 
 class Running:
@@ -53,8 +63,8 @@ class Run:
         workload: Workload,
         machine: Machine,
         order: Order,
-        method: type[Backfill],
-        window: int | None,
+        method: Callable[[Machine, WaitingQueue, int | None, Start], Backfill],
+        labels: Labels,
         grace_s: float | None,
         run_times: RunTimes,
         keep_placements: bool,
@@ -63,14 +73,18 @@ class Run:
         n = len(workload)
         self.began = perf_counter()
         self.workload = workload
+        self.labels = labels
         self.machine = machine
         self.run_times = run_times
         self.progress = progress
+        window = labels.window
         depth = max(n, 1) if window is None else window + 1
         self.queue = make_queue(order, workload, depth, machine.kind)
         self.scheduler = method(machine, self.queue, window, self._started)
         begin = float(workload.submit_s[0]) if n else 0.0
         self.env = simpy.Environment(initial_time=min(0.0, begin))
+        self.due = False
+        """Whether it is time for a scheduling pass."""
         self.wake = self._next_wake()
         self.all_done = self.env.event()
         self.running: dict[int, Running] = {}
@@ -92,23 +106,51 @@ class Run:
 
     def run(self) -> None:
         """From the first arrival to the last finish."""
-        n = len(self.workload)
-        if n == 0:
+        for now_s in self.passes():
+            self.scheduler.run_pass(now_s)
+
+    def passes(self) -> Iterator[float]:
+        """The instants at which jobs may start, from the first arrival to the last finish.
+
+        What is started between one of them and the next has been started in it: the clock stands
+        still until the iterator is asked to go on.
+
+        Yields
+        ------
+        float
+            The time, after all arrivals and finishes of it.
+
+        Raises
+        ------
+        NetcosimError
+            Jobs run or wait, and nothing will ever happen.
+        """
+        if len(self.workload) == 0:
             return
+        self._begin()
+        while not self.all_done.processed:
+            try:
+                self.env.step()
+            except simpy.core.EmptySchedule:
+                raise NetcosimError(
+                    f"{self.workload.name}: at {self.env.now} s {len(self.running)} jobs run and "
+                    f"{len(self.queue)} wait, but nothing moves: {self._why_stuck()}"
+                ) from None
+            if self.due:
+                self.due = False
+                self.wake = self._next_wake()
+                yield self.env.now
+                self._settle()
+
+    def _begin(self) -> None:
         self.env.process(self._arrivals())
         if self.machine.policy.relents_after_s is not None:
             self.env.process(self._relents())
-        try:
-            self.env.run(until=self.all_done)
-        except RuntimeError as stuck:
-            # SimPy's word for "no more events": every job that runs has rate 0.
-            if self.all_done.triggered or "scheduled events left" not in str(stuck):
-                raise
-            raise NetcosimError(
-                f"{self.workload.name}: at {self.env.now} s {len(self.running)} jobs run and "
-                f"{len(self.queue)} wait, but nothing moves: the run-time model gave every "
-                "running job the rate 0"
-            ) from stuck
+
+    def _why_stuck(self) -> str:
+        if self.running:
+            return "the run-time model gave every running job the rate 0"
+        return "nobody starts a job of those that wait"
 
     def _arrivals(self) -> SimProcess:
         """Put jobs into the queue, all that enter it at one time together."""
@@ -150,10 +192,11 @@ class Run:
         return wake
 
     def _pass(self, event: simpy.Event) -> None:
-        self.wake = self._next_wake()
-        now = self.env.now
-        self.scheduler.run_pass(now)
-        self._change(self.run_times.settle(now))
+        self.due = True
+
+    def _settle(self) -> None:
+        """All starts of this instant are told: what follows for those that run."""
+        self._change(self.run_times.settle(self.env.now))
         self._apply_rates()
 
     def _wake(self) -> None:
@@ -260,9 +303,7 @@ class Run:
     def _id(self, job: int) -> int:
         return int(self.workload.job_id[job]) if 0 <= job < len(self.workload) else job
 
-    def result(
-        self, order: str, backfill: str, window: int | None, overrun: str, run_time_model: str
-    ) -> QueueResult:
+    def result(self) -> QueueResult:
         """The columns, frozen."""
         promised = np.full(len(self.workload), nan)
         for job, time_s in self.scheduler.promised_s.items():
@@ -272,11 +313,7 @@ class Run:
         result = QueueResult(
             workload=self.workload,
             policy=self.machine.policy.name,
-            order=order,
-            backfill=backfill,
-            run_time_model=run_time_model,
-            window=window,
-            overrun=overrun,
+            **self.labels._asdict(),
             topology=self.machine.policy.topology,
             wall_s=perf_counter() - self.began,
             start_s=self.start_s,

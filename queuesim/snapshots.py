@@ -8,18 +8,19 @@ over the network. How the others' communication is timed, and what it is compare
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from alloc.policy import Placement
+from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketResult
 from queuesim.communication import Communication
 from queuesim.ensemble import PlacedJob, SharedNetwork
 from queuesim.measured import SpeedupTable
+from queuesim.placing import QUEUE, in_order, placed_anew
 from queuesim.result import QueueResult, Rows
 
 FloatArray = NDArray[np.float64]
@@ -110,11 +111,15 @@ class Side:
     network : SharedNetwork
     isolates : bool
         Whether the policy guarantees that no job feels another.
+    empty : callable (int) -> Policy, optional
+        The policy with all nodes free, with draws of its own for each snapshot; for studies whose
+        jobs are placed anew.
     """
 
     schedule: QueueResult
     network: SharedNetwork
     isolates: bool = False
+    empty: Callable[[int], Policy] | None = None
 
     def running(self, time_s: float) -> list[int]:
         """Jobs of more than one node (by index) that run at an instant."""
@@ -141,6 +146,18 @@ class Side:
         nodes = place.nodes[: int(workload.n_nodes[index])]
         return PlacedJob(int(workload.job_id[index]), communication, nodes, partition=place)
 
+    def anew(self, jobs: Sequence[int], number: int) -> Side:
+        """The same with these jobs (by index), those of a snapshot, on an empty machine.
+
+        Raises
+        ------
+        NetcosimError
+            See `queuesim.placing.placed_anew`; a side that does not know its policy.
+        """
+        if self.empty is None:
+            raise NetcosimError(f"{self.schedule.policy}: no policy to place jobs anew with")
+        return replace(self, schedule=placed_anew(self.schedule, self.empty(number), jobs))
+
 
 @dataclass(frozen=True, eq=False)
 class Study:
@@ -162,6 +179,8 @@ class Study:
         The one snapshot, counted from 0, that is measured; all by default.
     confidence : float
         Of intervals.
+    placed : str
+        A key of `queuesim.placing.PLACED`: where the jobs of a snapshot sit (see `at`).
     """
 
     sides: Mapping[str, Side]
@@ -172,6 +191,21 @@ class Study:
     n_snapshots: int
     only: int | None = None
     confidence: float = 0.95
+    placed: str = QUEUE
+
+    def at(self, number: int) -> Study:
+        """The study of one snapshot, with its jobs where ``placed`` says; itself for a queue's.
+
+        All jobs of the reference's instant are placed, those of one node too. A job that runs at
+        several instants is placed anew at each.
+        """
+        if self.placed == QUEUE:
+            return self
+        schedule = self.sides[self.reference].schedule
+        running = schedule.running_at(float(self.instants_s(self.reference)[number]))
+        jobs = in_order(running, schedule.workload.n_nodes, self.placed).tolist()
+        sides = {name: side.anew(jobs, number) for name, side in self.sides.items()}
+        return replace(self, sides=sides, only=number, placed=QUEUE)
 
     @property
     def others(self) -> dict[str, Side]:

@@ -125,6 +125,11 @@ class Steadying:
     rules: SteadyRules
     _once: dict[int, tuple[float, float]] = field(default_factory=dict)
 
+    def at(self, number: int) -> Steadying:
+        """For one snapshot: with its jobs where the study places them."""
+        study = self.study.at(number)
+        return self if study is self.study else Steadying(study, self.rules)
+
     def job(self, name: str, index: int, compute_s: float, start_s: float = 0.0) -> PlacedJob:
         """A job where a side put it, with computing between its iterations."""
         side = self.study.sides[name]

@@ -17,6 +17,7 @@ from queuesim.measured import SpeedupTable
 from queuesim.paired import compared, measurements, policy_note
 from queuesim.pairs import Pair, off_percent, summary_with
 from queuesim.parts import Columns, Here, Part, Parts, Tell, packet_columns, packets_from
+from queuesim.placing import PLACED, QUEUE
 from queuesim.snapshots import Measurement, Measurements, Progress, Study
 from queuesim.statistics import t_of_snapshots
 from queuesim.steady import Steadying, SteadyRules, SteadySnapshot
@@ -46,7 +47,7 @@ class Steady(SteadyRules):
         watching = Steadying(study, replace(self, level=study.confidence))
 
         def compute(number: int, tell: Tell) -> Columns:
-            found = watching.watched(number)
+            found = watching.at(number).watched(number)
             return {} if found is None else _columns(found)
 
         columns = (Here() if parts is None else parts).each(
@@ -70,7 +71,9 @@ class Steady(SteadyRules):
                 "steady_shares": [seen] if snapshots else [],
                 "pairs": [pair.row() for pair in pairs],
             },
-            tuple(_note(row, study.reference) for row in told) + _settled(seen, snapshots),
+            tuple(_note(row, study.reference) for row in told)
+            + _settled(seen, snapshots)
+            + _placed(study),
         )
 
 
@@ -147,6 +150,10 @@ def _settled(seen: dict[str, object], snapshots: Sequence[SteadySnapshot]) -> tu
         f"f = {seen['share_alone']:.2f} of the time alone, {seen['share_contended']:.2f} among "
         f"the others, {seen['drive_alone']:.2f} of the link",
     )
+
+
+def _placed(study: Study) -> tuple[str, ...]:
+    return () if study.placed == QUEUE else (f"jobs are {PLACED[study.placed]}",)
 
 
 def _measurements(study: Study, name: str, snapshots: Sequence[SteadySnapshot]) -> Measurements:

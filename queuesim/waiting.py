@@ -50,6 +50,10 @@ class WaitingQueue(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
+    def holds(self, job: int) -> bool:
+        """Whether a job waits."""
+
+    @abstractmethod
     def push(self, job: int) -> None:
         """A job has arrived."""
 
@@ -112,6 +116,9 @@ class StaticQueue(WaitingQueue):
 
     def __len__(self) -> int:
         return self._n
+
+    def holds(self, job: int) -> bool:
+        return 0 <= job < len(self._rank) and bool(self._waits[self._rank[job]])
 
     def push(self, job: int) -> None:
         rank = self._rank[job]
@@ -198,6 +205,9 @@ class ScoredQueue(WaitingQueue):
 
     def __len__(self) -> int:
         return len(self._slot)
+
+    def holds(self, job: int) -> bool:
+        return job in self._slot
 
     def push(self, job: int) -> None:
         slot = len(self._slot)

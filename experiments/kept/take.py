@@ -148,17 +148,23 @@ def _measured(result: CosimResult, name: str) -> KeptMeasured | None:
     measured = result.measured.get(name)
     if measured is None or result.study is None:
         return None
-    side = result.study.sides[name]
+    study = result.study
+    there = {n: study.at(n).sides[name] for n in np.unique(measured.snapshot).tolist()}
     near = result.neighbours.get(name)
     none = np.full(len(measured.job), np.nan)
-    sizes = side.schedule.workload.n_nodes
+    sizes = study.sides[name].schedule.workload.n_nodes
     return KeptMeasured(
         measured.snapshot.astype(np.int32),
         measured.job,
         measured.time_s,
         measured.yardstick_s,
         (none if measured.alone_s is None else measured.alone_s) if near is None else near.alone_s,
-        *ranges([side.placement(int(j)).nodes[: sizes[j]] for j in measured.job]),
+        *ranges(
+            [
+                there[s].placement(j).nodes[: sizes[j]]
+                for s, j in zip(measured.snapshot.tolist(), measured.job.tolist(), strict=True)
+            ]
+        ),
         neighbour_ptr=np.zeros(len(none) + 1, dtype=np.int64) if near is None else near.ptr,
         neighbour=np.empty(0, dtype=np.int64) if near is None else near.job,
         part=np.empty(0) if near is None else near.part,

@@ -126,6 +126,7 @@ KEYS: dict[str, str] = {
     "run.steady.least_iterations": "count",
     "run.steady.most_iterations": "count",
     "run.steady.warm_up": "share",
+    "run.placed": "name",
 }
 
 

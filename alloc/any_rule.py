@@ -1,0 +1,113 @@
+"""One machine on which each job may be placed by another rule."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.nodes import NodePolicy
+from alloc.policy import Placement, Policy, Request
+from netsim.errors import NetcosimError, unknown_name
+
+
+class AnyRule(Policy):
+    """Policies that place by free nodes, all on the same machine: one of them places each job.
+
+    Every rule sees all jobs, whoever placed them. `allocate` asks the first one.
+
+    Parameters
+    ----------
+    rules : mapping of str to Policy
+        Of the empty machine, by the names that are asked for; the first is the default.
+
+    Raises
+    ------
+    NetcosimError
+        No rule, or one that knows more than which nodes are free (a policy that reserves links).
+    """
+
+    name = "any-rule"
+    description = "another rule for each job, as whoever decides has it"
+    holds_any = True
+
+    def __init__(self, rules: Mapping[str, Policy]) -> None:
+        if not rules:
+            raise NetcosimError("no placement rule: give at least 1")
+        self.rules: dict[str, NodePolicy] = {}
+        for name, rule in rules.items():
+            if not (isinstance(rule, NodePolicy) and rule.holds_any) or rule.replays:
+                raise NetcosimError(
+                    f"policy {name!r} cannot be a placement rule beside others: it goes by more "
+                    "than which nodes are free"
+                )
+            self.rules[name] = rule
+        first = next(iter(self.rules.values()))
+        super().__init__(first.topology, first.rng)
+        self.default = next(iter(self.rules))
+        self.counts_only = all(rule.counts_only for rule in self.rules.values())
+        self.walltime_aware = any(rule.walltime_aware for rule in self.rules.values())
+        self.compiled = any(rule.compiled for rule in self.rules.values())
+
+    @property
+    def n_free(self) -> int:
+        """Free nodes (held ones are not free)."""
+        return self.rules[self.default].n_free
+
+    def fits_empty(self, n_nodes: int) -> bool:
+        """Whether some rule can place a job of this size on the empty machine."""
+        return any(rule.fits_empty(n_nodes) for rule in self.rules.values())
+
+    def allocate(self, request: Request) -> Placement | None:
+        """Place a job by the first rule."""
+        return self.allocate_by(self.default, request)
+
+    def allocate_by(self, rule: str, request: Request) -> Placement | None:
+        """Place a job by a rule; None if that cannot place it.
+
+        Raises
+        ------
+        NetcosimError
+            An unknown rule.
+        """
+        if rule not in self.rules:
+            raise unknown_name("placement rule", rule, self.rules)
+        placement = self.rules[rule].allocate(request)
+        if placement is not None:
+            self._tell(placement, rule)
+        return placement
+
+    def take(self, job_id: int, nodes: NDArray[np.integer]) -> Placement:
+        """Give a job nodes that somebody else has chosen: see `alloc.nodes.NodePolicy.take`."""
+        placement = self.rules[self.default].take(job_id, nodes)
+        self._tell(placement, self.default)
+        return placement
+
+    def _tell(self, placement: Placement, by: str) -> None:
+        for name, other in self.rules.items():
+            if name != by:
+                other.take(placement.job_id, placement.nodes)
+
+    def release(self, placement: Placement) -> None:
+        """Give back what a job had."""
+        for rule in self.rules.values():
+            rule.release(placement)
+
+    def hold(self, placement: Placement) -> None:
+        """Set the placement's nodes aside, busy or free."""
+        for rule in self.rules.values():
+            rule.hold(placement)
+
+    def unhold(self) -> None:
+        """Lift the hold, if there is one."""
+        for rule in self.rules.values():
+            rule.unhold()
+
+    def clone(self) -> Self:
+        """An independent copy of the state, holds left out (the generators are copied too)."""
+        twin = copy.copy(self)
+        twin.rules = {name: rule.clone() for name, rule in self.rules.items()}
+        return twin

@@ -1,0 +1,272 @@
+"""Who decides: a scheduling pass as a row of questions, each answered with a job to start.
+
+A pass is over when the answer is to wait. Whoever decides sees the waiting jobs in order, the
+machine and the promised ends of the running jobs, and starts one job after the other: on the nodes
+that the machine's policy finds, on those that another placement rule finds, or on nodes of its own
+choice. A `Decider` answers within `queuesim.queue.simulate_queue` (`Decided` puts it in the place
+of a backfilling method); an environment for learning asks for itself, between two steps of
+`queuesim.run.Run.passes`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.any_rule import AnyRule
+from alloc.nodes import NodePolicy
+from alloc.policy import Placement
+from netsim.errors import NetcosimError
+from netsim.topology import Topology
+from queuesim.backfill import Backfill, Start
+from queuesim.machine import Machine
+from queuesim.waiting import WaitingQueue
+from workloads.job import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A job to start now.
+
+    Attributes
+    ----------
+    job : int
+        Index into the workload of a waiting job.
+    rule : str
+        Which of the machine's placement rules (`alloc.any_rule.AnyRule`) finds its nodes; empty:
+        the machine's policy.
+    nodes : (k,) integer or None
+        Its nodes, in the order in which ranks are laid on them; None: as ``rule`` has it.
+    """
+
+    job: int
+    rule: str = ""
+    nodes: NDArray[np.integer] | None = field(default=None, repr=False)
+
+
+class DecisionPoint:
+    """An instant at which jobs may start, as whoever decides sees it.
+
+    Parameters
+    ----------
+    scheduler : Backfill
+        Whose machine and waiting queue they are.
+    now_s : float
+    """
+
+    __slots__ = ("_scheduler", "_window", "machine", "now_s")
+
+    def __init__(self, scheduler: Backfill, now_s: float) -> None:
+        self._scheduler = scheduler
+        self.machine: Machine = scheduler.machine
+        self.now_s = now_s
+        self._window: set[int] | None = None
+
+    @property
+    def n_free(self) -> int:
+        """Free nodes."""
+        return self.machine.n_free
+
+    @property
+    def n_waiting(self) -> int:
+        """Jobs that wait."""
+        return len(self._scheduler.queue)
+
+    def waiting(self) -> list[int]:
+        """Waiting jobs in the queue's order: the head and the window behind it."""
+        return self._scheduler.queue.front(self.now_s) if self.n_waiting else []
+
+    def head(self) -> int | None:
+        """The first of them."""
+        return self._scheduler.queue.head(self.now_s) if self.n_waiting else None
+
+    def running(self) -> Sequence[tuple[float, int]]:
+        """(promised end, job) of the running jobs, sorted."""
+        return self.machine.by_end
+
+    def shadow(self, job: int) -> tuple[float, int]:
+        """When enough nodes are free for a job, by count, and how many more there are then.
+
+        Returns
+        -------
+        shadow_s : float
+            If all running jobs end as promised; at the earliest now.
+        extra : int
+        """
+        n_nodes = self.machine.n_nodes[job]
+        shadow_s, free, _ = self.machine.shadow_count(n_nodes, self.now_s)
+        return shadow_s, free - n_nodes
+
+    def behind(self, shadow_s: float, extra: int) -> Iterator[int]:
+        """Jobs behind the head within the window, in order, that may start by count.
+
+        Parameters
+        ----------
+        shadow_s : float
+            They end by then, as promised, ...
+        extra : int
+            ... or take no more nodes than these.
+        """
+        queue, windowed = self._scheduler.queue, self._scheduler.window is not None
+        if windowed and self._window is None:
+            # a pass looks at one window: who starts behind the head lets nobody else into it
+            self._window = set(queue.front(self.now_s))
+        latest_end_s = self.machine.latest_end_s(shadow_s, extra)
+        for job in queue.worth_a_try(self.now_s, latest_end_s):
+            if self._window is None or job in self._window:
+                yield job
+
+    def start(self, choice: Choice) -> bool:
+        """Start a job; False (and nothing changed) if it finds no place.
+
+        Raises
+        ------
+        NetcosimError
+            A job that does not wait, a rule that the machine has not, nodes that are not free or
+            not as many as the job asks for.
+        """
+        machine, now_s, job = self.machine, self.now_s, choice.job
+        if not self._scheduler.queue.holds(job):
+            raise NetcosimError(f"decision at {now_s} s: job index {job} does not wait")
+        if choice.nodes is None and not choice.rule:
+            placement = machine.allocate(job, now_s)
+        else:
+            placement = self._placed(choice)
+            if placement is not None:
+                machine.take(job, placement, now_s)
+        if placement is None:
+            return False
+        self._scheduler.begin(job, now_s)
+        return True
+
+    def _placed(self, choice: Choice) -> Placement | None:
+        machine, policy, job = self.machine, self.machine.policy, choice.job
+        request = machine.request(job, self.now_s)
+        began = perf_counter()
+        if choice.nodes is not None:
+            if not isinstance(policy, AnyRule | NodePolicy) or not policy.holds_any:
+                raise NetcosimError(
+                    f"policy {policy.name!r} cannot be told nodes: it goes by more than which "
+                    "nodes are free"
+                )
+            if len(choice.nodes) != request.n_nodes:
+                raise NetcosimError(
+                    f"job {request.job_id}: {len(choice.nodes)} nodes chosen for a job of "
+                    f"{request.n_nodes}"
+                )
+            placement: Placement | None = policy.take(request.job_id, choice.nodes)
+        elif isinstance(policy, AnyRule):
+            placement = policy.allocate_by(choice.rule, request)
+        else:
+            raise NetcosimError(
+                f"placement rule {choice.rule!r}: the machine has one policy, {policy.name!r}"
+            )
+        machine.scheduling_s[job] += perf_counter() - began
+        return placement
+
+
+class Decider(ABC):
+    """Answers what a scheduling pass asks; stateless between runs (`begin` makes it new)."""
+
+    name: str
+    description: str
+
+    def begin(self, workload: Workload, topology: Topology) -> None:
+        """A run begins.
+
+        Parameters
+        ----------
+        workload : Workload
+            Its jobs: walltimes are what a scheduler may know; run times are not.
+        topology : Topology
+        """
+        return
+
+    @abstractmethod
+    def decide(self, point: DecisionPoint) -> Choice | None:
+        """The next job to start, or None to wait until something arrives or ends.
+
+        Asked again in the same instant after each job that it starts.
+        """
+
+
+class Decided(Backfill):
+    """A decider in the place of a backfilling method.
+
+    Parameters
+    ----------
+    machine, queue, window, start
+        As for every `Backfill`.
+    decider : Decider
+
+    Raises
+    ------
+    NetcosimError
+        From a pass: a choice that finds no place.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        queue: WaitingQueue,
+        window: int | None,
+        start: Start,
+        decider: Decider,
+    ) -> None:
+        super().__init__(machine, queue, window, start)
+        self.decider = decider
+        self.name = decider.name
+
+    def run_pass(self, now_s: float) -> None:
+        point, decide = DecisionPoint(self, now_s), self.decider.decide
+        while len(self.queue):
+            choice = decide(point)
+            if choice is None:
+                self._note_blocked(now_s)
+                return
+            if not point.start(choice):
+                machine = self.machine
+                raise NetcosimError(
+                    f"decider {self.name!r}: job index {choice.job} finds no place: it asks for "
+                    f"{machine.n_nodes[choice.job]} nodes, {machine.n_free} are free"
+                )
+
+
+class Strict(Decider):
+    """Strict order by count: the decider that `queuesim.backfill.NoBackfill` is."""
+
+    name = "strict"
+    description = "the head of the queue or nobody, by the number of free nodes"
+
+    def decide(self, point: DecisionPoint) -> Choice | None:
+        """The head, if there are nodes for it."""
+        head = point.head()
+        if head is None or point.machine.n_nodes[head] > point.n_free:
+            return None
+        return Choice(head)
+
+
+class Easy(Decider):
+    """EASY by count (Skovira et al. 1996): the decider that `queuesim.easy.EasyBackfill` is.
+
+    For policies that place by count alone: nothing is held, a job behind the head starts if it
+    ends by the shadow time or takes no more than the extra nodes.
+    """
+
+    name = "easy"
+    description = "later jobs may start if they cannot delay the head, by the number of free nodes"
+
+    def decide(self, point: DecisionPoint) -> Choice | None:
+        """The head, or else the first behind it that does not delay it."""
+        head, machine = point.head(), point.machine
+        if head is None or not point.n_free:
+            return None
+        if machine.n_nodes[head] <= point.n_free:
+            return Choice(head)
+        behind = next(point.behind(*point.shadow(head)), None)
+        return None if behind is None else Choice(behind)

@@ -1,0 +1,72 @@
+"""Jobs of an instant placed anew: what a policy does on an empty machine, not in a queue.
+
+Papers on placement fill an empty machine with jobs; a queue leaves holes of other jobs' making.
+Both are states of the same policies, and the same jobs can be put into both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Placement, Policy, Request
+from netsim.errors import NetcosimError
+from queuesim.result import KeptPlacements, QueueResult
+
+QUEUE, LOG_ORDER, SMALL_FIRST = "queue", "empty", "empty-small-first"
+PLACED = {
+    QUEUE: "where the queue of each policy has them",
+    LOG_ORDER: "placed anew by each policy on an empty machine, in the order of the log",
+    SMALL_FIRST: "placed anew by each policy on an empty machine, the smallest first",
+}
+"""Where the jobs of a snapshot sit."""
+
+
+def in_order(
+    jobs: NDArray[np.int64], n_nodes: NDArray[np.integer], placed: str
+) -> NDArray[np.int64]:
+    """Jobs (ascending indices) in the order in which they are placed."""
+    if placed != SMALL_FIRST:
+        return jobs
+    return jobs[np.argsort(n_nodes[jobs], kind="stable")]
+
+
+def placed_anew(schedule: QueueResult, policy: Policy, jobs: Sequence[int]) -> QueueResult:
+    """A schedule in which some jobs sit where a policy puts them, and the others nowhere.
+
+    Parameters
+    ----------
+    schedule : QueueResult
+    policy : Policy
+        With all nodes free.
+    jobs : sequence of int
+        By index, in the order in which they are placed.
+
+    Raises
+    ------
+    NetcosimError
+        The policy has no place for a job beside those before it.
+    """
+    workload, needs_Bps = schedule.workload, schedule.needs_Bps
+    places: dict[int, Placement] = {}
+    for index in jobs:
+        job_id, n_nodes = int(workload.job_id[index]), int(workload.n_nodes[index])
+        request = Request(
+            job_id,
+            n_nodes,
+            end_s=float(schedule.start_s[index] + workload.requested_s[index]),
+            bandwidth_Bps=None if needs_Bps is None else float(needs_Bps[index]),
+        )
+        place = policy.allocate(request)
+        if place is None:
+            raise NetcosimError(
+                f"{policy.name} has no place for job {job_id} ({n_nodes} nodes) on an empty "
+                f"machine after {len(places)} other jobs of the instant; "
+                f'run.placed = "{QUEUE}" takes the places that its queue has'
+            )
+        places[index] = place
+    kept = KeptPlacements.pack([places.get(index) for index in range(len(schedule))])
+    return replace(schedule, placements=kept)

@@ -247,7 +247,7 @@ class Surface:
     def at(self, places: FloatArray) -> FloatArray:
         """(n,) float64: the response at (n, k) places."""
         matrix = _matrix(self.factors, self.terms, np.atleast_2d(places), self.degree)
-        return self.coefficients[0] + matrix @ self.coefficients[1:]
+        return np.asarray(self.coefficients[0] + matrix @ self.coefficients[1:])
 
     def places(self, along: str, values: FloatArray, **fixed: float | str) -> FloatArray:
         """(n, k) places at values of one factor, others fixed, all else in the middle."""
@@ -350,7 +350,7 @@ def drawn_surfaces(
                 surface.factors,
                 surface.degree,
                 tuple(terms[i] for i in mine),
-                _solved(matrix[np.ix_(rows, mine)], response[rows]),
+                _solved(matrix[rows][:, mine], response[rows]),
                 len(response),
             )
         )

@@ -35,7 +35,7 @@ FloatArray = NDArray[np.float64]
 METRICS = {"makespan": "makespan_s", "turnaround": "mean_turnaround_s"}
 SHOWN = ("baseline", "slurm-tree", "random")
 """Placements that are drawn; the tables have all."""
-DRIVES = (0.25, 0.5, 1.0)
+DRIVES = ("0.25", "0.5", "1")
 GRID = 45
 OVER = {"log", "placement", "share", "drive"}
 """Of the other factors curves are the mean over their ranges."""
@@ -179,7 +179,7 @@ def _claims(curves: pd.DataFrame, needed: pd.DataFrame) -> list[Any]:
     """Does Jigsaw's queue break even with a share of about 0.3 and nodes that drive their links?"""
     claims = []
     for row in needed.to_dict("records"):
-        mine = curves[(curves["log"] == row["log"]) & (curves["drive"] == 1.0)]
+        mine = curves[(curves["log"] == row["log"]) & (curves["drive"] == "1")]
         near = mine["share"].unique()[np.abs(mine["share"].unique() - 0.3).argmin()]
         for each in mine[mine["share"] == near].to_dict("records"):
             says = Says("Jigsaw 6.3", f"{each['placement']}, f = {near:.2f}")
@@ -196,7 +196,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     logs = list(dict.fromkeys(curves["log"]))
     figure, axes = new_figure(3.1 * len(logs), 6.2, 2, len(logs))
     for axis, log in zip(axes, logs, strict=False):
-        mine = curves[(curves["log"] == log) & (curves["drive"] == 1.0)]
+        mine = curves[(curves["log"] == log) & (curves["drive"] == "1")]
         for k, placement in enumerate(SHOWN):
             line = mine[mine["placement"] == placement]
             axis.plot(line["share"], line["taken_off"], color=colour(k), label=placement)
@@ -223,8 +223,10 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         for k, placement in enumerate(SHOWN):
             line = crossings[target & (crossings["placement"] == placement)]
             ends = [line[end].clip(upper=1.2 * top) for end in ("share", "low", "high")]
-            axis.plot(line["drive"], ends[0], color=colour(k), marker="o", ms=3)
-            axis.fill_between(line["drive"], ends[1], ends[2], color=colour(k), alpha=0.18)
+            axis.plot(line["drive"].astype(float), ends[0], color=colour(k), marker="o", ms=3)
+            axis.fill_between(
+                line["drive"].astype(float), ends[1], ends[2], color=colour(k), alpha=0.18
+            )
         axis.axhline(top, color=SOFT, lw=0.7, ls=":")
         axis.set_ylim(0, 1.1 * top)
         axis.set_title(f"{log}: pays above", fontsize=9)

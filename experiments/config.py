@@ -25,17 +25,15 @@ from pydantic import (
 from alloc.registry import POLICIES, policies_for
 from experiments.config_policies import PolicyTables, policy_tables
 from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
+from experiments.config_synthetic import SyntheticSection
 from experiments.fields import (
     BandwidthsBps,
-    Count,
     InputFile,
     Number,
-    Positive,
     Section,
     SizeBytes,
     SizeOrZeroBytes,
     Text,
-    TimeRangeS,
     TimeS,
     Whole,
     config_kind,
@@ -153,28 +151,6 @@ class MachineSection(Section):
         if name is not None and name not in routings_for(family):
             raise unknown_name(f"routing for {family}", name, routings_for(family))
         return name
-
-
-class SyntheticSection(Section):
-    """``[workload.synthetic]``: see `workloads.synthetic.laas_workload`."""
-
-    n_jobs: Count = 1000
-    mean_nodes: Annotated[Number, Field(ge=1)] = 16.0
-    sizes: tuple[Count, ...] = ()
-    run_time_range_s: TimeRangeS = (20.0, 3000.0)
-    median_run_time_s: TimeS | None = None
-    load: Positive | None = None
-    requested_factor: tuple[Number, Number] | None = None
-
-    @field_validator("n_jobs")
-    @classmethod
-    def _few_enough(cls, n_jobs: int) -> int:
-        from workloads.synthetic import job_count_told
-
-        wrong = job_count_told(n_jobs)
-        if wrong is not None:
-            raise NetcosimError(wrong)
-        return n_jobs
 
 
 class _WorkloadKeys(Section):
@@ -388,6 +364,14 @@ class Config(Section):
                 'run.measure = "paired" needs node_bytes in every entry of communication.mix, so '
                 "that jobs of all sizes can last equally long"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _steady_alone_has_io(self) -> Config:
+        how = self.run.measure, self.run.placed
+        if self.communication.io is not None and how != ("steady", QUEUE):
+            told = f'communication.io needs run.measure = "steady" and run.placed = "{QUEUE}"'
+            raise NetcosimError(f"{told}: else isolated jobs are timed without what others write")
         return self
 
     @model_validator(mode="after")

@@ -22,6 +22,7 @@ from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_needs
 from queuesim.estimates import EstimateModel
+from queuesim.gateways import gateway_nodes, keep_off, with_room
 from queuesim.logged import with_replay_notes
 from queuesim.orders import Order
 from queuesim.queue import fitting, simulate_queue
@@ -54,6 +55,8 @@ class Queues:
     draws : Draws
     tables : PolicyTables
         Parameters of the policies.
+    gateways : (g,) int32
+        Nodes that no job gets.
     """
 
     section: QueueSection
@@ -64,6 +67,7 @@ class Queues:
     rules: Rules
     draws: Draws
     tables: PolicyTables
+    gateways: NDArray[np.int32]
 
     def under(
         self,
@@ -113,10 +117,12 @@ class Queues:
         )
 
     def empty(self, policy: str, snapshot: int | None = None) -> Policy:
-        """A policy with all nodes free, with draws for a queue or for a snapshot of its own."""
+        """A policy with all nodes free but gateways; draws are a queue's, or a snapshot's."""
         which = policy if snapshot is None else f"{policy}, snapshot {snapshot}"
         rng = self.draws.rng("policy", which)
-        return make_policy(self.topology, policy, rng, self.tables.of(policy))
+        made = make_policy(self.topology, policy, rng, self.tables.of(policy))
+        keep_off(made, self.gateways)
+        return made
 
     def digest(self, policy: str, model: RunTimeModel, overrun: str | None = None) -> str:
         """Of all that `under` depends on; empty where that is not known.
@@ -178,11 +184,14 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         # a log's clock may begin long before its first job
         jobs = jobs if source.log is None else from_zero(jobs)
     order, rules = setup_of(config.queue, source.history)
+    io = config.communication.io
+    gateways = gateway_nodes("" if io is None else io.gateways, topology)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
             given = config.policies.of(name)
             policy = make_policy(topology, name, np.random.default_rng(0), given)
-            jobs = refuse_empty(fitting(jobs, policy, rules), jobs)
+            placed = with_room(fitting(jobs, policy, rules), policy, gateways)
+            jobs = refuse_empty(placed, jobs)
     if any(POLICIES[name].replays for name in config.queue.policies):
         jobs = with_replay_notes(jobs, topology)
     unread = config.policies.model_fields_set - set(config.queue.policies)
@@ -198,6 +207,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         rules,
         draws,
         config.policies,
+        gateways,
     )
 
 

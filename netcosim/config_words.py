@@ -50,6 +50,7 @@ _TABLE = (
     "communication.fraction.quantiles = [0.1, 0.3, 0.9]",
 )
 _STEADY = ('run.measure = "steady"',)
+_IO = (*_STEADY, 'communication.io.gateways = "0"')
 _LOG = ('workload.log = "log.swf"',)
 _MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["menu"]')
 _OWN_MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["cobalt"]')
@@ -112,6 +113,11 @@ WORDS: dict[str, Words] = {
     "workload.synthetic.median_run_time": Words('"10 min"'),
     "workload.synthetic.load": Words(
         "0.9", "utilisation of the machine that jobs arrive for; all arrive at 0 if left out"
+    ),
+    "workload.synthetic.cluster": Words(
+        '"kalos"',
+        "made jobs with the published sizes and run times of this GPU cluster",
+        allowed='"seren" or "kalos"',
     ),
     "workload.synthetic.requested_factor": Words("[1.0, 2.0]"),
     "workload.log": Words('"log.swf"'),
@@ -196,6 +202,9 @@ WORDS: dict[str, Words] = {
     "analysis.bounds": Words(
         "true", "what the halves of the machine let through, in the tables and on the page"
     ),
+    "communication.from": Words(
+        '"seren-links"', "what the communication fractions of all jobs are drawn from", "mixes"
+    ),
     "communication.fraction.distribution": Words(
         '"beta"', "what the communication fractions of all jobs are drawn from", beside=_FRACTION
     ),
@@ -218,6 +227,17 @@ WORDS: dict[str, Words] = {
         "rank correlation (Spearman's) of a job's fraction with its nodes, by a Gaussian copula; "
         "the distribution stays as it is",
         beside=_FRACTION,
+    ),
+    "communication.io.gateways": Words(
+        '"0-3,81"',
+        "nodes that no job gets and every job writes to: a host list, or numbers",
+        beside=_STEADY,
+    ),
+    "communication.io.drive": Words(
+        "0.02", "share of the time for which a job's node keeps its link busy with I/O", beside=_IO
+    ),
+    "communication.io.message_bytes": Words(
+        '"1 MiB"', "what a node writes at once, then waiting for an answer", beside=_IO
     ),
     "communication.mix.pattern": Words('"halo3d"', "who sends to whom", "patterns"),
     "communication.mix.weight": Words("2.0", "share of the jobs, against the other entries"),

@@ -51,6 +51,8 @@ def content(path: str, lines: list[str]) -> tuple[dict[str, Any], dict[str, Any]
         base = merged(base, tomllib.loads(line))
     if "preset" in base["machine"] or path == "machine.preset":
         base["machine"] = {k: v for k, v in base["machine"].items() if k == "preset"}
+    if path == "workload.synthetic.cluster":
+        base["workload"]["synthetic"] = {"n_jobs": 5}
     if "log" in base["workload"] or path == "workload.log":
         base["workload"] = {k: v for k, v in base["workload"].items() if k != "synthetic"}
     with_key = merged(base, tomllib.loads("\n".join(lines)))

@@ -135,7 +135,8 @@ class Bench:
     def measure(self) -> Measure:
         """How it is measured."""
         section = self.config.run
-        keys = {"paired": section.paired, "steady": section.steady}.get(section.measure)
+        sections = {"paired": section.paired, "steady": section.steady, "steps": section.steps}
+        keys = sections.get(section.measure)
         given = {} if keys is None else keys.model_dump()
         return MEASURES[section.measure](**given)
 

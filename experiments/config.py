@@ -57,6 +57,7 @@ from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
 from queuesim.placing import QUEUE
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
+from queuesim.rounds import ONE_ROUND
 from queuesim.setup import checked_partitions, partition_table, setup_tables
 from workloads.registry import LOGS
 from workloads.source import JobSource
@@ -201,7 +202,8 @@ class _WorkloadKeys(Section):
         return JobSource(**given, synthetic=made)
 
 
-_LATER_BUDGETS = ("stale_share", "audit")
+_IDLE: dict[str, object] = {"stale_share": 0.0, "audit": 0.0}
+_LATER_KEYS = {"coupled": _IDLE, "measured": ONE_ROUND}
 
 
 class _QueueKeys(Section):
@@ -231,8 +233,8 @@ class _QueueKeys(Section):
     def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Keys that came later count in a point's content once they are used."""
         given: dict[str, Any] = dump(self)
-        coupled = given["coupled"]
-        given["coupled"] = {k: v for k, v in coupled.items() if v or k not in _LATER_BUDGETS}
+        for name, usual in _LATER_KEYS.items():
+            given[name] = {k: v for k, v in given[name].items() if (k, v) not in usual.items()}
         later = setup_tables()
         idle = {k for k in (*later, *later[""], "partitions") if k in given}
         idle = {k for k in idle if getattr(self, k) == type(self).model_fields[k].default}

@@ -40,6 +40,7 @@ from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
 from queuesim.placing import PLACED, QUEUE
 from queuesim.steady import PHASES, SHARES
+from queuesim.steps_measure import PERIODS
 from workloads.shares.distributions import DISTRIBUTIONS, Fractions, make_fractions
 from workloads.shares.law import FractionLaw
 from workloads.shares.mixes import MIXES
@@ -255,6 +256,16 @@ class SteadySection(Section):
     warm_up: Annotated[Number, Field(ge=0, lt=1)] = 0.25
 
 
+class StepsSection(Section):
+    """``[run.steps]``: see `queuesim.steps_measure.StepRules`."""
+
+    phases: Annotated[Text, known("phases", PHASES)] = "random"
+    noise: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    periods: Annotated[Text, known("periods", PERIODS)] = "own"
+    iterations: Annotated[Whole, Field(ge=10)] = 1000
+    redraws: Annotated[Whole, Field(ge=0)] = 0
+
+
 KEEP = {
     "tables": "nothing but tables",
     "schedules": "every job's times and nodes, every link at every snapshot, for pages and exports",
@@ -285,6 +296,7 @@ class RunSection(Section):
     measure: Annotated[Text, known("measure", MEASURES)] = "stretch"
     paired: PairedSection = PairedSection()
     steady: SteadySection = SteadySection()
+    steps: StepsSection = StepsSection()
     placed: Annotated[Text, known("place of jobs", PLACED)] = QUEUE
     confidence: Share = 0.95
     threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = 1
@@ -298,6 +310,7 @@ class RunSection(Section):
             "threads": 1,
             "keep": "schedules",
             "steady": SteadySection().model_dump(),
+            "steps": StepsSection().model_dump(),
             "placed": QUEUE,
         }
         return {key: value for key, value in content.items() if value != usual.get(key, ...)}

@@ -37,6 +37,7 @@ _NEVER = (
     "run.measure",
     "run.paired",
     "run.steady",
+    "run.steps",
     "run.placed",
 )
 """Which of the log's jobs are taken, what is known of them, what is compared and told."""

@@ -150,6 +150,7 @@ def _docstrings() -> Mapping[str, str]:
     from netsim.packet.model import PacketConfig
     from queuesim.pairing import Pairing
     from queuesim.steady import SteadyRules
+    from queuesim.steps_measure import StepRules
     from workloads.synthetic import laas_workload
 
     return {
@@ -159,6 +160,7 @@ def _docstrings() -> Mapping[str, str]:
             ("workload.synthetic", laas_workload),
             ("run.paired", Pairing),
             ("run.steady", SteadyRules),
+            ("run.steps", StepRules),
         )
         for name, text in described_in(thing).items()
     }

@@ -50,6 +50,7 @@ _TABLE = (
     "communication.fraction.quantiles = [0.1, 0.3, 0.9]",
 )
 _STEADY = ('run.measure = "steady"',)
+_STEPS = ('run.measure = "steps"',)
 _IO = (*_STEADY, 'communication.io.gateways = "0"')
 _LOG = ('workload.log = "log.swf"',)
 _MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["menu"]')
@@ -161,6 +162,8 @@ WORDS: dict[str, Words] = {
     "queue.speeds_up": Words('["jigsaw"]', names="policies"),
     "queue.measured.table": Words('"speedups.csv"'),
     "queue.measured.bound": Words('"high"'),
+    "queue.measured.rounds": Words("3"),
+    "queue.measured.runtime_reference": Words('"isolated"'),
     "queue.coupled.runtime_reference": Words('"contended-baseline"'),
     "queue.coupled.iterations": Words("2"),
     "queue.coupled.max_repeats": Words("16"),
@@ -273,6 +276,11 @@ WORDS: dict[str, Words] = {
     "run.steady.least_iterations": Words("32", beside=_STEADY),
     "run.steady.most_iterations": Words("512", beside=_STEADY),
     "run.steady.warm_up": Words("0.5", beside=_STEADY),
+    "run.steps.phases": Words('"locked"', beside=_STEPS),
+    "run.steps.noise": Words("0.1", beside=_STEPS),
+    "run.steps.periods": Words('"equal"', beside=_STEPS),
+    "run.steps.iterations": Words("300", beside=_STEPS),
+    "run.steps.redraws": Words("8", beside=_STEPS),
     "run.placed": Words('"empty-small-first"', "where jobs of a snapshot sit", "measures", _STEADY),
     "run.confidence": Words("0.9", "of the intervals"),
     "run.threads": Words('"auto"', 'a number or "auto": share one packet simulation; same results'),

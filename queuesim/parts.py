@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,6 +105,26 @@ class Keeping:
                     del self._kept[next(iter(self._kept))]
             found.append(columns)
         return found
+
+
+@dataclass(frozen=True)
+class Named:
+    """Parts under names of their own: for what a run does more than once.
+
+    Attributes
+    ----------
+    parts : Parts
+    before : str
+        Stands before every name.
+    """
+
+    parts: Parts
+    before: str
+
+    def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
+        """See `Parts.each`."""
+        named = [replace(part, name=self.before + part.name) for part in parts]
+        return self.parts.each(named, progress)
 
 
 def share_of(progress: Progress | None, name: str, done: int, total: int) -> Tell:

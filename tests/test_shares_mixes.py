@@ -137,6 +137,16 @@ def test_names_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> N
     assert "inferred: values are taken as MB/s" in lines
 
 
+def test_the_page_has_the_mixes_as_they_are() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "measures.md").read_text(encoding="utf-8")
+    told = {}
+    for line in page.splitlines():
+        cells = [cell.strip(" `") for cell in line.strip("|").split("|")]
+        if cells[0] in MIXES:
+            told[cells[0]] = tuple(cells[1:3])
+    assert told == {n: (mix.share, f"{mix.fractions.mean:.3f}") for n, mix in MIXES.items()}
+
+
 def test_a_source_that_is_not_there_is_one_line() -> None:
     with pytest.raises(NetcosimError, match="unknown source of published shares 'nobody'"):
         shares_of("nobody")

@@ -87,6 +87,8 @@ KEYS: dict[str, str] = {
     "queue.coupled.audit": "share",
     "queue.coupled.max_simulations": "whole",
     "queue.measured.bound": "name",
+    "queue.measured.rounds": "count",
+    "queue.measured.runtime_reference": "name",
     "queue.partition_bisection.bound_jobs": "share",
     "queue.partition_bisection.communication": "share",
     "queue.partition_bisection.logged_menu": "name",
@@ -127,6 +129,11 @@ KEYS: dict[str, str] = {
     "run.steady.least_iterations": "count",
     "run.steady.most_iterations": "count",
     "run.steady.warm_up": "share",
+    "run.steps.phases": "name",
+    "run.steps.noise": "share",
+    "run.steps.periods": "name",
+    "run.steps.iterations": "count",
+    "run.steps.redraws": "whole",
     "run.placed": "name",
 }
 

@@ -8,12 +8,18 @@ al. (Level-Spread, IPDPS'18) measured communication on dragonflies without a que
 
 from __future__ import annotations
 
+from experiments.papers.isolation.cab import CAB
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import FATTREE
+from experiments.papers.isolation.loop import LOOP
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
+<<<<<<< HEAD
 from experiments.papers.isolation.surface import SURFACE
+=======
+from experiments.papers.isolation.steps import STEPS
+>>>>>>> main
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -30,7 +36,14 @@ PAPER = Paper(
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
         figure.name: figure
+<<<<<<< HEAD
         for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES, SURFACE)
+=======
+        for figure in (
+            *(FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE),
+            *(CAB, LOOP, SHARES, STEPS),
+        )
+>>>>>>> main
     },
     check=check,
 )

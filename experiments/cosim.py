@@ -37,11 +37,16 @@ from queuesim.job_network import JobNetwork
 from queuesim.measured import SpeedupTable
 from queuesim.model_context import ModelContext, Pilot
 from queuesim.neighbours import Neighbours, neighbours_of
-<<<<<<< HEAD
-from queuesim.parts import Columns, Here, Keeping, Part, Parts, schedule_columns, schedule_from
-=======
-from queuesim.parts import Columns, Here, Named, Part, Parts, schedule_columns, schedule_from
->>>>>>> main
+from queuesim.parts import (
+    Columns,
+    Here,
+    Keeping,
+    Named,
+    Part,
+    Parts,
+    schedule_columns,
+    schedule_from,
+)
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.rounds import CONTENDED, ISOLATED, speedups_of_alone, with_rounds
@@ -242,8 +247,7 @@ class _Loop:
             return schedule_columns(queues.under(name, model, overrun=overrun, progress=count))
 
         with self.steps.step("", share) as tell:
-<<<<<<< HEAD
-            found = self.parts.each(
+            found = _in_round(self.parts, again).each(
                 [
                     Part(
                         f"{self.steps.what}{what}{n}",
@@ -252,10 +256,6 @@ class _Loop:
                     )
                     for n in names
                 ],
-=======
-            found = _in_round(self.parts, again).each(
-                [Part(f"{self.steps.what}{what}{n}", partial(compute, n)) for n in names],
->>>>>>> main
                 lambda part, done: tell(done, part.removeprefix(self.steps.what)),
             )
         made = zip(names, found, strict=True)
@@ -313,14 +313,13 @@ class _Loop:
         )
 
 
-<<<<<<< HEAD
 BETWEEN_POINTS = Keeping()
 """Schedules that a process has made for other points of its sweep and can use again."""
-=======
+
+
 def _in_round(parts: Parts, number: int) -> Parts:
     """Parts under names of their round; those of the first stand alone."""
     return parts if number == 1 else Named(parts, f"round {number}, ")
->>>>>>> main
 
 
 def cosim_point(content: Mapping[str, object]) -> PointResult:

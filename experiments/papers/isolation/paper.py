@@ -15,11 +15,8 @@ from experiments.papers.isolation.loop import LOOP
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
-<<<<<<< HEAD
-from experiments.papers.isolation.surface import SURFACE
-=======
 from experiments.papers.isolation.steps import STEPS
->>>>>>> main
+from experiments.papers.isolation.surface import SURFACE
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -36,14 +33,10 @@ PAPER = Paper(
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
         figure.name: figure
-<<<<<<< HEAD
-        for figure in (FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE, SHARES, SURFACE)
-=======
         for figure in (
             *(FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE),
-            *(CAB, LOOP, SHARES, STEPS),
+            *(CAB, LOOP, SHARES, STEPS, SURFACE),
         )
->>>>>>> main
     },
     check=check,
 )

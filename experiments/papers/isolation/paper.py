@@ -12,6 +12,7 @@ from experiments.papers.isolation.cab import CAB
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import FATTREE
 from experiments.papers.isolation.loop import LOOP
+from experiments.papers.isolation.placement import PLACEMENT
 from experiments.papers.isolation.predictor import PREDICTOR
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
@@ -36,7 +37,7 @@ PAPER = Paper(
         figure.name: figure
         for figure in (
             *(FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE),
-            *(CAB, LOOP, PREDICTOR, SHARES, STEPS, SURFACE),
+            *(CAB, LOOP, PLACEMENT, PREDICTOR, SHARES, STEPS, SURFACE),
         )
     },
     check=check,

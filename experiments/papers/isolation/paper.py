@@ -18,6 +18,7 @@ from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
 from experiments.papers.isolation.steps import STEPS
+from experiments.papers.isolation.surface import SURFACE
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -36,7 +37,7 @@ PAPER = Paper(
         figure.name: figure
         for figure in (
             *(FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE),
-            *(CAB, LOOP, PLACEMENT, PREDICTOR, SHARES, STEPS),
+            *(CAB, LOOP, PLACEMENT, PREDICTOR, SHARES, STEPS, SURFACE),
         )
     },
     check=check,

@@ -37,7 +37,16 @@ from queuesim.job_network import JobNetwork
 from queuesim.measured import SpeedupTable
 from queuesim.model_context import ModelContext, Pilot
 from queuesim.neighbours import Neighbours, neighbours_of
-from queuesim.parts import Columns, Here, Named, Part, Parts, schedule_columns, schedule_from
+from queuesim.parts import (
+    Columns,
+    Here,
+    Keeping,
+    Named,
+    Part,
+    Parts,
+    schedule_columns,
+    schedule_from,
+)
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.rounds import CONTENDED, ISOLATED, speedups_of_alone, with_rounds
@@ -239,7 +248,14 @@ class _Loop:
 
         with self.steps.step("", share) as tell:
             found = _in_round(self.parts, again).each(
-                [Part(f"{self.steps.what}{what}{n}", partial(compute, n)) for n in names],
+                [
+                    Part(
+                        f"{self.steps.what}{what}{n}",
+                        partial(compute, n),
+                        queues.digest(n, model, overrun),
+                    )
+                    for n in names
+                ],
                 lambda part, done: tell(done, part.removeprefix(self.steps.what)),
             )
         made = zip(names, found, strict=True)
@@ -297,6 +313,10 @@ class _Loop:
         )
 
 
+BETWEEN_POINTS = Keeping()
+"""Schedules that a process has made for other points of its sweep and can use again."""
+
+
 def _in_round(parts: Parts, number: int) -> Parts:
     """Parts under names of their round; those of the first stand alone."""
     return parts if number == 1 else Named(parts, f"round {number}, ")
@@ -306,7 +326,7 @@ def cosim_point(content: Mapping[str, object]) -> PointResult:
     """A sweep's point: a resolved config to its tables, and what else is kept of it."""
     config = config_from(dict(content))
     with config.plugged():
-        return point_result(run_cosim(config))
+        return point_result(run_cosim(config, parts=BETWEEN_POINTS))
 
 
 def point_result(result: CosimResult) -> PointResult:

@@ -6,6 +6,8 @@ the config's ``[workload]`` and ``[queue]``.
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -27,7 +29,7 @@ from queuesim.queue import fitting, simulate_queue
 from queuesim.registry import ESTIMATES, RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.rules import Rules
-from queuesim.runtime import RunTimeModel
+from queuesim.runtime import AsLogged, RunTimeModel
 from queuesim.setup import setup_of
 from workloads.job import Workload
 from workloads.transform import from_zero, refuse_empty
@@ -106,7 +108,9 @@ class Queues:
             overrun=self.section.overrun if overrun is None else overrun,
             run_time_model=model,
             rng=self.draws.rng("jobs"),
-            bandwidth_Bps=self._needs(placing, model) if bandwidth_Bps is None else bandwidth_Bps,
+            bandwidth_Bps=self._needs(placing.without_need, model)
+            if bandwidth_Bps is None
+            else bandwidth_Bps,
             estimates=self.estimates,
             keep_placements=True,
             progress=progress,
@@ -120,14 +124,38 @@ class Queues:
         keep_off(made, self.gateways)
         return made
 
-    def _needs(self, policy: Policy, model: RunTimeModel | None) -> NDArray[np.float64] | None:
+    def digest(self, policy: str, model: RunTimeModel, overrun: str | None = None) -> str:
+        """Of all that `under` depends on; empty where that is not known.
+
+        Of a machine that is what it is made of: bandwidths and latencies count for policies alone
+        that place by bandwidth. Known for logged run times and policies of the registry, whose
+        sources do not change in a process.
+        """
+        if type(model) is not AsLogged or policy in POLICIES.added:
+            return ""
+        machine = {**vars(self.topology), "name": ""}
+        if not POLICIES[policy].without_need:
+            machine |= {"link_bandwidth_Bps": None, "link_latency_s": None}
+        needs = self._needs(POLICIES[policy].without_need, model)
+        backfill, window = self.section.backfill, self.section.window
+        jobs = vars(replace(self.jobs, notes=(), dropped={}))
+        said = (backfill, window, self.section.overrun if overrun is None else overrun)
+        of_policy = (policy, self.tables.of(policy), self.draws.rng("policy", policy))
+        rest = (self.order, self.rules, self.estimates, needs)
+        try:
+            content = pickle.dumps((machine, jobs, said, of_policy, rest))
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return ""
+        return hashlib.sha256(content).hexdigest()
+
+    def _needs(self, without_need: str, model: RunTimeModel | None) -> NDArray[np.float64] | None:
         """Bandwidth that each job needs: as its run-time model knows, the log, or by class.
 
         Classes are drawn for a policy that reads them; the draw is the same for all of them.
         """
         if model is not None and model.knows_needs:
             return model.bandwidth_needs(self.jobs, self.draws.rng("jobs"))
-        if not policy.without_need:
+        if not without_need:
             return None
         classes = self.section.bandwidth_need_Bps
         return bandwidth_needs(self.jobs, classes, self.draws.rng("bandwidth"))

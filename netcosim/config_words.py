@@ -72,6 +72,12 @@ WORDS: dict[str, Words] = {
         "keys that run together in a sweep; all other lists and ranges are combined",
         beside=("machine.radix = [4, 6]", "run.seed = [1, 2]"),
     ),
+    "sweep.design": Words(
+        '{ method = "latin-hypercube", samples = 4, factors = [{ key = "machine.radix", '
+        'levels = [4, 6] }, { key = "run.seed", low = 1, high = 99, whole = true }] }',
+        "points chosen by a design of experiments over factors ([sweeps](sweeps.md))",
+        beside=("machine.radix = 4",),
+    ),
     "machine.preset": Words(
         '"cab"', "a named machine, whose parameters can be replaced", "machines"
     ),

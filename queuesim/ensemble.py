@@ -335,7 +335,7 @@ class Ensemble:
         A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
         the order of messages do not count.
         """
-        loads = self._loads
+        loads = self.loads
         sending = [i for i, load in enumerate(loads) if len(load.links)]
         stretch = np.ones(len(loads))
         stretch[sending] = bundle_stretches(
@@ -386,7 +386,7 @@ class Ensemble:
         return last * units
 
     @cached_property
-    def _loads(self) -> list[JobLoad]:
+    def loads(self) -> list[JobLoad]:
         """Bytes of an iteration of each job on the links."""
         return [
             job_link_load(

@@ -190,7 +190,11 @@ class Steadying:
     def _periods(self, running: Sequence[int], compute_s: FloatArray, stream: int) -> FloatArray:
         """(k,) float64: what an iteration takes, alone or among the others as the share asks."""
         reference, rules = self.study.reference, self.rules
-        jobs = self.placed(reference, running, compute_s)
+        # the share is that of the mean: what noise adds to an iteration or takes off is not
+        # communication, and over a few iterations it may be more than that
+        jobs = [
+            replace(job, compute_noise=0.0) for job in self.placed(reference, running, compute_s)
+        ]
         once_s = np.array([self.once(i)[0] for i in running])
         until_s = rules.least_iterations * (once_s + compute_s)
         if rules.share == "contended":

@@ -83,8 +83,14 @@ def test_every_key_has_words_and_an_example_that_counts(
     assert path in WORDS, f"{path} needs a line in netcosim/config_words.py"
     without, with_key = content(path, key.lines)
     [*points] = points_of(with_key, tmp_path)
-    assert (len(points) > 1) == (path in ("run.repetition", "sweep.zip"))
-    if path not in ("machine.family", "machine.preset", "workload.log", "sweep.zip"):
+    assert (len(points) > 1) == (path in ("run.repetition", "sweep.zip", "sweep.design"))
+    if path not in (
+        "machine.family",
+        "machine.preset",
+        "workload.log",
+        "sweep.zip",
+        "sweep.design",
+    ):
         if path == "communication.mix.file":
             without["communication"] = {}
         before = points_of(without, tmp_path)[0].resolved()

@@ -12,10 +12,13 @@ from experiments.papers.isolation.cab import CAB
 from experiments.papers.isolation.cases import CASES
 from experiments.papers.isolation.figures import FATTREE
 from experiments.papers.isolation.loop import LOOP
+from experiments.papers.isolation.placement import PLACEMENT
+from experiments.papers.isolation.predictor import PREDICTOR
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
 from experiments.papers.isolation.shares import SHARES
 from experiments.papers.isolation.spread import DRAGONFLY
 from experiments.papers.isolation.steps import STEPS
+from experiments.papers.isolation.surface import SURFACE
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -34,7 +37,7 @@ PAPER = Paper(
         figure.name: figure
         for figure in (
             *(FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE),
-            *(CAB, LOOP, SHARES, STEPS),
+            *(CAB, LOOP, PLACEMENT, PREDICTOR, SHARES, STEPS, SURFACE),
         )
     },
     check=check,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.figures.style import INK, SOFT, colour, grid, marker, new_figure
+from experiments.figures.style import INK, SOFT, colour, grid, marker, new_figure, shared_legend
 from experiments.frames import first_seen, groups
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         _hops(axis, hops[(hops["log"] == log) & (hops["nodes"] != "2+")], policies)
         axis.set_title(log, fontsize=9)
     axes[0].set_ylabel("average pairwise hops (quartiles)", fontsize=8)
-    axes[0].legend(fontsize=7, frameon=False, loc="upper left")
     cases = list(groups(gain, "drive", "io", "io_bytes"))
     _gain(axes[wide], cases[0][1], policies)
     axes[wide].set_title("what Jigsaw takes off, by placement", fontsize=9)
@@ -36,6 +35,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     axes[wide + 1].set_title("against baseline and random nodes, by case", fontsize=9)
     for axis in (*axes[len(logs) : wide], *axes[wide + 2 :]):
         axis.set_visible(False)
+    shared_legend(figure, axes[:1])
     return figure
 
 
@@ -79,9 +79,7 @@ def _cases(axis: Axes, gain: pd.DataFrame, policies: list[str]) -> None:
         names.append(told)
         for step, policy in ((-0.1, "baseline"), (0.1, "random")):
             mine, k = part[part["policy"] == policy], policies.index(policy)
-            label = policy if place == 0 else ""
-            _bars(axis, np.full(len(mine), place + step), mine, colour(k), marker(k), label)
+            _bars(axis, np.full(len(mine), place + step), mine, colour(k), marker(k), policy)
     axis.set_xticks(range(len(names)), names, fontsize=7)
     axis.axhline(0, color=SOFT, lw=0.8)
-    axis.legend(fontsize=7, frameon=False)
     grid(axis)

@@ -230,7 +230,8 @@ class Steps(StepRules):
 
         def watch(again: int, count: int) -> Loops:
             placed = self._begun(network, jobs, alone.period_s, again)
-            run = Ensemble(network, placed).loops(count * period_s, stream=number)
+            until_s = np.ceil(count * period_s / FINE_S) * FINE_S  # no finer clock than the jobs'
+            run = Ensemble(network, placed).loops(float(until_s), stream=number)
             means = np.array([job.compute_s for job in placed])
             return Loops(
                 tuple(ends / PS_PER_S for ends in run.ends_ps),

@@ -164,6 +164,17 @@ def test_without_packets_none_is_sent(
     assert "WARNING, outside of what the predictor was fitted on: routing adaptive" in told
 
 
+def test_a_prediction_without_time_for_the_queues_chance_cannot_tell(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(config), "--minutes", "1e-6", "--predict", "--out", "out"]
+    assert main(["isolation-gain", *given]) == 0
+    told = capsys.readouterr().out
+    assert "jigsaw: isolation cannot be told" in told
+    assert "The queue's own chance: 0 logs drawn again" in told
+    assert (Path("out") / "report.html").exists()
+
+
 def test_a_config_without_policies_and_mix_gets_some_and_is_told(config: Path) -> None:
     content = CONFIG.replace('policies = ["baseline", "jigsaw", "random"]', "window = 9")
     start, end = content.index("[[communication"), content.index("[run.steady]")

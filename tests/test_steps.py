@@ -6,6 +6,7 @@ sit at either end.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.papers.isolation.steps import (
-    against_redrawn,
+    against_chance,
     analyse,
     draw,
     one_link,
@@ -326,24 +327,37 @@ def made_rows() -> pd.DataFrame:
             ("locked", 0, 30, 5.0),
         ):
             row = {"phases": phases, "snapshot": snapshot, "redrawn": redrawn, "nodes": 10}
-            row |= {"from_iteration": 1, "to_iteration": end, "off_percent": off, "jobs": 3}
+            row |= {
+                "from_iteration": 1,
+                "to_iteration": end,
+                "off_percent": off,
+                "jobs": 3,
+                "jobs_counted": 3,
+            }
             rows.append({**common, **row, "meeting": off / 4, "order": 0.0})
     return pd.DataFrame(rows)
 
 
 def test_the_study_compares_with_phases_drawn_anew() -> None:
     """Drawn anew they lose 5 points; the last window's 2 to 5 is 1.5 less, in step at first 0."""
-    table = against_redrawn(made_rows())
+    table = against_chance(made_rows())
     assert table["phases"].tolist() == ["random", "locked"]
-    assert table["less_points"].tolist() == [-1.5, 0.0]
+    assert table["less_redrawn_points"].tolist() == [-1.5, 0.0]
     assert table["off_percent"].tolist() == [3.5, 5.0]
-    assert table["off_percent_redrawn"].tolist() == [5.0, 5.0]
-    low, high = table[["less_points_low", "less_points_high"]].iloc[0]
+    assert table["redrawn_percent"].tolist() == [5.0, 5.0]
+    low, high = table[["less_redrawn_points_low", "less_redrawn_points_high"]].iloc[0]
     assert low < -1.5 < high
     assert high + 1.5 == pytest.approx(-1.5 - low)
     told = windows(made_rows())
     assert told["off_percent"].tolist() == [3.0, 3.5, 9.0, 5.0]
     assert told["jobs"].tolist() == [12] * 4
+
+
+def test_windows_in_which_a_job_stands_still_do_not_count() -> None:
+    rows = made_rows().assign(from_iteration=lambda of: of["to_iteration"] // 2)
+    stands = (rows["snapshot"] == 1) & (rows["to_iteration"] == 30) & (rows["phases"] == "locked")
+    told = windows(rows.assign(jobs_counted=np.where(stands, 2, 3)))
+    assert told["snapshots"].tolist() == [4, 4, 4, 3]
 
 
 def test_one_link_in_theory() -> None:
@@ -362,8 +376,8 @@ def test_the_study_runs_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert frame["phases"].tolist() == ["random"] * 4 + ["locked"] * 3
     assert frame["to_iteration"].max() == 30
     analysis = analyse({"steps": frame}, quick)
-    assert len(analysis.tables["redrawn"]) == 2
-    assert len(draw(analysis, quick).axes) == 1
+    assert len(analysis.tables["chance"]) == 2
+    assert len(draw(analysis, quick).axes) == 2
 
 
 def test_alone_nothing_is_lost() -> None:
@@ -375,3 +389,32 @@ def test_alone_nothing_is_lost() -> None:
     row = last(result.measurement.tables)
     assert abs(row["off_percent"]) < 0.05
     assert np.isnan(row["meeting"])
+
+
+def test_the_page_says_what_the_stored_tables_hold() -> None:
+    root = Path(__file__).resolve().parents[1] / "docs"
+    page = " ".join((root / "measures.md").read_text(encoding="utf-8").split())
+    windows_told = pd.read_csv(root / "isolation" / "steps-windows.csv")
+    main = windows_told[
+        (windows_told["case"] == "as others") & (windows_told["periods"] == "equal")
+    ]
+    still = main[main["noise"] == 0].set_index(["network", "phases", "from_iteration"])["meeting"]
+    told = re.findall(
+        r"([\d.]+) on the fat-tree and ([\d.]+) on the dragonfly in iterations (\d+)", page
+    )
+    assert [first for *_, first in told] == ["1", "10", "30", "300"]
+    for fat_tree_told, dragonfly_told, first in told:
+        phases = "random" if first == "300" else "locked"
+        for network, number in (("fattree", fat_tree_told), ("dragonfly", dragonfly_told)):
+            assert float(number) == pytest.approx(still[network, phases, int(first)], abs=0.005)
+    chance = pd.read_csv(root / "isolation" / "steps-chance.csv")
+    row = chance[(chance["case"] == "as others") & (chance["periods"] == "equal")]
+    row = row[(row["noise"] == 0) & (row["phases"] == "random")].set_index("network")
+    for words, network in (("fat-tree", "fattree"), ("dragonfly", "dragonfly")):
+        [numbers] = re.findall(rf"{words} (-?[\d.]+) \((-?[\d.]+) \.\. (-?[\d.]+)\)", page)
+        columns = [f"less_noisy_points{end}" for end in ("", "_low", "_high")]
+        expected = row.loc[network, columns].astype(float).tolist()
+        assert [float(x) for x in numbers] == pytest.approx(expected, abs=0.005)
+    # begun in step they forget it
+    assert still["fattree", "locked", 1] > 1.5
+    assert still["fattree", "locked", 30] < 1.2

@@ -27,6 +27,9 @@ def break_even_figure(curve: pd.DataFrame, metrics: pd.DataFrame, gains: pd.Data
         Columns ``policy``, ``gain_percent`` with its ends.
     """
     policies = list(dict.fromkeys(curve["policy"]))
+    # an end that is not known is None in a table
+    metrics = metrics.astype({"ratio_low": float, "ratio_high": float, "chance": float})
+    gains = gains.astype({"gain_percent_low": float, "gain_percent_high": float})
     colours = policy_colours(policies)
     figure, axes = new_figure(8.0, 3.6, 1, len(METRICS))
     for axis, (metric, word) in zip(axes, METRICS.items(), strict=True):
@@ -48,7 +51,7 @@ def break_even_figure(curve: pd.DataFrame, metrics: pd.DataFrame, gains: pd.Data
                 )
             gain = gains[gains["policy"] == name].iloc[0]
             ends = [gain[f"gain_percent{end}"] for end in ("_low", "_high")]
-            if all(end is not None and np.isfinite(end) for end in ends):
+            if all(np.isfinite(ends)):
                 axis.axvspan(*ends, color=paint, alpha=0.15, linewidth=0)
                 low, high = float(told["ratio_low"]), float(told["ratio_high"])
                 if np.isfinite(low) and np.isfinite(high):

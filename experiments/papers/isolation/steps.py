@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 NODE_BYTES = 16 * 1024
 MOST_TO_ALL = 32
 """Ranks of an all-to-all: larger ones have so many messages that an iteration costs a second."""
-LONG, SHORT = 1000, 300
-"""Iterations."""
+LONG, SHORT, LATE = 1000, 300, 100
+"""Iterations, and where the window ends that is compared with chance."""
 SNAPSHOTS = 4
 REDRAWS = 16
 THUNDER_NODES = 1458
@@ -46,13 +46,15 @@ MACHINES: dict[str, tuple[dict[str, Any], dict[str, int], int, str]] = {
 }
 """By network: the machine, what is smaller for a quick look, its nodes, whose nodes jobs have."""
 MAIN = "as others"
+NOISES = (0.0, 0.01, 0.05, 0.2)
+SHOWN = {"meeting": "meetings over chance", "off_percent": "cost of others (%)"}
 KEYS = ("network", "case", "periods", "phases", "noise")
 
 
 def _ways() -> Iterator[dict[str, Any]]:
     """Periods, phases, noise and length of the main case; noise forgets how jobs began."""
-    for noise, iterations in ((0.0, LONG), (0.01, LONG), (0.05, SHORT), (0.2, SHORT)):
-        yield _way("equal", "random", noise, iterations)
+    for noise in NOISES:
+        yield _way("equal", "random", noise, LONG if noise <= 0.01 else SHORT)
     yield _way("equal", "locked", 0.0, LONG)
     yield _way("own", "random", 0.0, LONG)
     yield _way("own", "locked", 0.0, LONG)
@@ -121,11 +123,19 @@ def _interval(name: str, found: Interval) -> dict[str, float]:
     return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
+def going_on(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without windows in which a job that had begun did nothing more, and the ones before."""
+    stopped = rows[(rows["from_iteration"] >= 4) & (rows["jobs_counted"] < rows["jobs"])]
+    first = stopped.groupby([*KEYS, "snapshot"])["from_iteration"].min().rename("stopped")
+    known = rows.merge(first, how="left", on=[*KEYS, "snapshot"])
+    return known[~(known["to_iteration"] >= known["stopped"])]
+
+
 def windows(rows: pd.DataFrame) -> pd.DataFrame:
     """Each window's means over snapshots, with Student's intervals."""
     import pandas as pd
 
-    seen = rows[rows["redrawn"] == 0]
+    seen = going_on(rows[rows["redrawn"] == 0])
     found = []
     for labels, part in cells(seen, *KEYS, "from_iteration", "to_iteration"):
         row: dict[str, Any] = {**labels, "snapshots": part["snapshot"].nunique()}
@@ -136,25 +146,31 @@ def windows(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def against_redrawn(rows: pd.DataFrame) -> pd.DataFrame:
-    """The last window less what phases give that are drawn anew, snapshot by snapshot."""
+def against_chance(rows: pd.DataFrame) -> pd.DataFrame:
+    """A late window less what chance gives, snapshot by snapshot.
+
+    Chance is what phases give that are drawn anew (in the first iterations), and what the most
+    noise gives in the same late window, where noise was varied.
+    """
     import pandas as pd
 
-    drawn = rows[rows["redrawn"] > 0]
-    keys = ["network", "case", "periods", "snapshot"]
-    still = drawn[drawn["noise"] == 0].groupby(keys, sort=False)
-    chance = still[["off_percent", "meeting"]].mean().add_suffix("_redrawn").reset_index()
-    seen = rows[rows["redrawn"] == 0].merge(chance, on=keys)
+    keys, name = ["network", "case", "periods", "snapshot"], "off_percent"
+    drawn = rows[rows["redrawn"] > 0].groupby(keys)[name].mean().rename("redrawn_percent")
+    late = rows[(rows["redrawn"] == 0) & (rows["to_iteration"] <= LATE)]
+    late = late[late["to_iteration"] == late["to_iteration"].max()]
+    noisy = late[(late["noise"] > 0) & (late["noise"] == late["noise"].max())]
+    noise = noisy.set_index(keys)[name].rename("noisy_percent")
+    seen = late.merge(drawn, on=keys, how="left").merge(noise, on=keys, how="left")
     found = []
-    for labels, part in cells(seen, *KEYS):
-        last = part[part["to_iteration"] == part["to_iteration"].max()]
-        weigh = (last["nodes"], last["snapshot"])
-        row = {**labels, "from_iteration": int(last["from_iteration"].iloc[0])}
-        for name in ("off_percent", "meeting"):
-            row |= _interval(name, t_of_snapshots(last[name], *weigh))
-            row |= _interval(f"{name}_redrawn", t_of_snapshots(last[f"{name}_redrawn"], *weigh))
-        less = last["off_percent"] - last["off_percent_redrawn"]
-        found.append(row | _interval("less_points", t_of_snapshots(less, *weigh)))
+    for row, part in cells(seen, *KEYS):
+        weigh = (part["nodes"], part["snapshot"])
+        row["from_iteration"] = int(part["from_iteration"].iloc[0])
+        for column in (name, "meeting", "redrawn_percent", "noisy_percent"):
+            row |= _interval(column, t_of_snapshots(part[column], *weigh))
+        for other in ("redrawn", "noisy"):
+            less = part[name] - part[f"{other}_percent"]
+            row |= _interval(f"less_{other}_points", t_of_snapshots(less, *weigh))
+        found.append(row)
     return pd.DataFrame(found)
 
 
@@ -178,38 +194,42 @@ def one_link() -> pd.DataFrame:
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """By window, against phases drawn anew, and the closed forms beside them."""
     rows = frames["steps"]
-    tables = {"windows": windows(rows), "redrawn": against_redrawn(rows), "one-link": one_link()}
+    tables = {"windows": windows(rows), "chance": against_chance(rows), "one-link": one_link()}
     notes = () if options.quick else log_notes([THUNDER], options)
     return Analysis(claims_frame([]), tables, notes)
 
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Run time that others cost, and how often jobs meet, against the iteration."""
+    import pandas as pd
+
     from experiments.figures.panels import panels
     from experiments.figures.style import SOFT, colour
 
-    both = analysis.tables["windows"]
-    both = both[both["case"] == MAIN]
-    redrawn = analysis.tables["redrawn"]
+    told = analysis.tables["windows"]
+    long = [told[told["case"] == MAIN].assign(shown=name) for name in SHOWN]
 
     def fill(axis: Axes, part: pd.DataFrame) -> None:
-        network, periods = part["network"].iloc[0], part["periods"].iloc[0]
-        for i, ((phases, noise), line) in enumerate(groups(part, "phases", "noise")):
-            x = np.sqrt(line["from_iteration"] * line["to_iteration"])
-            style = "-" if phases == "random" else "--"
-            name = f"{phases}, noise {100 * noise:g} %"
-            axis.plot(x, line["off_percent"], style, color=colour(i), marker="o", ms=3, label=name)
-            if phases == "locked" or noise == 0:
-                low, high = line["off_percent_low"], line["off_percent_high"]
-                axis.fill_between(x, low, high, color=colour(i), alpha=0.12, lw=0)
-        same = (redrawn["network"] == network) & (redrawn["periods"] == periods)
-        chance = redrawn[same & (redrawn["case"] == MAIN)]["off_percent_redrawn"]
-        if len(chance):
-            axis.axhline(chance.iloc[0], color=SOFT, ls=":", label="phases drawn anew")
+        name = part["shown"].iloc[0]
+        for (phases, noise), line in groups(part, "phases", "noise"):
+            x, i = np.sqrt(line["from_iteration"] * line["to_iteration"]), NOISES.index(noise)
+            look = "-" if phases == "random" else "--"
+            tint = colour(i if phases == "random" else len(NOISES))
+            label = f"{phases} phases, noise {100 * noise:g} %"
+            axis.plot(x, line[name], look, color=tint, marker="o", ms=3, label=label)
+            if noise == 0:
+                low, high = line[f"{name}_low"], line[f"{name}_high"]
+                axis.fill_between(x, low, high, color=tint, alpha=0.12, lw=0)
+        axis.axhline(1 if name == "meeting" else 0, color=SOFT, ls=":")
         axis.set_xscale("log")
-        axis.set_ylim(bottom=0)
+        axis.set_ylim((0, 2.6) if name == "meeting" else (-2, 12))
 
-    return panels(both, ("network", "periods"), fill)
+    def title(network: str, periods: str, name: str) -> str:
+        return f"{network}, {periods} periods: {SHOWN[name]}"
+
+    frame, keys = pd.concat(long), ("network", "periods", "shown")
+    frame = frame.sort_values(list(keys[:2]), ascending=False, kind="stable")
+    return panels(frame, keys, fill, columns=2, size_in=(5.2, 2.6), xlabel="iteration", title=title)
 
 
 STEPS = PaperFigure(

@@ -181,7 +181,7 @@ class Steadying:
                 found = whole(np.maximum(compute_s + link_s / fraction - period_s, 0.0))
             else:
                 found = whole((period_s - compute_s) * (1 / fraction - 1))
-            near = np.abs(found - compute_s) <= max(_NEAR, self.rules.precision) * period_s
+            near = np.abs(found - compute_s) <= _NEAR * period_s
             if near.all():
                 break
             compute_s = found

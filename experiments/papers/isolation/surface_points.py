@@ -17,7 +17,7 @@ from experiments.bench import bench_of
 from experiments.build import build_machine
 from experiments.config_load import config_from
 from experiments.papers.isolation.base import study_content, study_mix, study_point
-from experiments.papers.jigsaw.logs import ATLAS, KTH, LINK_BPS, THETA, THUNDER, WINDOW, fat_tree
+from experiments.papers.jigsaw.logs import ATLAS, KTH, LINK_BPS, THUNDER, WINDOW, fat_tree
 from experiments.papers.kit.logs import PaperLog, present
 from experiments.papers.paper import Options, Point
 from queuesim.design import Design, Factor
@@ -26,7 +26,7 @@ from workloads.job import Workload
 from workloads.transform import select
 
 NAME = "isolation-surface"
-LOGS = (THUNDER, ATLAS, THETA, KTH)
+LOGS = (THUNDER, ATLAS, KTH)
 SMALL = PaperLog(
     "synth-small",
     fat_tree(4),
@@ -44,10 +44,7 @@ SEVERAL = {"kth-sp2": 4}
 """Instants a point on a small machine, where few jobs run at once: all of so many."""
 ROUTERS: dict[str, Mapping[str, object]] = {
     "output-queued": {},
-    **{
-        f"crossbar {speed}": {"router": "input-queued", "crossbar_speedup": speed}
-        for speed in (1, 2, "unlimited")
-    },
+    "crossbar 1": {"router": "input-queued", "crossbar_speedup": 1},
 }
 LARGEST = 64
 """Ranks of an all-to-all; larger jobs have sub-a2a instead."""
@@ -64,7 +61,7 @@ FACTORS = (
     Factor("size_correlation", -0.8, 0.8),
     Factor("drive", levels=("1", "0.5", "0.25")),
     Factor("ranks", 1, 4, log=True, whole=True),
-    Factor("node_bytes", 16 * 1024, 128 * 1024, log=True, whole=True),
+    Factor("node_bytes", 8 * 1024, 32 * 1024, log=True, whole=True),
     Factor("phases", levels=("random", "locked")),
     Factor("noise", 0.0, 0.3),
     Factor("collectives", 0.1, 0.9),
@@ -81,7 +78,7 @@ send over what a link of the fabric carries. ``collectives``: chance that a job'
 CHANCE = Factor("chance", levels=tuple(map(str, range(STRETCHES))))
 """Other draws, stretch and instant: what its effect is, any factor's may be by chance."""
 QUICK = ("placement", "share", "drive", "ranks")
-SAMPLES = {"morris": (3, 2), "sobol-sequence": (128, 12)}
+SAMPLES = {"morris": (2, 2), "sobol-sequence": (96, 12)}
 """In full, quick."""
 
 
@@ -162,8 +159,8 @@ def _content(sections: Mapping[str, Any], v: Mapping[str, Any], seed: int) -> di
                 "phases": v["phases"],
                 "noise": v["noise"],
                 "precision": 0.05,
-                "least_iterations": 6,
-                "most_iterations": 12,
+                "least_iterations": 8,
+                "most_iterations": 8,
             },
         },
     )

@@ -196,7 +196,7 @@ class Steadying:
             replace(job, compute_noise=0.0) for job in self.placed(reference, running, compute_s)
         ]
         once_s = np.array([self.once(i)[0] for i in running])
-        until_s = rules.least_iterations * (once_s + compute_s)
+        until_s = whole(rules.least_iterations * (once_s + compute_s))
         if rules.share == "contended":
             beside = self.io(reference, self.study.running(reference, stream))
             runs = [self._enough(reference, jobs, float(until_s.max()), stream, beside)]
@@ -231,7 +231,7 @@ class Steadying:
         there = self.study.running(reference, number)
         io = {name: self.io(name, there) for name in shared}
         longest_s = float(np.max(once_s + compute_s))
-        until_s = rules.least_iterations * longest_s
+        until_s = float(whole(np.array(rules.least_iterations * longest_s)))
         while True:
             jobs, beside = placed[reference], io[reference]
             seen = {reference: self._enough(reference, jobs, until_s, number, beside)}

@@ -49,7 +49,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     tables = {"points": _points(steady)}
     screening = space.design("morris", options)
     response = _responses(steady, "morris", len(screening.places()))
-    if np.isfinite(response).any():
+    # points may have failed or not be computed yet
+    whole = np.isfinite(response.reshape(-1, len(screening.factors) + 1)).all(axis=1)
+    if whole.sum() >= 2:
         effects = screened(screening.factors, screening.places(), response, options.seed)
         tables["screening"] = pd.DataFrame([vars(effect) for effect in effects])
     filling = space.design("sobol-sequence", options)

@@ -195,7 +195,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     """Above: percent off along the share. Below: the share from which isolation pays."""
     curves, crossings = analysis.tables["curves"], analysis.tables["crossings"]
     needed = analysis.tables["break-even"]
-    logs = list(dict.fromkeys(curves["log"]))
+    logs = list(dict.fromkeys(needed["log"]))
     figure, axes = new_figure(3.1 * len(logs), 6.2, 2, len(logs))
     for axis, log in zip(axes, logs, strict=False):
         mine = curves[(curves["log"] == log) & (curves["drive"] == "1")]

@@ -49,7 +49,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     tables = {"points": _points(steady)}
     screening = space.design("morris", options)
     response = _responses(steady, "morris", len(screening.places()))
-    if np.isfinite(response).any():
+    # points may have failed or not be computed yet
+    whole = np.isfinite(response.reshape(-1, len(screening.factors) + 1)).all(axis=1)
+    if whole.sum() >= 2:
         effects = screened(screening.factors, screening.places(), response, options.seed)
         tables["screening"] = pd.DataFrame([vars(effect) for effect in effects])
     filling = space.design("sobol-sequence", options)
@@ -193,7 +195,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     """Above: percent off along the share. Below: the share from which isolation pays."""
     curves, crossings = analysis.tables["curves"], analysis.tables["crossings"]
     needed = analysis.tables["break-even"]
-    logs = list(dict.fromkeys(curves["log"]))
+    logs = list(dict.fromkeys(needed["log"]))
     figure, axes = new_figure(3.1 * len(logs), 6.2, 2, len(logs))
     for axis, log in zip(axes, logs, strict=False):
         mine = curves[(curves["log"] == log) & (curves["drive"] == "1")]

@@ -18,6 +18,7 @@ from netsim.limits import need_memory, shown
 from queuesim.communication import Communication
 from queuesim.cost import campaign_hops, estimate_line, flow_level_line, flow_level_s
 from queuesim.ensemble import SharedNetwork
+from queuesim.gateways import GatewayIo
 from queuesim.job_network import JobNetwork
 from queuesim.measure import MEASURES, Measure
 from queuesim.measured import CommunicationMix
@@ -78,6 +79,14 @@ class Bench:
         )
 
     @cached_property
+    def io(self) -> GatewayIo | None:
+        """What jobs write through gateways; None where none are named."""
+        section = self.config.communication.io
+        if section is None:
+            return None
+        return GatewayIo(self.queues.gateways, section.drive, section.message_bytes)
+
+    @cached_property
     def network(self) -> JobNetwork:
         """The network that coupled run times take their contention from."""
         return JobNetwork(self.shared, self.mix, self.communications)
@@ -119,13 +128,15 @@ class Bench:
             section.only_snapshot,
             section.confidence,
             section.placed,
+            self.io,
         )
 
     @property
     def measure(self) -> Measure:
         """How it is measured."""
         section = self.config.run
-        keys = {"paired": section.paired, "steady": section.steady}.get(section.measure)
+        sections = {"paired": section.paired, "steady": section.steady, "steps": section.steps}
+        keys = sections.get(section.measure)
         given = {} if keys is None else keys.model_dump()
         return MEASURES[section.measure](**given)
 

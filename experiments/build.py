@@ -17,8 +17,10 @@ from netsim.topology import Topology
 from patterns.registry import PATTERNS
 from queuesim.communication import Communication
 from queuesim.measured import CommunicationMix, PatternShare
+from workloads.shares.mixes import MIXES
 
 if TYPE_CHECKING:
+    from experiments.config import Config
     from experiments.config_run import CommunicationSection
 
 
@@ -92,3 +94,26 @@ def communication_mix(section: CommunicationSection) -> CommunicationMix:
         named = (entry.pattern, entry.weight, *entry.communication_fraction)
         shares.append(PatternShare(*named, least, most))
     return CommunicationMix(shares, section.law())
+
+
+def other_share(config: Config) -> str | None:
+    """What to know where the measure takes a named mix for a share of something else.
+
+    Parameters
+    ----------
+    config : Config
+
+    Returns
+    -------
+    str or None
+        None where it is the same, or nothing is measured that knows what it is a share of.
+    """
+    name, run = config.communication.drawn_from, config.run
+    taken = {"steady": run.steady.share, "paired": "alone"}.get(run.measure)
+    if name is None or taken is None or run.snapshots == 0 or MIXES[name].share == taken:
+        return None
+    key = "run.steady.share" if run.measure == "steady" else "run.paired"
+    return (
+        f'communication.from = "{name}" has shares "{MIXES[name].share}", and {key} takes them for '
+        f'shares "{taken}": another quantity'
+    )

@@ -25,17 +25,15 @@ from pydantic import (
 from alloc.registry import POLICIES, policies_for
 from experiments.config_policies import PolicyTables, policy_tables
 from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
+from experiments.config_synthetic import SyntheticSection
 from experiments.fields import (
     BandwidthsBps,
-    Count,
     InputFile,
     Number,
-    Positive,
     Section,
     SizeBytes,
     SizeOrZeroBytes,
     Text,
-    TimeRangeS,
     TimeS,
     Whole,
     config_kind,
@@ -59,6 +57,7 @@ from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
 from queuesim.placing import QUEUE
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
+from queuesim.rounds import ONE_ROUND
 from queuesim.setup import checked_partitions, partition_table, setup_tables
 from workloads.registry import LOGS
 from workloads.source import JobSource
@@ -155,28 +154,6 @@ class MachineSection(Section):
         return name
 
 
-class SyntheticSection(Section):
-    """``[workload.synthetic]``: see `workloads.synthetic.laas_workload`."""
-
-    n_jobs: Count = 1000
-    mean_nodes: Annotated[Number, Field(ge=1)] = 16.0
-    sizes: tuple[Count, ...] = ()
-    run_time_range_s: TimeRangeS = (20.0, 3000.0)
-    median_run_time_s: TimeS | None = None
-    load: Positive | None = None
-    requested_factor: tuple[Number, Number] | None = None
-
-    @field_validator("n_jobs")
-    @classmethod
-    def _few_enough(cls, n_jobs: int) -> int:
-        from workloads.synthetic import job_count_told
-
-        wrong = job_count_told(n_jobs)
-        if wrong is not None:
-            raise NetcosimError(wrong)
-        return n_jobs
-
-
 class _WorkloadKeys(Section):
     """``[workload]``: a log or a generator, and what is done to its jobs.
 
@@ -225,7 +202,8 @@ class _WorkloadKeys(Section):
         return JobSource(**given, synthetic=made)
 
 
-_LATER_BUDGETS = ("stale_share", "audit")
+_IDLE: dict[str, object] = {"stale_share": 0.0, "audit": 0.0}
+_LATER_KEYS = {"coupled": _IDLE, "measured": ONE_ROUND}
 
 
 class _QueueKeys(Section):
@@ -255,8 +233,8 @@ class _QueueKeys(Section):
     def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Keys that came later count in a point's content once they are used."""
         given: dict[str, Any] = dump(self)
-        coupled = given["coupled"]
-        given["coupled"] = {k: v for k, v in coupled.items() if v or k not in _LATER_BUDGETS}
+        for name, usual in _LATER_KEYS.items():
+            given[name] = {k: v for k, v in given[name].items() if (k, v) not in usual.items()}
         later = setup_tables()
         idle = {k for k in (*later, *later[""], "partitions") if k in given}
         idle = {k for k in idle if getattr(self, k) == type(self).model_fields[k].default}
@@ -388,6 +366,14 @@ class Config(Section):
                 'run.measure = "paired" needs node_bytes in every entry of communication.mix, so '
                 "that jobs of all sizes can last equally long"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _steady_alone_has_io(self) -> Config:
+        how = self.run.measure, self.run.placed
+        if self.communication.io is not None and how != ("steady", QUEUE):
+            told = f'communication.io needs run.measure = "steady" and run.placed = "{QUEUE}"'
+            raise NetcosimError(f"{told}: else isolated jobs are timed without what others write")
         return self
 
     @model_validator(mode="after")

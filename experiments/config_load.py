@@ -11,10 +11,12 @@ from typing import Any
 
 from experiments.config import Config, WorkloadSection, config_class
 from experiments.config_content import config_alone, plugins_of
+from experiments.config_design import design_of
 from experiments.config_errors import ConfigError, list_keys, validated
 from experiments.config_machine import list_parameters
 from experiments.config_run import PatternSection
 from experiments.expand import expand
+from experiments.points import replaced
 from experiments.reference import reference_of
 from netsim.errors import NetcosimError
 from netsim.files import read_text
@@ -83,7 +85,8 @@ def load_config_text(path: str | Path) -> tuple[Config, str]:
 def load_sweep(path: str | Path) -> SweepFile:
     """Read a config in which any parameter may be a list or a range (`experiments.expand`).
 
-    ``[sweep] zip = [["machine.p", "machine.a"]]`` names keys that run together.
+    ``[sweep] zip = [["machine.p", "machine.a"]]`` names keys that run together;
+    ``[sweep.design]`` chooses points by a design of experiments.
 
     Raises
     ------
@@ -106,15 +109,25 @@ def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Confi
     NetcosimError
         As `load_sweep`, without the file's name.
     """
+    return tuple(point for _, point in numbered_points(raw, folder))
+
+
+def numbered_points(raw: Mapping[str, Any], folder: Path | None = None) -> list[tuple[int, Config]]:
+    """As `points_of`, each with the row of the sweep's design that it is of; 0 without one."""
     content = {key: value for key, value in raw.items() if key != "sweep"}
     groups = _zip_groups(raw.get("sweep", {}))
+    design = design_of(raw)
     keys: set[str] = set()
     # points may have plug-ins of their own, each with other keys
     for one in expand({"plugins": raw.get("plugins", ())}, list_keys=("plugins",)):
         with using((*installed_plugins(), *plugins_of(one, folder))):
             keys |= _list_keys(content)
-    contents = expand(content, list_keys=keys, zip_groups=groups)
-    return tuple(config_from(point, folder) for point in contents)
+    rows = [{}] if design is None else design.changes
+    return [
+        (row, config_from(point, folder))
+        for row, changes in enumerate(rows)
+        for point in expand(replaced(content, changes), list_keys=keys, zip_groups=groups)
+    ]
 
 
 def _list_keys(raw: Mapping[str, Any]) -> set[str]:
@@ -233,9 +246,9 @@ def _zip_groups(section: object) -> list[list[str]]:
     if not isinstance(section, Mapping):
         raise ConfigError("sweep", section, "must be a table")
     for key in section:
-        if key != "zip":
+        if key not in ("zip", "design"):
             more = " (a reference has a section of its own: [reference])"
-            told = f"unknown key; valid: zip{more if key == 'reference' else ''}"
+            told = f"unknown key; valid: design, zip{more if key == 'reference' else ''}"
             raise ConfigError(f"sweep.{key}", None, told)
     groups = section.get("zip", [])
     if not isinstance(groups, list) or not all(

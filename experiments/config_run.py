@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
     Field,
     SerializerFunctionWrapHandler,
+    create_model,
     field_validator,
     model_serializer,
     model_validator,
@@ -39,8 +40,10 @@ from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
 from queuesim.placing import PLACED, QUEUE
 from queuesim.steady import PHASES, SHARES
+from queuesim.steps_measure import PERIODS
 from workloads.shares.distributions import DISTRIBUTIONS, Fractions, make_fractions
 from workloads.shares.law import FractionLaw
+from workloads.shares.mixes import MIXES
 
 _ADDED = ("node_bytes", "nodes", "file")
 _OWN_FRACTION = "communication_fraction"
@@ -113,7 +116,8 @@ class FractionSection(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> FractionSection:
-        self.made()
+        if self.model_fields_set - {"size_correlation"}:
+            self.made()
         return self
 
     @model_serializer(mode="wrap")
@@ -134,8 +138,26 @@ class FractionSection(Section):
         return make_fractions(self.distribution, self.mean, self.spread, self.quantiles, self.at)
 
 
-class CommunicationSection(Section):
-    """``[communication]``: what jobs send, how many ranks a node, which rank sits where."""
+class IoSection(Section):
+    """``[communication.io]``: see `queuesim.gateways.GatewayIo`.
+
+    ``gateways`` is a host list, or numbers and ranges: nodes that no job gets. ``drive`` is the
+    share of the time for which a job's node keeps its link busy with I/O.
+    """
+
+    gateways: Text
+    drive: Annotated[Number, Field(gt=0, le=1)] = 0.01
+    message_bytes: SizeBytes = 65536
+
+
+_FROM = "from"
+
+
+class _CommunicationKeys(Section):
+    """``[communication]``: what jobs send, how many ranks a node, which rank sits where.
+
+    Its key ``from``, no name in Python, joins it in `CommunicationSection`.
+    """
 
     mix: tuple[PatternSection, ...] = Field(
         default=(PatternSection(pattern="all-to-all"),), min_length=1
@@ -143,29 +165,65 @@ class CommunicationSection(Section):
     ranks_per_node: Count = 1
     task_mapping: Annotated[Text, known("task mapping", MAPPINGS)] = "random"
     fraction: FractionSection | None = None
+    io: IoSection | None = None
 
     @model_serializer(mode="wrap")
     def _without_what_counts_not(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = dump(self)
-        if self.fraction is None:
-            return {key: value for key, value in content.items() if key != "fraction"}
+        idle = [key for key in (_FROM, "fraction", "io") if getattr(self, key) is None]
+        content = {key: value for key, value in dump(self).items() if key not in idle}
+        if self.drawn_from is None and self.fraction is None:
+            return content
         mix = [{k: v for k, v in e.items() if k != _OWN_FRACTION} for e in content["mix"]]
         return content | {"mix": mix}
 
     @model_validator(mode="after")
-    def _one_origin_of_fractions(self) -> CommunicationSection:
+    def _one_origin_of_fractions(self) -> _CommunicationKeys:
+        origin = _FROM if self.drawn_from is not None else "fraction"
+        if self.drawn_from is None and self.fraction is None:
+            return self
         own = [k for k, entry in enumerate(self.mix) if _OWN_FRACTION in entry.model_fields_set]
-        if self.fraction is not None and own:
+        if own:
             raise NetcosimError(
-                f"mix.{own[0]}.{_OWN_FRACTION} stands beside communication.fraction, which says "
+                f"mix.{own[0]}.{_OWN_FRACTION} stands beside communication.{origin}, which says "
                 "it for all entries; leave one of them out"
             )
+        if origin == _FROM and self.fraction is not None:
+            more = sorted(self.fraction.model_fields_set - {"size_correlation"})
+            if more:
+                raise NetcosimError(
+                    f"fraction.{more[0]} stands beside communication.from, which brings the "
+                    "distribution; beside it fraction has size_correlation alone"
+                )
+        self.law()
         return self
+
+    @property
+    def drawn_from(self) -> str | None:
+        """The value of ``from``: a name of `workloads.shares.mixes.MIXES`."""
+        name: str | None = getattr(self, _FROM)
+        return name
 
     def law(self) -> FractionLaw | None:
         """What the fractions of all jobs are drawn from; None: what each entry says."""
         given = self.fraction
-        return None if given is None else FractionLaw(given.made(), given.size_correlation)
+        correlation = 0.0 if given is None else given.size_correlation
+        if self.drawn_from is not None:
+            mix = MIXES[self.drawn_from]
+            told = f'{mix.name}, shares "{mix.share}" ({mix.source})'
+            return FractionLaw(mix.fractions, correlation, told)
+        return None if given is None else FractionLaw(given.made(), correlation)
+
+
+_MixName = Annotated[Text | None, known("mix of communication shares", MIXES)]
+if TYPE_CHECKING:
+    CommunicationSection = _CommunicationKeys
+else:
+    CommunicationSection = create_model(
+        "CommunicationSection",
+        __base__=_CommunicationKeys,
+        __doc__=_CommunicationKeys.__doc__,
+        **{_FROM: (_MixName, None)},
+    )
 
 
 class AnalysisSection(Section):
@@ -198,6 +256,16 @@ class SteadySection(Section):
     warm_up: Annotated[Number, Field(ge=0, lt=1)] = 0.25
 
 
+class StepsSection(Section):
+    """``[run.steps]``: see `queuesim.steps_measure.StepRules`."""
+
+    phases: Annotated[Text, known("phases", PHASES)] = "random"
+    noise: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    periods: Annotated[Text, known("periods", PERIODS)] = "own"
+    iterations: Annotated[Whole, Field(ge=10)] = 1000
+    redraws: Annotated[Whole, Field(ge=0)] = 0
+
+
 KEEP = {
     "tables": "nothing but tables",
     "schedules": "every job's times and nodes, every link at every snapshot, for pages and exports",
@@ -228,6 +296,7 @@ class RunSection(Section):
     measure: Annotated[Text, known("measure", MEASURES)] = "stretch"
     paired: PairedSection = PairedSection()
     steady: SteadySection = SteadySection()
+    steps: StepsSection = StepsSection()
     placed: Annotated[Text, known("place of jobs", PLACED)] = QUEUE
     confidence: Share = 0.95
     threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = 1
@@ -241,6 +310,7 @@ class RunSection(Section):
             "threads": 1,
             "keep": "schedules",
             "steady": SteadySection().model_dump(),
+            "steps": StepsSection().model_dump(),
             "placed": QUEUE,
         }
         return {key: value for key, value in content.items() if value != usual.get(key, ...)}

@@ -5,6 +5,8 @@
 3. The measured communication times, against the reference's, change the jobs' run times, and
    the queue runs again under each policy.
 
+With ``queue.measured.rounds`` the schedules of step 3 are measured and run again.
+
 That is what the run-time model "measured" asks for; the registry's other models ask for less
 (`queuesim.model_context`), and step 2 then measures the schedules that they gave. With
 ``snapshots = 0`` no packets are sent. The reference is a policy of the run, or one elsewhere
@@ -17,6 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
 from experiments.bench import Bench, bench_of
 from experiments.config import Config
 from experiments.config_load import config_from
@@ -27,16 +31,28 @@ from experiments.kept.take import kept_of
 from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
 from experiments.steps import Notice, Progress, Steps
+from netsim.errors import NetcosimError
 from netsim.topologies.registry import family_of
 from queuesim.job_network import JobNetwork
 from queuesim.measured import SpeedupTable
 from queuesim.model_context import ModelContext, Pilot
 from queuesim.neighbours import Neighbours, neighbours_of
-from queuesim.parts import Columns, Here, Part, Parts, schedule_columns, schedule_from
+from queuesim.parts import (
+    Columns,
+    Here,
+    Keeping,
+    Named,
+    Part,
+    Parts,
+    schedule_columns,
+    schedule_from,
+)
 from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
+from queuesim.rounds import CONTENDED, ISOLATED, speedups_of_alone, with_rounds
 from queuesim.runtime import AsLogged, RunTimeModel
 from queuesim.snapshots import Measurement, Study
+from workloads.job import Workload
 
 Schedules = dict[str, QueueResult]
 
@@ -46,6 +62,7 @@ def run_cosim(
     progress: Progress | None = None,
     notice: Notice | None = None,
     parts: Parts | None = None,
+    jobs: Workload | None = None,
 ) -> CosimResult:
     """Run a config.
 
@@ -58,6 +75,8 @@ def run_cosim(
         See `experiments.steps.Notice`.
     parts : Parts, optional
         Gets schedules and packet simulations computed; here, one after the other, by default.
+    jobs : Workload, optional
+        Instead of the config's own.
 
     Raises
     ------
@@ -80,11 +99,11 @@ def run_cosim(
     0.9
     """
     with config.plugged():
-        return _run(config, Steps(progress, notice), Here() if parts is None else parts)
+        return _run(config, Steps(progress, notice), Here() if parts is None else parts, jobs)
 
 
-def _run(config: Config, steps: Steps, parts: Parts) -> CosimResult:
-    reference, here = reference_of(config), bench_of(config)
+def _run(config: Config, steps: Steps, parts: Parts, given: Workload | None) -> CosimResult:
+    reference, here = reference_of(config), bench_of(config, given)
     machine = here.machine.topology
     for line in family_of(machine).notes(machine):
         steps.say(line)
@@ -116,6 +135,8 @@ class _Loop:
     parts : Parts
     there : _Loop or None
         The reference's own run, if it is elsewhere.
+    rounds, between : list
+        What each round measured, and the schedules that the rounds after the first did.
     """
 
     bench: Bench
@@ -129,6 +150,8 @@ class _Loop:
     measurement: Measurement | None = None
     neighbours: dict[str, Neighbours] = field(default_factory=dict)
     piloted: Pilot | None = None
+    rounds: list[Measurement] = field(default_factory=list)
+    between: list[Schedules] = field(default_factory=list)
 
     def run(self) -> None:
         """The queue under each policy, and packets measured, before or after as the model asks."""
@@ -146,6 +169,9 @@ class _Loop:
         if follow:
             there = {} if self.there is None else self.there.schedules
             self.measurement = self.campaign(self.schedules, there, 1.0)
+        if len(self.rounds) > 1:
+            rounds = zip(self.rounds, [*self.between, self.schedules], strict=True)
+            self.measurement = with_rounds(list(rounds), self.reference.policy)
 
     # What a run-time model may ask for
 
@@ -154,14 +180,40 @@ class _Loop:
         self.steps.say(self.bench.flow_cost())
         return self.bench.network
 
-    def measured_speedups(self) -> SpeedupTable:
-        """Snapshots of schedules with logged run times, against the reference's."""
-        self.logged = self.queues(AsLogged(), 0.15)
+    def measured_speedups(
+        self,
+        rounds: int = 1,
+        build: Callable[[SpeedupTable], RunTimeModel] | None = None,
+        runtime_reference: str = CONTENDED,
+    ) -> SpeedupTable:
+        """Snapshots of schedules with logged run times, against the reference's, in rounds."""
+        alone = runtime_reference == ISOLATED
+        if alone and self.there is not None:
+            raise NetcosimError(
+                f'queue.measured.runtime_reference = "{ISOLATED}" is for a reference that is a '
+                "policy of the run; [reference] names another one"
+            )
+        self.logged = schedules = self.queues(AsLogged(), 0.15)
+        table = SpeedupTable(self.reference.column, ())
         if not self.bench.config.run.snapshots:
-            return SpeedupTable(self.reference.column, ())
+            return table
         there = {} if self.there is None else self.there.logged
-        self.measurement = self.campaign(self.logged, there, 0.8)
-        return self.measurement.table
+        for number in range(1, rounds + 1):
+            if number > 1 and build is not None:
+                schedules = self.queues(build(table), 0.1, again=number)
+                self.between.append(schedules)
+            share, last = 0.8 / (rounds + 1 - number), number == rounds
+            found = self.measurement = self.campaign(
+                schedules, there, share, again=number, last=last
+            )
+            table = found.table
+            if alone and self.study is not None:
+                table = speedups_of_alone(found, self.study, self._bootstrap)
+            self.rounds.append(found)
+        return table
+
+    def _bootstrap(self) -> np.random.Generator:
+        return self.bench.queues.draws.rng("bootstrap")
 
     def pilot(self, build: Callable[[JobNetwork], RunTimeModel]) -> Pilot:
         """The reference policy's run, where the reference is; it sees its jobs through."""
@@ -182,6 +234,7 @@ class _Loop:
         share: float,
         policies: Sequence[str] = (),
         overrun: str | None = None,
+        again: int = 1,
     ) -> Schedules:
         """One schedule a policy, with a run-time model; it takes a share of what is left to do."""
         names, queues = policies or self.bench.config.queue.policies, self.bench.queues
@@ -194,15 +247,28 @@ class _Loop:
             return schedule_columns(queues.under(name, model, overrun=overrun, progress=count))
 
         with self.steps.step("", share) as tell:
-            found = self.parts.each(
-                [Part(f"{self.steps.what}{what}{n}", partial(compute, n)) for n in names],
+            found = _in_round(self.parts, again).each(
+                [
+                    Part(
+                        f"{self.steps.what}{what}{n}",
+                        partial(compute, n),
+                        queues.digest(n, model, overrun),
+                    )
+                    for n in names
+                ],
                 lambda part, done: tell(done, part.removeprefix(self.steps.what)),
             )
         made = zip(names, found, strict=True)
         return {n: schedule_from(run, queues.jobs, queues.topology) for n, run in made}
 
     def campaign(
-        self, schedules: Mapping[str, QueueResult], there: Mapping[str, QueueResult], share: float
+        self,
+        schedules: Mapping[str, QueueResult],
+        there: Mapping[str, QueueResult],
+        share: float,
+        *,
+        again: int = 1,
+        last: bool = True,
     ) -> Measurement:
         """Snapshots of every policy's schedule, and of the reference's where that is elsewhere."""
         sides = self.bench.sides(schedules)
@@ -210,13 +276,13 @@ class _Loop:
             own = self.there.bench.sides(there)
             sides = {self.reference.column: own[self.reference.policy], **sides}
         study = self.study = self.bench.study(sides, self.reference.column)
-        near = self.bench.config.run.keep == "all"
+        near = last and self.bench.config.run.keep == "all"
         self.steps.say(self.bench.packet_cost(study))
         with self.steps.step("packets, ", share / 2 if near else share) as tell:
             found = self.bench.measure.measure(
                 study,
-                lambda: self.bench.queues.draws.rng("bootstrap"),
-                self.parts,
+                self._bootstrap,
+                _in_round(self.parts, again),
                 lambda what, done: tell(done, what),
             )
         with self.steps.step("", share / 2 if near else 0.0) as tell:
@@ -247,11 +313,20 @@ class _Loop:
         )
 
 
+BETWEEN_POINTS = Keeping()
+"""Schedules that a process has made for other points of its sweep and can use again."""
+
+
+def _in_round(parts: Parts, number: int) -> Parts:
+    """Parts under names of their round; those of the first stand alone."""
+    return parts if number == 1 else Named(parts, f"round {number}, ")
+
+
 def cosim_point(content: Mapping[str, object]) -> PointResult:
     """A sweep's point: a resolved config to its tables, and what else is kept of it."""
     config = config_from(dict(content))
     with config.plugged():
-        return point_result(run_cosim(config))
+        return point_result(run_cosim(config, parts=BETWEEN_POINTS))
 
 
 def point_result(result: CosimResult) -> PointResult:

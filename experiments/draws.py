@@ -18,6 +18,7 @@ _NEVER = (
     "reference",
     "plugins",
     "policies",
+    "communication.io",
     "workload.month",
     "workload.days",
     "workload.sizes",
@@ -29,12 +30,14 @@ _NEVER = (
     "queue.partition_bisection",
     "queue.speeds_up",
     "communication.fraction",
+    "communication.from",
     "run.keep",
     "run.observables",
     "run.only_snapshot",
     "run.measure",
     "run.paired",
     "run.steady",
+    "run.steps",
     "run.placed",
 )
 """Which of the log's jobs are taken, what is known of them, what is compared and told."""

@@ -177,11 +177,11 @@ def range_values(spec: Mapping[str, object], key: str) -> list[object]:
     way = ways[0]
     if "scale" in spec and (way != "count" or spec["scale"] not in ("linear", "log")):
         raise NetcosimError(f'{where}: scale is "linear" or "log", and goes with count')
-    unit = _unit(spec["from"])
-    first, last = _exact(spec["from"], where, unit), _exact(spec["to"], where, unit)
+    unit = unit_of(spec["from"])
+    first, last = exact_number(spec["from"], where, unit), exact_number(spec["to"], where, unit)
     if way == "count":
         return _counted(spec, first, last, unit, where)
-    step = _exact(spec[way], where, unit if way == "step" else "")
+    step = exact_number(spec[way], where, unit if way == "step" else "")
     never = f"{where}: a {way} of {spec[way]} never leads from {spec['from']} to {spec['to']}"
     if way == "step":
         if step == 0 or (last - first) / step < 0:
@@ -230,12 +230,12 @@ def _check_count(number: int, where: str) -> None:
         raise NetcosimError(f"{where}: the range has more than {MAX_POINTS:,} values")
 
 
-def _unit(value: object) -> str:
+def unit_of(value: object) -> str:
     """The unit that a text ends with: "GB/s" of "1.5 GB/s"; empty for a number."""
     return value.lstrip("+-0123456789.eE ").strip() if isinstance(value, str) else ""
 
 
-def _exact(value: object, where: str, unit: str) -> Fraction:
+def exact_number(value: object, where: str, unit: str) -> Fraction:
     """A number, or a quantity counted in ``unit``, as an exact fraction."""
     if unit:
         for dimension in DIMENSIONS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -90,15 +91,32 @@ def without(config: Mapping[str, object], leave_out: Iterable[str]) -> dict[str,
 
 
 def replaced(config: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
-    """A copy of a nested mapping with other values at dotted keys, tables made where missing."""
-    copy = dict(config)
+    """A copy of a nested mapping with other values at dotted keys, tables made where missing.
+
+    Entries of a list have numbers: ``communication.mix.0.weight``.
+
+    Raises
+    ------
+    NetcosimError
+        An entry that a list has not.
+    """
+    found: Any = dict(config)
     for dotted, value in changes.items():
-        first, _, rest = dotted.partition(".")
-        inner = copy.get(first)
-        if rest:
-            value = replaced(inner if isinstance(inner, Mapping) else {}, {rest: value})
-        copy[first] = value
-    return copy
+        found = _with(found, dotted, value, dotted)
+    return dict(found)
+
+
+def _with(level: object, rest: str, value: object, dotted: str) -> object:
+    first, _, more = rest.partition(".")
+    if isinstance(level, (list, tuple)):
+        if not first.isdecimal() or int(first) >= len(level):
+            raise NetcosimError(f"key {dotted}: {first!r} is no entry of a list of {len(level)}")
+        entries, at = list(level), int(first)
+        entries[at] = _with(entries[at], more, value, dotted) if more else value
+        return entries
+    inner = dict(level) if isinstance(level, Mapping) else {}
+    inner[first] = _with(inner.get(first), more, value, dotted) if more else value
+    return inner
 
 
 def point_rng(

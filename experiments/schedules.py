@@ -6,6 +6,8 @@ the config's ``[workload]`` and ``[queue]``.
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -20,13 +22,14 @@ from experiments.draws import Draws
 from netsim.topology import Topology
 from queuesim.bandwidth import bandwidth_needs
 from queuesim.estimates import EstimateModel
+from queuesim.gateways import gateway_nodes, keep_off, with_room
 from queuesim.logged import with_replay_notes
 from queuesim.orders import Order
 from queuesim.queue import fitting, simulate_queue
 from queuesim.registry import ESTIMATES, RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.rules import Rules
-from queuesim.runtime import RunTimeModel
+from queuesim.runtime import AsLogged, RunTimeModel
 from queuesim.setup import setup_of
 from workloads.job import Workload
 from workloads.transform import from_zero, refuse_empty
@@ -52,6 +55,8 @@ class Queues:
     draws : Draws
     tables : PolicyTables
         Parameters of the policies.
+    gateways : (g,) int32
+        Nodes that no job gets.
     """
 
     section: QueueSection
@@ -62,6 +67,7 @@ class Queues:
     rules: Rules
     draws: Draws
     tables: PolicyTables
+    gateways: NDArray[np.int32]
 
     def under(
         self,
@@ -102,26 +108,54 @@ class Queues:
             overrun=self.section.overrun if overrun is None else overrun,
             run_time_model=model,
             rng=self.draws.rng("jobs"),
-            bandwidth_Bps=self._needs(placing, model) if bandwidth_Bps is None else bandwidth_Bps,
+            bandwidth_Bps=self._needs(placing.without_need, model)
+            if bandwidth_Bps is None
+            else bandwidth_Bps,
             estimates=self.estimates,
             keep_placements=True,
             progress=progress,
         )
 
     def empty(self, policy: str, snapshot: int | None = None) -> Policy:
-        """A policy with all nodes free, with draws for a queue or for a snapshot of its own."""
+        """A policy with all nodes free but gateways; draws are a queue's, or a snapshot's."""
         which = policy if snapshot is None else f"{policy}, snapshot {snapshot}"
         rng = self.draws.rng("policy", which)
-        return make_policy(self.topology, policy, rng, self.tables.of(policy))
+        made = make_policy(self.topology, policy, rng, self.tables.of(policy))
+        keep_off(made, self.gateways)
+        return made
 
-    def _needs(self, policy: Policy, model: RunTimeModel | None) -> NDArray[np.float64] | None:
+    def digest(self, policy: str, model: RunTimeModel, overrun: str | None = None) -> str:
+        """Of all that `under` depends on; empty where that is not known.
+
+        Of a machine that is what it is made of: bandwidths and latencies count for policies alone
+        that place by bandwidth. Known for logged run times and policies of the registry, whose
+        sources do not change in a process.
+        """
+        if type(model) is not AsLogged or policy in POLICIES.added:
+            return ""
+        machine = {**vars(self.topology), "name": ""}
+        if not POLICIES[policy].without_need:
+            machine |= {"link_bandwidth_Bps": None, "link_latency_s": None}
+        needs = self._needs(POLICIES[policy].without_need, model)
+        backfill, window = self.section.backfill, self.section.window
+        jobs = vars(replace(self.jobs, notes=(), dropped={}))
+        said = (backfill, window, self.section.overrun if overrun is None else overrun)
+        of_policy = (policy, self.tables.of(policy), self.draws.rng("policy", policy))
+        rest = (self.order, self.rules, self.estimates, needs)
+        try:
+            content = pickle.dumps((machine, jobs, said, of_policy, rest))
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return ""
+        return hashlib.sha256(content).hexdigest()
+
+    def _needs(self, without_need: str, model: RunTimeModel | None) -> NDArray[np.float64] | None:
         """Bandwidth that each job needs: as its run-time model knows, the log, or by class.
 
         Classes are drawn for a policy that reads them; the draw is the same for all of them.
         """
         if model is not None and model.knows_needs:
             return model.bandwidth_needs(self.jobs, self.draws.rng("jobs"))
-        if not policy.without_need:
+        if not without_need:
             return None
         classes = self.section.bandwidth_need_Bps
         return bandwidth_needs(self.jobs, classes, self.draws.rng("bandwidth"))
@@ -150,11 +184,14 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         # a log's clock may begin long before its first job
         jobs = jobs if source.log is None else from_zero(jobs)
     order, rules = setup_of(config.queue, source.history)
+    io = config.communication.io
+    gateways = gateway_nodes("" if io is None else io.gateways, topology)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
             given = config.policies.of(name)
             policy = make_policy(topology, name, np.random.default_rng(0), given)
-            jobs = refuse_empty(fitting(jobs, policy, rules), jobs)
+            placed = with_room(fitting(jobs, policy, rules), policy, gateways)
+            jobs = refuse_empty(placed, jobs)
     if any(POLICIES[name].replays for name in config.queue.policies):
         jobs = with_replay_notes(jobs, topology)
     unread = config.policies.model_fields_set - set(config.queue.policies)
@@ -170,6 +207,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         rules,
         draws,
         config.policies,
+        gateways,
     )
 
 

@@ -120,6 +120,10 @@ def _importer(name: str, entry: Any) -> Lines:
     return _keys(entry.parameters, f"netcosim trace import {name} (--its-name VALUE)")
 
 
+def _mix(name: str, entry: Any) -> Lines:
+    return [f"  {line}" for line in entry.told]
+
+
 def _nothing(name: str, entry: Any) -> Lines:
     return []
 
@@ -162,6 +166,7 @@ KINDS: dict[str, Kind] = {
     "measures": Kind("measure", "queuesim.measure:MEASURES"),
     "observables": Kind("observable", "queuesim.observables.registry:OBSERVABLES"),
     "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),
+    "mixes": Kind("mix", "workloads.shares.mixes:MIXES", _mix),
     "logs": Kind("log", "workloads.registry:LOGS", _log),
     "importers": Kind("importer", "workloads.importers.registry:IMPORTERS", _importer),
     "papers": Kind("paper", "experiments.papers:PAPERS"),

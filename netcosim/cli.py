@@ -33,7 +33,7 @@ _COMMANDS = Path(__file__).resolve().parent / "commands"
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
     *("demo", "judge", "run", "sweep", "reproduce", "curve", "list", "describe", "trace"),
-    *("report", "validate", "bench", "warmup"),
+    *("surface", "report", "validate", "bench", "warmup"),
 )
 
 

@@ -91,6 +91,7 @@ def config_keys() -> dict[str, Key]:
     found["machine.preset"] = _by_hand("machine.preset", "a text")
     found["machine.packet.preset"] = _by_hand("machine.packet.preset", _packet_presets())
     found["sweep.zip"] = _by_hand("sweep.zip", "a list of lists of keys")
+    found["sweep.design"] = _by_hand("sweep.design", "a table: method, samples, seed, factors")
     order = ["", *dict.fromkeys(key.section for key in found.values() if key.section)]
     return {k.path: k for section in order for k in found.values() if k.section == section}
 
@@ -149,6 +150,7 @@ def _docstrings() -> Mapping[str, str]:
     from netsim.packet.model import PacketConfig
     from queuesim.pairing import Pairing
     from queuesim.steady import SteadyRules
+    from queuesim.steps_measure import StepRules
     from workloads.synthetic import laas_workload
 
     return {
@@ -158,6 +160,7 @@ def _docstrings() -> Mapping[str, str]:
             ("workload.synthetic", laas_workload),
             ("run.paired", Pairing),
             ("run.steady", SteadyRules),
+            ("run.steps", StepRules),
         )
         for name, text in described_in(thing).items()
     }

@@ -50,6 +50,8 @@ _TABLE = (
     "communication.fraction.quantiles = [0.1, 0.3, 0.9]",
 )
 _STEADY = ('run.measure = "steady"',)
+_STEPS = ('run.measure = "steps"',)
+_IO = (*_STEADY, 'communication.io.gateways = "0"')
 _LOG = ('workload.log = "log.swf"',)
 _MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["menu"]')
 _OWN_MENU = ('machine.preset = "mira-midplanes"', 'queue.policies = ["cobalt"]')
@@ -69,6 +71,12 @@ WORDS: dict[str, Words] = {
         '[["machine.radix", "run.seed"]]',
         "keys that run together in a sweep; all other lists and ranges are combined",
         beside=("machine.radix = [4, 6]", "run.seed = [1, 2]"),
+    ),
+    "sweep.design": Words(
+        '{ method = "latin-hypercube", samples = 4, factors = [{ key = "machine.radix", '
+        'levels = [4, 6] }, { key = "run.seed", low = 1, high = 99, whole = true }] }',
+        "points chosen by a design of experiments over factors ([sweeps](sweeps.md))",
+        beside=("machine.radix = 4",),
     ),
     "machine.preset": Words(
         '"cab"', "a named machine, whose parameters can be replaced", "machines"
@@ -106,6 +114,11 @@ WORDS: dict[str, Words] = {
     "workload.synthetic.median_run_time": Words('"10 min"'),
     "workload.synthetic.load": Words(
         "0.9", "utilisation of the machine that jobs arrive for; all arrive at 0 if left out"
+    ),
+    "workload.synthetic.cluster": Words(
+        '"kalos"',
+        "made jobs with the published sizes and run times of this GPU cluster",
+        allowed='"seren" or "kalos"',
     ),
     "workload.synthetic.requested_factor": Words("[1.0, 2.0]"),
     "workload.log": Words('"log.swf"'),
@@ -149,6 +162,8 @@ WORDS: dict[str, Words] = {
     "queue.speeds_up": Words('["jigsaw"]', names="policies"),
     "queue.measured.table": Words('"speedups.csv"'),
     "queue.measured.bound": Words('"high"'),
+    "queue.measured.rounds": Words("3"),
+    "queue.measured.runtime_reference": Words('"isolated"'),
     "queue.coupled.runtime_reference": Words('"contended-baseline"'),
     "queue.coupled.iterations": Words("2"),
     "queue.coupled.max_repeats": Words("16"),
@@ -190,6 +205,9 @@ WORDS: dict[str, Words] = {
     "analysis.bounds": Words(
         "true", "what the halves of the machine let through, in the tables and on the page"
     ),
+    "communication.from": Words(
+        '"seren-links"', "what the communication fractions of all jobs are drawn from", "mixes"
+    ),
     "communication.fraction.distribution": Words(
         '"beta"', "what the communication fractions of all jobs are drawn from", beside=_FRACTION
     ),
@@ -212,6 +230,17 @@ WORDS: dict[str, Words] = {
         "rank correlation (Spearman's) of a job's fraction with its nodes, by a Gaussian copula; "
         "the distribution stays as it is",
         beside=_FRACTION,
+    ),
+    "communication.io.gateways": Words(
+        '"0-3,81"',
+        "nodes that no job gets and every job writes to: a host list, or numbers",
+        beside=_STEADY,
+    ),
+    "communication.io.drive": Words(
+        "0.02", "share of the time for which a job's node keeps its link busy with I/O", beside=_IO
+    ),
+    "communication.io.message_bytes": Words(
+        '"1 MiB"', "what a node writes at once, then waiting for an answer", beside=_IO
     ),
     "communication.mix.pattern": Words('"halo3d"', "who sends to whom", "patterns"),
     "communication.mix.weight": Words("2.0", "share of the jobs, against the other entries"),
@@ -247,6 +276,11 @@ WORDS: dict[str, Words] = {
     "run.steady.least_iterations": Words("32", beside=_STEADY),
     "run.steady.most_iterations": Words("512", beside=_STEADY),
     "run.steady.warm_up": Words("0.5", beside=_STEADY),
+    "run.steps.phases": Words('"locked"', beside=_STEPS),
+    "run.steps.noise": Words("0.1", beside=_STEPS),
+    "run.steps.periods": Words('"equal"', beside=_STEPS),
+    "run.steps.iterations": Words("300", beside=_STEPS),
+    "run.steps.redraws": Words("8", beside=_STEPS),
     "run.placed": Words('"empty-small-first"', "where jobs of a snapshot sit", "measures", _STEADY),
     "run.confidence": Words("0.9", "of the intervals"),
     "run.threads": Words('"auto"', 'a number or "auto": share one packet simulation; same results'),

@@ -26,6 +26,7 @@ from netcosim.journal import Journal, drop, journals_in
 from netsim.file_lock import let_go, take_lock
 from netsim.limits import need_memory
 from netsim.whole_files import make_folder
+from queuesim.parts import Parts
 
 PROCESS_BYTES = 300 * 10**6
 """What a process takes before it knows the config: Python, its libraries and compiled kernels."""
@@ -34,9 +35,24 @@ WORTH_S = 60.0
 """A run that is refused within so long leaves nothing; its parts are soon computed again."""
 
 
+Helping = Callable[[Mapping[str, object], Parts], None]
+"""What another process does with a resolved config: all of its parts that nobody else does."""
+
+
+def run_parts(content: Mapping[str, object], parts: Parts) -> None:
+    """A run's parts."""
+    config = config_from(dict(content))
+    with config.plugged():
+        run_cosim(config, parts=parts)
+
+
 @contextmanager
 def at_work(
-    config: Config, journal: Journal, jobs: int, say: Callable[[str], None]
+    config: Config,
+    journal: Journal,
+    jobs: int,
+    say: Callable[[str], None],
+    helping: Helping = run_parts,
 ) -> Iterator[None]:
     """Hold a journal while the block runs, with ``jobs - 1`` other processes at its parts.
 
@@ -52,6 +68,8 @@ def at_work(
     jobs : int
         Processes, this one among them.
     say : callable (line)
+    helping : callable (content, parts)
+        What the other processes do; at a module's top level, or a `functools.partial` of such.
 
     Raises
     ------
@@ -74,7 +92,7 @@ def at_work(
                 drop(other)
         if len(journal):
             say(f"{len(journal):,} parts of this run are done: it goes on in {journal.folder}")
-        with _helpers(config, journal.folder, jobs, say):
+        with _helpers(config, journal.folder, jobs, say, helping):
             yield
     except BaseException as error:
         refused = isinstance(error, Exception) and time.monotonic() - began < WORTH_S
@@ -95,7 +113,9 @@ def at_work(
 
 
 @contextmanager
-def _helpers(config: Config, folder: Path, jobs: int, say: Callable[[str], None]) -> Iterator[None]:
+def _helpers(
+    config: Config, folder: Path, jobs: int, say: Callable[[str], None], helping: Helping
+) -> Iterator[None]:
     processes: list[BaseProcess] = []
     try:
         if jobs > 1:
@@ -104,7 +124,8 @@ def _helpers(config: Config, folder: Path, jobs: int, say: Callable[[str], None]
             context.set_forkserver_preload([])
             start_forkserver()
             for _ in range(jobs - 1):
-                helper = context.Process(target=_help, args=(config.resolved(), str(folder)))
+                given = (config.resolved(), str(folder), helping)
+                helper = context.Process(target=_help, args=given)
                 # one that has been started must be known, or it would outlive us
                 with held_back():
                     helper.start()
@@ -120,13 +141,11 @@ def _helpers(config: Config, folder: Path, jobs: int, say: Callable[[str], None]
             process.join()
 
 
-def _help(content: Mapping[str, object], folder: str) -> None:
+def _help(content: Mapping[str, object], folder: str, helping: Helping) -> None:
     """Compute parts until nothing is left; what a part refuses is told by the process that asks."""
     start_worker()
     try:
-        config = config_from(dict(content))
-        with config.plugged():
-            run_cosim(config, parts=Journal(Path(folder)))
+        helping(content, Journal(Path(folder)))
     except BaseException:
         os._exit(1)
     os._exit(0)

@@ -21,16 +21,12 @@ from netsim.parameters import OneOf
 from queuesim.job_network import JobLoads, JobNetwork, Situation
 from queuesim.model_context import ModelContext
 from queuesim.result import CUT, FAILED, NEVER_RUN, OUTCOMES, QueueResult
+from queuesim.rounds import RUNTIME_REFERENCES
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
 from queuesim.stretches import FlowStretches
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
-
-RUNTIME_REFERENCES: dict[str, str] = {
-    "isolated": "the log's run time is the job's time alone on its nodes",
-    "contended-baseline": "the log's run time is the job's time under the baseline policy",
-}
 
 
 @dataclass(frozen=True)

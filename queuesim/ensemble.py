@@ -59,6 +59,8 @@ class PlacedJob:
     compute_noise : float
         Standard deviation over the mean of the computing time, drawn anew for each iteration
         (gamma); all ranks compute as long.
+    task_mapping : str
+        Its own, a name of `patterns.mapping.MAPPINGS`; empty: the network's.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class PlacedJob:
     compute_s: float = 0.0
     start_s: float = 0.0
     compute_noise: float = 0.0
+    task_mapping: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
@@ -133,7 +136,7 @@ class SharedNetwork:
     def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
         """(n_ranks,) int32: node of each of the job's ranks."""
         rng = self.streams(job).mapping
-        return map_ranks(self.task_mapping, job.nodes, self.ranks_per_node, rng)
+        return map_ranks(job.task_mapping or self.task_mapping, job.nodes, self.ranks_per_node, rng)
 
     def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
         """How long a job computes before each iteration, a number or one each."""
@@ -282,9 +285,8 @@ class Ensemble:
     def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:
         """Let each job repeat its iteration until a moment, and time the complete ones.
 
-        So all jobs are there all the time, and none has the network to itself at the end. An
-        iteration is complete when its last message has arrived. ``repeats`` and the
-        communications' ``iterations`` do not count.
+        So all are there all the time, and none has the network to itself at the end. An iteration
+        is complete when its last message has arrived. ``repeats`` and ``iterations`` do not count.
 
         Parameters
         ----------
@@ -333,7 +335,7 @@ class Ensemble:
         A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
         the order of messages do not count.
         """
-        loads = self._loads
+        loads = self.loads
         sending = [i for i, load in enumerate(loads) if len(load.links)]
         stretch = np.ones(len(loads))
         stretch[sending] = bundle_stretches(
@@ -345,9 +347,8 @@ class Ensemble:
     def flow_finishes_s(self, unit_s: ArrayLike) -> FloatArray:
         """Last finish of each job's messages, all sent at once, at max-min fair rates.
 
-        So that no job ends early and leaves the links to others, each job's messages are divided
-        by its unit and its time multiplied by it. Messages between two nodes are one flow; steps
-        of a pattern are not kept.
+        So that none ends early and leaves the links to others, a job's messages are divided by its
+        unit and its time multiplied by it. Messages between two nodes are one flow, without steps.
 
         Parameters
         ----------
@@ -385,7 +386,7 @@ class Ensemble:
         return last * units
 
     @cached_property
-    def _loads(self) -> list[JobLoad]:
+    def loads(self) -> list[JobLoad]:
         """Bytes of an iteration of each job on the links."""
         return [
             job_link_load(

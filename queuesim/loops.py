@@ -33,6 +33,11 @@ class LoopTimes:
     packets: PacketResult
     ends_ps: tuple[NDArray[np.int64], ...]
 
+    def first(self, n_jobs: int) -> LoopTimes:
+        """What the first so many jobs took; the packets are those of all."""
+        mine = slice(n_jobs)
+        return LoopTimes(self.time_s[mine], self.iterations[mine], self.packets, self.ends_ps[mine])
+
 
 def least_iteration_s(topology: Topology, once: Program, rank_node: NDArray[np.int32]) -> float:
     """No iteration is faster than the busiest node's bytes over its links; 0: it sends nothing."""

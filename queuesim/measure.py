@@ -12,6 +12,7 @@ from queuesim.paired import Paired
 from queuesim.parts import Parts
 from queuesim.snapshots import Measurement, Progress, Study
 from queuesim.steady_measure import Steady
+from queuesim.steps_measure import Steps
 
 
 class Measure(Protocol):
@@ -57,6 +58,6 @@ class Measure(Protocol):
         ...
 
 
-MEASURES: dict[str, type[Stretch] | type[Paired] | type[Steady]] = {
-    measure.name: measure for measure in (Stretch, Paired, Steady)
+MEASURES: dict[str, type[Stretch] | type[Paired] | type[Steady] | type[Steps]] = {
+    measure.name: measure for measure in (Stretch, Paired, Steady, Steps)
 }

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, OneOf
 from queuesim.measured import CommunicationMix, SpeedupTable
 from queuesim.model_context import ModelContext
+from queuesim.rounds import CONTENDED, RUNTIME_REFERENCES
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from queuesim.speedup_file import read_speedups
 from workloads.job import Workload
@@ -24,12 +26,24 @@ from workloads.job import Workload
 
 @dataclass(frozen=True)
 class MeasuredParameters:
-    """``[queue.measured]``: where the speed-ups come from, and which end of them counts."""
+    """``[queue.measured]``: where the speed-ups come from, and which end of them counts.
+
+    With ``runtime_reference`` "isolated" the reference's jobs run longer than logged too, so that
+    its schedule answers to what is measured; see `queuesim.rounds`.
+    """
 
     table: Annotated[str | None, "speed-ups as CSV, instead of those of this run", NamesFile] = None
     bound: Annotated[
         str, "the measured mean or an end of its interval", OneOf(("mean", "low", "high"))
     ] = "mean"
+    rounds: Annotated[
+        int, "how often schedules are measured: those as logged, then those that came out", Ge(1)
+    ] = 1
+    runtime_reference: Annotated[
+        str,
+        "whether a logged run time is the time alone or under the reference policy",
+        OneOf(RUNTIME_REFERENCES),
+    ] = CONTENDED
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,12 @@ class Measured(RunTimeModel):
     @classmethod
     def check(cls, parameters: MeasuredParameters, snapshots: int) -> None:
         if parameters.table is not None:
+            for key in ("rounds", "runtime_reference"):
+                if getattr(parameters, key) != getattr(MeasuredParameters, key):
+                    raise NetcosimError(
+                        f"queue.measured.{key} is for speed-ups that the run measures; "
+                        "queue.measured.table gives them"
+                    )
             return
         if snapshots == 0:
             raise NetcosimError(
@@ -70,9 +90,14 @@ class Measured(RunTimeModel):
     @classmethod
     def from_config(cls, context: ModelContext, parameters: MeasuredParameters) -> Measured:
         """With the speed-ups of the config's file, or those that a campaign measures first."""
-        file = parameters.table
-        table = context.measured_speedups() if file is None else read_speedups(file)
-        return cls(table, context.mix, parameters.bound)
+
+        def build(table: SpeedupTable) -> Measured:
+            return cls(table, context.mix, parameters.bound)
+
+        if parameters.table is not None:
+            return build(read_speedups(parameters.table))
+        found = context.measured_speedups(parameters.rounds, build, parameters.runtime_reference)
+        return build(found)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         which, fraction = self.mix.draw(workload, rng)

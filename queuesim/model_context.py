@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from queuesim.job_network import JobNetwork
 from queuesim.measured import CommunicationMix, SpeedupTable
 from queuesim.result import QueueResult
+from queuesim.rounds import CONTENDED
 from queuesim.runtime import RunTimeModel
 
 
@@ -34,6 +35,17 @@ class Pilot(NamedTuple):
     fraction: NDArray[np.float64]
 
 
+class MeasuredSpeedups(Protocol):
+    """Measures what policies do to run times; see `ModelContext`."""
+
+    def __call__(
+        self,
+        rounds: int = 1,
+        build: Callable[[SpeedupTable], RunTimeModel] | None = None,
+        runtime_reference: str = CONTENDED,
+    ) -> SpeedupTable: ...
+
+
 @dataclass(frozen=True, eq=False)
 class ModelContext:
     """What `RunTimeModel.from_config` builds from.
@@ -46,7 +58,10 @@ class ModelContext:
         ``network()``: the jobs' network, made when it is asked for.
     measured_speedups : callable
         ``measured_speedups()``: runs the queue with logged run times, sends snapshots of its
-        schedules through the packet engine and gives the speed-up table.
+        schedules through the packet engine and gives the speed-up table. Each of more ``rounds``
+        does the same with the schedules that the model gives which ``build`` makes of the table
+        before. ``runtime_reference``, a key of `queuesim.rounds.RUNTIME_REFERENCES`, says what
+        ratios are relative to.
     pilot : callable
         ``pilot(build)``: the reference policy's queue under the model that ``build`` makes of
         that policy's network.
@@ -54,5 +69,5 @@ class ModelContext:
 
     mix: CommunicationMix
     network: Callable[[], JobNetwork]
-    measured_speedups: Callable[[], SpeedupTable]
+    measured_speedups: MeasuredSpeedups
     pilot: Callable[[Callable[[JobNetwork], RunTimeModel]], Pilot]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,10 +41,14 @@ class Part:
     name : str
         Its own in the whole run, the same in every process.
     compute : callable (tell) -> columns
+    digest : str
+        Of all that it depends on: parts with equal ones give the same in any run. Empty where
+        that is not known.
     """
 
     name: str
     compute: Callable[[Tell], Columns]
+    digest: str = ""
 
 
 class Parts(Protocol):
@@ -70,6 +74,57 @@ class Here:
             part.compute(share_of(progress, part.name, done, len(parts)))
             for done, part in enumerate(parts)
         ]
+
+
+class Keeping:
+    """Computes parts in this process, and keeps what those with a digest gave for the next run.
+
+    Runs that differ only in what a part does not depend on, as a sweep's points do that share
+    their schedules, then compute it once.
+
+    Parameters
+    ----------
+    most : int
+        How many are kept; the one not asked for the longest goes first.
+    """
+
+    def __init__(self, most: int = 24) -> None:
+        self._most = most
+        self._kept: dict[str, Columns] = {}
+
+    def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
+        """See `Parts.each`."""
+        found = []
+        for done, part in enumerate(parts):
+            columns = self._kept.pop(part.digest, None) if part.digest else None
+            if columns is None:
+                columns = part.compute(share_of(progress, part.name, done, len(parts)))
+            if part.digest:
+                self._kept[part.digest] = columns
+                if len(self._kept) > self._most:
+                    del self._kept[next(iter(self._kept))]
+            found.append(columns)
+        return found
+
+
+@dataclass(frozen=True)
+class Named:
+    """Parts under names of their own: for what a run does more than once.
+
+    Attributes
+    ----------
+    parts : Parts
+    before : str
+        Stands before every name.
+    """
+
+    parts: Parts
+    before: str
+
+    def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
+        """See `Parts.each`."""
+        named = [replace(part, name=self.before + part.name) for part in parts]
+        return self.parts.each(named, progress)
 
 
 def share_of(progress: Progress | None, name: str, done: int, total: int) -> Tell:

@@ -8,7 +8,7 @@ from queuesim.assumed import SCENARIOS, Assumed
 from queuesim.backfill import Backfill, NoBackfill
 from queuesim.cobalt import CobaltBackfill
 from queuesim.conservative import ConservativeBackfill
-from queuesim.coupled import RUNTIME_REFERENCES, CoupledFlow
+from queuesim.coupled import CoupledFlow
 from queuesim.coupled_packets import CoupledPackets
 from queuesim.easy import EasyBackfill
 from queuesim.easy_retest import EasyRetest
@@ -19,6 +19,7 @@ from queuesim.measured_times import Measured
 from queuesim.multifactor import MULTIFACTOR
 from queuesim.orders import FCFS, LARGEST, PRIORITY, SHORTEST, SMALLEST, WFP, Order
 from queuesim.partition_bisection import PartitionBisection
+from queuesim.rounds import RUNTIME_REFERENCES
 from queuesim.runtime import AsLogged, RunTimeModel
 
 ORDERS: Registry[Order] = Registry(

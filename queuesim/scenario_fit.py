@@ -31,6 +31,15 @@ def assumed_shares(n_nodes: ArrayLike) -> dict[str, FloatArray]:
     }
 
 
+def percent_off(n_nodes: ArrayLike, run_time_s: ArrayLike) -> dict[str, float]:
+    """Percent off the run time by scenario, over the node-hours of jobs of more than one node."""
+    nodes = np.asarray(n_nodes)
+    several = nodes > 1
+    weights = (nodes * np.asarray(run_time_s, dtype=np.float64))[several]
+    shares = assumed_shares(nodes[several])
+    return {s: 100 * float(np.average(v.mean(axis=0), weights=weights)) for s, v in shares.items()}
+
+
 def distances(
     measured: ArrayLike,
     assumed: Mapping[str, FloatArray],

@@ -19,6 +19,7 @@ from netsim.errors import NetcosimError
 from netsim.packet.model import PacketResult
 from queuesim.communication import Communication
 from queuesim.ensemble import PlacedJob, SharedNetwork
+from queuesim.gateways import GatewayIo
 from queuesim.measured import SpeedupTable
 from queuesim.placing import QUEUE, in_order, placed_anew
 from queuesim.result import QueueResult, Rows
@@ -181,6 +182,8 @@ class Study:
         Of intervals.
     placed : str
         A key of `queuesim.placing.PLACED`: where the jobs of a snapshot sit (see `at`).
+    io : GatewayIo, optional
+        What jobs write through gateways beside what is measured.
     """
 
     sides: Mapping[str, Side]
@@ -192,6 +195,7 @@ class Study:
     only: int | None = None
     confidence: float = 0.95
     placed: str = QUEUE
+    io: GatewayIo | None = None
 
     def at(self, number: int) -> Study:
         """The study of one snapshot, with its jobs where ``placed`` says; itself for a queue's.

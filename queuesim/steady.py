@@ -190,11 +190,16 @@ class Steadying:
     def _periods(self, running: Sequence[int], compute_s: FloatArray, stream: int) -> FloatArray:
         """(k,) float64: what an iteration takes, alone or among the others as the share asks."""
         reference, rules = self.study.reference, self.rules
-        jobs = self.placed(reference, running, compute_s)
+        # the share is that of the mean: what noise adds to an iteration or takes off is not
+        # communication, and over a few iterations it may be more than that
+        jobs = [
+            replace(job, compute_noise=0.0) for job in self.placed(reference, running, compute_s)
+        ]
         once_s = np.array([self.once(i)[0] for i in running])
-        until_s = rules.least_iterations * (once_s + compute_s)
+        until_s = whole(rules.least_iterations * (once_s + compute_s))
         if rules.share == "contended":
-            runs = [self._enough(reference, jobs, float(until_s.max()), stream)]
+            beside = self.io(reference, self.study.running(reference, stream))
+            runs = [self._enough(reference, jobs, float(until_s.max()), stream, beside)]
         else:
             runs = [
                 self._enough(reference, [job], float(longest) + job.start_s, stream)
@@ -223,10 +228,13 @@ class Steadying:
         once_s, link_s = np.array([self.once(i) for i in running]).T
         placed = {name: self.placed(name, running, compute_s) for name in self.study.sides}
         shared = [n for n, side in self.study.sides.items() if n == reference or not side.isolates]
+        there = self.study.running(reference, number)
+        io = {name: self.io(name, there) for name in shared}
         longest_s = float(np.max(once_s + compute_s))
-        until_s = rules.least_iterations * longest_s
+        until_s = float(whole(np.array(rules.least_iterations * longest_s)))
         while True:
-            seen = {reference: self._enough(reference, placed[reference], until_s, number)}
+            jobs, beside = placed[reference], io[reference]
+            seen = {reference: self._enough(reference, jobs, until_s, number, beside)}
             half = self.half_widths(seen[reference])
             weight = np.array([len(job.nodes) for job in placed[reference]])
             if np.nanmax(half, initial=0.0) == 0:
@@ -238,8 +246,11 @@ class Steadying:
             until_s *= times_longer(mean_half, rules.precision, most)
         for name in shared:
             if name not in seen:
-                seen[name] = self._enough(name, placed[name], until_s, number)
+                seen[name] = self._enough(name, placed[name], until_s, number, io[name])
         ends = {name: list(run.ends_ps) for name, run in seen.items()}
+        for name in placed:
+            if name not in shared and self.study.io is not None:
+                ends[name] = self._crossed(name, running, placed[name], until_s, number)
         alone = {name: self._alone(name, placed[name], until_s, number) for name in placed}
         count = np.array(
             [
@@ -273,17 +284,60 @@ class Steadying:
         self, name: str, jobs: Sequence[PlacedJob], until_s: float, stream: int
     ) -> list[LongArray]:
         """Ends of each job's iterations with nobody else there."""
-        network = self.study.sides[name].network
-        found = []
-        for job in jobs:
-            run = Ensemble(network, [job]).loops(until_s + job.start_s, stream=stream)
-            found.append(run.ends_ps[0])
-        return found
+        runs = [self._enough(name, [job], until_s + job.start_s, stream) for job in jobs]
+        return [run.ends_ps[0] for run in runs]
+
+    def io(self, name: str, indices: Sequence[int]) -> list[PlacedJob]:
+        """What jobs (by index) write through gateways, where a side put them; none if off."""
+        side, writes = self.study.sides[name], self.study.io
+        if writes is None:
+            return []
+        jobs = side.schedule.workload
+        return [
+            writes.of_job(
+                side.network,
+                int(jobs.job_id[i]),
+                side.placement(i).nodes[: int(jobs.n_nodes[i])],
+            )
+            for i in indices
+        ]
+
+    def _crossed(
+        self,
+        name: str,
+        running: Sequence[int],
+        jobs: Sequence[PlacedJob],
+        until_s: float,
+        stream: int,
+    ) -> list[LongArray]:
+        """Ends of isolated jobs' iterations while all jobs that run then write through gateways.
+
+        The jobs of an instant of the reference's run at other times here: each is watched at the
+        middle of its run, with those of the others that run at that moment too.
+        """
+        schedule = self.study.sides[name].schedule
+        ends: dict[int, LongArray] = {}
+        for index in running:
+            if index in ends:
+                continue
+            middle_s = float(schedule.start_s[index] + schedule.end_s[index]) / 2
+            there = self.study.sides[name].running(middle_s)
+            met = [k for k, other in enumerate(running) if other in there and other not in ends]
+            run = self._enough(name, [jobs[k] for k in met], until_s, stream, self.io(name, there))
+            ends |= {running[k]: each for k, each in zip(met, run.ends_ps, strict=True)}
+        return [ends[index] for index in running]
 
     def _enough(
-        self, name: str, jobs: Sequence[PlacedJob], until_s: float, stream: int
+        self,
+        name: str,
+        jobs: Sequence[PlacedJob],
+        until_s: float,
+        stream: int,
+        beside: Sequence[PlacedJob] = (),
     ) -> LoopTimes:
         """The jobs in loops for so long, or longer until each has iterations that count.
+
+        Those ``beside`` are there and not watched.
 
         Raises
         ------
@@ -292,7 +346,8 @@ class Steadying:
         """
         network = self.study.sides[name].network
         for _ in range(_ROUNDS):
-            run = Ensemble(network, jobs).loops(until_s, stream=stream)
+            run = Ensemble(network, [*jobs, *beside]).loops(until_s, stream=stream)
+            run = run.first(len(jobs))
             if run.iterations.min() >= LEAST_COUNTED:
                 return run
             until_s *= 2

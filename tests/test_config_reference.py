@@ -51,6 +51,8 @@ def content(path: str, lines: list[str]) -> tuple[dict[str, Any], dict[str, Any]
         base = merged(base, tomllib.loads(line))
     if "preset" in base["machine"] or path == "machine.preset":
         base["machine"] = {k: v for k, v in base["machine"].items() if k == "preset"}
+    if path == "workload.synthetic.cluster":
+        base["workload"]["synthetic"] = {"n_jobs": 5}
     if "log" in base["workload"] or path == "workload.log":
         base["workload"] = {k: v for k, v in base["workload"].items() if k != "synthetic"}
     with_key = merged(base, tomllib.loads("\n".join(lines)))
@@ -81,8 +83,14 @@ def test_every_key_has_words_and_an_example_that_counts(
     assert path in WORDS, f"{path} needs a line in netcosim/config_words.py"
     without, with_key = content(path, key.lines)
     [*points] = points_of(with_key, tmp_path)
-    assert (len(points) > 1) == (path in ("run.repetition", "sweep.zip"))
-    if path not in ("machine.family", "machine.preset", "workload.log", "sweep.zip"):
+    assert (len(points) > 1) == (path in ("run.repetition", "sweep.zip", "sweep.design"))
+    if path not in (
+        "machine.family",
+        "machine.preset",
+        "workload.log",
+        "sweep.zip",
+        "sweep.design",
+    ):
         if path == "communication.mix.file":
             without["communication"] = {}
         before = points_of(without, tmp_path)[0].resolved()

@@ -12,11 +12,6 @@ from experiments.build import build_machine
 from experiments.config_load import config_from
 from experiments.papers.isolation import point as isolation_point
 from experiments.papers.isolation.cases import CASES, PATTERNS, Case, machines
-from experiments.papers.isolation.packing import (
-    pack_snapshots,
-    packing_analyse,
-    packing_points,
-)
 from experiments.papers.isolation.paper import PAPER
 from experiments.papers.isolation.point import (
     measure_points,
@@ -334,29 +329,6 @@ def test_the_queues_figure_measures_first(tmp_path):
         assert run_s["20%"] < run_s["10%"] < run_s["5%"] < run_s["none"]
         assert run_s["none"] == base["mean_run_s"].iloc[0]
     assert any("Level-Spread" in claim for claim in done.analysis.claims["claim"])
-
-
-def test_packings_are_compared_by_the_geometric_mean():
-    """Twice as long and half as long are as long; 0.81 and 1 are 10 % less."""
-    row = {"log": "made", "routing": "minimal", "mapping": "random", "placed": "queue"}
-    small = {**row, "placed": "empty, small first"}
-    frame = pd.DataFrame(
-        [{**row, "snapshot": i, "n_nodes": 4, "ratio": r} for i, r in enumerate((0.5, 2.0))]
-        + [{**small, "snapshot": i, "n_nodes": 4, "ratio": r} for i, r in enumerate((0.81, 1.0))]
-    )
-    done = packing_analyse({"packings": frame}, QUICK)
-    assert done.tables["packings"]["ratio"].tolist() == pytest.approx([1.0, 0.9])
-    assert done.claims["ours"].tolist() == pytest.approx([10])
-
-
-def test_snapshots_are_packed_in_three_ways():
-    points = packing_points(QUICK)[:2]
-    frame = pd.DataFrame([row for point in points for row in pack_snapshots(point)["packings"]])
-    assert frame["snapshot"].unique().tolist() == [0, 1]
-    jobs = frame.groupby(["placed", "snapshot"])["n_nodes"].apply(list).unstack("placed")
-    assert (jobs["queue"] == jobs["empty, log order"]).all()
-    assert (jobs["queue"] == jobs["empty, small first"]).all()
-    assert frame.groupby("placed")["ratio"].mean().nunique() == 3
 
 
 def test_what_is_not_there_is_told():

@@ -9,7 +9,7 @@ import pytest
 from experiments.config_load import config_from
 from experiments.papers.interference.speedups import near, with_computing
 from experiments.papers.isolation.cases import CASES, PATTERNS, SENSITIVITY, machines
-from experiments.papers.isolation.figures import _cab, _level_spread, analyse_fattree
+from experiments.papers.isolation.figures import _cab, analyse_fattree
 from experiments.papers.isolation.point import measure_points, measured_pairs, patterns_of
 from experiments.papers.isolation.queues import (
     MAIN,
@@ -122,18 +122,6 @@ def test_cab_is_compared_by_speed_ups():
         (1.08, True),
     ]
     assert [claim.ours for claim in claims] == pytest.approx([1.25, 1.25, 1.06, 1.075])
-
-
-def test_less_time_under_level_spread():
-    main = CASES["dragonfly"][0].name
-    rows = [
-        pairs(us, main, policy=name)
-        for name, us in (("level-spread", 80.0), ("rdg", 160.0), ("simple", 64.0))
-    ]
-    claims = _level_spread(pd.concat(rows), 1)
-    assert [claim.ours for claim in claims] == pytest.approx([20, 50, -25, 15])
-    assert verdicts(claims) == [True, True, False, True]
-    assert [claim.paper for claim in claims] == [None, None, None, 16.0]
 
 
 def test_weights_are_nodes():

@@ -16,6 +16,7 @@ import pytest
 from alloc.registry import POLICIES, make_policy
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
+from netsim.packet.model import PS_PER_S
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.registry import make_topology
@@ -25,6 +26,7 @@ from queuesim.queue import simulate_queue
 from queuesim.snapshots import Side, Study
 from queuesim.statistics import batch_half_width, t_of_snapshots, t_quantile
 from queuesim.steady import (
+    LEAST_COUNTED,
     Steadying,
     SteadyRules,
     SteadySnapshot,
@@ -291,3 +293,13 @@ def test_half_widths_fall_with_the_root_of_the_time(
     half: float, precision: float, most: float, times: int
 ) -> None:
     assert times_longer(half, precision, most) == times
+
+
+def test_a_job_that_is_slow_alone_is_watched_until_it_has_iterations(tmp_path: Path) -> None:
+    """On a policy's nodes a job may take many times as long alone as on the reference's."""
+    watched = Steadying(study(tmp_path), SteadyRules())
+    jobs = watched.placed("baseline", [8], np.zeros(1))
+    [ends] = watched._alone("baseline", jobs, 1e-9, 0)
+    assert len(ends) >= LEAST_COUNTED
+    [longer] = watched._alone("baseline", jobs, 100 * float(ends[-1]) / PS_PER_S, 0)
+    assert np.array_equal(longer[: len(ends)], ends)

@@ -14,6 +14,7 @@ from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
 from workloads import transform
 from workloads.formats import LogFormat, Reading, format_of
+from workloads.gpu_clusters import gpu_cluster_workload
 from workloads.job import Workload
 from workloads.months import ended_before, month_window
 from workloads.synthetic import laas_workload
@@ -31,7 +32,8 @@ class JobSource(Reading):
     Attributes
     ----------
     synthetic : mapping or None
-        Parameters of `workloads.synthetic.laas_workload`, for jobs that no log gives.
+        Parameters of `workloads.synthetic.laas_workload`, or with a "cluster" those of
+        `workloads.gpu_clusters.gpu_cluster_workload`, for jobs that no log gives.
 
     Raises
     ------
@@ -139,7 +141,9 @@ class JobSource(Reading):
             assert self.synthetic is not None
             # without a load nothing is said of a machine
             nodes = None if self.synthetic["load"] is None else machine_nodes
-            jobs = laas_workload(rng=rng, machine_nodes=nodes, **self.synthetic)
+            like_a_cluster = "cluster" in self.synthetic
+            make = gpu_cluster_workload if like_a_cluster else laas_workload
+            jobs = make(rng=rng, machine_nodes=nodes, **self.synthetic)
         else:
             reading = Reading(*(getattr(self, field.name) for field in fields(Reading)))
             # what is known by its path alone may have changed since it was kept

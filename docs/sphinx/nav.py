@@ -17,6 +17,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "machines",
         "schedulers",
         "measures",
+        "isolation-gain",
         "observables",
         "sweeps",
         "results",

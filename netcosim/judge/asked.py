@@ -134,7 +134,7 @@ def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> Asked:
     own = dict(own) | ({"fractions": list(flags.fractions)} if flags.fractions else {})
     section = _judge_section(own)
     said = _table(raw, "communication")
-    assumed, drawn = "mix" not in said, "fraction" in said
+    assumed, drawn = "mix" not in said, bool({"from", "fraction"} & {*said})
     content = _filled(flags, raw, folder)
     if assumed:
         content["communication"]["mix"] = _assumed_mix(False, drawn)

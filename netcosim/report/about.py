@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from experiments.build import other_share
 from experiments.cosim_result import CosimResult
 from experiments.store import Rows
 from netcosim.thread_share import threads_line
@@ -68,6 +69,9 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
     warning = buffer_warning(topology, result.machine.packets)
     if warning is not None:
         told.append((WARNING, warning))
+    other = other_share(result.config)
+    if other is not None:
+        told.append((WARNING, f"{other[0].upper()}{other[1:]}."))
     if result.config.queue.run_time_model == CoupledFlow.name:
         told.append((NOTE, flow_error_text(result.machine.routing)))
     line = threads_line(result) if result.measured else None
@@ -103,6 +107,9 @@ def notes_of(result: CosimResult) -> list[str]:
         lines.append("no packets were sent (run.snapshots = 0): nothing is said of communication")
     if result.measured and (line := threads_line(result)) is not None:
         lines.append(line)
+    other = other_share(result.config)
+    if other is not None:
+        lines.append(f"warning: {other}")
     if result.config.analysis.bounds:
         lines += bounds_of(result.machine.topology).told()
     lines += [f"left out: {count:,} ({why})" for why, count in jobs.dropped.items() if count]

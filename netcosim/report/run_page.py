@@ -61,6 +61,13 @@ REPORTS = {
         "alone and among the others, and for which their busiest node's link is busy; iterations "
         "of a job that counted, and the half-width of their means.",
     ),
+    "steps": (
+        "In or out of step",
+        "The jobs that run at the instants of the reference's schedule, in loops, by windows of "
+        "iterations: run time that they would not need alone (%, by nodes); how often those that "
+        "share links communicate at once, over how often by chance; the mean cosine of the angle "
+        "between them. redrawn: the first window again, with phases drawn anew.",
+    ),
     "proof": (
         "Isolated jobs are untouched",
         "Of the jobs at one instant of an isolating policy's own schedule, those that take the "
@@ -86,7 +93,7 @@ REPORTS = {
     "bounds": ("Bounds of the machine", "What its links allow, whatever jobs do."),
 }
 """Title and text of tables that stand open."""
-_FIRST = ("reference", "paired", "steady", "steady_shares", "proof")
+_FIRST = ("reference", "paired", "steady", "steady_shares", "steps", "proof")
 
 FOLDED = {
     "links": (

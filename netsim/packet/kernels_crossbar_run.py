@@ -285,14 +285,15 @@ def run(border, x, in_parts, a, rt, until, budget):
         if border is not None:  # noqa: SIM102 - left out of what is compiled for None
             if outbox_full(border, sc[N_PK]):
                 return GROW
+        if done > budget:
+            # before the wheel is turned to what comes next: it is read from NOW on
+            return PAUSE
         timer = a.timers[0, 0] if sc[N_TIMERS] > 0 else NONE
         now = next_event(sc, a.links, a.packets, events, timer, until)
         if now == NONE:
             return DONE
         if now > until:
             return UNTIL
-        if done > budget:
-            return PAUSE
         sc[NOW] = now
         if timer == now:
             rank_phase(pr, now)

@@ -274,10 +274,13 @@ def fat_tree(
     rail_routers: RailRouters = DIFFERENT,
     taper: Annotated[float, "up-links for each down-link of a switch", Gt(0), Le(1)] = 1.0,
     bandwidth_Bps: Annotated[int, "of every link", Gt(0)] = LINK_BANDWIDTH_BPS,
+    node_bandwidth_Bps: Annotated[
+        int | None, "of a link to a node; with radix, bandwidth if left out", Gt(0)
+    ] = None,
     latency_s: Annotated[float, "of every wire", Ge(0)] = LINK_LATENCY_S,
     name: Name = None,
 ) -> Topology:
-    """Build a fat-tree of switches of one radix, all links alike.
+    """Build a fat-tree of switches of one radix, all links alike but those to nodes.
 
     Three levels: m1 = m2 = w2 = w3 = radix/2 and ``radix`` pods; with fewer pods the
     spines stay and only their links to the missing pods go. Two levels: m1 = w2 = radix/2
@@ -297,6 +300,8 @@ def fat_tree(
         Up-links for each down-link of a leaf and of an L2 switch, in (0, 1]; w2 and w3
         are rounded to whole links, at least 1.
     bandwidth_Bps : int
+    node_bandwidth_Bps : int, optional
+        Less than ``bandwidth_Bps``: nodes that drive their link slower than switches do.
     latency_s : float
     name : str, optional
 
@@ -336,7 +341,7 @@ def fat_tree(
         levels=levels,
         rails=rails,
         rail_routers=rail_routers,
-        node_bandwidth_Bps=bandwidth_Bps,
+        node_bandwidth_Bps=bandwidth_Bps if node_bandwidth_Bps is None else node_bandwidth_Bps,
         level1_bandwidth_Bps=bandwidth_Bps,
         level2_bandwidth_Bps=bandwidth_Bps,
         node_latency_s=latency_s,

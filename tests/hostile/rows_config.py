@@ -71,6 +71,7 @@ KEYS: dict[str, str] = {
     "workload.larger_jobs": "name",
     "workload.synthetic.n_jobs": "count",
     "workload.synthetic.mean_nodes": "number",
+    "workload.synthetic.cluster": "name",
     "workload.synthetic.load": "number",
     "queue.order": "name",
     "queue.backfill": "name",
@@ -86,6 +87,8 @@ KEYS: dict[str, str] = {
     "queue.coupled.audit": "share",
     "queue.coupled.max_simulations": "whole",
     "queue.measured.bound": "name",
+    "queue.measured.rounds": "count",
+    "queue.measured.runtime_reference": "name",
     "queue.partition_bisection.bound_jobs": "share",
     "queue.partition_bisection.communication": "share",
     "queue.partition_bisection.logged_menu": "name",
@@ -126,6 +129,11 @@ KEYS: dict[str, str] = {
     "run.steady.least_iterations": "count",
     "run.steady.most_iterations": "count",
     "run.steady.warm_up": "share",
+    "run.steps.phases": "name",
+    "run.steps.noise": "share",
+    "run.steps.periods": "name",
+    "run.steps.iterations": "count",
+    "run.steps.redraws": "whole",
     "run.placed": "name",
 }
 
@@ -194,6 +202,44 @@ ROWS = [
             "mix.communication_fraction": "0.3",
         },
         "stands beside communication.fraction",
+    ),
+    config_row(
+        "sizes beside a cluster",
+        {"workload.synthetic.cluster": '"seren"'},
+        "mean_nodes stands beside cluster",
+    ),
+    config_row("a mix that is none", {"communication.from": '"mira"'}, "unknown mix of"),
+    config_row(
+        "fractions beside a mix",
+        {"communication.from": '"seren-links"', "mix.communication_fraction": "0.3"},
+        "stands beside communication.from",
+    ),
+    *(
+        config_row(
+            f"gateways {gateways} under {measure}",
+            {"communication.io.gateways": gateways, "run.measure": measure},
+            told,
+        )
+        for gateways, measure, told in (
+            ('"no-node"', '"steady"', "communication.io.gateways"),
+            ('"100000"', '"steady"', "communication.io.gateways"),
+            ('"all"', '"steady"', "some nodes must be left to jobs"),
+            ("3", '"steady"', "communication.io.gateways"),
+            ('"0"', '"stretch"', "needs run.measure"),
+        )
+    ),
+    *(
+        config_row(
+            f"I/O, {key} = {text}",
+            {
+                "communication.io.gateways": '"0"',
+                "run.measure": '"steady"',
+                f"communication.io.{key}": text,
+            },
+            key,
+        )
+        for key, kind in (("drive", "share"), ("message_bytes", "bytes"))
+        for text in BAD[kind]
     ),
     config_row("a log without nodes", {PLACED: '["replay"]'}, "needs the nodes that jobs ran on"),
     config_row("a log without waits", {"queue.backfill": '"as-logged"'}, "needs the log's waits"),

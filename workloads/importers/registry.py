@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from netsim.errors import unknown_name
 from netsim.parameters import Parameter, checked, parameters_of
 from netsim.registry import Registry
-from workloads.importers import cobalt, flux, mapped, pbs, sacct
+from workloads.importers import acme, cobalt, flux, mapped, pbs, sacct
 from workloads.job import Workload
 
 
@@ -74,6 +74,12 @@ IMPORTERS: Registry[Importer] = Registry(
             "Flux's jobs, as flux jobs -a --json prints them",
             flux.read_flux,
             flux.looks_like,
+        ),
+        Importer(
+            "acme",
+            "jobs of GPU clusters as AcmeTrace publishes them (trace_seren.csv, trace_kalos.csv)",
+            acme.read_acme,
+            acme.looks_like,
         ),
         Importer("csv", "any table in CSV, with a map of its columns", mapped.read_mapped_csv),
         Importer(

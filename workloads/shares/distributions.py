@@ -114,6 +114,8 @@ class BetaFractions:
     @property
     def told(self) -> str:
         """See `Fractions`."""
+        if self.spread == 0:
+            return f"{self.mean:.3g} for all"
         return f"beta, mean {self.mean:.3g}, spread {self.spread:.3g}"
 
     def quantile(self, u: FloatArray) -> FloatArray:
@@ -180,7 +182,7 @@ class QuantileFractions:
     def told(self) -> str:
         """See `Fractions`."""
         inner = ", ".join(f"{100 * share:g} % below {value:g}" for share, value in self.points[1:])
-        return f"from {self.points[0][1]:g}: {inner} of the time"
+        return f"from {self.points[0][1]:g}; {inner}"
 
     def quantile(self, u: FloatArray) -> FloatArray:
         """See `Fractions`."""

@@ -27,7 +27,7 @@ LINES = {
     "V2": ("#CC79A7", "--"),
     "Random": ("#E69F00", "-."),
 }
-LIMITS = {"fattree": (-22, 34), "dragonfly": (-44, 26)}
+LIMITS = (-22, 34)
 ALWAYS = "all the time, window cut"
 OFF = f"off the run time (%), f = {MAIN_SHARE}"
 
@@ -51,7 +51,7 @@ def draw_verdict(analysis: Analysis, options: Options) -> Figure:
             line, style = LINES[name]
             axis.plot(first["size_class"], first[name], color=line, ls=style, lw=1.2, label=name)
         axis.axhline(0, color=INK, lw=0.8)
-        axis.set_ylim(*LIMITS[str(part["network"].iloc[0])])
+        axis.set_ylim(*LIMITS)
         axis.set_xticks(SIZES, [class_name(n) for n in SIZES])
         axis.tick_params(axis="x", labelsize=7.5)
 

@@ -1,4 +1,4 @@
-"""The measured speed-ups of the verdict beside the scenarios: figures fattree and dragonfly."""
+"""The measured speed-ups of the verdict beside the scenarios: figure fattree."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from experiments.frames import groups
 from experiments.papers.isolation.cases import CASES, LIVE, LOGS, PATTERNS
 from experiments.papers.isolation.draw import draw_verdict
 from experiments.papers.isolation.point import MEASURE, measured_pairs, points_of
-from experiments.papers.isolation.printed import CAB, CAB_30, CAB_ALL, LEVEL_SPREAD_PERCENT
+from experiments.papers.isolation.printed import CAB, CAB_30, CAB_ALL
 from experiments.papers.isolation.tables import (
     MAIN_SHARE,
     ratio_table,
@@ -114,40 +112,6 @@ def _cab(pairs: pd.DataFrame, seed: int) -> list[Claim]:
     return claims
 
 
-def analyse_dragonfly(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Level-Spread's communication times beside those of the policies it is compared with."""
-    pairs = measured_pairs(frames)
-    claims = _level_spread(pairs, options.seed)
-    return Analysis(claims_frame(claims), _tables(pairs, options.seed), _notes(options))
-
-
-def _level_spread(pairs: pd.DataFrame, seed: int) -> list[Claim]:
-    """Less communication time than each other policy, job by job; where all communicate always."""
-    claims = []
-    for (case, log), part in groups(pairs[pairs["duty"] == 1], "case", "log"):
-        times = part.set_index(["snapshot", "job_id"])
-        mine = times[times["policy"] == "level-spread"]
-        if mine.empty:
-            continue
-        percents = []
-        rng = point_rng({"of": [log, case], "seed": seed}, "level-spread bootstrap")
-        for other in ("rdn", "rdg", "simple"):
-            theirs = times[times["policy"] == other]["policy_s"]
-            theirs = mine["reference_s"] if other == "rdn" else theirs.reindex(mine.index)
-            less = 100 * (1 - mine["policy_s"] / theirs)
-            found = mean_of_snapshots(less, 1, mine.index.get_level_values("snapshot"), rng)
-            percents.append(found.value)
-            what = f"{log}: communication is faster under Level-Spread than under {other} (% less)"
-            claims.append(Says("VI", case).above(what, found, 0, note="mean over jobs"))
-        what = f"{log}: less communication time under Level-Spread, mean over the others (%)"
-        says, mean = Says("abstract, VI-D", case), float(np.mean(percents))
-        note = "theirs are eight policies and made-up workloads"
-        claims.append(
-            says.near(what, LEVEL_SPREAD_PERCENT, mean, within=5, unit="points", note=note)
-        )
-    return claims
-
-
 def _notes(options: Options) -> tuple[str, ...]:
     told = (
         "the logs do not say what jobs send, nor for how much of their time: eight patterns "
@@ -162,13 +126,5 @@ FATTREE = PaperFigure(
     MEASURE,
     partial(points_of, "fattree"),
     analyse_fattree,
-    draw_verdict,
-)
-DRAGONFLY = PaperFigure(
-    "dragonfly",
-    "dragonflies: Level-Spread, RDG and simple against RDN, measured",
-    MEASURE,
-    partial(points_of, "dragonfly"),
-    analyse_dragonfly,
     draw_verdict,
 )

@@ -8,10 +8,17 @@ al. (Level-Spread, IPDPS'18) measured communication on dragonflies without a que
 
 from __future__ import annotations
 
+from experiments.papers.isolation.cab import CAB
 from experiments.papers.isolation.cases import CASES
-from experiments.papers.isolation.figures import DRAGONFLY, FATTREE
-from experiments.papers.isolation.packing import PACKING
+from experiments.papers.isolation.figures import FATTREE
+from experiments.papers.isolation.loop import LOOP
+from experiments.papers.isolation.placement import PLACEMENT
+from experiments.papers.isolation.predictor import PREDICTOR
 from experiments.papers.isolation.queues import QUEUES, SENSITIVITY_FIGURE
+from experiments.papers.isolation.shares import SHARES
+from experiments.papers.isolation.spread import DRAGONFLY
+from experiments.papers.isolation.steps import STEPS
+from experiments.papers.isolation.surface import SURFACE
 from experiments.papers.kit.logs import logs_folder
 from experiments.papers.paper import Options, Paper, check_known
 
@@ -27,7 +34,11 @@ PAPER = Paper(
     name="isolation",
     title="The verdict: assumed and measured speed-ups of isolated jobs",
     figures={
-        figure.name: figure for figure in (FATTREE, DRAGONFLY, PACKING, QUEUES, SENSITIVITY_FIGURE)
+        figure.name: figure
+        for figure in (
+            *(FATTREE, DRAGONFLY, QUEUES, SENSITIVITY_FIGURE),
+            *(CAB, LOOP, PLACEMENT, PREDICTOR, SHARES, STEPS, SURFACE),
+        )
     },
     check=check,
 )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.config_load import config_from
-from experiments.cosim import run_cosim
+from experiments.cosim import BETWEEN_POINTS, run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.expand import expand
 from experiments.papers.paper import Point
@@ -66,6 +66,6 @@ def observe(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 def measured(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Run a point's config with its packets; all its tables, with the point's labels."""
-    result = run_cosim(config_from(point["config"]))
+    result = run_cosim(config_from(point["config"]), parts=BETWEEN_POINTS)
     tables = result_tables(result)
     return {name: [{**point["labels"], **row} for row in rows] for name, rows in tables.items()}

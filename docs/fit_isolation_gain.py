@@ -1,0 +1,46 @@
+"""Fit the predictor of `netcosim isolation-gain`: ``python docs/fit_isolation_gain.py [RESULTS]``.
+
+Reads the measured pairs of ``isolation/predictor-pairs.csv`` (with a folder of ``netcosim reproduce
+isolation predictor``: takes its pairs first), and writes the tables beside it and the coefficients
+that are shipped, ``queuesim/isolation_gain.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.papers.isolation.base import ROUTINGS
+from experiments.papers.isolation.predictor import columns_of, tables_of
+from queuesim.gain_errors import best_law
+from queuesim.isolation_gain import SHIPPED, Range, predictor_of
+
+FOLDER = Path(__file__).resolve().parent / "isolation"
+PAIRS = FOLDER / "predictor-pairs.csv"
+
+
+def shipped_text(pairs: pd.DataFrame) -> str:
+    """What is shipped, fitted on these pairs."""
+    rows = columns_of(pairs)
+    limits = Range.of(rows, "fattree", ROUTINGS["fattree"])
+    predictor = predictor_of(best_law(rows), rows, limits)
+    return json.dumps(predictor.content(), indent=1) + "\n"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Take, fit, write."""
+    if arguments:
+        shutil.copy(Path(arguments[0]) / "isolation-predictor-pairs.csv", PAIRS)
+    pairs = pd.read_csv(PAIRS)
+    for name, table in tables_of(pairs).items():
+        table.to_csv(FOLDER / f"predictor-{name}.csv", index=False)
+    SHIPPED.write_text(shipped_text(pairs), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,217 @@
+"""Cab's 1.08: which jobs, placements and loads give what Pollard et al. measured, one at a time.
+
+They packed jobs on all of Cab (SC'18, V-B), ran them under TA and obliviously, and printed the mean
+of each job's time over its time under TA. Every point is a packing and a config; what is varied
+are the config's keys. Nothing is fitted: all of the table is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from alloc.registry import make_policy
+from experiments.build import build_machine
+from experiments.config_load import config_from
+from experiments.cosim import run_cosim
+from experiments.cosim_tables import result_tables
+from experiments.frames import groups
+from experiments.papers.interference import printed
+from experiments.papers.interference.workloads import GENERATIONS
+from experiments.papers.isolation.base import study_content, study_point
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.points import point_rng
+from experiments.store import Rows
+from queuesim.packing import packed_jobs
+from queuesim.statistics import Interval, t_of_snapshots
+from workloads.size_laws import draw_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PACKED = "experiments.papers.isolation.cab:packed"
+CASE, ALL_COMMUNICATION = "cab 4-128, 30 %", "cab 4-128"
+BASE = "base"
+NODE_BYTES = 32 * 1024
+ITERATIONS = 8
+"""Of the job with the longest one; all others do more."""
+FRACTION = printed.COMMUNICATION_FRACTION
+LINK_BPS = 4 * 10**9
+
+Changes = dict[str, object]
+_AGED: Changes = {"generations": GENERATIONS}
+_RANKS: Changes = {"communication.ranks_per_node": 4}
+_LOCKED: Changes = {"run.steady.phases": "locked"}
+_NOISE: Changes = {"run.steady.noise": 0.05}
+
+
+def _first(policy: str) -> Changes:
+    return {"queue.policies": [policy, "ta"]}
+
+
+def _length(iterations: int) -> Changes:
+    return {f"run.steady.{end}_iterations": iterations for end in ("least", "most")}
+
+
+VARIANTS: dict[str, Changes] = {
+    BASE: {},
+    "begin at once": _LOCKED,
+    "first fit, aged machine": _first("baseline") | _AGED,
+    "4 ranks a node": _RANKS,
+    "first fit, empty machine": _first("baseline"),
+    "longest idle, aged machine": _first("longest-idle") | _AGED,
+    "noise of computing": _NOISE,
+    "30 % among others": {"run.steady.share": "contended"},
+    "30 % of the link": {"run.steady.share": "drive"},
+    "nodes drive half a link": {"machine.node_bandwidth_Bps": LINK_BPS // 2},
+    "half the up-links": {"machine.w2": 9, "machine.w3": 9},
+    "4 times as many iterations": _length(4 * ITERATIONS),
+    "best guess, random": _RANKS | _LOCKED | _NOISE,
+    "best guess, aged": _RANKS | _LOCKED | _NOISE | _first("baseline") | _AGED,
+    "128 KiB a node": {"node_bytes": 4 * NODE_BYTES},
+    "128 KiB, 16 ranks a node": {"node_bytes": 4 * NODE_BYTES, "communication.ranks_per_node": 16},
+}
+"""What is other than in the base: random nodes, a rank a node, phases at random, 30 % alone.
+
+The best guesses are what is known of the experiment: several ranks a node, jobs begun together,
+computing that is never the same twice; and, as placements are not told, two of them."""
+ALWAYS = (BASE, "first fit, aged machine", "4 ranks a node", "nodes drive half a link")
+"""Measured with communication alone too, for the speed-ups by pattern."""
+DEAR = ("4 times as many iterations", "128 KiB a node", "128 KiB, 16 ranks a node")
+QUICK = (BASE, "begin at once", "first fit, aged machine")
+
+
+def tree(half: int, pods: int) -> dict[str, Any]:
+    """A full tree by its level sizes; that of 18 and 4 is the preset "cab"."""
+    links = {f"{level}_bandwidth_Bps": LINK_BPS for level in ("node", "level1", "level2")}
+    sizes = {"m1": half, "m2": half, "m3": pods, "w2": half, "w3": half}
+    return {"family": "fattree", **sizes, **links}
+
+
+def points(options: Options) -> list[Point]:
+    """A point a variant and packing; of the dear ones the first packing alone."""
+    chosen = {name: VARIANTS[name] for name in (QUICK if options.quick else VARIANTS)}
+    cases = [(name, FRACTION) for name in chosen] + [(n, 1.0) for n in ALWAYS if n in chosen]
+    return [
+        _point(name, dict(chosen[name]), fraction, packing, options)
+        for dear in (False, True)
+        for packing in range(1 if dear else 2 if options.quick else 4)
+        for name, fraction in cases
+        if (name in DEAR) == dear
+    ]
+
+
+def _point(name: str, changes: Changes, fraction: float, packing: int, options: Options) -> Point:
+    generations = changes.pop("generations", 0)
+    node_bytes = changes.pop("node_bytes", NODE_BYTES)
+    mix = [
+        {"pattern": pattern, "node_bytes": node_bytes, "communication_fraction": [fraction] * 2}
+        for pattern in printed.PATTERNS
+    ]
+    changes = {
+        "communication.mix": mix,
+        "queue.policies": ["random", "ta"],
+        "queue.backfill": "none",
+        "run.repetition": packing,
+        "run.steady.precision": 0.5,
+        **_length(ITERATIONS),
+        **changes,
+    }
+    machine = tree(4, 8) if options.quick else tree(18, 4)
+    sections = {"machine": machine, "workload": {"synthetic": {"n_jobs": 1}}}
+    content = study_content(
+        sections, "fattree", (), snapshots=1, seed=options.seed, changes=changes
+    )
+    labels = {"variant": name, "f": fraction, "packing": packing}
+    sizes = {"smallest": 2 if options.quick else 4, "largest": 16 if options.quick else 128}
+    point = study_point("isolation-cab", content, labels)
+    return {**point, "sizes": {**sizes, "generations": generations}}
+
+
+def packed(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """A packing's jobs, each under the oblivious placement and under TA: the table "pairs"."""
+    config, sizes = config_from(point["config"]), point["sizes"]
+    chosen = {"seed": config.run.seed, "packing": config.run.repetition}
+    rng, topology = point_rng(chosen, "packing"), build_machine(config.machine).topology
+    jobs = packed_jobs(
+        make_policy(topology, "ta", rng),
+        partial(draw_size, "powers", sizes["smallest"], sizes["largest"]),
+        rng,
+        generations=sizes["generations"],
+    )
+    pairs = result_tables(run_cosim(config, jobs=jobs))["pairs"]
+    return {"pairs": [{**point["labels"], **row} for row in pairs]}
+
+
+def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Mean over jobs of time over time under TA, by variant, share and pattern.
+
+    ``base`` is that of the base over the same packings.
+    """
+    import pandas as pd
+
+    found = []
+    pairs = pairs.assign(speedup=pairs["reference_s"] / pairs["policy_s"])
+    for (variant, f), part in groups(pairs, "variant", "f"):
+        base = pairs[(pairs["variant"] == BASE) & (pairs["f"] == f)]
+        base = base[base["packing"].isin(part["packing"])]
+        for pattern in (printed.ALL, *printed.PATTERNS):
+            every = pattern == printed.ALL
+            mine, same = (p[every | (p["pattern"] == pattern)] for p in (part, base))
+            if mine.empty:
+                continue
+            mean = t_of_snapshots(mine["speedup"], np.ones(len(mine)), mine["packing"])
+            case = CASE if f < 1 else ALL_COMMUNICATION
+            row = {"variant": variant, "f": f, "pattern": pattern, "jobs": len(mine)}
+            row |= {"paper": printed.SPEEDUPS[case].get(pattern), "speedup": mean.value}
+            row |= {"low": mean.low, "high": mean.high, "most": mine["speedup"].max()}
+            found.append({**row, "base": same["speedup"].mean()})
+    return pd.DataFrame(found)
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Which variants hold Cab's means in their intervals."""
+    table, claims = speedups(frames["pairs"]), []
+    for row in table[table["paper"].notna() & table["low"].notna()].to_dict("records"):
+        says = Says("Pollard V-B", f"{row['variant']}, f = {row['f']:g}")
+        told = f"mean speed-up under TA, {row['pattern']}"
+        ours = Interval(row["speedup"], row["low"], row["high"])
+        inside = ours.low <= row["paper"] <= ours.high
+        claims.append(says.holds(told, inside, "in our interval", ours, paper=row["paper"]))
+    return Analysis(claims_frame(claims), {"cab": table})
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """Speed-ups at 30 % by variant, with the paper's."""
+    from experiments.figures.panels import panels
+
+    table = analysis.tables["cab"]
+    shown = table[(table["pattern"] == printed.ALL) & (table["f"] < 1)]
+
+    def rows(axis: Axes, part: pd.DataFrame) -> None:
+        part = part.iloc[::-1]
+        ends = [part["speedup"] - part["low"], part["high"] - part["speedup"]]
+        place = np.arange(len(part))
+        axis.errorbar(part["speedup"], place, xerr=np.nan_to_num(ends), fmt="o", capsize=3)
+        axis.axvline(printed.SPEEDUPS[CASE][printed.ALL], color="black", linestyle="--")
+        axis.set_yticks(place, list(part["variant"]))
+
+    return panels(
+        shown,
+        (),
+        rows,
+        size_in=(7.5, 0.28 * len(shown) + 1.0),
+        xlabel="time over time under TA, mean over jobs; dashed: measured on Cab",
+        title=lambda: "30 % communication",
+        legend=False,
+    )
+
+
+TITLE = "Cab's 1.08: packings of jobs with 30 % communication, one thing changed at a time"
+CAB = PaperFigure("cab", TITLE, PACKED, points, analyse, draw)

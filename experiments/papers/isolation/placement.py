@@ -1,0 +1,222 @@
+"""Which nodes jobs had before they were isolated: by what rule, and what it does to the gain.
+
+Figure ``placement``: the hops between a job's nodes under every reference placement, on Cab's
+tree, beside what Pollard et al. say of Cab's record (Fig. 1); what Jigsaw takes off against each;
+and the same with nodes that drive half of their link, and with I/O through gateways.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.frames import cells, groups
+from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.placement_draw import draw
+from experiments.papers.jigsaw.logs import LINK_BPS, fat_tree
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.logs import log_notes, needed
+from experiments.papers.kit.points import MEASURED
+from experiments.papers.kit.queues import Frames
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.pollard.logs import KTH, QUEUE_DEPTH, SLURM
+from queuesim.observables.jobs import BINS, by_size
+from queuesim.pairs import taken_off
+from queuesim.scatter import apart
+from queuesim.statistics import Interval, known_ends, t_of_snapshots
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLACEMENTS = (
+    *("baseline", "slurm-linear", "slurm-tree"),
+    *("shortest-idle", "longest-idle", "random"),
+)
+"""All place by count alone: with equal run times every job starts and ends at the same moment."""
+ISOLATING = "jigsaw"
+HOPS_LOGS = (*SLURM.values(), KTH["kth on small cab"])
+DAYS = 61.0
+"""Fig. 1 has August and September of 2014."""
+PARTS = 10
+"""Of a log, one after the other; the first does not count, for the machine was empty."""
+EXCESS = (0.0, 0.5, 1.0, 2.0)
+"""Hops above the least from which on a job may be called scattered: the paper does not say."""
+GAIN_LOG = KTH["kth on small cab"]
+"""100 nodes in Cab's shape; a snapshot of Thunder's 1458 takes a minute of CPU for each case."""
+NODE_BYTES = 64 * 1024
+"""A quarter of the other studies', for the same reason."""
+SNAPSHOTS = 16
+STEADY = {"run.steady.precision": 0.05, "run.steady.most_iterations": 32}
+QUICK_STEADY = {"run.steady.precision": 0.5, "run.steady.most_iterations": 16}
+DRIVES = (1.0, 0.5)
+IO = ((1e-4, 65536), (0.01, 65536), (0.05, 65536))
+"""Drive and bytes at once. Frontier's file system takes 10 TB/s from 9408 nodes of 100 GB/s: 1 %.
+The first is next to nothing: the same gateways, kept from jobs."""
+QUICK_RADIX = 6
+QUICK_JOBS = {"n_jobs": 60, "mean_nodes": 5}
+
+
+def gateways(radix: int, n_leaves: int) -> str:
+    """Nodes of a full tree that are gateways: the last leaf of every second pod."""
+    leaf = radix // 2
+    ends = [(2 * k + 1) * leaf * leaf for k in range(n_leaves)]
+    return ",".join(f"{end - leaf}-{end - 1}" for end in ends)
+
+
+def points(options: Options) -> list[Point]:
+    """The logs on Cab's tree, then the jobs of one log in loops."""
+    return [*hops_points(options), *gain_points(options)]
+
+
+def hops_points(options: Options) -> list[Point]:
+    """Each log with its arrivals, as logged, under all placements."""
+    if options.quick:
+        made = {"synthetic": QUICK_JOBS, "larger_jobs": "drop"}
+        logs = [("made", {"machine": fat_tree(QUICK_RADIX, pods=4), "workload": made})]
+    else:
+        logs = [(log.name, own) for log, own in needed(HOPS_LOGS, options)]
+        for _, own in logs:
+            own["workload"]["days"] = DAYS
+    queue = {"policies": list(PLACEMENTS), "window": QUEUE_DEPTH, "run_time_model": "as-logged"}
+    run = {"seed": options.seed, "snapshots": 0, "observables": ["spread"]}
+    return [
+        study_point("placement", {**own, "queue": queue, "run": run}, {"log": name, "what": "hops"})
+        for name, own in logs
+    ]
+
+
+def gain_points(options: Options) -> list[Point]:
+    """Jobs in loops: all placements, some at less drive, some with I/O."""
+    if options.quick:
+        made = {"synthetic": QUICK_JOBS, "all_at_zero": True, "larger_jobs": "drop"}
+        own: dict[str, Any] = {"machine": fat_tree(QUICK_RADIX), "workload": made}
+        name, named = "made", gateways(QUICK_RADIX, 2)
+    else:
+        [(log, own)] = needed((GAIN_LOG,), options)
+        own["workload"] |= {"days": DAYS, "all_at_zero": True}
+        name, named = log.name, gateways(int(own["machine"]["radix"]), 2)
+    cases: list[tuple[dict[str, object], dict[str, object]]] = [
+        ({"drive": drive}, {} if drive == 1 else {"machine.node_bandwidth_Bps": LINK_BPS // 2})
+        for drive in DRIVES
+    ]
+    for drive, message_bytes in IO[-2:] if options.quick else IO:
+        io = {"gateways": named, "drive": drive, "message_bytes": message_bytes}
+        cases.append(({"io": drive, "io_bytes": message_bytes}, {"communication.io": io}))
+    found = []
+    for labels, changes in cases:
+        content = study_content(
+            own,
+            "fattree",
+            [*(("baseline", "random") if changes else PLACEMENTS), ISOLATING],
+            snapshots=2 if options.quick else SNAPSHOTS,
+            seed=options.seed,
+            changes={
+                "communication.mix": study_mix(node_bytes=NODE_BYTES),
+                **(QUICK_STEADY if options.quick else STEADY),
+                **changes,
+            },
+        )
+        found.append(study_point("placement", content, {"log": name, **labels}))
+    return found
+
+
+def _ends(found: Interval) -> dict[str, float | None]:
+    low, high = known_ends(found)
+    return {"low": low, "high": high}
+
+
+def hops_table(spread: pd.DataFrame) -> pd.DataFrame:
+    """Quartiles of the hops by job size, under every placement."""
+    import pandas as pd
+
+    rows = []
+    for where, part in cells(spread, "log", "policy"):
+        sizes = part["nodes"].to_numpy()
+        for name, mine in [*by_size(sizes, BINS), ("2+", sizes > 1)]:
+            hops = part["hops"][mine]
+            quartiles = {f"q{q}": hops.quantile(q / 100) for q in (25, 50, 75)}
+            means = {"mean": hops.mean(), "least": part["least"][mine].mean()}
+            rows.append({**where, "nodes": name, "jobs": len(hops), **quartiles, **means})
+    return pd.DataFrame(rows)
+
+
+def scattered_table(spread: pd.DataFrame) -> pd.DataFrame:
+    """Share of jobs so many hops above the least, and distances to random's and to the least.
+
+    Intervals are over parts of a log. Distances are earth mover's, within sizes, in hops.
+    """
+    import pandas as pd
+
+    rows = []
+    for where, both in cells(spread, "log"):
+        part = np.arange(int((both["policy"] == "random").sum()))
+        part = part * PARTS // max(len(part), 1)
+        random = both.loc[both["policy"] == "random", "hops"].to_numpy()
+        for (policy,), mine in groups(both, "policy"):
+            hops, least = mine["hops"].to_numpy(), mine["least"].to_numpy()
+            kind = 100 * part + np.searchsorted(list(BINS.values()), mine["nodes"], side="right")
+            told = {f"above {x:g}": 100.0 * (hops - least > x - 1e-9) for x in EXCESS[1:]}
+            told |= {"above 0": 100.0 * (hops - least > 1e-9)}
+            told |= {"from random": apart(hops, random, kind), "from least": np.abs(hops - least)}
+            for name, values in told.items():
+                late = part > 0
+                found = t_of_snapshots(values[late], np.ones(late.sum()), part[late])
+                row = {**where, "policy": policy, "measure": name, "value": found.value}
+                rows.append({**row, **_ends(found)})
+    return pd.DataFrame(rows)
+
+
+def gain_table(pairs: pd.DataFrame) -> pd.DataFrame:
+    """What Jigsaw takes off each placement's run times, in percent, by node-hours.
+
+    ``alone`` is the part of it that comes of the nodes themselves, with nobody else there.
+    """
+    import pandas as pd
+
+    keys = ["log", "drive", "io", "io_bytes"]
+    pairs = pairs.fillna({"drive": 1.0, "io": 0.0, "io_bytes": 0})
+    pairs = pairs.sort_values(["io", "drive"], ascending=[True, False], kind="stable")
+    rows = []
+    for where, part in cells(pairs, *keys):
+        by_policy = dict(iter(part.groupby("policy", sort=False)))
+        there = by_policy[ISOLATING]
+        reference = there.assign(
+            policy_s=there["reference_s"], policy_alone_s=there["reference_alone_s"]
+        )
+        sides = {"baseline": reference, **by_policy}
+        for policy in (p for p in PLACEMENTS if p in sides):
+            row = {**where, "policy": policy, "jobs": len(there)}
+            for name, column in (("taken_off", "policy_s"), ("alone", "policy_alone_s")):
+                ratio = there[column].to_numpy() / sides[policy][column].to_numpy()
+                off = 100 * taken_off(ratio, np.ones(len(ratio)))
+                found = t_of_snapshots(off, there["n_nodes"], there["snapshot"])
+                ends = {f"{name}_{end}": value for end, value in _ends(found).items()}
+                row |= {name: found.value, **ends}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def analyse(frames: Frames, options: Options) -> Analysis:
+    """Which placements the paper's sentence allows, and what each makes of the gain."""
+    spread, pairs = frames["spread"], frames["pairs"]
+    scattered = scattered_table(spread)
+    says, claims = Says("Fig. 1", "simulated, not Cab's record"), []
+    for row in scattered[scattered["measure"].isin(["above 0", "above 1"])].to_dict("records"):
+        share = Interval(row["value"], row["low"], row["high"])
+        hops = str(row["measure"]).removeprefix("above ")
+        what = f"{row['log']}, {row['policy']}: jobs more than {hops} hops above the least (%)"
+        claims.append(says.above(what, share, 50, note='"most jobs"'))
+    tables = {"hops": hops_table(spread), "scattered": scattered, "gain": gain_table(pairs)}
+    notes = () if options.quick else log_notes(HOPS_LOGS, options, set(spread["log"]))
+    return Analysis(claims_frame(claims), tables, notes)
+
+
+PLACEMENT = PaperFigure(
+    "placement",
+    "reference placements: hops on Cab's tree, and what isolation takes off each",
+    MEASURED,
+    points,
+    analyse,
+    draw,
+)

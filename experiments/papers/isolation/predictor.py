@@ -1,0 +1,230 @@
+"""Can the gain of isolation be told without packets? Measured on some logs, judged on others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from experiments.bench import bench_of
+from experiments.config_load import config_from
+from experiments.frames import first_seen
+from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.jigsaw.logs import ATLAS, KTH, THETA, THUNDER, fat_tree
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.logs import PaperLog, log_notes, needed
+from experiments.papers.kit.points import MEASURED
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
+from experiments.store import Rows
+from queuesim.gain_errors import LEFT_OUT, best_law, coefficient_rows, law_rows, log_rows
+from queuesim.gain_features import FEATURES, LoadCache, job_features
+from queuesim.isolation_gain import Columns, held_out, means_by, units
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+LOGS = (KTH, THUNDER, ATLAS, THETA)
+POLICY = "jigsaw"
+WIDE, NARROW = (0.05, 0.6), (0.2, 0.4)
+"""Ends of communication shares: jobs that differ, so that theirs and their neighbours' are told
+apart, and jobs that are more alike."""
+CASES = (("baseline", WIDE), ("random", WIDE), ("baseline", NARROW), ("slurm-tree", WIDE))
+NODE_BYTES = 64 * 1024
+STEADY = {"precision": 0.02, "most_iterations": 32}
+
+SMALL_TREE = fat_tree(8)
+OWN, SMALL = "own", "128 nodes"
+"""Machines: a log's own is dear, so most of each log is measured on a small tree."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A log on a machine.
+
+    Attributes
+    ----------
+    log : PaperLog
+    cases : int
+        The first so many of `CASES`.
+    snapshots : int
+    changes : mapping
+        Of its workload: the queue's length is not the point here.
+    small : bool
+        Whether on `SMALL_TREE`.
+    """
+
+    log: PaperLog
+    cases: int
+    snapshots: int
+    changes: Mapping[str, Any]
+    small: bool = False
+
+
+PLACES = (
+    Place(KTH, 4, 10, {"days": 60.0}),
+    Place(THUNDER, 2, 8, {"days": 5.0, "size_factor": 1 / 8}, small=True),
+    Place(ATLAS, 2, 8, {"days": 30.0, "size_factor": 1 / 8}, small=True),
+    Place(THETA, 2, 8, {"days": 30.0, "size_factor": 1 / 32}, small=True),
+    Place(THUNDER, 1, 4, {"days": 14.0}),
+    Place(ATLAS, 1, 4, {"days": 60.0}),
+)
+"""On the small tree jobs are as much smaller as the machine is, about."""
+MADE: tuple[tuple[str, dict[str, Any]], ...] = tuple(
+    (f"made-{mean}", {"synthetic": {"n_jobs": 60, "mean_nodes": mean}, "all_at_zero": True})
+    for mean in (4, 8)
+)
+"""Made jobs, for a quick look."""
+
+
+def _point(
+    labels: Mapping[str, str], sections: Mapping[str, Any], case: int, snapshots: int, seed: int
+) -> Point:
+    reference, share = CASES[case]
+    changes = {"communication.mix": study_mix(share, NODE_BYTES), "run.steady": STEADY}
+    content = study_content(
+        sections, "fattree", [reference, POLICY], snapshots=snapshots, seed=seed, changes=changes
+    )
+    told = {"placement": reference, "share": f"{share[0]:g} to {share[1]:g}"}
+    return study_point("isolation-predictor", content, {**labels, **told})
+
+
+def points(options: Options) -> list[Point]:
+    """One a log, machine and case."""
+    if options.quick:
+        return [
+            _point({"log": name}, {"machine": SMALL_TREE, "workload": jobs}, case, 2, options.seed)
+            for case in range(len(CASES))
+            for name, jobs in MADE
+        ]
+    there = {log.name: found for log, found in needed(LOGS, options)}
+    found = []
+    for place in PLACES:
+        if place.log.name not in there:
+            continue
+        sections = there[place.log.name]
+        machine = SMALL_TREE if place.small else sections["machine"]
+        workload = {**sections["workload"], **place.changes}
+        labels = {"log": place.log.name} | ({"machine": SMALL} if place.small else {})
+        found += [
+            _point(
+                labels,
+                {"machine": machine, "workload": workload},
+                case,
+                place.snapshots,
+                options.seed,
+            )
+            for case in range(place.cases)
+        ]
+    return found
+
+
+def features(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """What is known of the point's jobs without packets, with its labels."""
+    config = config_from(point["config"])
+    bench = bench_of(config)
+    names = config.queue.policies
+    study = bench.study(bench.sides({name: bench.queues.under(name) for name in names}), names[0])
+    cache = LoadCache(study)
+    rows = [row for number in study.numbers for row in job_features(study, number, cache)]
+    return {"features": [{**point["labels"], **row} for row in rows]}
+
+
+def feature_points(frames: Mapping[str, pd.DataFrame], options: Options) -> list[Point]:
+    """The same configs again, without their packets."""
+    return [{**point, "experiment": f"{point['experiment']}-features"} for point in points(options)]
+
+
+def joined(pairs: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """A row a measured job with what is known of it without packets, rounded."""
+    keys = ["log", "machine", "placement", "share", "snapshot", "policy", "job_id"]
+    pairs, known = (
+        frame.assign(machine=frame["machine"].fillna(OWN) if "machine" in frame else OWN)
+        for frame in (pairs, known)
+    )
+    told = pairs[[*keys, "run_ratio"]].merge(known, on=keys, validate="one_to_one")
+    told["gain_percent"] = 100 * (1 - told.pop("run_ratio"))
+    rounded = dict.fromkeys(FEATURES, 4) | {"gain_percent": 3}
+    columns = [*keys, "n_nodes", "pattern", *FEATURES, "gain_percent"]
+    return told[columns].round(rounded)
+
+
+def columns_of(pairs: pd.DataFrame) -> Columns:
+    """A table of `joined` as laws take it."""
+    return {name: pairs[name].to_numpy() for name in pairs.columns}
+
+
+def tables_of(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Errors of all laws, means of logs, coefficients."""
+    import pandas as pd
+
+    rows = columns_of(pairs)
+    made = {"errors": law_rows(rows), "means": log_rows(rows), "laws": coefficient_rows(rows)}
+    return {name: pd.DataFrame(found) for name, found in made.items()}
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """What each law is worth on logs that it has not seen."""
+    pairs = joined(frames["pairs"], frames["features"])
+    tables = tables_of(pairs)
+    left_out = tables["errors"][tables["errors"]["split"] == LEFT_OUT]
+    errors = dict(zip(left_out["law"], left_out["snapshot_rmse"].astype(float), strict=True))
+    says = Says("the product law", LEFT_OUT)
+    mean, best = errors["mean"], best_law(columns_of(pairs))
+    claims = [
+        says.below(
+            f"{name}: error of a snapshot's mean (points), below that of the mean of other logs",
+            errors[name],
+            mean,
+            note=f"the nearest is {best}",
+        )
+        for name in ("product", "phases", best)
+    ]
+    notes = () if options.quick else log_notes(LOGS, options)
+    return Analysis(claims_frame(claims), {"pairs": pairs, **tables}, notes)
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """Means of snapshots, told and measured: the product law and the nearest; errors of all."""
+    from experiments.figures.style import SOFT, colour, grid, marker, new_figure
+
+    pairs, errors = analysis.tables["pairs"], analysis.tables["errors"]
+    rows = columns_of(pairs)
+    logs, names = first_seen(pairs, "log"), units(rows)[0]
+    left_out = errors[errors["split"] == LEFT_OUT]
+    figure, axes = new_figure(9.0, 3.6, 1, 3)
+    for axis, law in zip(axes, ("product", best_law(rows)), strict=False):
+        told = held_out(law, rows, [[name] for name in logs])
+        means = means_by(rows, told, units(rows)[1])
+        for k, log in enumerate(logs):
+            mine = [means[i] for i, name in enumerate(names) if name.startswith(f"{log} ")]
+            x, y = zip(*mine, strict=True)
+            axis.plot(x, y, marker(k), color=colour(k), markersize=4, label=log)
+        axis.axline((0, 0), slope=1, color=SOFT, linewidth=1.0)
+        axis.set_title(f"{law}: means of snapshots")
+        axis.set_xlabel("told, without having seen the log (%)")
+        axis.set_ylabel("measured (% off)")
+        grid(axis, "both")
+    axes[0].legend(frameon=False, fontsize=8)
+    places = range(len(left_out))
+    off = [left_out["rmse"] - left_out["rmse_low"], left_out["rmse_high"] - left_out["rmse"]]
+    axes[2].errorbar(left_out["rmse"], places, xerr=off, fmt="o", color=colour(0), label="jobs")
+    axes[2].plot(left_out["snapshot_rmse"], places, "s", color=colour(1), label="snapshots")
+    axes[2].set_yticks(list(places), list(left_out["law"]))
+    axes[2].invert_yaxis()
+    axes[2].set_xlim(left=0)
+    axes[2].set_title("error on unseen logs (points)")
+    axes[2].legend(frameon=False, fontsize=8)
+    grid(axes[2], "x")
+    return figure
+
+
+PREDICTOR = PaperFigure(
+    "predictor",
+    "the gain of isolation told without packets: laws fitted on some logs, judged on others",
+    MEASURED,
+    points,
+    analyse,
+    draw,
+    Then("experiments.papers.isolation.predictor:features", feature_points),
+)

@@ -1,0 +1,217 @@
+"""Dragonflies: compact, spread or random nodes, in a queue's states and on an empty machine.
+
+Jobs go on for ever under random nodes (RDN, the reference), random groups (RDG), the first free
+nodes (simple) and Level-Spread; one thing at a time is other than in the base, then several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.figures.panels import grouped_bars, panels
+from experiments.figures.style import INK, policy_colours
+from experiments.frames import cells, groups
+from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.printed import LEVEL_SPREAD_PERCENT
+from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER
+from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.logs import log_notes, needed
+from experiments.papers.kit.points import MEASURED
+from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from queuesim.placing import LOG_ORDER, SMALL_FIRST
+from queuesim.snapshots import class_name, size_class
+from queuesim.statistics import Interval, t_of_snapshots
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+REFERENCE, LEVEL_SPREAD = "rdn", "level-spread"
+TWO = (REFERENCE, LEVEL_SPREAD)
+THREE = (REFERENCE, "rdg", LEVEL_SPREAD)
+FOUR = (REFERENCE, "rdg", "simple", LEVEL_SPREAD)
+LOGS = (THUNDER, ATLAS, THETA)
+MACHINES = {THUNDER.name: "dragonfly-1056", ATLAS.name: "dragonfly-1056", THETA.name: "theta"}
+ONE, BOTH = (THUNDER.name,), (THUNDER.name, ATLAS.name)
+DAYS = 20.0
+"""Of Thunder's log: its whole queue under four policies would take as long as the packets."""
+SMALL = {"family": "dragonfly", "p": 2, "a": 2, "g": 5}
+SMALL_LOG, SMALL_JOBS = "synth-small", {"n_jobs": 40, "mean_nodes": 4}
+SNAPSHOTS = 4
+STEADY = {"least_iterations": 8, "most_iterations": 8}
+"""Eight iterations of the longest job: means scatter more between snapshots than in one."""
+BASE, ALWAYS, MINIMAL, SHUFFLED = "base", "all the time", "minimal", "shuffled"
+CUT, LONGER = "window cut", "4 times as long"
+CROSSBARS = tuple(name for name in ROUTERS if name != OUTPUT_QUEUED)
+LEVELS: dict[str, dict[str, Any]] = {
+    ALWAYS: {"communication.mix": study_mix((1.0, 1.0))},
+    MINIMAL: {"machine.routing": "minimal"},
+    "par": {"machine.routing": "par"},
+    **{name: {"machine.packet": ROUTERS[name]} for name in CROSSBARS},
+    **{name: {"run.placed": name} for name in (LOG_ORDER, SMALL_FIRST)},
+    SHUFFLED: {"communication.task_mapping": "random"},
+    "16 KiB": {"communication.mix": study_mix(node_bytes=16 * 1024)},
+    CUT: {"run.measure": "paired"},
+    LONGER: {"run.steady": {k: 4 * n for k, n in STEADY.items()}},
+}
+"""What is other than in the base: UGAL-L with used credits, an output-queued router, the queue's
+states, ranks in order, 30 % of the time, 256 KiB a node and iteration, steady."""
+THEIRS = tuple((*routing, SMALL_FIRST, SHUFFLED) for routing in ((ALWAYS,), (ALWAYS, MINIMAL)))
+"""As in Zhang et al.: all communicate, on an empty machine, small jobs first, ranks shuffled."""
+CELLS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
+    ((), BOTH, FOUR),
+    ((CUT,), BOTH, THREE),
+    *((levels, ONE, THREE) for levels in (THEIRS[0], (MINIMAL,), (ALWAYS,), (LONGER,))),
+    *(((level,), ONE, TWO) for level in (SHUFFLED, SMALL_FIRST, LOG_ORDER, *CROSSBARS)),
+    *((levels, ONE, TWO) for levels in (THEIRS[1], ("par",), ("16 KiB",))),
+    *((levels, BOTH[1:], TWO) for levels in ((MINIMAL,), *THEIRS)),
+    ((), (THETA.name,), TWO),
+)
+"""Levels, logs and policies."""
+OTHERS = "the mean of the others"
+LESS = ("communication", "communication_low", "communication_high")
+QUICK = ((), (MINIMAL,), THEIRS[0])
+
+
+def points_of(options: Options) -> list[Point]:
+    """A point a cell, log and seed, with all its snapshots; two seeds of the base."""
+    if options.quick:
+        jobs = {"synthetic": SMALL_JOBS, "all_at_zero": True, "larger_jobs": "drop"}
+        known = {SMALL_LOG: {"machine": SMALL, "workload": jobs}}
+    else:
+        known = {
+            log.name: {**sections, "machine": {"preset": MACHINES[log.name]}}
+            for log, sections in needed(LOGS, options)
+        }
+    points = []
+    for levels, names, policies in CELLS:
+        changes: dict[str, object] = {"run.steady": STEADY}
+        for level in levels:
+            changes |= LEVELS[level]
+        for log, sections in known.items():
+            if log not in names and not (options.quick and levels in QUICK and policies != TWO):
+                continue
+            days = {"workload.days": DAYS} if log == THUNDER.name else {}
+            for seed in (0, 1) if policies == FOUR else (0,):
+                content = study_content(
+                    sections,
+                    "dragonfly",
+                    policies,
+                    snapshots=SNAPSHOTS,
+                    seed=options.seed,
+                    changes={**changes, **days, "run.repetition": seed},
+                )
+                labels = {"log": log, "cell": ", ".join(levels) or BASE, "seed": seed}
+                points.append(study_point("isolation-dragonfly", content, labels))
+    return points
+
+
+def _compared(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Pairs against RDN, and Level-Spread's against the others: percent less of two times."""
+    import pandas as pd
+
+    idle_s = (1 - pairs["duty"]) * pairs["reference_alone_s"]
+    pairs = pairs.assign(idle_s=idle_s, against=REFERENCE)
+    keys = ["log", "cell", "seed", "snapshot", "job_id"]
+    mine = pairs[pairs["policy"] == LEVEL_SPREAD].drop(columns=["against", "reference_s"])
+    others = pairs.loc[pairs["policy"] != LEVEL_SPREAD, [*keys, "policy", "policy_s"]]
+    others = others.rename(columns={"policy": "against", "policy_s": "reference_s"})
+    told = pd.concat([pairs, mine.merge(others, on=keys)])
+    there_s, here_s = told["reference_s"], told["policy_s"]
+    told = told.assign(
+        off=100 * (1 - here_s / there_s),
+        log_ratio=np.log((here_s - told["idle_s"]) / (there_s - told["idle_s"])),
+        size_class=size_class(told["n_nodes"]),
+    )
+    mine = told[told["policy"] == LEVEL_SPREAD]
+    several = mine[mine.groupby(["log", "cell"])["against"].transform("nunique") > 1]
+    mean = several.groupby([*keys, "policy"], as_index=False, sort=False).mean(numeric_only=True)
+    return pd.concat([told, mean.assign(against=OTHERS)])
+
+
+def _means(part: pd.DataFrame) -> dict[str, object]:
+    """Percent off the run time by node-hours; less communication time, geometric mean of jobs."""
+    row: dict[str, object] = {"jobs": len(part), "snapshots": part["snapshot"].nunique()}
+    off = t_of_snapshots(part["off"], part["n_nodes"], part["snapshot"])
+    mean, low, high = t_of_snapshots(part["log_ratio"], 1.0, part["snapshot"])
+    less = (100 * (1 - float(np.exp(x))) for x in (mean, high, low))
+    row |= zip(("off", "off_low", "off_high", *LESS), (*off, *less), strict=True)
+    each = [one["off"] @ one["n_nodes"] / one["n_nodes"].sum() for _, one in groups(part, "seed")]
+    return row | {"seeds": len(each), "seed_least": min(each), "seed_most": max(each)}
+
+
+def _changes(told: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """What a level changes: the same jobs at the same instants, with the seed that both have."""
+    keys = ["log", "policy", "seed", "snapshot", "job_id"]
+    told = told[told["against"] == REFERENCE]
+    base = told[told["cell"] == BASE].set_index(keys)["off"].rename("base")
+    for labels, part in cells(told[told["cell"] != BASE], "log", "cell", "policy"):
+        both = part.join(base, on=keys, how="inner")
+        if len(both):
+            found = t_of_snapshots(both["off"] - both["base"], both["n_nodes"], both["snapshot"])
+            yield {**labels, **dict(zip(("more_off", "low", "high"), found, strict=True))}
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """What each policy takes off, cell by cell; what each level changes; the paper's claims."""
+    import pandas as pd
+
+    told = _compared(frames["pairs"])
+    rows, sizes = [], []
+    for labels, part in cells(told, "log", "cell", "policy", "against"):
+        rows.append({**labels, **_means(part)})
+        if labels["against"] == REFERENCE:
+            for ratio in ("stretch", "interference_ratio", "locality_ratio"):
+                rows[-1][ratio] = float(part[ratio].mean())
+            for (which,), piece in groups(part.sort_values("size_class"), "size_class"):
+                sizes.append({**labels, "nodes": class_name(int(which)), **_means(piece)})
+    tables = {"spread": pd.DataFrame(rows), "spread-sizes": pd.DataFrame(sizes)}
+    tables["spread-changes"] = pd.DataFrame(list(_changes(told)))
+    notes = () if options.quick else log_notes(LOGS, options)
+    return Analysis(claims_frame(_claims(tables["spread"])), tables, notes)
+
+
+def _claims(spread: pd.DataFrame) -> list[Claim]:
+    """Is communication shorter under Level-Spread than under each other; by 16 % in the mean?"""
+    claims = []
+    for row in spread[spread["policy"] == LEVEL_SPREAD].to_dict("records"):
+        less = Interval(*(float(row[column]) for column in LESS))
+        what = f"{row['log']}: communication, less under Level-Spread than {row['against']} (%)"
+        says = Says("Level-Spread, abstract and VI-D", row["cell"])
+        note = "theirs: eight policies, random workloads"
+        claims.append(
+            says.near(what, LEVEL_SPREAD_PERCENT, less, within=5, unit="points", note=note)
+            if row["against"] == OTHERS
+            else says.surely_above(what, less, 0)
+        )
+    return claims
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """A panel a log: how much less time communication takes in each cell."""
+    table = analysis.tables["spread"].query("against == @REFERENCE")
+    paint = policy_colours(FOUR[1:])
+
+    def bars(axis: Axes, part: pd.DataFrame) -> None:
+        grouped_bars(axis, part, "cell", "policy", LESS[0], ends=LESS[1:], colours=paint)
+        axis.axhline(0, color=INK, lw=0.8)
+        axis.tick_params(axis="x", labelsize=6.5)
+
+    table = table.assign(cell=table["cell"].str.replace(", ", "\n"))
+    told = "less communication time\nthan under RDN (%)"
+    return panels(table, "log", bars, size_in=(10.0, 3.0), ylabel=told)
+
+
+DRAGONFLY = PaperFigure(
+    "dragonfly",
+    "dragonflies: compact, spread and random nodes, in a queue's states and on an empty machine",
+    MEASURED,
+    points_of,
+    analyse,
+    draw,
+)

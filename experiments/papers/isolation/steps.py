@@ -1,0 +1,242 @@
+"""In or out of step: what others cost jobs over a thousand iterations, by how they began.
+
+Thunder's jobs on small machines, all sizes scaled down by as much, so that as many jobs as there
+share the machine and a thousand iterations of all of them can be sent in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.frames import cells, groups
+from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.jigsaw.logs import QUICK_DAYS, THUNDER, fat_tree
+from experiments.papers.kit.claims import claims_frame
+from experiments.papers.kit.logs import log_notes, needed
+from experiments.papers.kit.points import MEASURED
+from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from queuesim.statistics import Interval, t_of_snapshots
+from queuesim.steps import even_periods_s
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NODE_BYTES = 16 * 1024
+MOST_TO_ALL = 32
+"""Ranks of an all-to-all: larger ones have so many messages that an iteration costs a second."""
+LONG, SHORT, LATE = 1000, 300, 100
+"""Iterations, and where the window ends that is compared with chance."""
+SNAPSHOTS = 4
+REDRAWS = 16
+THUNDER_NODES = 1458
+"""Of the machine on which the studies put Thunder's jobs."""
+MACHINES: dict[str, tuple[dict[str, Any], dict[str, int], int, str]] = {
+    "fattree": (fat_tree(12), {"radix": 6}, 432, "random"),
+    "dragonfly": (
+        {"family": "dragonfly", "p": 3, "a": 6, "h": 3, "g": 19},
+        {"p": 2, "a": 4, "h": 2, "g": 9},
+        342,
+        "rdn",
+    ),
+}
+"""By network: the machine, what is smaller for a quick look, its nodes, whose nodes jobs have."""
+MAIN = "as others"
+NOISES = (0.0, 0.01, 0.05, 0.2)
+SHOWN = {"meeting": "meetings over chance", "off_percent": "cost of others (%)"}
+KEYS = ("network", "case", "periods", "phases", "noise")
+
+
+def _ways() -> Iterator[dict[str, Any]]:
+    """Periods, phases, noise and length of the main case; noise forgets how jobs began."""
+    for noise in NOISES:
+        yield _way("equal", "random", noise, LONG if noise <= 0.01 else SHORT)
+    yield _way("equal", "locked", 0.0, LONG)
+    yield _way("own", "random", 0.0, LONG)
+    yield _way("own", "locked", 0.0, LONG)
+
+
+def _way(periods: str, phases: str, noise: float, iterations: int) -> dict[str, Any]:
+    return {"periods": periods, "phases": phases, "noise": noise, "iterations": iterations}
+
+
+def _cases(network: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """What else is varied: a name, keys of the config, and keys of ``run.steps``."""
+    for way in _ways():
+        yield MAIN, {}, way
+    if network == "fattree":
+        equal = _way("equal", "random", 0.0, SHORT)
+        yield "64 KiB a node", {"communication.mix": _mix(4 * NODE_BYTES)}, equal
+        yield "lowest free nodes", {"queue.policies": ["baseline"]}, equal
+        yield "adaptive routing", {"machine.routing": "adaptive"}, equal
+
+
+def _mix(node_bytes: int) -> list[dict[str, Any]]:
+    mix = study_mix(node_bytes=node_bytes)
+    mix[0]["nodes"], mix[-1]["nodes"] = [1, MOST_TO_ALL], [MOST_TO_ALL + 1, mix[-1]["nodes"][1]]
+    return mix
+
+
+def points(options: Options) -> list[Point]:
+    """One point a network, case and snapshot."""
+    found: list[Point] = []
+    for network, (machine, smaller, nodes, policy) in MACHINES.items():
+        if options.quick:
+            synthetic = {"n_jobs": 60, "mean_nodes": 4}
+            machine = {**machine, **smaller}
+            workload: dict[str, Any] = {"synthetic": synthetic, "all_at_zero": True}
+        else:
+            [(_, sections)] = needed([THUNDER], options)
+            scaled = {"days": QUICK_DAYS, "size_factor": round(nodes / THUNDER_NODES, 2)}
+            workload = {**sections["workload"], **scaled}
+        for case, changes, steps in _cases(network):
+            steps = {"redraws": REDRAWS if steps["phases"] == "random" else 0, **steps}
+            if options.quick:
+                if case != MAIN:
+                    continue
+                steps |= {"iterations": 30, "redraws": min(steps["redraws"], 1)}
+            for snapshot in range(1 if options.quick else SNAPSHOTS):
+                content = study_content(
+                    {"machine": machine, "workload": workload},
+                    network,
+                    [policy],
+                    snapshots=SNAPSHOTS,
+                    seed=options.seed,
+                    changes={
+                        "run.measure": "steps",
+                        "run.only_snapshot": snapshot,
+                        "communication.mix": _mix(NODE_BYTES),
+                        **{f"run.steps.{key}": value for key, value in steps.items()},
+                        **changes,
+                    },
+                )
+                labels = {"network": network, "case": case, **{k: steps[k] for k in KEYS[2:]}}
+                found.append(study_point("isolation-steps", content, labels))
+    return sorted(found, key=lambda point: point["labels"]["case"] != MAIN)  # type: ignore[index]
+
+
+def _interval(name: str, found: Interval) -> dict[str, float]:
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def going_on(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without windows in which a job that had begun did nothing more, and the ones before."""
+    stopped = rows[(rows["from_iteration"] >= 4) & (rows["jobs_counted"] < rows["jobs"])]
+    first = stopped.groupby([*KEYS, "snapshot"])["from_iteration"].min().rename("stopped")
+    known = rows.merge(first, how="left", on=[*KEYS, "snapshot"])
+    return known[~(known["to_iteration"] >= known["stopped"])]
+
+
+def windows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each window's means over snapshots, with Student's intervals."""
+    import pandas as pd
+
+    seen = going_on(rows[rows["redrawn"] == 0])
+    found = []
+    for labels, part in cells(seen, *KEYS, "from_iteration", "to_iteration"):
+        row: dict[str, Any] = {**labels, "snapshots": part["snapshot"].nunique()}
+        row["jobs"] = int(part["jobs"].sum())
+        for name in ("off_percent", "meeting", "order"):
+            row |= _interval(name, t_of_snapshots(part[name], part["nodes"], part["snapshot"]))
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def against_chance(rows: pd.DataFrame) -> pd.DataFrame:
+    """A late window less what chance gives, snapshot by snapshot.
+
+    Chance is what phases give that are drawn anew (in the first iterations), and what the most
+    noise gives in the same late window, where noise was varied.
+    """
+    import pandas as pd
+
+    keys, name = ["network", "case", "periods", "snapshot"], "off_percent"
+    drawn = rows[rows["redrawn"] > 0].groupby(keys)[name].mean().rename("redrawn_percent")
+    late = rows[(rows["redrawn"] == 0) & (rows["to_iteration"] <= LATE)]
+    late = late[late["to_iteration"] == late["to_iteration"].max()]
+    noisy = late[(late["noise"] > 0) & (late["noise"] == late["noise"].max())]
+    noise = noisy.set_index(keys)[name].rename("noisy_percent")
+    seen = late.merge(drawn, on=keys, how="left").merge(noise, on=keys, how="left")
+    found = []
+    for row, part in cells(seen, *KEYS):
+        weigh = (part["nodes"], part["snapshot"])
+        row["from_iteration"] = int(part["from_iteration"].iloc[0])
+        for column in (name, "meeting", "redrawn_percent", "noisy_percent"):
+            row |= _interval(column, t_of_snapshots(part[column], *weigh))
+        for other in ("redrawn", "noisy"):
+            less = part[name] - part[f"{other}_percent"]
+            row |= _interval(f"less_{other}_points", t_of_snapshots(less, *weigh))
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def one_link() -> pd.DataFrame:
+    """What theory says of equal jobs on one link: run time off if alone (%), by how they meet."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "jobs": n,
+            "share": f,
+            "in_step_percent": 100 * (1 - 1 / (1 + (n - 1) * f)),
+            "clocks_apart_percent": 100 * (1 - 1 / even_periods_s([1 - f] * n, [f] * n)[0]),
+            "interleaved_percent": 100 * (1 - 1 / max(1.0, n * f)),
+        }
+        for n in (2, 3)
+        for f in (0.1, 0.3, 0.5)
+    )
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """By window, against phases drawn anew, and the closed forms beside them."""
+    rows = frames["steps"]
+    tables = {"windows": windows(rows), "chance": against_chance(rows), "one-link": one_link()}
+    notes = () if options.quick else log_notes([THUNDER], options)
+    return Analysis(claims_frame([]), tables, notes)
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """Run time that others cost, and how often jobs meet, against the iteration."""
+    import pandas as pd
+
+    from experiments.figures.panels import panels
+    from experiments.figures.style import SOFT, colour
+
+    told = analysis.tables["windows"]
+    long = [told[told["case"] == MAIN].assign(shown=name) for name in SHOWN]
+
+    def fill(axis: Axes, part: pd.DataFrame) -> None:
+        name = part["shown"].iloc[0]
+        for (phases, noise), line in groups(part, "phases", "noise"):
+            x, i = np.sqrt(line["from_iteration"] * line["to_iteration"]), NOISES.index(noise)
+            look = "-" if phases == "random" else "--"
+            tint = colour(i if phases == "random" else len(NOISES))
+            label = f"{phases} phases, noise {100 * noise:g} %"
+            axis.plot(x, line[name], look, color=tint, marker="o", ms=3, label=label)
+            if noise == 0:
+                low, high = line[f"{name}_low"], line[f"{name}_high"]
+                axis.fill_between(x, low, high, color=tint, alpha=0.12, lw=0)
+        axis.axhline(1 if name == "meeting" else 0, color=SOFT, ls=":")
+        axis.set_xscale("log")
+        axis.set_ylim((0, 2.6) if name == "meeting" else (-2, 12))
+
+    def title(network: str, periods: str, name: str) -> str:
+        return f"{network}, {periods} periods: {SHOWN[name]}"
+
+    frame, keys = pd.concat(long), ("network", "periods", "shown")
+    frame = frame.sort_values(list(keys[:2]), ascending=False, kind="stable")
+    return panels(frame, keys, fill, columns=2, size_in=(5.2, 2.6), xlabel="iteration", title=title)
+
+
+STEPS = PaperFigure(
+    "steps",
+    "do jobs fall into step over 1000 iterations? gain of isolation by iteration",
+    MEASURED,
+    points,
+    analyse,
+    draw,
+)

@@ -1,0 +1,250 @@
+"""Figure ``surface``: what isolation takes off over the space of its factors, and when it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.figures.style import INK, SOFT, colour, grid, new_figure, shared_legend
+from experiments.frames import groups
+from experiments.papers.isolation import surface_points as space
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.logs import log_notes
+from experiments.papers.kit.points import MEASURED, OBSERVE
+from experiments.papers.paper import Analysis, Options, PaperFigure, Then
+from queuesim.scenario_fit import ASSUMED, break_even
+from queuesim.statistics import Interval, t_of_snapshots
+from queuesim.surface import (
+    Surface,
+    band,
+    drawn_surfaces,
+    first_reached,
+    fit_surface,
+    index_rows,
+    screened,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+FloatArray = NDArray[np.float64]
+METRICS = {"makespan": "makespan_s", "turnaround": "mean_turnaround_s"}
+SHOWN = ("baseline", "slurm-tree", "random")
+"""Placements that are drawn; the tables have all."""
+DRIVES = ("0.25", "0.5", "1")
+GRID = 45
+OVER = {"log", "placement", "share", "drive"}
+"""Of the other factors curves are the mean over their ranges."""
+
+
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Effects, indices, the surface along share and drive, and where it meets the break-even."""
+    import pandas as pd
+
+    steady = frames["steady"]
+    tables = {"points": _points(steady)}
+    screening = space.design("morris", options)
+    response = _responses(steady, "morris", len(screening.places()))
+    # points may have failed or not be computed yet
+    whole = np.isfinite(response.reshape(-1, len(screening.factors) + 1)).all(axis=1)
+    if whole.sum() >= 2:
+        effects = screened(screening.factors, screening.places(), response, options.seed)
+        tables["screening"] = pd.DataFrame([vars(effect) for effect in effects])
+    filling = space.design("sobol-sequence", options)
+    response = _responses(steady, "sobol-sequence", filling.samples)
+    known = np.isfinite(response)
+    places, response = filling.places()[known], response[known]
+    surface = fit_surface(filling.factors, places, response, seed=options.seed)
+    drawn = drawn_surfaces(surface, places, response, options.seed)
+    tables["indices"] = pd.DataFrame(index_rows(surface, drawn, places, response))
+    names = [log.name for log, _ in space.logs(options)]
+    mean, means = surface.over(OVER), [each.over(OVER) for each in drawn]
+    tables["curves"] = _curves(mean, means, names)
+    claims = []
+    if "runs" in frames:
+        needed = tables["break-even"] = _break_even(frames["runs"])
+        tables["crossings"] = _crossings(mean, means, needed, frames["runs"])
+        claims = _claims(tables["curves"], needed)
+    notes = () if options.quick else log_notes(space.LOGS, options)
+    return Analysis(claims_frame(claims), tables, notes)
+
+
+def _points(steady: pd.DataFrame) -> pd.DataFrame:
+    """One row a point: its factors, jobs and percent off."""
+    names = [f.name for f in space.FACTORS]
+    columns = ["design", "row", "log", "chance", *names, "jobs", "taken_off_percent"]
+    return steady.loc[steady["policy"] == "jigsaw", columns].reset_index(drop=True)
+
+
+def _responses(steady: pd.DataFrame, method: str, n: int) -> FloatArray:
+    """(n,) percent off by row of a design; nan where a point is not there."""
+    mine = steady[(steady["design"] == method) & (steady["policy"] == "jigsaw")]
+    found = np.full(n, np.nan)
+    found[mine["row"].to_numpy(dtype=int)] = mine["taken_off_percent"]
+    return found
+
+
+def _shares(surface: Surface) -> FloatArray:
+    factor = next(f for f in surface.factors if f.name == "share")
+    return np.linspace(factor.low, factor.high, GRID)
+
+
+def _curves(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> pd.DataFrame:
+    """Percent off along the share, by log, placement and drive, with the band."""
+    import pandas as pd
+
+    share, rows = _shares(surface)[::4], []
+    for log in logs:
+        for placement in space.PLACEMENTS:
+            for drive in DRIVES:
+                places = surface.places("share", share, log=log, placement=placement, drive=drive)
+                low, high = band(drawn, places)
+                for each in zip(share, surface.at(places), low, high, strict=True):
+                    told = dict(
+                        zip(("share", "taken_off", "low", "high"), map(float, each), strict=True)
+                    )
+                    rows.append({"log": log, "placement": placement, "drive": drive, **told})
+    return pd.DataFrame(rows)
+
+
+def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
+    """Percent off at which Jigsaw's queue is as Baseline's: of the log, and over its quarters."""
+    import pandas as pd
+
+    rows = []
+    for (log,), mine in groups(runs, "log"):
+        for metric, column in METRICS.items():
+            if metric == "makespan" and log not in space.AT_ZERO:
+                continue
+            found = {}
+            for (part,), each in groups(mine, "part"):
+                base = each.loc[each["policy"] == space.REFERENCE, column].iloc[0]
+                ours = each[each["policy"] == "jigsaw"].sort_values("off")
+                found[part] = break_even(ours["off"].tolist(), (ours[column] / base).tolist())
+            whole = found.pop("all")
+            parts = np.array(list(found.values()))
+            known = bool(len(parts)) and bool(np.isfinite(parts).all())
+            over = (
+                t_of_snapshots(parts, np.ones(len(parts)), np.arange(len(parts))) if known else None
+            )
+            low, high = (over.low, over.high) if over is not None else (np.nan, np.nan)
+            told = {"log": log, "metric": metric, "break_even": whole, "low": low, "high": high}
+            rows.append(told | found)
+    return pd.DataFrame(rows)
+
+
+def _crossings(
+    surface: Surface, drawn: Sequence[Surface], needed: pd.DataFrame, runs: pd.DataFrame
+) -> pd.DataFrame:
+    """The share from which isolation pays, or a paper's scenario is true in the mean.
+
+    Its interval is of the drawn surfaces, and of a break-even drawn from its own interval with
+    each; inf: above all shares of the design.
+    """
+    import pandas as pd
+
+    share, rows = _shares(surface), []
+    rng = np.random.default_rng(1)
+    for (log,), mine in groups(runs, "log"):
+        wanted: dict[str, Interval] = {
+            f"break-even {row['metric']}": Interval(row["break_even"], row["low"], row["high"])
+            for row in needed[needed["log"] == log].to_dict("records")
+        }
+        whole = mine[mine["part"] == "all"].iloc[0]
+        for name in ASSUMED:
+            wanted[name] = Interval(float(whole[f"off {name}"]), np.nan, np.nan)
+        for placement in space.PLACEMENTS:
+            for drive in DRIVES:
+                places = surface.places("share", share, log=log, placement=placement, drive=drive)
+                off, each = surface.at(places), [one.at(places) for one in drawn]
+                for target, level in wanted.items():
+                    half = (level.high - level.low) / 2
+                    levels = np.full(len(each), level.value)
+                    if np.isfinite(half):
+                        levels = levels + half / 1.96 * rng.standard_normal(len(each))
+                    drawn_shares = [
+                        first_reached(share, one, at) for one, at in zip(each, levels, strict=True)
+                    ]
+                    low, high = np.quantile(drawn_shares, [0.025, 0.975], method="nearest")
+                    told: dict[str, Any] = {"log": log, "placement": placement, "drive": drive}
+                    told |= {"target": target, "taken_off": level.value}
+                    told["share"] = first_reached(share, off, level.value)
+                    rows.append(told | {"low": float(low), "high": float(high)})
+    return pd.DataFrame(rows)
+
+
+def _claims(curves: pd.DataFrame, needed: pd.DataFrame) -> list[Any]:
+    """Does Jigsaw's queue break even with a share of about 0.3 and nodes that drive their links?"""
+    claims = []
+    for row in needed.to_dict("records"):
+        mine = curves[(curves["log"] == row["log"]) & (curves["drive"] == "1")]
+        near = mine["share"].unique()[np.abs(mine["share"].unique() - 0.3).argmin()]
+        for each in mine[mine["share"] == near].to_dict("records"):
+            says = Says("Jigsaw 6.3", f"{each['placement']}, f = {near:.2f}")
+            what = f"{row['log']}: Jigsaw takes off what its {row['metric']} needs (%)"
+            found = Interval(each["taken_off"], each["low"], each["high"])
+            claims.append(says.above(what, found, row["break_even"]))
+    return claims
+
+
+def draw(analysis: Analysis, options: Options) -> Figure:
+    """Above: percent off along the share. Below: the share from which isolation pays."""
+    curves, crossings = analysis.tables["curves"], analysis.tables["crossings"]
+    needed = analysis.tables["break-even"]
+    logs = list(dict.fromkeys(needed["log"]))
+    figure, axes = new_figure(3.1 * len(logs), 6.2, 2, len(logs))
+    for axis, log in zip(axes, logs, strict=False):
+        mine = curves[(curves["log"] == log) & (curves["drive"] == "1")]
+        for k, placement in enumerate(SHOWN):
+            line = mine[mine["placement"] == placement]
+            axis.plot(line["share"], line["taken_off"], color=colour(k), label=placement)
+            axis.fill_between(line["share"], line["low"], line["high"], color=colour(k), alpha=0.18)
+        for name in ("5%", "10%", "20%", "V1", "V2", "Random"):
+            level = crossings.loc[(crossings["log"] == log) & (crossings["target"] == name)]
+            at = float(level["taken_off"].iloc[0])
+            axis.axhline(at, color=SOFT, lw=0.7, ls=":")
+            axis.annotate(
+                name, (mine["share"].max(), at), fontsize=6, color=SOFT, va="bottom", ha="right"
+            )
+        row = needed[needed["log"] == log].iloc[0]
+        axis.axhline(row["break_even"], color=INK, lw=1.1, label="break-even")
+        if np.isfinite(row["low"]):
+            axis.axhspan(row["low"], row["high"], color=INK, alpha=0.12)
+        axis.set_title(f"{log}: break-even of the {row['metric']}", fontsize=9)
+        axis.set_xlabel("mean share of communication", fontsize=8)
+        axis.set_ylabel("off the run time (%)", fontsize=8)
+        grid(axis)
+    for axis, log in zip(axes[len(logs) :], logs, strict=True):
+        metric = needed[needed["log"] == log]["metric"].iloc[0]
+        target = (crossings["log"] == log) & (crossings["target"] == f"break-even {metric}")
+        top = float(curves["share"].max())
+        for k, placement in enumerate(SHOWN):
+            line = crossings[target & (crossings["placement"] == placement)]
+            ends = [line[end].clip(upper=1.2 * top) for end in ("share", "low", "high")]
+            axis.plot(line["drive"].astype(float), ends[0], color=colour(k), marker="o", ms=3)
+            axis.fill_between(
+                line["drive"].astype(float), ends[1], ends[2], color=colour(k), alpha=0.18
+            )
+        axis.axhline(top, color=SOFT, lw=0.7, ls=":")
+        axis.set_ylim(0, 1.1 * top)
+        axis.set_title(f"{log}: pays above", fontsize=9)
+        axis.set_xlabel("drive: what a node sends over a link's bandwidth", fontsize=8)
+        axis.set_ylabel("mean share of communication", fontsize=8)
+        grid(axis)
+    shared_legend(figure, axes)
+    return figure
+
+
+SURFACE = PaperFigure(
+    "surface",
+    "percent off the run time over all factors, and where isolation breaks even",
+    MEASURED,
+    space.points,
+    analyse,
+    draw,
+    Then(OBSERVE, space.queue_points),
+)

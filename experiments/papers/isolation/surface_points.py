@@ -1,0 +1,257 @@
+"""The factors of isolation on fat-trees, and the points of their designs.
+
+Every factor is a key of a config or a few that go together (`_changes`); what it is between and
+what all points hold fixed stands here alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from experiments.bench import bench_of
+from experiments.build import build_machine
+from experiments.config_load import config_from
+from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.jigsaw.logs import ATLAS, KTH, LINK_BPS, THUNDER, WINDOW, fat_tree
+from experiments.papers.kit.logs import PaperLog, present
+from experiments.papers.paper import Options, Point
+from queuesim.design import Design, Factor
+from queuesim.scenario_fit import percent_off
+from workloads.job import Workload
+from workloads.transform import select
+
+NAME = "isolation-surface"
+LOGS = (THUNDER, ATLAS, KTH)
+SMALL = PaperLog(
+    "synth-small",
+    fat_tree(4),
+    {"synthetic": {"n_jobs": 60, "mean_nodes": 4}, "all_at_zero": True},
+)
+REFERENCE = "baseline"
+AT_ZERO = ("thunder", "atlas", SMALL.name)
+"""Logs whose jobs all arrive at 0: their makespan is the queue's, not the last arrival's."""
+STRETCHES = 8
+STRETCH_JOBS = 4000
+"""A point takes one of so many stretches of its log, of so many jobs each, evenly over the log."""
+INSTANTS = (8, 2, 4)
+"""Of so many instants of its schedule the one measured: from the third on, of four."""
+SEVERAL = {"kth-sp2": 4}
+"""Instants a point on a small machine, where few jobs run at once: all of so many."""
+ROUTERS: dict[str, Mapping[str, object]] = {
+    "output-queued": {},
+    "crossbar 1": {"router": "input-queued", "crossbar_speedup": 1},
+}
+LARGEST = 64
+"""Ranks of an all-to-all; larger jobs have sub-a2a instead."""
+COLLECTIVES = ("all-to-all", "sub-a2a", "fft3d")
+
+PLACEMENTS = ("baseline", "slurm-linear", "slurm-tree", "longest-idle", "random")
+
+FACTORS = (
+    Factor(
+        "placement", levels=("baseline", "slurm-linear", "slurm-tree", "longest-idle", "random")
+    ),
+    Factor("share", 0.1, 0.55),
+    Factor("share_spread", 0.0, 0.35),
+    Factor("size_correlation", -0.8, 0.8),
+    Factor("drive", levels=("1", "0.5", "0.25")),
+    Factor("ranks", 1, 4, log=True, whole=True),
+    Factor("node_bytes", 8 * 1024, 32 * 1024, log=True, whole=True),
+    Factor("phases", levels=("random", "locked")),
+    Factor("noise", 0.0, 0.3),
+    Factor("collectives", 0.1, 0.9),
+    Factor("routing", levels=("d-mod-k", "adaptive", "random-up")),
+    Factor("router", levels=tuple(ROUTERS)),
+    Factor("buffer_bytes", 4 * 1024, 64 * 1024, log=True, whole=True),
+    Factor("mapping", levels=("in-order", "random")),
+)
+"""Bandwidths are such that a packet takes whole nanoseconds or so: clocks of odd ones are slow.
+``share``: mean share of the time alone in which a job communicates. ``share_spread``: its
+standard deviation over jobs, over that mean. ``drive``: what a node can
+send over what a link of the fabric carries. ``collectives``: chance that a job's pattern is one of
+`COLLECTIVES`, not of the neighbour kind."""
+CHANCE = Factor("chance", levels=tuple(map(str, range(STRETCHES))))
+"""Other draws, stretch and instant: what its effect is, any factor's may be by chance."""
+QUICK = ("placement", "share", "drive", "ranks")
+SAMPLES = {"morris": (2, 2), "sobol-sequence": (96, 12)}
+"""In full, quick."""
+
+
+def logs(options: Options) -> list[tuple[PaperLog, dict[str, Any]]]:
+    """Logs that are there with their sections; with ``--scale quick`` made jobs."""
+    if options.quick:
+        return [(SMALL, SMALL.sections(None) or {})]
+    return present(LOGS, options)
+
+
+def design(method: str, options: Options) -> Design:
+    """Morris varies chance too, on one log; the filling design the log, its chance left over."""
+    factors = [f for f in FACTORS if not options.quick or f.name in QUICK]
+    names = tuple(log.name for log, _ in logs(options))
+    if method == "morris":
+        factors.append(CHANCE)
+    elif len(names) > 1:
+        factors.append(Factor("log", levels=names))
+    return Design(method, SAMPLES[method][options.quick], options.seed, factors)
+
+
+def middle(factor: Factor) -> object:
+    """What a factor is where a design does not vary it."""
+    return factor.levels[0] if factor.levels else factor.value(0.5)
+
+
+def _machine(section: Mapping[str, Any], drive: float) -> dict[str, Any]:
+    """The tree by its levels, with nodes that drive a part of a link."""
+    half = section["radix"] // 2
+    links = dict.fromkeys(("level1_bandwidth_Bps", "level2_bandwidth_Bps"), LINK_BPS)
+    pods = section.get("pods", section["radix"])
+    node = round(drive * LINK_BPS)
+    return {
+        "family": "fattree",
+        "m1": half,
+        "m2": half,
+        "m3": pods,
+        "node_bandwidth_Bps": node,
+    } | links
+
+
+def _content(sections: Mapping[str, Any], v: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """A config at values of the factors."""
+    mix = study_mix(None, v["node_bytes"], v["ranks"])
+    # of all ranks with all others there are too many messages sooner than elsewhere: of few bytes
+    mix[0]["nodes"][1] = LARGEST // v["ranks"]
+    mix[-1]["nodes"][0] = LARGEST // v["ranks"] + 1
+    of_kind = [entry["pattern"] in COLLECTIVES for entry in mix]
+    part = {True: v["collectives"] / 3, False: (1 - v["collectives"]) / 5}
+    chance = int(v["chance"])
+    for entry, collective in zip(mix, of_kind, strict=True):
+        # one factor for all weights changes the draws and nothing else
+        entry["weight"] = round(part[collective] * (1 + chance), 6)
+    few, (number, begin, those) = SEVERAL.get(v["log"]), INSTANTS
+    return study_content(
+        {
+            "machine": _machine(sections["machine"], float(v["drive"])),
+            "workload": _stretch(sections, chance),
+        },
+        "fattree",
+        [v["placement"], "jigsaw"],
+        snapshots=few or number,
+        seed=seed,
+        changes={
+            **({} if few else {"run.only_snapshot": begin + chance % those}),
+            "machine.routing": v["routing"],
+            "machine.packet": {"buffer_bytes": v["buffer_bytes"], **ROUTERS[v["router"]]},
+            "communication.mix": mix,
+            "communication.ranks_per_node": v["ranks"],
+            "communication.task_mapping": v["mapping"],
+            "communication.fraction": {
+                "distribution": "uniform",
+                "mean": v["share"],
+                "spread": round(v["share"] * v["share_spread"], 4),
+                "size_correlation": v["size_correlation"],
+            },
+            "run.steady": {
+                "phases": v["phases"],
+                "noise": v["noise"],
+                "precision": 0.05,
+                "least_iterations": 8,
+                "most_iterations": 8,
+            },
+        },
+    )
+
+
+def _stretch(sections: Mapping[str, Any], chance: int) -> dict[str, Any]:
+    """The jobs of a stretch of a log; all of made ones."""
+    workload = dict(sections["workload"])
+    if "log" not in workload:
+        return workload
+    submit = sections["submit_s"]
+    begin = float(submit[chance * len(submit) // STRETCHES])
+    return {**workload, "start_s": begin, "first_jobs": STRETCH_JOBS}
+
+
+def points(options: Options) -> list[Point]:
+    """Morris on the first log, then the filling design over all."""
+    known = {log.name: _with_submits(sections) for log, sections in logs(options)}
+    found = []
+    for method in SAMPLES:
+        chosen = design(method, options)
+        for row, place in enumerate(chosen.places()):
+            v: dict[str, Any] = {f.name: middle(f) for f in FACTORS}
+            v |= {"chance": str(row % STRETCHES), "log": next(iter(known))}
+            for factor, at in zip(chosen.factors, place.tolist(), strict=True):
+                v[factor.name] = factor.told(at) if factor.levels else factor.value(at)
+            content = _content(known[v["log"]], v, options.seed)
+            found.append(study_point(NAME, content, {"design": method, "row": row, **v}))
+    return found
+
+
+def _with_submits(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a log, and when its jobs were submitted, on its own clock."""
+    if "log" not in sections["workload"]:
+        return dict(sections)
+    return {**sections, "submit_s": _every_job(sections).submit_s}
+
+
+def _every_job(sections: Mapping[str, Any]) -> Workload:
+    """A log's jobs as they were submitted."""
+    queue = {"policies": [REFERENCE], "run_time_model": "as-logged"}
+    config = config_from({key: sections[key] for key in ("machine", "workload")} | {"queue": queue})
+    source = replace(config.workload.source(), all_at_zero=False)
+    return source.jobs(build_machine(config.machine).topology.n_nodes, np.random.default_rng(0))
+
+
+# The queue's answer
+
+PARTS = 4
+SCENARIOS_RUN = ("none", "10%", "20%")
+
+
+def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
+    """Each log and each quarter of its jobs: Baseline, and Jigsaw with jobs so much faster.
+
+    Column ``off``: what the scenario takes off the run time of the jobs of more than one node, by
+    node-hours, as what is measured is told; ``off SCENARIO``: each of the papers' scenarios.
+    """
+    found = []
+    runs = [(REFERENCE, "none"), *(("jigsaw", name) for name in SCENARIOS_RUN)]
+    for log, sections in logs(options):
+        for part, workload, off in _quarters(sections, options):
+            for policy, scenario in runs:
+                asked = {"policies": [policy], "window": WINDOW, "scenario": scenario}
+                content = {
+                    "machine": sections["machine"],
+                    "workload": workload,
+                    "queue": asked | {"run_time_model": "assumed"},
+                    "run": {"seed": options.seed, "snapshots": 0, "observables": ["runs"]},
+                }
+                told = {"log": log.name, "part": part, "scenario": scenario, "off": off[scenario]}
+                told |= {f"off {name}": percent for name, percent in off.items()}
+                found.append(study_point(f"{NAME}-queue", content, told))
+    return found
+
+
+def _quarters(
+    sections: Mapping[str, Any], options: Options
+) -> Iterator[tuple[str, Mapping[str, Any], dict[str, float]]]:
+    """The whole log and its quarters, as many jobs each; what scenarios take off in each."""
+    whole = dict(sections["workload"])
+    if "log" not in whole:
+        config = config_from({**sections, "queue": {"policies": [REFERENCE]}})
+        jobs = bench_of(config).queues.jobs
+        yield "all", whole, percent_off(jobs.n_nodes, jobs.run_time_s)
+        return
+    jobs = _every_job(sections)
+    yield "all", whole, percent_off(jobs.n_nodes, jobs.run_time_s)
+    ends = [float(jobs.submit_s[len(jobs) * i // PARTS]) for i in range(PARTS)]
+    ends.append(float(jobs.submit_s[-1]) + 1)
+    for i, (begin, end) in enumerate(itertools.pairwise(ends)):
+        mine = select(jobs, (jobs.submit_s >= begin) & (jobs.submit_s < end))
+        off = percent_off(mine.n_nodes, mine.run_time_s)
+        yield f"quarter {i + 1}", {**whole, "start_s": begin, "end_s": end}, off

@@ -1,0 +1,120 @@
+"""Means over windows of a log, with Student's t, and queues with the run times of their pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.bench import bench_of
+from experiments.config_load import config_from
+from experiments.frames import cells
+from experiments.points import point_rng
+from experiments.store import Rows
+from queuesim.measured import SpeedupRow, SpeedupTable
+from queuesim.measured_times import Measured
+from queuesim.metrics import QueueSummary, summarise
+from queuesim.pairs import speedup_rows
+from queuesim.statistics import t_of_snapshots
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WITH_SPEEDUPS = "experiments.papers.kit.windows:with_speedups"
+"""The point function of queues with measured speed-ups."""
+
+
+def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.DataFrame:
+    """Means over the windows of each combination of keys, with their intervals.
+
+    Columns ``METRIC_low`` and ``METRIC_high`` are the ends of Student's interval over windows
+    (`queuesim.statistics.t_of_snapshots`: nan below four).
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With a column "window"; all rows of one count alike.
+    metrics : sequence of str
+    keys : str
+    """
+    import pandas as pd
+
+    found = []
+    for row, part in cells(rows, *keys):
+        row["windows"] = part["window"].nunique()
+        for metric in metrics:
+            known = part[part[metric].notna()]
+            if len(known):
+                mean = t_of_snapshots(known[metric], np.ones(len(known)), known["window"])
+                ends = (metric, f"{metric}_low", f"{metric}_high")
+                row |= dict(zip(ends, mean, strict=True))
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def table_of(
+    pairs: pd.DataFrame, policies: Sequence[str], patterns: Sequence[str], seed: int
+) -> list[list[object]]:
+    """Speed-ups of the pairs of several windows together, as plain rows for a point.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Table "pairs" of measured runs, with a column "window".
+    policies, patterns : sequence of str
+        That the table must have.
+    seed : int
+        Of the bootstrap over snapshots.
+    """
+    found: list[SpeedupRow] = []
+    for policy in policies:
+        mine = pairs[pairs["policy"] == policy]
+        found += speedup_rows(
+            policy,
+            mine["pattern"].to_numpy(),
+            mine["n_nodes"].to_numpy(),
+            mine["window"].rank(method="dense").to_numpy() * 10**6 + mine["snapshot"].to_numpy(),
+            mine["run_ratio"].to_numpy(),
+            patterns,
+            point_rng({"seed": seed}, "bootstrap"),
+        )
+    return [list(astuple(row)) for row in found]
+
+
+def with_speedups(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """A point's queues with its speed-ups.
+
+    Parameters
+    ----------
+    point : mapping
+        ``config``, ``labels``, ``speedups`` (`table_of`) and ``bounds``: by policy, what of the
+        table's intervals counts; "none" for run times as logged.
+
+    Returns
+    -------
+    dict
+        "queues": a row a policy and bound, over the config's first policy with logged run times.
+    """
+    config = config_from(point["config"])
+    bench = bench_of(config)
+    table = SpeedupTable("", tuple(SpeedupRow(*row) for row in point["speedups"]), whole_runs=True)
+    base = summarise(bench.queues.under(config.queue.policies[0]))
+    rows = []
+    for policy, bounds in point["bounds"].items():
+        for bound in bounds:
+            model = None if bound == "none" else Measured(table, bench.mix, bound)
+            mine = summarise(bench.queues.under(policy, model))
+            rows.append({**point["labels"], "policy": policy, "bound": bound, **over(mine, base)})
+    return {"queues": rows}
+
+
+def over(mine: QueueSummary, base: QueueSummary) -> dict[str, object]:
+    """Makespan, turnaround and wait over another queue's."""
+    waits = base.mean_wait_s > 0
+    return {
+        "makespan_ratio": mine.makespan_s / base.makespan_s,
+        "turnaround_ratio": mine.mean_turnaround_s / base.mean_turnaround_s,
+        "wait_ratio": mine.mean_wait_s / base.mean_wait_s if waits else None,
+    }

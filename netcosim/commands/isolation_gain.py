@@ -1,0 +1,78 @@
+"""Would isolation pay on your own log and fat-tree? An answer in words, within a given time.
+
+  netcosim isolation-gain CONFIG.toml --minutes 10 --jobs 2
+  netcosim isolation-gain CONFIG.toml --predict          no packets, seconds; with its error
+
+The first policy of the config (or reference.policy) is what runs today; each other one that
+isolates is compared with it. Queues say how much faster isolated jobs must be; packets, at one
+instant after another, say how much faster they are. A run that was stopped, or whose time was used
+before it could tell, goes on with the same command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netcosim.folders import need_folder
+
+if TYPE_CHECKING:
+    from netcosim.gain.asked import Asked
+
+HELP = "would isolation pay on your own log and fat-tree?"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``netcosim isolation-gain``."""
+    parser.add_argument("config", metavar="CONFIG.toml")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="where to write; by default netcosim-gain-CONFIG here"
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    parser.add_argument(
+        "--minutes", type=float, default=10.0, metavar="M", help="time that there is (default 10)"
+    )
+    parser.add_argument(
+        "--predict", action="store_true", help="tell the gain without packets, in seconds"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask, compute, report."""
+    from experiments.executor import check_jobs
+    from netcosim.gain.asked import asked_of
+    from netsim.errors import NetcosimError
+
+    check_jobs(args.jobs)
+    if not (math.isfinite(args.minutes) and args.minutes > 0):
+        raise NetcosimError(f"--minutes {args.minutes:g}; must be above 0")
+    path = Path(args.config)
+    asked = asked_of(path)
+    with asked.config.plugged():
+        return _run(asked, Path(args.out or f"netcosim-gain-{path.stem}"), args)
+
+
+def _run(asked: Asked, out: Path, args: argparse.Namespace) -> int:
+    from netcosim.announce import compile_kernels, parts_of
+    from netcosim.thread_share import with_threads_that_fit
+
+    config, line = with_threads_that_fit(asked.config, args.jobs)
+    if line is not None:
+        print(f"netcosim: {line}", file=sys.stderr)
+    need_folder(out)
+    compile_kernels(parts_of(config))
+    # what it imports takes a while and must not come before a word on compiling
+    from netcosim.gain.output import judge_and_report
+
+    judge_and_report(
+        replace(asked, config=config),
+        out,
+        minutes=args.minutes,
+        jobs=args.jobs,
+        predict=args.predict,
+    )
+    return 0

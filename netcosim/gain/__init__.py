@@ -1,0 +1,1 @@
+"""Would isolation pay on a user's own log and machine?"""

@@ -1,0 +1,217 @@
+"""A trial's tables: what was measured, what the queue makes of it, and what that rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from netcosim.gain.trial import FACTORS, FEATURED, Gain, Trial
+from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, overall, with_chance, word
+from netsim.errors import NetcosimError
+from queuesim.isolation_gain import Columns, Predictor, shipped
+from queuesim.result import Rows
+from queuesim.statistics import Interval, known_ends
+
+Tables = dict[str, Rows]
+PREDICTED_SNAPSHOTS = 16
+
+
+def measured_tables(trial: Trial) -> Tables:
+    """All tables of a case whose packets are sent."""
+    gains, pairs, why = trial.measured
+    fed = trial.fed(pairs, gains)
+    metrics = []
+    for name in gains:
+        for metric in METRICS:
+            ends = [of[metric] for end, of in fed[name].items() if end.startswith(f"{metric} ")]
+            chance = trial.chance(name, metric)
+            ratio = with_chance(fed[name]["mean"][metric], ends, chance)
+            if not ends:  # the gain has no interval, nor has what follows from it
+                ratio = Interval(ratio.value, np.nan, np.nan)
+            metrics.append(_metric_row(trial, name, metric, ratio))
+    node_hours = [{"policy": name, **_ends("ratio", _node_hours(fed[name]))} for name in gains]
+    return {
+        "gains": [_gain_row(trial, name, one, why) for name, one in gains.items()],
+        "metrics": metrics,
+        "node_hours": node_hours,
+        "shares": _share_rows(trial, gains),
+        "rests_on": [{**_about(trial), **trial.shares()}],
+        **_queue_tables(trial),
+        "pairs": [pair.row() for pair in pairs],
+    }
+
+
+def predicted_tables(trial: Trial) -> Tables:
+    """All tables of a case of which the predictor tells the gain; no packet is sent."""
+    predictor, level = shipped(), trial.config.run.confidence
+    rows = trial.features(1.0, PREDICTED_SNAPSHOTS)
+    if not rows:
+        raise NetcosimError(
+            f"{trial.bench.queues.jobs.name}: no job of several nodes communicates at any of "
+            f"{PREDICTED_SNAPSHOTS} snapshots"
+        )
+    outside = predictor.range.outside(_asked(trial), _columns(rows))
+    gains = {}
+    for name in trial.isolating:
+        mine = [row for row in rows if row["policy"] == name]
+        told = predictor.mean(_columns(mine), level)
+        alike = {**_columns(mine), "n_nodes": np.ones(len(mine))}
+        by_job = predictor.mean(alike, level)
+        gains[name] = Gain(told, by_job, len({row["snapshot"] for row in mine}), len(mine))
+    metrics = [
+        _metric_row(trial, name, metric, line.at(gains[name].of(metric)))
+        for name, lines in trial.lines.items()
+        for metric, line in lines.items()
+    ]
+    return {
+        "gains": [_gain_row(trial, name, one, "predicted") for name, one in gains.items()],
+        "metrics": metrics,
+        "node_hours": [],
+        "shares": [],
+        "rests_on": [{**_about(trial), "outside": "; ".join(outside)}],
+        **_queue_tables(trial),
+        "pairs": [],
+    }
+
+
+def _columns(rows: list[dict[str, Any]]) -> Columns:
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def _ends(name: str, found: Interval) -> dict[str, float | None]:
+    low, high = known_ends(found)
+    return {name: found.value, f"{name}_low": low, f"{name}_high": high}
+
+
+def _gain_row(trial: Trial, name: str, one: Gain, why: str) -> dict[str, object]:
+    return {
+        "policy": name,
+        **_ends("gain_percent", one.gain),
+        **_ends("by_job_percent", one.by_job),
+        "snapshots": one.snapshots,
+        "jobs": one.jobs,
+        "level": trial.config.run.confidence if why == "predicted" else trial.level,
+        "why": why,
+    }
+
+
+def _metric_row(trial: Trial, name: str, metric: str, ratio: Interval) -> dict[str, object]:
+    line = trial.lines[name][metric]
+    even = line.break_even()
+    curve = trial.curve[name]
+    return {
+        "policy": name,
+        "metric": metric,
+        **_ends("ratio", ratio),
+        "verdict": word(ratio),
+        **_ends("break_even_percent", even or Interval(np.nan, np.nan, np.nan)),
+        "chance": line.chance,
+        "drawn_mean": _mean_of([one[metric] for one in trial.drawn[name]]),
+        **{f"at_{gain:g}_percent": curve[gain][metric] for gain in (0.0, *PAPERS_PERCENT)},
+    }
+
+
+def _mean_of(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _node_hours(fed: Mapping[str, Mapping[str, float]]) -> Interval:
+    values = {end: ratios["node_hours"] for end, ratios in fed.items()}
+    # the high end of the gain is the low one of the node-hours
+    low, high = (values.get(f"makespan {end}", np.nan) for end in ("high", "low"))
+    return Interval(values["mean"], low, high)
+
+
+def _share_rows(trial: Trial, gains: Mapping[str, Gain]) -> Rows:
+    """What the answer would be at other shares: the measured gain, changed as the predictor says.
+
+    Empty where the predictor knows nothing of the case.
+    """
+    predictor = shipped()
+    known = {factor: trial.features(factor, FEATURED) for factor in FACTORS}
+    if not known[1.0]:
+        return []
+    try:
+        predictor.range.outside(_asked(trial), _columns(known[1.0]))
+    except NetcosimError:
+        return []
+    rows = []
+    for name, one in gains.items():
+        told = {factor: _mean(predictor, rows, name) for factor, rows in known.items()}
+        if np.isnan(one.gain.low) or told[1.0] <= 0:
+            continue
+        for factor in FACTORS:
+            times = told[factor] / told[1.0]
+            off = 0.0 if factor == 1 else predictor.half_width(trial.config.run.confidence)
+            words = [
+                word(line.at(_times(one.of(metric), times, off)))
+                for metric, line in trial.lines[name].items()
+            ]
+            gain = _ends("gain_percent", _times(one.gain, times, off))
+            rows.append({"policy": name, "factor": factor, **gain, "verdict": overall(words)})
+    return rows
+
+
+def _times(gain: Interval, times: float, off: float) -> Interval:
+    """A gain so many times as large, with an error of its own."""
+    value, half = times * gain.value, np.hypot(times * (gain.high - gain.low) / 2, off)
+    return Interval(value, value - float(half), value + float(half))
+
+
+def _mean(predictor: Predictor, rows: list[dict[str, Any]], name: str) -> float:
+    mine = _columns([row for row in rows if row["policy"] == name])
+    return float(np.average(predictor.fitted.percent(mine), weights=mine["n_nodes"]))
+
+
+def _asked(trial: Trial) -> dict[str, object]:
+    """What the predictor's range is about."""
+    machine, config = trial.config.machine, trial.config
+    return {
+        "family": machine.family,
+        "routing": trial.bench.machine.routing.name,
+        "placement": trial.reference,
+        "policies": list(trial.isolating),
+        "taper": machine.parameters.get("taper") or 1.0,
+        "ranks_per_node": config.communication.ranks_per_node,
+        "share": config.run.steady.share,
+        "phases": config.run.steady.phases,
+    }
+
+
+def _about(trial: Trial) -> dict[str, object]:
+    bench, topology = trial.bench, trial.bench.machine.topology
+    jobs = bench.queues.jobs
+    _, fraction = bench.drawn
+    talks, node_s = trial.talks, jobs.n_nodes * jobs.run_time_s
+    kinds = topology.link_bandwidth_Bps
+    return {
+        "log": jobs.name,
+        "jobs": len(jobs),
+        "communicating_node_hours_percent": float(100 * node_s[talks].sum() / node_s.sum()),
+        "machine": topology.name,
+        "nodes": topology.n_nodes,
+        "reference": trial.reference,
+        "routing": bench.machine.routing.name,
+        "fraction": float(np.average(fraction[talks], weights=node_s[talks])),
+        "share": trial.config.run.steady.share,
+        "node_Bps": float(kinds[0]),
+        "fabric_Bps": float(kinds[topology.first_router_link :].max()),
+        "drawn_logs": len(trial.drawn[trial.isolating[0]]),
+    }
+
+
+def _queue_tables(trial: Trial) -> Tables:
+    """The gain's curve, and the ratios of the drawn logs."""
+    curve = [
+        {"policy": name, "gain_percent": gain, **ratios}
+        for name, by_gain in trial.curve.items()
+        for gain, ratios in by_gain.items()
+    ]
+    drawn = [
+        {"policy": name, "log": k, **ratios}
+        for name, found in trial.drawn.items()
+        for k, ratios in enumerate(found)
+    ]
+    return {"curve": curve, "drawn": drawn}

@@ -1,0 +1,278 @@
+"""A case at work: its queues, then packets at one instant after another; they say what there is.
+
+Only how many instants are looked at depends on the time that there is; which ones, in which order,
+does not.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from experiments.config_load import config_from
+from netcosim.gain.queues import PACKETS_SHARE, Clock, Queueing, arrays, metrics, numbers
+from netcosim.gain.verdict import METRICS, UNKNOWN, word
+from netsim.errors import NetcosimError
+from queuesim.gain_features import LoadCache, job_features
+from queuesim.measured import SpeedupTable
+from queuesim.measured_times import Measured
+from queuesim.pairs import Pair, off_percent, speedup_rows
+from queuesim.parts import Columns, Part, Parts, Tell
+from queuesim.snapshots import Study
+from queuesim.statistics import Interval, t_of_snapshots
+from queuesim.steady import Steadying
+
+LOOKS = (4, 8, 16, 32, 64)
+"""Numbers of snapshots after which it is asked whether they decide. Looking several times would
+find something sooner or later, so each look has its part of the risk (Bonferroni)."""
+FACTORS = (0.5, 1.0, 2.0)
+"""Of the communication share, for what the answer would be."""
+MOST_SHARE = 0.95
+FEATURED = 8
+"""Snapshots from which the predictor tells what a share changes."""
+
+
+def in_order(n: int) -> list[int]:
+    """Numbers below a power of 2 so that the first few of them always lie evenly."""
+    bits = n.bit_length() - 1
+    return [int(f"{k:0{bits}b}"[::-1], 2) for k in range(n)]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What was measured of a policy's jobs.
+
+    Attributes
+    ----------
+    gain : Interval
+        Percent off the run time, mean over node-hours, at the level of a look.
+    by_job : Interval
+        The same, mean over job-hours: small jobs count as much as large ones.
+    snapshots, jobs : int
+    """
+
+    gain: Interval
+    by_job: Interval
+    snapshots: int
+    jobs: int
+
+    def of(self, metric: str) -> Interval:
+        """What a metric depends on: turnaround is a mean over jobs, the makespan is of work."""
+        return self.by_job if metric == "mean_turnaround" else self.gain
+
+
+@dataclass
+class Trial(Queueing):
+    """A case's queues and packets."""
+
+    @property
+    def level(self) -> float:
+        """Of the interval of one look."""
+        return 1 - (1 - self.config.run.confidence) / len(LOOKS)
+
+    @cached_property
+    def study(self) -> Study:
+        """The schedules, the reference's instants."""
+        return self.bench.study(self.bench.sides(self.schedules), self.reference)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Snapshots in the order in which they are looked at."""
+        return in_order(LOOKS[-1])
+
+    @cached_property
+    def measured(self) -> tuple[dict[str, Gain], list[Pair], str]:
+        """What was measured by policy, all pairs, and why no more of them were.
+
+        Raises
+        ------
+        NetcosimError
+            Nobody communicates at any of the snapshots.
+        """
+        rules = self.bench.measure
+        watching = Steadying(self.study, replace(rules, level=self.config.run.confidence))  # type: ignore[arg-type, type-var]
+
+        def compute(number: int, tell: Tell) -> Columns:
+            began = time.perf_counter()
+            found = watching.watched(number)
+            if found is None:
+                return {"seconds": np.array(time.perf_counter() - began)}
+            pairs, there = watching.pairs(found), found.mean_s[self.reference]
+            return {
+                **{
+                    field: np.array([getattr(pair, field) for pair in pairs], dtype=kind)
+                    for field, kind in _PAIR.items()
+                },
+                "drive": found.link_s / found.alone_s[self.reference],
+                "contended": 1 - found.compute_s / there,
+                "nodes": self.bench.queues.jobs.n_nodes[list(found.running)],
+                "seconds": np.array(time.perf_counter() - began),
+            }
+
+        _ = self.lines
+        pairs: list[Pair] = []
+        self._seen: list[Columns] = []
+        found: dict[str, Gain] = {}
+        seconds: list[float] = []
+        done, why = 0, "all snapshots are used"
+        for look in LOOKS:
+            while done < look:
+                mean_s = float(np.mean(seconds)) if seconds else 0.0
+                if seconds and self.clock.left_s(PACKETS_SHARE) < mean_s:
+                    why = "the time is used"
+                    break
+                batch = self.order[done : min(done + self.clock.jobs, look)]
+                parts = [Part(f"snapshot {k}", partial(compute, k)) for k in batch]
+                for one in self.each(parts, f"packets, {done} snapshots"):
+                    if "nodes" in one:
+                        pairs += pairs_of(one)
+                        self._seen.append(one)
+                    seconds.append(float(one["seconds"]))
+                done += len(batch)
+            found = self._gains(pairs)
+            if why != "all snapshots are used":
+                break
+            if found and self._enough(found):
+                why = "they decide, or no number of them would"
+                break
+        if not found:
+            raise NetcosimError(
+                f"{self.bench.queues.jobs.name}: no job of several nodes communicates at any of "
+                f"{done} snapshots"
+            )
+        return found, pairs, why
+
+    def _gains(self, pairs: Sequence[Pair]) -> dict[str, Gain]:
+        found = {}
+        for name in self.isolating:
+            mine = [pair for pair in pairs if pair.policy == name]
+            if mine:
+                off, nodes, snapshot = off_percent(mine, np.ones(len(mine)))
+                gain, by_job = (
+                    t_of_snapshots(off, weights, snapshot, self.level)
+                    # a snapshot sees a job as often as it is long
+                    for weights in (nodes, np.ones(len(mine)))
+                )
+                found[name] = Gain(gain, by_job, len(set(snapshot)), len(mine))
+        return found
+
+    def _enough(self, found: Mapping[str, Gain]) -> bool:
+        """Whether every metric of every policy is decided, or cannot be by more snapshots."""
+        for name, lines in self.lines.items():
+            for metric, line in lines.items():
+                gain = found[name].of(metric)
+                if math.isnan(gain.low):
+                    return False
+                if word(line.at(gain)) == UNKNOWN and not line.hopeless(gain):
+                    return False
+        return True
+
+    def shares(self) -> dict[str, float]:
+        """What f came out as: of the time among the others, and of the link; weighed by nodes."""
+        nodes = np.concatenate([one["nodes"] for one in self._seen])
+        return {
+            f"share_{name}": float(
+                np.average(np.concatenate([one[name] for one in self._seen]), weights=nodes)
+            )
+            for name in ("contended", "drive")
+        }
+
+    def fed(
+        self, pairs: Sequence[Pair], found: Mapping[str, Gain]
+    ) -> dict[str, dict[str, dict[str, float]]]:
+        """Ratios of the queue with what was measured: by policy; "mean", and ``METRIC end``."""
+        bench = self.bench
+        patterns = list(dict.fromkeys(said.pattern for said in bench.communications))
+        tables: dict[tuple[str, str], SpeedupTable] = {}
+        for name, one in found.items():
+            mine = [pair for pair in pairs if pair.policy == name]
+            rows = speedup_rows(
+                name,
+                [pair.pattern for pair in mine],
+                [pair.n_nodes for pair in mine],
+                [pair.snapshot for pair in mine],
+                [pair.run_ratio for pair in mine],
+                patterns,
+                bench.queues.draws.rng("bootstrap"),
+            )
+            ends = {"mean": 0.0}
+            for metric in METRICS:
+                half = (one.of(metric).high - one.of(metric).low) / 2
+                ends |= {f"{metric} low": half, f"{metric} high": -half}
+            for end, points in ends.items():
+                if not math.isnan(points):
+                    by = points / 100
+                    moved = [
+                        replace(r, ratio=max(r.ratio + by, 0.01), ratio_low=None, ratio_high=None)
+                        for r in rows
+                    ]
+                    tables[name, end] = SpeedupTable(self.reference, tuple(moved), whole_runs=True)
+
+        def compute(name: str, table: SpeedupTable, tell: Tell) -> Columns:
+            return arrays(metrics(bench.queues.under(name, Measured(table, bench.mix))))
+
+        number = len({pair.snapshot for pair in pairs})
+        parts = [
+            Part(f"queue, {name}, measured at {number} snapshots, {end}", partial(compute, name, t))
+            for (name, end), t in tables.items()
+        ]
+        computed = self.each(parts, "queues with what was measured")
+        fed: dict[str, dict[str, dict[str, float]]] = {name: {} for name in found}
+        for (name, end), columns in zip(tables, computed, strict=True):
+            fed[name][end] = self.ratios(name, numbers(columns))
+        return fed
+
+    # Without packets
+
+    def features(self, factor: float, count: int = FEATURED) -> list[dict[str, Any]]:
+        """What is known without packets of jobs at the first snapshots, with another share."""
+        fraction = np.minimum(self.study.fraction * factor, MOST_SHARE)
+        study = replace(self.study, fraction=fraction)
+        if not hasattr(self, "_loads"):
+            self._loads = LoadCache(self.study)
+        self.tell("flow level", 0.9)
+        cache = replace(self._loads, study=study)
+        return [row for k in self.order[:count] for row in job_features(study, k, cache)]
+
+
+_PAIR: dict[str, type] = {
+    "snapshot": int, "policy": str, "job_id": int, "n_nodes": int, "run_s": float, "pattern": str,
+    "iterations": int, "duty": float, "reference_s": float, "reference_alone_s": float,
+    "policy_s": float, "policy_alone_s": float,
+}  # fmt: skip
+
+
+def pairs_of(columns: Columns) -> list[Pair]:
+    """The pairs of a snapshot's columns."""
+    rows = zip(*(columns[name].tolist() for name in _PAIR), strict=True)
+    return [Pair(**dict(zip(_PAIR, row, strict=True))) for row in rows]
+
+
+def help_with(
+    content: Mapping[str, object], clock: Clock, parts: Parts, *, packets: bool = True
+) -> None:
+    """Compute parts of a trial in another process, until it has nothing left to do.
+
+    Parameters
+    ----------
+    content : mapping
+        A resolved config.
+    clock : Clock
+    parts : Parts
+    packets : bool
+        Whether any are sent; else there are only queues to run.
+    """
+    config = config_from(dict(content))
+    with config.plugged():
+        trial = Trial(config, parts, clock)
+        if not packets:
+            _ = trial.lines
+            return
+        found, pairs, _ = trial.measured
+        trial.fed(pairs, found)

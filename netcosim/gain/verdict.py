@@ -1,0 +1,100 @@
+"""When isolation pays: ratios to the reference, their intervals, and what they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from queuesim.statistics import Interval
+
+PAYS, NOT, UNKNOWN = "would pay", "would not pay", "cannot be told"
+METRICS = {"makespan": "makespan", "mean_turnaround": "mean turnaround"}
+"""By which isolation is judged; node-hours follow from the gain alone."""
+PAPERS_PERCENT = (5.0, 10.0, 20.0)
+"""What papers let isolated jobs gain (Pollard et al., SC'18; Jigsaw, HPDC'21)."""
+MATTERS = 0.001
+"""A ratio nearer to 1 than this is no difference: where a log leaves nodes idle, its last arrival
+ends the makespan under any policy."""
+_FLAT = 1e-4
+
+
+def word(ratio: Interval) -> str:
+    """What a ratio to the reference says: below 1 is better; an interval that has 1 says nothing.
+
+    Nor does one that comes nearer to 1 than `MATTERS`. An end that is not known (nan) is no end.
+    """
+    if ratio.high < 1 - MATTERS:
+        return PAYS
+    return NOT if ratio.low > 1 + MATTERS else UNKNOWN
+
+
+def overall(words: Sequence[str]) -> str:
+    """One word for several metrics: what some say and none denies."""
+    said = set(words) - {UNKNOWN}
+    return said.pop() if len(said) == 1 else UNKNOWN
+
+
+@dataclass(frozen=True)
+class Line:
+    """Ratio of a metric as jobs run so many percent shorter under the isolating policy.
+
+    Attributes
+    ----------
+    at_none, slope : float
+        The ratio without any gain, and what a percent changes.
+    chance : float
+        Half-width of the interval that the queue's own chance puts around each ratio; nan where
+        it is not known.
+    """
+
+    at_none: float
+    slope: float
+    chance: float
+
+    @classmethod
+    def through(cls, percent: ArrayLike, ratio: ArrayLike, chance: float) -> Line:
+        """The line nearest to ratios at some gains (least squares)."""
+        slope, at_none = np.polyfit(np.asarray(percent, float), np.asarray(ratio, float), 1)
+        return cls(float(at_none), float(slope), chance)
+
+    def at(self, gain_percent: Interval) -> Interval:
+        """The ratio at a gain, with both intervals: the gain's and the queue's chance."""
+        value = self.at_none + self.slope * gain_percent.value
+        half = np.hypot(self.slope * (gain_percent.high - gain_percent.low) / 2, self.chance)
+        return Interval(value, value - float(half), value + float(half))
+
+    def break_even(self) -> Interval | None:
+        """The gain in percent from which the ratio is below 1, with the queue's chance.
+
+        None where a gain changes the ratio by less than 0.01 points a percent.
+        """
+        if self.slope > -_FLAT:
+            return None
+        ends = [(self.at_none - 1 + off) / -self.slope for off in (0.0, -self.chance, self.chance)]
+        return Interval(*ends)
+
+    def hopeless(self, gain_percent: Interval) -> bool:
+        """Whether no smaller interval of the gain would decide: 1 is within chance at all of it."""
+        ends = (gain_percent.low, gain_percent.high)
+        off = max(abs(self.at_none + self.slope * g - 1) for g in ends)
+        return bool(np.isnan(self.chance)) or off <= max(self.chance, MATTERS)
+
+
+def with_chance(value: float, ends: Sequence[float], chance: float) -> Interval:
+    """A ratio from the queue itself: with those at both ends of the gain, and the queue's chance.
+
+    Parameters
+    ----------
+    value : float
+    ends : sequence of float
+        Ratios at the ends of the gain's interval.
+    chance : float
+        Half-width.
+    """
+    below, above = value - min([value, *ends]), max([value, *ends]) - value
+    return Interval(
+        value, value - float(np.hypot(below, chance)), value + float(np.hypot(above, chance))
+    )

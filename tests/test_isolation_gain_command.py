@@ -1,0 +1,238 @@
+"""`netcosim isolation-gain` on small made logs: what it tells, how it goes on, what it refuses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from console import ROOT, sitting
+
+from experiments.config_load import config_from
+from experiments.store import Store
+from netcosim.cli import main
+from netcosim.gain.asked import asked_of
+from netcosim.gain.queues import GAINS, Clock, metrics
+from netcosim.gain.trial import Trial
+from queuesim.parts import Here
+
+CONFIG = """
+[machine]
+family = "fattree"
+radix = 4
+bandwidth = "5 GB/s"
+
+[workload]
+all_at_zero = true
+larger_jobs = "drop"
+
+[workload.synthetic]
+n_jobs = 30
+mean_nodes = 4
+
+[queue]
+policies = ["baseline", "jigsaw", "random"]
+
+[[communication.mix]]
+pattern = "all-to-all"
+node_bytes = "16 KiB"
+communication_fraction = 0.5
+
+[run.steady]
+least_iterations = 4
+most_iterations = 8
+"""
+LONG = ["--minutes", "1000"]
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.toml"
+    path.write_text(CONFIG, encoding="utf-8")
+    return path
+
+
+def stored(folder: str) -> dict[str, list[dict[str, object]]]:
+    names = ("gains", "metrics", "node_hours", "shares", "rests_on", "curve", "drawn", "pairs")
+    with Store(Path(folder) / "results.db", "read") as store:
+        [point] = store.points()
+        known = store.table_names()
+        return {name: list(store.rows(point.key, name)) for name in names if name in known}
+
+
+def test_the_answer_is_on_the_screen_and_the_same_on_two_processes(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["isolation-gain", str(config), *LONG, "--out", "one"]) == 0
+    told = capsys.readouterr()
+    [verdict] = re.findall(r"^jigsaw: isolation (.*) \(against baseline\)$", told.out, re.M)
+    assert verdict in ("would pay", "would not pay", "cannot be told")
+    assert len(told.out.splitlines()) <= 24
+    assert "left out, as they do not isolate: random" in told.err
+    tables = stored("one")
+    [gain] = tables["gains"]
+    assert gain["snapshots"] in (4, 8, 16, 32, 64)
+    assert gain["level"] == pytest.approx(0.99)
+    pairs = tables["pairs"]
+    nodes = np.array([pair["n_nodes"] for pair in pairs], dtype=float)
+    ratio = np.array([pair["run_ratio"] for pair in pairs], dtype=float)
+    # what is told is the mean over node-hours of what was measured
+    assert gain["gain_percent"] == pytest.approx(100 * np.average(1 - ratio, weights=nodes))
+    assert gain["by_job_percent"] == pytest.approx(100 * np.mean(1 - ratio))
+    for row in tables["metrics"]:
+        shown = f"{row['ratio']:.3f} ({row['ratio_low']:.3f} to {row['ratio_high']:.3f})"
+        assert shown in told.out
+        # the ends of the gain are not nearer than the queue's chance alone
+        half = min(row["ratio"] - row["ratio_low"], row["ratio_high"] - row["ratio"])
+        assert half >= row["chance"] - 1e-12
+    assert not list(Path("one").glob("unfinished-*"))
+    assert "What it rests on" in (Path("one") / "report.html").read_text(encoding="utf-8")
+    assert main(["isolation-gain", str(config), *LONG, "--jobs", "2", "--out", "two"]) == 0
+    assert stored("two") == tables
+
+
+def test_the_time_that_is_used_is_told_and_the_same_command_goes_on(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["isolation-gain", str(config), "--minutes", "1e-6", "--out", "out"]) == 0
+    told = capsys.readouterr().out
+    assert "jigsaw: isolation cannot be told" in told
+    assert "The same command goes on with more snapshots." in told
+    [gain] = stored("out")["gains"]
+    assert (gain["snapshots"], gain["why"]) == (1, "the time is used")
+    [journal] = Path("out").glob("unfinished-*")
+    assert len(list(journal.glob("*.npz"))) > 4
+    assert main(["isolation-gain", str(config), *LONG, "--out", "out"]) == 0
+    told = capsys.readouterr()
+    assert "parts of this run are done" in told.err
+    assert not journal.exists()
+    assert main(["isolation-gain", str(config), *LONG, "--out", "new"]) == 0
+    assert stored("out") == stored("new")
+
+
+def trial(config: Path) -> Trial:
+    return Trial(asked_of(config).config, Here(), Clock(0.0, 1e12, 1))
+
+
+def test_node_hours_of_the_curve_have_the_closed_form(config: Path) -> None:
+    case = trial(config)
+    jobs = case.bench.queues.jobs
+    node_s = jobs.n_nodes * jobs.run_time_s
+    share = node_s[jobs.n_nodes > 1].sum() / node_s.sum()
+    assert 0 < share < 1
+    for gain in GAINS:
+        # jobs of one node gain nothing, all others alike; nobody gets more nodes than it wants
+        assert case.curve["jigsaw"][gain]["node_hours"] == pytest.approx(1 - gain / 100 * share)
+
+
+def test_the_chance_of_the_queue_is_the_scatter_of_drawn_logs(config: Path) -> None:
+    case = trial(config)
+    drawn = case.drawn["jigsaw"]
+    assert len(drawn) == 12
+    values = np.array([one["makespan"] for one in drawn])
+    assert len(set(values.tolist())) > 3
+    # Student's t of 11 degrees of freedom at 95 %
+    assert case.chance("jigsaw", "makespan") == pytest.approx(2.201 * values.std(ddof=1), rel=1e-3)
+
+
+def test_metrics_are_those_of_the_schedule(config: Path) -> None:
+    case = trial(config)
+    schedule = case.schedules["baseline"]
+    found = metrics(schedule)
+    assert found["makespan"] == schedule.end_s.max()
+    assert found["mean_turnaround"] == pytest.approx(schedule.end_s.mean())
+    busy = schedule.workload.n_nodes * schedule.workload.run_time_s
+    assert found["node_hours"] == pytest.approx(busy.sum() / 3600)
+
+
+def test_without_packets_none_is_sent(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a packet was sent")
+
+    monkeypatch.setattr("queuesim.ensemble.simulate_packets", refuse)
+    given = config.read_text(encoding="utf-8").replace(
+        "[machine]", '[machine]\nrouting = "adaptive"'
+    )
+    config.write_text(given, encoding="utf-8")
+    assert main(["isolation-gain", str(config), *LONG, "--predict", "--out", "out"]) == 0
+    told = capsys.readouterr().out
+    assert "PREDICTED without packets (95 % interval)" in told
+    assert "WARNING, outside of what the predictor was fitted on: routing adaptive" in told
+
+
+def test_a_prediction_without_time_for_the_queues_chance_cannot_tell(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(config), "--minutes", "1e-6", "--predict", "--out", "out"]
+    assert main(["isolation-gain", *given]) == 0
+    told = capsys.readouterr().out
+    assert "jigsaw: isolation cannot be told" in told
+    assert "The queue's own chance: 0 logs drawn again" in told
+    assert (Path("out") / "report.html").exists()
+
+
+def test_a_config_without_policies_and_mix_gets_some_and_is_told(config: Path) -> None:
+    content = CONFIG.replace('policies = ["baseline", "jigsaw", "random"]', "window = 9")
+    start, end = content.index("[[communication"), content.index("[run.steady]")
+    config.write_text(content[:start] + content[end:], encoding="utf-8")
+    asked = asked_of(config)
+    assert (asked.reference, asked.isolating) == ("baseline", ("jigsaw",))
+    assert asked.config.queue.window == 9
+    assert len(asked.config.communication.mix) == 9
+    assert any("queue.policies is not given: baseline, jigsaw" in note for note in asked.notes)
+    assert any(note.startswith("ASSUMED") for note in asked.notes)
+    # what was filled in is a config like any other
+    assert config_from(asked.config.resolved()).resolved() == asked.config.resolved()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            '"jigsaw", ',
+            "",
+            "baseline, random; none isolates; add one of jigsaw, laas, laas-coded, lc",
+        ),
+        ('"baseline", "jigsaw"', '"jigsaw", "laas"', "key queue.policies: jigsaw; it isolates"),
+        (
+            'family = "fattree"\nradix = 4\nbandwidth = "5 GB/s"',
+            'preset = "dragonfly-272"',
+            "key machine.family: dragonfly; isolation-gain needs a fattree",
+        ),
+        ("mean_nodes = 4", "mean_nodes = 4\nsizes = [1]", "no job of several nodes communicates"),
+        ("= 0.5", "= 0", "no job of several nodes communicates; isolation has nothing to gain"),
+        ("[queue]", '[reference]\n"queue.window" = 3\n[queue]', "takes reference.policy alone"),
+        ("[queue]", "[sweep]\na = 1\n[queue]", "key sweep: belongs to netcosim sweep"),
+        ("[run.steady]", "[run.steady]\nnoises = 1", "key run.steady.noises"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    config: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, told: str
+) -> None:
+    text = config.read_text(encoding="utf-8")
+    assert old in text
+    text = text.replace(old, new)
+    if "dragonfly" in new:
+        text = text.replace('"jigsaw", "random"', '"simple"')
+    config.write_text(text, encoding="utf-8")
+    assert main(["isolation-gain", str(config), *LONG]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("netcosim: error: ")
+    assert told in error
+    assert not list(Path().glob("netcosim-gain-*"))
+
+
+@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf"])
+def test_no_time_is_refused(config: Path, capsys: pytest.CaptureFixture[str], minutes: str) -> None:
+    assert main(["isolation-gain", str(config), f"--minutes={minutes}"]) == 2
+    assert f"--minutes {minutes}; must be above 0" in capsys.readouterr().err
+
+
+def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
+    done = dict(sitting(ROOT / "docs" / "isolation-gain.md", tmp_path))
+    assert list(done) == ["netcosim isolation-gain mine.toml --minutes 60"]
+    assert not any(done.values()), done

@@ -1,0 +1,54 @@
+"""A run that stops to tell of its progress goes on as if it had not stopped."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from netsim.packet import engine
+from netsim.packet.model import PacketConfig, PacketResult
+from netsim.routing.registry import make_routing
+from netsim.topologies.registry import make_topology
+from queuesim.communication import Communication
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+
+DRAGONFLY = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
+ROUTERS = {
+    "output-queued": PacketConfig(),
+    "input-queued": PacketConfig(router="input-queued", crossbar_speedup=1.5),
+}
+
+
+def loops(config: PacketConfig, until_s: float) -> PacketResult:
+    """Jobs that compute in between, so that nothing happens for a while."""
+    network = SharedNetwork(make_routing(DRAGONFLY, "ugal-l"), config, task_mapping="in-order")
+    jobs = [
+        PlacedJob(
+            k,
+            Communication(pattern, message_bytes=3000 + k),
+            np.arange(10 * k, 10 * k + 10),
+            compute_s=7e-6,
+            start_s=3e-7 * k,
+        )
+        for k, pattern in enumerate(("all-to-all", "halo2d", "pairs"))
+    ]
+    return Ensemble(network, jobs).loops(until_s, stream=1).packets
+
+
+@pytest.mark.parametrize("router", list(ROUTERS))
+@pytest.mark.parametrize("until_s", [4e-4, 4e-4 + 1e-12])
+def test_pauses_change_nothing(
+    router: str, until_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a tick of a picosecond a silence is longer than what the wheel holds at a time."""
+    config = ROUTERS[router]
+    whole = loops(config, until_s)
+    assert (whole.message_finish_ps > 3.5e8).any()
+    for budget in (0, 3, 40):
+        monkeypatch.setattr(engine, "BUDGET", budget)
+        paused = loops(config, until_s)
+        for field in fields(PacketResult):
+            one, other = getattr(whole, field.name), getattr(paused, field.name)
+            assert np.array_equal(one, other), (budget, field.name)

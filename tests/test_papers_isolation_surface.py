@@ -1,0 +1,89 @@
+"""Isolation's surface: its factors are keys, and small made jobs go through all of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.papers.isolation import surface, surface_points
+from experiments.papers.paper import Options
+from netcosim.reproduce import reproduce
+from queuesim.design import Factor
+from queuesim.surface import Surface
+
+QUICK = Options(scale="quick")
+
+
+def test_every_factor_changes_the_config_of_a_point() -> None:
+    sections = surface_points.SMALL.sections(None) or {}
+    middle = {f.name: surface_points.middle(f) for f in surface_points.FACTORS}
+    middle |= {"chance": "0", "log": "synth-small"}
+    usual = surface_points._content(sections, middle, 1)
+    for factor in (*surface_points.FACTORS, surface_points.CHANCE):
+        other = factor.levels[-1] if factor.levels else factor.high
+        changed = surface_points._content(sections, middle | {factor.name: other}, 1)
+        assert changed != usual, factor.name
+
+
+def test_chance_scales_all_weights_alike_and_collectives_have_theirs() -> None:
+    sections = surface_points.SMALL.sections(None) or {}
+    v = {f.name: surface_points.middle(f) for f in surface_points.FACTORS}
+    v |= {"collectives": 0.6, "log": "synth-small"}
+    one, other = (surface_points._content(sections, v | {"chance": c}, 1) for c in "03")
+    weights = [[e["weight"] for e in c["communication"]["mix"]] for c in (one, other)]
+    np.testing.assert_allclose(np.array(weights[1]), 4 * np.array(weights[0]), rtol=1e-5)
+    # the last entry stands in for the first where jobs are large
+    mix = one["communication"]["mix"][:-1]
+    part = sum(e["weight"] for e in mix if e["pattern"] in surface_points.COLLECTIVES)
+    assert part == pytest.approx(0.6, abs=1e-5)
+    assert sum(e["weight"] for e in mix) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_share_from_which_isolation_pays_is_where_the_surface_meets_the_break_even() -> None:
+    """A plane by hand: 20 x share off, so 5 % from a share of 0.25 on, whatever else."""
+    factors = [Factor("share", 0.05, 0.55), Factor("placement", levels=surface_points.PLACEMENTS)]
+    factors += [Factor("drive", levels=("1", "0.5", "0.25"))]
+    slope = 20 * 0.5 / 2 / np.sqrt(3)  # of the orthonormal line over the range
+    plane = Surface(factors, 2, (((0, 0),),), np.array([20 * 0.3, slope]), 9)
+    names = [f"off {name}" for name in surface.ASSUMED]
+    runs = pd.DataFrame({"log": ["synth-small"], "part": ["all"], **{n: [5.0] for n in names}})
+    needed = pd.DataFrame(
+        [{"log": "synth-small", "metric": "makespan", "break_even": 12.0, "low": 8.0, "high": 9.0}]
+    )
+    found = surface._crossings(plane, [plane] * 9, needed, runs)
+    off = found[found["target"] == "5%"]
+    np.testing.assert_allclose(off[["share", "low", "high"]], 0.25, atol=1e-9)
+    assert np.isinf(found[found["target"] == "break-even makespan"]["share"]).all()
+
+
+def test_break_even_of_a_log_and_of_its_quarters() -> None:
+    """Linear between scenarios; the interval is Student's over quarters, which differ."""
+    rows = []
+    for part, first in (("all", 1.05), *((f"quarter {i}", 1.04 + 0.01 * i) for i in range(4))):
+        base = {"log": "thunder", "part": part, "policy": "baseline", "off": 0.0}
+        rows.append(base | {"makespan_s": 100.0, "mean_turnaround_s": 10.0})
+        for off, ratio in ((0.0, first), (10.0, first - 0.1)):
+            one = {"log": "thunder", "part": part, "policy": "jigsaw", "off": off}
+            rows.append(one | {"makespan_s": 100 * ratio, "mean_turnaround_s": 10 * ratio})
+    table = surface._break_even(pd.DataFrame(rows)).set_index("metric")
+    assert table.loc["makespan", "break_even"] == pytest.approx(5.0)
+    assert table.loc["makespan", "quarter 3"] == pytest.approx(7.0)
+    assert table.loc["makespan", "low"] < 5.5 < table.loc["makespan", "high"]
+
+
+def test_the_figure_on_made_jobs(tmp_path) -> None:
+    done = reproduce("isolation", "surface", out_dir=tmp_path, options=QUICK, progress=False)
+    assert done is not None
+    assert not done.failed
+    tables = done.analysis.tables
+    points = tables["points"].set_index(["design", "row"])
+    assert len(points) == 2 * 6 + 12
+    indices = tables["indices"]
+    assert ((indices["first"] >= 0) & (indices["first"] <= indices["total"] + 1e-9)).all()
+    screening = tables["screening"].set_index("factor")
+    assert set(screening.index) == {*surface_points.QUICK, "chance"}
+    assert (screening["mu_star"] >= screening["mu"].abs()).all()
+    for name in ("curves", "crossings", "break-even"):
+        assert len(tables[name])
+    assert (tmp_path / "isolation-surface-quick.png").stat().st_size > 10_000

@@ -1,0 +1,74 @@
+"""Logs drawn again from a log: blocks of its time in another order, some twice, some not at all.
+
+What a queue does to one log is one sample: with other weeks of the same kind the makespan would
+have been another. A block bootstrap (Kunsch 1989) keeps what happens within a block together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from workloads.job import Workload
+from workloads.transform import select
+
+WEEK_S = 7 * 86400.0
+LEAST_BLOCKS = 10
+"""A log of fewer weeks is cut into so many parts of one length instead."""
+
+
+def block_length_s(workload: Workload) -> float:
+    """How long a block of submissions is; 0 where all jobs come at once, in an order alone."""
+    span_s = float(workload.submit_s[-1] - workload.submit_s[0])
+    return WEEK_S if span_s >= LEAST_BLOCKS * WEEK_S else span_s / LEAST_BLOCKS
+
+
+def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
+    """A log of blocks of another one, drawn with replacement.
+
+    Jobs keep sizes, run times and their moment within the block, and have ids of their own; who
+    waits for whom is forgotten. Where all come at once the blocks are parts of their order.
+
+    Parameters
+    ----------
+    workload : Workload
+        Sorted by submit time.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    NetcosimError
+        A log of no jobs.
+    """
+    n = len(workload)
+    if n == 0:
+        raise NetcosimError(f"{workload.name}: no jobs to draw from")
+    length_s = block_length_s(workload)
+    if length_s > 0:
+        from_first_s = workload.submit_s - workload.submit_s[0]
+        # the last block may be short: the last job begins none of its own
+        n_blocks = max(1, int(np.ceil(from_first_s[-1] / length_s)))
+        block = np.minimum((from_first_s / length_s).astype(np.int64), n_blocks - 1)
+    else:
+        n_blocks = min(LEAST_BLOCKS, n)
+        block = np.arange(n) * n_blocks // n
+    ends = np.searchsorted(block, np.arange(n_blocks + 1))
+    taken: list[NDArray[np.int64]] = []
+    later_s: list[NDArray[np.float64]] = []
+    for place, b in enumerate(rng.integers(0, n_blocks, n_blocks).tolist()):
+        jobs = np.arange(ends[b], ends[b + 1])
+        taken.append(jobs)
+        later_s.append(np.full(len(jobs), (place - b) * length_s))
+    jobs = np.concatenate(taken)
+    if not len(jobs):
+        return drawn_log(workload, rng)
+    found = select(workload, jobs)
+    return replace(
+        found,
+        job_id=np.arange(1, len(jobs) + 1, dtype=np.int64),
+        submit_s=found.submit_s + np.concatenate(later_s),
+        details=replace(found.details, dependency=None),
+    )

@@ -301,7 +301,9 @@ class Episode:
         for k in range(self._told, len(run.event_s)):
             job = run.event_job[k]
             if run.event_is_start[k]:
-                self._nodes[job] = np.bincount(domain[kept[job].nodes], minlength=len(self._busy))
+                place = None if kept is None else kept[job]
+                assert place is not None, "the run keeps placements"
+                self._nodes[job] = np.bincount(domain[place.nodes], minlength=len(self._busy))
                 self._busy += self._nodes[job]
             else:
                 self._busy -= self._nodes.pop(job)

@@ -24,6 +24,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "curve",
         "live",
         "extend",
+        "learning",
         "limits",
     ),
     "The models": ("packet-model", "flow-model", "queue", "routers", "threads", "architecture"),

@@ -204,7 +204,7 @@ def _model(bench: Bench, name: str, rules: tuple[str, ...]) -> RunTimeModel:
     queue = bench.config.queue.model_copy(update={"run_time_model": name})
     parameters = queue.model_parameters()
 
-    def table() -> Any:
+    def table(rounds: int = 1, build: object = None, runtime_reference: str = "") -> Any:
         config = bench.config.model_copy(update={"queue": queue})
         found = run_cosim(config).measurement
         assert found is not None

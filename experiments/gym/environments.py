@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -62,7 +62,7 @@ class World(gymnasium.Env[Observation, Any]):
         What the config refuses; a value that is none of these.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 8}
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012
     asks_for_jobs = True
     asks_for_rules = True
 
@@ -104,7 +104,7 @@ class World(gymnasium.Env[Observation, Any]):
         self._refused: set[int] = set()
         self._episode: Episode | None = None
         first = self.arena.episode(np.random.default_rng(0))
-        self.observation_space = spaces.Dict(
+        shown: Any = spaces.Dict(
             {
                 "jobs": spaces.Box(0.0, 1.0, (depth, len(JOB_COLUMNS)), np.float32),
                 "domains": spaces.Box(
@@ -113,6 +113,7 @@ class World(gymnasium.Env[Observation, Any]):
                 "machine": spaces.Box(0.0, 1.0, (len(MACHINE_COLUMNS),), np.float32),
             }
         )
+        self.observation_space = shown
         choices = [depth + 1] * self.asks_for_jobs + [len(self.rules)] * self.asks_for_rules
         self.action_space = (
             spaces.Discrete(choices[0]) if len(choices) == 1 else spaces.MultiDiscrete(choices)
@@ -163,7 +164,7 @@ class World(gymnasium.Env[Observation, Any]):
         jobs = [*self._startable(), self.episode.may_wait] if self.asks_for_jobs else []
         return np.array([*jobs, *([True] * len(self.rules))], dtype=np.bool_)
 
-    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | None:
         """The machine's nodes by job, and the waiting jobs beside them."""
         return picture(self.episode) if self.render_mode == "rgb_array" else None
 

@@ -21,8 +21,8 @@ from workloads.transform import from_zero, select
 gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
+from experiments.gym import ENVIRONMENTS  # noqa: E402
 from experiments.gym.environments import CoSchedule, Place, Schedule, World  # noqa: E402
-from experiments.gym.register import ENVIRONMENTS, register  # noqa: E402
 
 MACHINE = {"family": "dragonfly", "p": 2, "a": 4, "g": 5}
 CONFIG: dict[str, Any] = {
@@ -76,9 +76,8 @@ def test_gymnasium_finds_nothing_wrong(kind: type[World], contention: str) -> No
 
 
 def test_names_are_known_to_gymnasium() -> None:
-    register()
     for name, kind in ENVIRONMENTS.items():
-        made = gymnasium.make(name, config=CONFIG, n_jobs=5).unwrapped
+        made = gymnasium.make(f"experiments.gym:{name}", config=CONFIG, n_jobs=5).unwrapped
         assert type(made).__name__ == kind
 
 

@@ -1,10 +1,32 @@
 """Environments for agents that learn to schedule: a job log, a machine and its contention.
 
-Three of them, made from any config (`experiments.gym.environments`)::
+Three of them, made from any config (`experiments.gym.environments`); importing this package tells
+Gymnasium their names, which it does by itself for the part before the colon::
 
     import gymnasium
 
-    env = gymnasium.make("netcosim/Schedule-v0", config="mine.toml")
+    env = gymnasium.make("experiments.gym:netcosim/Schedule-v0", config="mine.toml")
 
 Gymnasium is an extra (``pip install netcosim[rl]``), and nothing of it is imported elsewhere.
 """
+
+from __future__ import annotations
+
+from netsim.errors import NetcosimError
+
+try:
+    from gymnasium.envs.registration import register
+except ImportError:
+    raise NetcosimError(
+        'the environments need Gymnasium, which is not here: pip install "netcosim[rl]"'
+    ) from None
+
+ENVIRONMENTS = {
+    "netcosim/Schedule-v0": "Schedule",
+    "netcosim/Place-v0": "Place",
+    "netcosim/CoSchedule-v0": "CoSchedule",
+}
+"""Names and classes of `experiments.gym.environments`."""
+
+for _name, _kind in ENVIRONMENTS.items():
+    register(id=_name, entry_point=f"experiments.gym.environments:{_kind}")

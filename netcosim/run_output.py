@@ -12,6 +12,7 @@ from experiments.cosim import point_result, run_cosim
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import Show, progress
+from experiments.signals import held_back
 from experiments.store import Store
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.run_jobs import at_work
@@ -75,11 +76,13 @@ def run_and_report(
             seconds = time.perf_counter() - started
             make_folder(out)
             content = config.resolved()
-            with Store(results, "write") as store:
-                outcome = Outcome(encoded, None, seconds, found.kept)
-                store.put(point_key(content), content, outcome, code_fingerprint())
-                store.put_meta({"config_text": config_text, "title": title})
-            drop(journal.folder)
+            # a file without its point, or parts beside it, would be left by a stop in between
+            with held_back():
+                with Store(results, "write") as store:
+                    outcome = Outcome(encoded, None, seconds, found.kept)
+                    store.put(point_key(content), content, outcome, code_fingerprint())
+                    store.put_meta({"config_text": config_text, "title": title})
+                drop(journal.folder)
     try:
         path = _page(results, point_key(content), out / PAGE_FILE)
     except KeyboardInterrupt:

@@ -194,7 +194,7 @@ def test_a_log_is_imported_and_looked_at(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("slurm", "sacct.txt"), "unknown importer 'slurm'; valid: cobalt, csv, flux"),
+        (("slurm", "sacct.txt"), "unknown importer 'slurm'; valid: acme, cobalt, csv"),
         (("sacct", "sacct.txt", "--out", "sacct.txt"), "must end in .csv"),
         (("sacct", "sacct.txt", "--zone", "CET"), "unrecognized arguments: --zone CET"),
         (("sacct", "sacct.txt", "--timezone", "Mars"), "timezone = 'Mars'"),

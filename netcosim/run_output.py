@@ -56,11 +56,7 @@ def run_and_report(
     NetcosimError
         What the run refuses, or a folder that cannot be written.
     """
-    if out.exists() and not out.is_dir():
-        raise NetcosimError(f"{out}: a file; a folder was expected")
-    results = out / RESULTS_FILE
-    if results.exists():
-        Store(results, "read").close()  # refuses a file that is not ours before the work is done
+    results = results_in(out)
     started = time.perf_counter()
     with progress(100, "%") as show:
         journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
@@ -103,6 +99,22 @@ def run_and_report(
     print("\n".join([*notes_of(result), "", *run_verdict(tables)]))
     print(f"{seconds:.0f} s; page: {path}; results: {results}")
     return path
+
+
+def results_in(out: Path) -> Path:
+    """The results file of a folder, neither of which need be there; looked at before the work.
+
+    Raises
+    ------
+    NetcosimError
+        No folder, or a results file that is not ours.
+    """
+    if out.exists() and not out.is_dir():
+        raise NetcosimError(f"{out}: a file; a folder was expected")
+    results = out / RESULTS_FILE
+    if results.exists():
+        Store(results, "read").close()
+    return results
 
 
 def _page(results: Path, key: str, path: Path) -> Path:

@@ -13,6 +13,7 @@ import pandas as pd
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
+from experiments.signals import held_back
 from experiments.store import Store
 from netcosim.gain.asked import Asked
 from netcosim.gain.figure import break_even_figure
@@ -23,12 +24,10 @@ from netcosim.gain.trial import Trial, help_with
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.page.page import Section, long_table, render_page, write_page
 from netcosim.run_jobs import at_work
-from netsim.errors import NetcosimError
+from netcosim.run_output import PAGE_FILE, results_in
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
 from netsim.whole_files import make_folder
-
-RESULTS_FILE, PAGE_FILE = "results.db", "report.html"
 
 
 def judge_and_report(
@@ -61,11 +60,7 @@ def judge_and_report(
     NetcosimError
         What the queue refuses, or a folder that cannot be written.
     """
-    if out.exists() and not out.is_dir():
-        raise NetcosimError(f"{out}: a file; a folder was expected")
-    results = out / RESULTS_FILE
-    if results.exists():
-        Store(results, "read").close()  # refuses a file that is not ours before the work is done
+    results = results_in(out)
     config, started = asked.config, time.perf_counter()
     key = point_key({**config.resolved(), "isolation_gain": _source()})
     clock = Clock(time.time(), minutes, jobs)
@@ -79,10 +74,10 @@ def judge_and_report(
             seconds = time.perf_counter() - started
             make_folder(out)
             content = {**config.resolved(), "isolation_gain": {"predict": predict}}
-            with Store(results, "write") as store:
-                store.put(
-                    point_key(content), content, Outcome(encoded, None, seconds), code_fingerprint()
-                )
+            outcome = Outcome(encoded, None, seconds)
+            # a file without its point would be left by a stop in between
+            with held_back(), Store(results, "write") as store:
+                store.put(point_key(content), content, outcome, code_fingerprint())
                 store.put_meta({"config_text": asked.text, "title": "netcosim isolation-gain"})
             undecided = any(row["why"] == "the time is used" for row in tables["gains"])
             if not undecided:

@@ -23,18 +23,13 @@ from netcosim.judge.verdict import answer
 from netcosim.judge.waits import trust
 from netcosim.page.page import render_page, write_page
 from netcosim.report.figure_files import write_section_figures
+from netcosim.run_output import PAGE_FILE, results_in
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
 from netsim.whole_files import make_folder, whole
 
-RESULTS_FILE, PAGE_FILE, CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = (
-    "results.db",
-    "report.html",
-    "judge.toml",
-    "tables",
-    "figures",
-)
+CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = "judge.toml", "tables", "figures"
 
 
 def judge_and_report(asked: Asked, out: Path) -> Path:
@@ -51,11 +46,7 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
     NetcosimError
         What the run refuses, or a folder that cannot be written.
     """
-    if out.exists() and not out.is_dir():
-        raise NetcosimError(f"{out}: a file; a folder was expected")
-    results = out / RESULTS_FILE
-    if results.exists():
-        Store(results, "read").close()  # refuses a file that is not ours before the work is done
+    results = results_in(out)
     started = time.perf_counter()
     with progress(100, "%") as show:
         steps = Steps(lambda what, share: show.at(100 * share, what), show.say)

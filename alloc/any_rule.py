@@ -59,11 +59,6 @@ class AnyRule(Policy):
         """Free nodes (held ones are not free)."""
         return self.rules[self.default].n_free
 
-    @property
-    def free(self) -> NDArray[np.bool_]:
-        """(n_nodes,) bool: which nodes are free, as a copy."""
-        return self.rules[self.default].free
-
     def fits_empty(self, n_nodes: int) -> bool:
         """Whether some rule can place a job of this size on the empty machine."""
         return any(rule.fits_empty(n_nodes) for rule in self.rules.values())

@@ -116,11 +116,6 @@ class NodePolicy(Policy):
         """Free nodes (held ones are not free)."""
         return self._n_free
 
-    @property
-    def free(self) -> Mask:
-        """(n_nodes,) bool: which nodes are free, as a copy."""
-        return self._free.copy()
-
     @abstractmethod
     def _select(self, n_nodes: int) -> Nodes | None:
         """Free nodes for a job, in rank order; None if it cannot be placed.

@@ -108,12 +108,51 @@ REWARDS: dict[str, tuple[type[Worth], str]] = {
 """Rewards by name: of an episode they sum to this."""
 
 
-class View:
-    """What is seen at a decision, as arrays; made once for a machine and its jobs.
+class Domains:
+    """A machine's nodes and links by domain; made once for all episodes.
 
     Parameters
     ----------
     topology : Topology
+    level : int
+        Of its hierarchy (0 is the machine); the lowest if that is higher.
+    """
+
+    def __init__(self, topology: Topology, level: int) -> None:
+        hierarchy = hierarchy_of(topology)
+        level = min(level, len(hierarchy.levels) - 1)
+        self.of = hierarchy.domain[level].astype(np.int64)
+        """(n_nodes,) int64: the domain of each node."""
+        self.n = hierarchy.counts[level]
+        self._nodes = np.bincount(self.of, minlength=self.n)
+        self._links, self._link_begin = _links_by_domain(topology, self.of, self.n)
+
+    def table(self, busy: NDArray[np.int64], use: NDArray[np.float64] | None) -> FloatArray:
+        """(domains, columns) of `DOMAIN_COLUMNS`.
+
+        Parameters
+        ----------
+        busy : (domains,) int64
+            Nodes that jobs have.
+        use : (n_links,) float64 or None
+            Share of the time for which each link is busy.
+        """
+        table = np.zeros((self.n, len(DOMAIN_COLUMNS)), dtype=np.float32)
+        table[:, 0] = 1 - busy / self._nodes
+        if use is not None and len(self._links):
+            mine, some = np.minimum(use[self._links], 1.0), np.diff(self._link_begin) > 0
+            begin = self._link_begin[:-1][some]
+            table[some, 1] = np.add.reduceat(mine, begin) / np.diff(self._link_begin)[some]
+            table[some, 2] = np.maximum.reduceat(mine, begin)
+        return table
+
+
+class View:
+    """What is seen at a decision, as arrays; made once for the jobs of an episode.
+
+    Parameters
+    ----------
+    domains : Domains
     workload : Workload
     pattern : (n,) float
         Of each job, from 0 to 1.
@@ -121,28 +160,21 @@ class View:
         Communication fraction of each job.
     depth : int
         Waiting jobs that are seen.
-    level : int
-        Of the machine's hierarchy (0 is the machine), whose domains are seen.
     """
 
     def __init__(
         self,
-        topology: Topology,
+        domains: Domains,
         workload: Workload,
         pattern: NDArray[np.float64],
         fraction: NDArray[np.float64],
         depth: int,
-        level: int = 1,
     ) -> None:
-        hierarchy = hierarchy_of(topology)
-        level = min(level, len(hierarchy.levels) - 1)
-        self.level_name = hierarchy.levels[level]
-        self.domain = hierarchy.domain[level].astype(np.int64)
-        self.n_domains = hierarchy.counts[level]
+        self.domains = domains
         self.depth = depth
-        n, self._n_nodes = len(workload), topology.n_nodes
+        n, self._n_nodes = len(workload), len(domains.of)
         self._fixed = np.zeros((n, len(JOB_COLUMNS)), dtype=np.float32)
-        self._fixed[:, 0] = workload.n_nodes / topology.n_nodes
+        self._fixed[:, 0] = workload.n_nodes / self._n_nodes
         self._fixed[:, 1] = log_time(workload.requested_s)
         self._fixed[:, 3] = pattern
         self._fixed[:, 4] = fraction
@@ -150,8 +182,6 @@ class View:
         self._submit_s = np.asarray(workload.submit_s, dtype=np.float64)
         self._size = workload.n_nodes.astype(np.int64)
         self._n_jobs = n
-        self._in_domain = np.bincount(self.domain, minlength=self.n_domains)
-        self._links, self._link_begin = _links_by_domain(topology, self.domain, self.n_domains)
 
     def jobs(self, point: DecisionPoint, waiting: list[int]) -> FloatArray:
         """(depth, columns) of `JOB_COLUMNS`: the first waiting jobs in order, zeros behind them."""
@@ -162,25 +192,6 @@ class View:
             table[:k] = self._fixed[some]
             table[:k, 2] = log_time(point.now_s - self._submit_s[some])
             table[:k, 5] = self._size[some] <= point.n_free
-        return table
-
-    def domains(self, busy: NDArray[np.int64], use: NDArray[np.float64] | None) -> FloatArray:
-        """(domains, columns) of `DOMAIN_COLUMNS`.
-
-        Parameters
-        ----------
-        busy : (domains,) int64
-            Nodes that jobs have.
-        use : (n_links,) float64 or None
-            Share of the time for which each link is busy.
-        """
-        table = np.zeros((self.n_domains, len(DOMAIN_COLUMNS)), dtype=np.float32)
-        table[:, 0] = 1 - busy / self._in_domain
-        if use is not None and len(self._links):
-            mine, some = np.minimum(use[self._links], 1.0), np.diff(self._link_begin) > 0
-            begin = self._link_begin[:-1][some]
-            table[some, 1] = np.add.reduceat(mine, begin) / np.diff(self._link_begin)[some]
-            table[some, 2] = np.maximum.reduceat(mine, begin)
         return table
 
     def machine(self, point: DecisionPoint) -> FloatArray:
@@ -231,7 +242,7 @@ class Episode:
         self.run, self.view, self.worth, self.who = run, view, worth, who
         self._passes: Iterator[float] = run.passes()
         self._told, self._asked_for = 0, 0.0
-        self._busy = np.zeros(view.n_domains, dtype=np.int64)
+        self._busy = np.zeros(view.domains.n, dtype=np.int64)
         self._nodes: dict[int, NDArray[np.int64]] = {}
         self.point: DecisionPoint | None = None
         self.waiting: list[int] = []
@@ -286,18 +297,18 @@ class Episode:
         if point is None:
             return {
                 "jobs": np.zeros((view.depth, len(JOB_COLUMNS)), dtype=np.float32),
-                "domains": np.zeros((view.n_domains, len(DOMAIN_COLUMNS)), dtype=np.float32),
+                "domains": np.zeros((view.domains.n, len(DOMAIN_COLUMNS)), dtype=np.float32),
                 "machine": np.zeros(len(MACHINE_COLUMNS), dtype=np.float32),
             }
         return {
             "jobs": view.jobs(point, self.waiting),
-            "domains": view.domains(self._busy, self.run.run_times.link_use()),
+            "domains": view.domains.table(self._busy, self.run.run_times.link_use()),
             "machine": view.machine(point),
         }
 
     def _follow(self) -> None:
         """Take in the starts and ends since the last time."""
-        run, domain, kept = self.run, self.view.domain, self.run.kept
+        run, domain, kept = self.run, self.view.domains.of, self.run.kept
         for k in range(self._told, len(run.event_s)):
             job = run.event_job[k]
             if run.event_is_start[k]:

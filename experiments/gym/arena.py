@@ -18,7 +18,7 @@ from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.decide import Decider, Easy, Strict
-from queuesim.episode import REWARDS, Episode, View
+from queuesim.episode import REWARDS, Domains, Episode, View
 from queuesim.measured_times import Measured
 from queuesim.model_context import ModelContext
 from queuesim.queue import prepared_run
@@ -45,8 +45,10 @@ class Arena:
         Says which job is next, where the agent does not.
     reward : str
         A name of `queuesim.episode.REWARDS`.
-    depth, level : int
+    depth : int
         See `queuesim.episode.View`.
+    domains : Domains
+        Of the machine, as they are seen.
     n_jobs : int
         Of an episode.
     part : (float, float)
@@ -59,7 +61,7 @@ class Arena:
     who: Decider | None
     reward: str
     depth: int
-    level: int
+    domains: Domains
     n_jobs: int
     part: tuple[float, float]
 
@@ -112,7 +114,7 @@ class Arena:
         )
         which, fraction = bench.mix.draw(jobs, queues.draws.rng("jobs"))
         pattern = (which + 1) / len(bench.mix.shares)
-        view = View(queues.topology, jobs, pattern, fraction, self.depth, self.level)
+        view = View(self.domains, jobs, pattern, fraction, self.depth)
         return Episode(run, view, REWARDS[self.reward][0](run), self.who)
 
     def _policy(self, rng: np.random.Generator) -> Policy:
@@ -156,8 +158,10 @@ def arena_of(
         Whether the agent says which rule places it; else the config's first policy does.
     rules : sequence of str
         The rules; all the config's policies by default.
-    reward, depth, level, n_jobs, part
+    reward, depth, n_jobs, part
         See `Arena`.
+    level : int
+        Of the domains that are seen: see `queuesim.episode.Domains`.
 
     Raises
     ------
@@ -175,7 +179,8 @@ def arena_of(
         named = tuple(rules or config.queue.policies) if asks_for_rules else ()
         model = _model(bench, contention or config.queue.run_time_model, named)
         who = None if asks_for_jobs else WHO[config.queue.backfill]()
-        return Arena(bench, model, named, who, reward, depth, level, n_jobs, part)
+        domains = Domains(bench.machine.topology, level)
+        return Arena(bench, model, named, who, reward, depth, domains, n_jobs, part)
 
 
 def _check(

@@ -103,12 +103,11 @@ class World(gymnasium.Env[Observation, Any]):
         self._n_invalid = 0
         self._refused: set[int] = set()
         self._episode: Episode | None = None
-        first = self.arena.episode(np.random.default_rng(0))
         shown: Any = spaces.Dict(
             {
                 "jobs": spaces.Box(0.0, 1.0, (depth, len(JOB_COLUMNS)), np.float32),
                 "domains": spaces.Box(
-                    0.0, 1.0, (first.view.n_domains, len(DOMAIN_COLUMNS)), np.float32
+                    0.0, 1.0, (self.arena.domains.n, len(DOMAIN_COLUMNS)), np.float32
                 ),
                 "machine": spaces.Box(0.0, 1.0, (len(MACHINE_COLUMNS),), np.float32),
             }

@@ -31,12 +31,12 @@ def picture(episode: Episode) -> NDArray[np.uint8]:
     """
     view, machine = episode.view, episode.run.machine
     job_id = episode.run.workload.job_id
-    rows = view.domain
+    rows, n_rows = view.domains.of, view.domains.n
     column = np.empty(len(rows), dtype=np.int64)
     order = np.argsort(rows, kind="stable")
-    begins = np.searchsorted(rows[order], np.arange(view.n_domains))
+    begins = np.searchsorted(rows[order], np.arange(n_rows))
     column[order] = np.arange(len(rows)) - begins[rows[order]]
-    cells = np.full((view.n_domains, int(column.max()) + 1, 3), _PAPER, dtype=np.uint8)
+    cells = np.full((n_rows, int(column.max()) + 1, 3), _PAPER, dtype=np.uint8)
     cells[rows, column] = _FREE
     for job, placement in machine.placements.items():
         nodes = placement.nodes

@@ -35,7 +35,6 @@ NODE_BYTES = 256 * 1024
 SHARE = 0.3
 """Communication share of the jobs of Pollard et al. on Cab."""
 
-REFERENCES = {"fattree": "baseline", "dragonfly": "rdn"}
 ROUTINGS = {"fattree": "d-mod-k", "dragonfly": "ugal-l"}
 _MOST_NODES = 10**6
 

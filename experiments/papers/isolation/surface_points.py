@@ -26,7 +26,17 @@ from workloads.job import Workload
 from workloads.transform import select
 
 NAME = "isolation-surface"
-LOGS = (THUNDER, ATLAS, KTH)
+STRETCHES = 8
+STRETCH_JOBS = 4000
+"""A point takes one of so many stretches of its log, of so many jobs each, evenly over the log."""
+GPU = PaperLog(
+    "made-like-kalos",
+    fat_tree(12, pods=9),
+    {"synthetic": {"cluster": "kalos", "n_jobs": STRETCH_JOBS, "load": 0.9}},
+    quick=None,
+)
+"""Made jobs with the published sizes and run times of a GPU cluster of 302 nodes, on 324."""
+LOGS = (KTH, GPU, THUNDER, ATLAS)
 SMALL = PaperLog(
     "synth-small",
     fat_tree(4),
@@ -35,13 +45,10 @@ SMALL = PaperLog(
 REFERENCE = "baseline"
 AT_ZERO = ("thunder", "atlas", SMALL.name)
 """Logs whose jobs all arrive at 0: their makespan is the queue's, not the last arrival's."""
-STRETCHES = 8
-STRETCH_JOBS = 4000
-"""A point takes one of so many stretches of its log, of so many jobs each, evenly over the log."""
 INSTANTS = (8, 2, 4)
 """Of so many instants of its schedule the one measured: from the third on, of four."""
-SEVERAL = {"kth-sp2": 4}
-"""Instants a point on a small machine, where few jobs run at once: all of so many."""
+SEVERAL = {"kth-sp2": 8, GPU.name: 8, "atlas": 2}
+"""Instants a point where few jobs run at once: all of so many."""
 ROUTERS: dict[str, Mapping[str, object]] = {
     "output-queued": {},
     "crossbar 1": {"router": "input-queued", "crossbar_speedup": 1},
@@ -59,7 +66,7 @@ FACTORS = (
     Factor("share", 0.1, 0.55),
     Factor("share_spread", 0.0, 0.35),
     Factor("size_correlation", -0.8, 0.8),
-    Factor("drive", levels=("1", "0.5", "0.25")),
+    Factor("drive", levels=("2", "1", "0.5", "0.25")),
     Factor("ranks", 1, 4, log=True, whole=True),
     Factor("node_bytes", 8 * 1024, 32 * 1024, log=True, whole=True),
     Factor("phases", levels=("random", "locked")),
@@ -73,12 +80,12 @@ FACTORS = (
 """Bandwidths are such that a packet takes whole nanoseconds or so: clocks of odd ones are slow.
 ``share``: mean share of the time alone in which a job communicates. ``share_spread``: its
 standard deviation over jobs, over that mean. ``drive``: what a node can
-send over what a link of the fabric carries. ``collectives``: chance that a job's pattern is one of
+send over what a link of the fabric carries: 2 is a tree tapered by 2:1. ``collectives``: chance that a job's pattern is one of
 `COLLECTIVES`, not of the neighbour kind."""
 CHANCE = Factor("chance", levels=tuple(map(str, range(STRETCHES))))
 """Other draws, stretch and instant: what its effect is, any factor's may be by chance."""
 QUICK = ("placement", "share", "drive", "ranks")
-SAMPLES = {"morris": (2, 2), "sobol-sequence": (96, 12)}
+SAMPLES = {"morris": (8, 2), "sobol-sequence": (384, 12)}
 """In full, quick."""
 
 
@@ -167,10 +174,12 @@ def _content(sections: Mapping[str, Any], v: Mapping[str, Any], seed: int) -> di
 
 
 def _stretch(sections: Mapping[str, Any], chance: int) -> dict[str, Any]:
-    """The jobs of a stretch of a log; all of made ones."""
+    """The jobs of a stretch of a log; made ones are drawn otherwise."""
     workload = dict(sections["workload"])
     if "log" not in workload:
-        return workload
+        made = dict(workload["synthetic"])
+        # as many jobs more draw others
+        return {**workload, "synthetic": {**made, "n_jobs": made["n_jobs"] + chance}}
     submit = sections["submit_s"]
     begin = float(submit[chance * len(submit) // STRETCHES])
     return {**workload, "start_s": begin, "first_jobs": STRETCH_JOBS}

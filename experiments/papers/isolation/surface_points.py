@@ -49,9 +49,9 @@ INSTANTS = (8, 2, 4)
 """Of so many instants of its schedule the one measured: from the third on, of four."""
 SEVERAL = {"kth-sp2": 8, GPU.name: 8, "atlas": 2}
 """Instants a point where few jobs run at once: all of so many."""
-ROUTERS: dict[str, Mapping[str, object]] = {
-    "output-queued": {},
-    "crossbar 1": {"router": "input-queued", "crossbar_speedup": 1},
+ROUTERS: dict[str, Mapping[str, object]] = {"output-queued": {}} | {
+    f"crossbar {speedup}": {"router": "input-queued", "crossbar_speedup": speedup}
+    for speedup in (1, 1.5, 2, "unlimited")
 }
 LARGEST = 64
 """Ranks of an all-to-all; larger jobs have sub-a2a instead."""
@@ -85,7 +85,7 @@ send over what a link of the fabric carries: 2 is a tree tapered by 2:1. ``colle
 CHANCE = Factor("chance", levels=tuple(map(str, range(STRETCHES))))
 """Other draws, stretch and instant: what its effect is, any factor's may be by chance."""
 QUICK = ("placement", "share", "drive", "ranks")
-SAMPLES = {"morris": (8, 2), "sobol-sequence": (384, 12)}
+SAMPLES = {"morris": (10, 2), "sobol-sequence": (256, 12)}
 """In full, quick."""
 
 

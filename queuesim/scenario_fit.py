@@ -1,8 +1,8 @@
-"""How far assumed scenarios of speed-up are from what was measured, and what they would need."""
+"""What assumed scenarios of speed-up take off, and from which gain on a queue is as another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,46 +38,6 @@ def percent_off(n_nodes: ArrayLike, run_time_s: ArrayLike) -> dict[str, float]:
     weights = (nodes * np.asarray(run_time_s, dtype=np.float64))[several]
     shares = assumed_shares(nodes[several])
     return {s: 100 * float(np.average(v.mean(axis=0), weights=weights)) for s, v in shares.items()}
-
-
-def distances(
-    measured: ArrayLike,
-    assumed: Mapping[str, FloatArray],
-    weights: ArrayLike,
-    classes: ArrayLike,
-) -> dict[str, float]:
-    """How far each scenario is from what was measured, in percentage points.
-
-    The mean absolute difference between the jobs of the scenario and those measured, matched
-    by rank within each size class, for a scenario does not say which job has which draw (the
-    earth mover's distance of the two distributions, class by class).
-
-    Parameters
-    ----------
-    measured, weights, classes : (n,)
-    assumed : mapping of str to (draws, n)
-        From `assumed_shares`.
-    """
-    from scipy.stats import wasserstein_distance
-
-    x, w = (np.asarray(v, dtype=np.float64) for v in (measured, weights))
-    which = np.asarray(classes)
-    found = dict.fromkeys(assumed, 0.0)
-    for one in np.unique(which):
-        mine = which == one
-        for name, y in assumed.items():
-            twice = np.tile(w[mine], len(y))
-            apart = wasserstein_distance(x[mine], y[:, mine].ravel(), w[mine], twice)
-            found[name] += 100 * float(apart) * float(w[mine].sum() / w.sum())
-    return found
-
-
-def share_needed(assumed: float, ratio: float) -> float:
-    """Communication share with which a measured ratio gives what a scenario assumes.
-
-    Above 1: no share does. nan where communication is not faster.
-    """
-    return assumed / (1.0 - ratio) if ratio < 1 else float("nan")
 
 
 def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:

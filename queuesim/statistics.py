@@ -139,27 +139,6 @@ def mean_of_snapshots(
     return around(*drawn_means(values, weights, snapshot, rng), level)
 
 
-def weighted_quantiles(
-    values: ArrayLike, weights: ArrayLike, shares: ArrayLike
-) -> NDArray[np.float64]:
-    """For each share the smallest value that, with those below it, has as much of the weight.
-
-    Parameters
-    ----------
-    values, weights : (n,)
-    shares : (k,)
-
-    Returns
-    -------
-    (k,) float64
-    """
-    x, w = (np.asarray(v, dtype=np.float64) for v in (values, weights))
-    order = np.argsort(x, kind="stable")
-    covered = np.cumsum(w[order]) / w.sum()
-    at = np.searchsorted(covered, np.asarray(shares, dtype=np.float64) - 1e-12)
-    return np.asarray(x[order][np.minimum(at, len(x) - 1)])
-
-
 def t_quantile(level: float, freedom: float) -> float:
     """Half-width of Student's t around 0 with so many degrees of freedom."""
     from scipy.special import stdtrit

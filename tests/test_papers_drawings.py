@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from experiments.figures.panels import curves, panels
 from experiments.papers.interference.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
-from experiments.papers.isolation.draw import draw_queues
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.partitions.multiplication import multiplication_bars
@@ -75,30 +74,6 @@ def test_a_legend_of_long_names_stays_in_the_figure() -> None:
     assert overlaps(figure) == []
     [legend] = figure.legends
     assert 0 <= legend.get_window_extent().x0 < legend.get_window_extent().x1 <= figure.bbox.x1
-
-
-def test_no_panel_of_the_queues_is_empty() -> None:
-    """Where arrivals are logged the last one sets the makespan: no panel for that."""
-    rows = [
-        {
-            "network": "fattree",
-            "log": log,
-            "policy": policy,
-            "run_times": label,
-            "mean_turnaround_s_ratio": 1.1,
-            "makespan_s_ratio": 1.05 if log == "thunder" else 1.0,
-        }
-        for log in ("thunder", "theta")
-        for policy in ("ta", "jigsaw")
-        for label in ("none", "10%", "measured, f = 0.3")
-    ]
-    analysis = Analysis(claims_frame([]), {"queues": pd.DataFrame(rows)})
-    shown = [axis for axis in draw_queues(analysis, Options()).axes if axis.get_visible()]
-    assert [axis.get_title(loc="left") or axis.get_title() for axis in shown] == [
-        "thunder (all arrive at 0): turnaround / Baseline's",
-        "thunder (all arrive at 0): makespan / Baseline's",
-        "theta (logged arrivals): turnaround / Baseline's",
-    ]
 
 
 def test_quick_cases_with_other_sizes_are_other_cases() -> None:

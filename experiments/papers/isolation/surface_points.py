@@ -79,9 +79,9 @@ FACTORS = (
 )
 """Bandwidths are such that a packet takes whole nanoseconds or so: clocks of odd ones are slow.
 ``share``: mean share of the time alone in which a job communicates. ``share_spread``: its
-standard deviation over jobs, over that mean. ``drive``: what a node can
-send over what a link of the fabric carries: 2 is a tree tapered by 2:1. ``collectives``: chance that a job's pattern is one of
-`COLLECTIVES`, not of the neighbour kind."""
+standard deviation over jobs, over that mean. ``drive``: what a node can send over what a link of
+the fabric carries: 2 is a tree tapered by 2:1. ``collectives``: chance that a job's pattern is one
+of `COLLECTIVES`, not of the neighbour kind."""
 CHANCE = Factor("chance", levels=tuple(map(str, range(STRETCHES))))
 """Other draws, stretch and instant: what its effect is, any factor's may be by chance."""
 QUICK = ("placement", "share", "drive", "ranks")
@@ -249,12 +249,19 @@ def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
 def _quarters(
     sections: Mapping[str, Any], options: Options
 ) -> Iterator[tuple[str, Mapping[str, Any], dict[str, float]]]:
-    """The whole log and its quarters, as many jobs each; what scenarios take off in each."""
+    """The whole log and its quarters, as many jobs each; what scenarios take off in each.
+
+    Of made jobs other draws, as many as quarters.
+    """
     whole = dict(sections["workload"])
     if "log" not in whole:
-        config = config_from({**sections, "queue": {"policies": [REFERENCE]}})
-        jobs = bench_of(config).queues.jobs
-        yield "all", whole, percent_off(jobs.n_nodes, jobs.run_time_s)
+        for part, workload in (
+            ("all", whole),
+            *((f"draw {i}", _stretch(sections, i)) for i in range(1, PARTS + 1)),
+        ):
+            content = {**sections, "workload": workload, "queue": {"policies": [REFERENCE]}}
+            jobs = bench_of(config_from(content)).queues.jobs
+            yield part, workload, percent_off(jobs.n_nodes, jobs.run_time_s)
         return
     jobs = _every_job(sections)
     yield "all", whole, percent_off(jobs.n_nodes, jobs.run_time_s)

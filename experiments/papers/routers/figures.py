@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import cells, first_seen
 from experiments.papers.interference.speedups import against_ta
-from experiments.papers.isolation.cases import CASES, LIVE, REFERENCES
-from experiments.papers.isolation.point import measured_pairs
-from experiments.papers.isolation.tables import MAIN_SHARE, taken
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.level_spread.random_workloads import dots_of, quadrant, reductions
@@ -24,14 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-# On dragonflies all communicate always, by either routing; on fat-trees 30 % of the time, with the
-# reference on random nodes.
-VERDICT = {
-    "dragonfly": [replace(CASES["dragonfly"][k], router=r) for k in (0, 2) for r in ROUTERS],
-    "fattree": [replace(LIVE["fattree"], order="random", router=r) for r in ROUTERS],
-}
-"""Cases of the verdict by network."""
 
 Conclusion = tuple[str, str, float | None]
 """In words; for which routing; the value that separates it from its opposite, if there is one."""
@@ -70,15 +58,15 @@ def interference(frames: Frames, options: Options) -> Found:
 
 
 def isolation(frames: Frames, options: Options) -> Found:
-    """Percent off the run time by node-hours, of each policy against its network's reference."""
-    known = {case.name: case for cases in VERDICT.values() for case in cases}
-    for cell, part in cells(measured_pairs(frames), "network", "case", "policy"):
-        case = known[cell["case"]]
-        against = case.order or REFERENCES[cell["network"]]
-        what = f"{cell['network']}, {cell['policy']} against {against}: off the run time (%)"
-        off = 100 * taken(part, MAIN_SHARE, options.seed)
-        found = Samples(part["snapshot"], off, part["n_nodes"])
-        yield (what, case.routing, 0.0), case.router, found
+    """Percent off the run time by node-hours, of each policy against random nodes."""
+    for cell, part in cells(frames["pairs"], "policy", "routing", "router"):
+        what = f"{cell['policy']} against random: off the run time (%)"
+        off = 100 * (1 - part["run_ratio"])
+        yield (
+            (what, cell["routing"], 0.0),
+            cell["router"],
+            Samples(part["snapshot"], off, part["n_nodes"]),
+        )
 
 
 def analyse(

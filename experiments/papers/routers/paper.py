@@ -13,17 +13,15 @@ from itertools import chain
 
 from experiments.papers.interference import point as loops
 from experiments.papers.interference.cases import CAB_SMALL, OBLIVIOUS, make_point, scaled
-from experiments.papers.isolation.cases import SMALL_LOG, asked_for, machines
-from experiments.papers.isolation.point import MEASURE, measure_points
-from experiments.papers.jigsaw.logs import THUNDER
+from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.jigsaw.logs import ISOLATING, THUNDER, fat_tree
 from experiments.papers.kit.logs import logs_folder, needed
+from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.routers import ROUTERS
 from experiments.papers.level_spread.paper import fig2_points, mixed_points
 from experiments.papers.level_spread.point import FUNCTION
 from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_known
 from experiments.papers.routers import figures
-from experiments.papers.routers.figures import VERDICT
-from experiments.points import replaced
 
 DRAGONFLY: tuple[tuple[str, dict[str, str]], ...] = (
     ("minimal", {}),
@@ -33,9 +31,10 @@ DRAGONFLY: tuple[tuple[str, dict[str, str]], ...] = (
 )
 """Routings, and settings of the Level-Spread room."""
 FAT_TREE = ("d-mod-k", "adaptive")
-N_RANDOM, N_LOOPS, N_SNAPSHOTS = (40, 3), (4, 2), (4, 2)
-"""Random workloads, workloads side by side, snapshots of the verdict: in full, and quick."""
-POLICIES = {"dragonfly": ("rdn", "rdg", "level-spread"), "fattree": ()}
+N_RANDOM, N_LOOPS, N_SNAPSHOTS = (40, 3), (4, 2), (6, 2)
+"""Random workloads, workloads side by side, instants of isolated jobs: in full, and quick."""
+REFERENCE = "random"
+NODE_BYTES = 64 * 1024
 CAB = replace(CAB_SMALL, radix=18, largest=32, ranks_per_node=8)
 """Half of Cab's radix: 324 nodes."""
 DAYS = 20.0
@@ -70,22 +69,34 @@ def interference_points(options: Options) -> list[Point]:
 
 
 def isolation_points(options: Options) -> list[Point]:
-    """Snapshots of the schedule of Thunder's first days, on a dragonfly and on a fat-tree."""
-    points, n = [], N_SNAPSHOTS[options.quick]
-    if not options.quick:
-        needed((THUNDER,), options)
-    for network, known in VERDICT.items():
-        for machine in machines(network, options):
-            if machine.log == THUNDER.name:
-                first = replaced(machine.sections, {"workload.days": DAYS})
-                machine = replace(machine, sections=first)
-            elif machine.log != SMALL_LOG:
-                continue
-            points += in_turn(
-                measure_points(machine, case, options.seed, n, POLICIES[network])
-                for case in asked_for(known, options)
-            )
-    return points
+    """Isolated jobs of Thunder's first days against random nodes, all jobs in loops."""
+    if options.quick:
+        jobs = {"synthetic": {"n_jobs": 60, "mean_nodes": 8}, "all_at_zero": True}
+        sections = {"machine": fat_tree(8), "workload": {**jobs, "larger_jobs": "drop"}}
+    else:
+        [(_, sections)] = needed((THUNDER,), options)
+        sections["workload"] |= {"days": DAYS}
+    return [
+        study_point(
+            "routers-isolation",
+            study_content(
+                sections,
+                "fattree",
+                (REFERENCE, *ISOLATING),
+                snapshots=N_SNAPSHOTS[options.quick],
+                seed=options.seed,
+                changes={
+                    "machine.routing": routing,
+                    "machine.packet": packet,
+                    "communication.mix": study_mix(node_bytes=NODE_BYTES),
+                    "run.steady": {"least_iterations": 8, "most_iterations": 8},
+                },
+            ),
+            {"routing": routing, "router": router},
+        )
+        for routing in (options.routings or FAT_TREE[:1])
+        for router, packet in ROUTERS.items()
+    ]
 
 
 def check(options: Options) -> None:
@@ -97,7 +108,7 @@ def check(options: Options) -> None:
 PARTS = {
     "level-spread": (FUNCTION, level_spread_points, figures.level_spread),
     "interference": (loops.FUNCTION, interference_points, figures.interference),
-    "isolation": (MEASURE, isolation_points, figures.isolation),
+    "isolation": (MEASURED, isolation_points, figures.isolation),
 }
 """Of each figure: its point function, its points, what is averaged."""
 TITLE = "conclusions of {} with an ideal router and with crossbars of speed-up 1, 1.5, 2, unlimited"

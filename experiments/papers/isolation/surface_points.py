@@ -84,6 +84,9 @@ the fabric carries: 2 is a tree tapered by 2:1. ``collectives``: chance that a j
 of `COLLECTIVES`, not of the neighbour kind."""
 CHANCE = Factor("chance", levels=tuple(map(str, range(STRETCHES))))
 """Other draws, stretch and instant: what its effect is, any factor's may be by chance."""
+SCREENED_OUT = ("phases", "noise", "router", "buffer_bytes")
+"""Morris finds less of these than of chance; the filling design holds them in the middle, with
+routers that are output-queued and random phases."""
 QUICK = ("placement", "share", "drive", "ranks")
 SAMPLES = {"morris": (10, 2), "sobol-sequence": (256, 12)}
 """In full, quick."""
@@ -102,8 +105,9 @@ def design(method: str, options: Options) -> Design:
     names = tuple(log.name for log, _ in logs(options))
     if method == "morris":
         factors.append(CHANCE)
-    elif len(names) > 1:
-        factors.append(Factor("log", levels=names))
+    else:
+        factors = [f for f in factors if f.name not in SCREENED_OUT]
+        factors += [Factor("log", levels=names)] if len(names) > 1 else []
     return Design(method, SAMPLES[method][options.quick], options.seed, factors)
 
 

@@ -43,7 +43,7 @@ def test_chance_scales_all_weights_alike_and_collectives_have_theirs() -> None:
 def test_the_share_from_which_isolation_pays_is_where_the_surface_meets_the_break_even() -> None:
     """A plane by hand: 20 x share off, so 5 % from a share of 0.25 on, whatever else."""
     factors = [Factor("share", 0.05, 0.55), Factor("placement", levels=surface_points.PLACEMENTS)]
-    factors += [Factor("drive", levels=("1", "0.5", "0.25"))]
+    factors += [Factor("drive", levels=surface.DRIVES)]
     slope = 20 * 0.5 / 2 / np.sqrt(3)  # of the orthonormal line over the range
     plane = Surface(factors, 2, (((0, 0),),), np.array([20 * 0.3, slope]), 9)
     names = [f"off {name}" for name in surface.ASSUMED]
@@ -55,6 +55,43 @@ def test_the_share_from_which_isolation_pays_is_where_the_surface_meets_the_brea
     off = found[found["target"] == "5%"]
     np.testing.assert_allclose(off[["share", "low", "high"]], 0.25, atol=1e-9)
     assert np.isinf(found[found["target"] == "break-even makespan"]["share"]).all()
+
+
+def test_verdicts_by_intervals_and_where_logs_agree() -> None:
+    """20 x share off: 6 % at 0.3. Needs of 3 to 5 % are met on both logs, of 5 to 7 % on one only
+    and of 7 to 9 % not; what has no interval cannot be told."""
+    factors = [Factor("share", 0.05, 0.55), Factor("placement", levels=surface_points.PLACEMENTS)]
+    factors += [Factor("drive", levels=surface.DRIVES), Factor("log", levels=("a", "b"))]
+    plane = Surface(factors, 2, (((0, 0),),), np.array([6.0, 10 / 2 / np.sqrt(3)]), 9)
+    needs = {"makespan": ((3, 5), (3, 5)), "turnaround": ((7, 9), (7, 9)), "x": ((3, 5), (5, 7))}
+    needs |= {"y": ((5, 7), (5, 7)), "z": ((np.nan, np.nan), (3, 5))}
+    rows = [
+        {"log": log, "metric": metric, "break_even": 4.0, "low": low, "high": high}
+        for metric, ends in needs.items()
+        for log, (low, high) in zip("ab", ends, strict=True)
+    ]
+    table = surface._verdicts(plane, [plane] * 9, pd.DataFrame(rows))
+    table = table[table["share"] == 0.3].set_index(["metric", "log"])
+    told = {
+        metric: (*(table.loc[(metric, log), "verdict"].unique() for log in "ab"),)
+        for metric in needs
+    }
+    assert {metric: tuple(map(str, np.concatenate(each))) for metric, each in told.items()} == {
+        "makespan": ("pays", "pays"),
+        "turnaround": ("does not pay", "does not pay"),
+        "x": ("pays", surface.UNKNOWN),
+        "y": (surface.UNKNOWN, surface.UNKNOWN),
+        "z": (surface.UNKNOWN, "pays"),
+    }
+    agree = table.groupby("metric")["agree"].unique().map(list).to_dict()
+    assert agree == {
+        "makespan": [True],
+        "turnaround": [True],
+        "x": [False],
+        "y": [False],
+        "z": [False],
+    }
+    np.testing.assert_allclose(table["taken_off"], 6.0)
 
 
 def test_break_even_of_a_log_and_of_its_quarters() -> None:

@@ -35,8 +35,11 @@ FloatArray = NDArray[np.float64]
 METRICS = {"makespan": "makespan_s", "turnaround": "mean_turnaround_s"}
 SHOWN = ("baseline", "slurm-tree", "random")
 """Placements that are drawn; the tables have all."""
-DRIVES = ("0.25", "0.5", "1")
+DRIVES = ("0.25", "0.5", "1", "2")
+ASKED_SHARES = (0.2, 0.3, 0.5)
+"""Mean shares of communication of the table of verdicts."""
 GRID = 45
+UNKNOWN = "cannot be told"
 OVER = {"log", "placement", "share", "drive"}
 """Of the other factors curves are the mean over their ranges."""
 
@@ -68,7 +71,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     if "runs" in frames:
         needed = tables["break-even"] = _break_even(frames["runs"])
         tables["crossings"] = _crossings(mean, means, needed, frames["runs"])
-        claims = _claims(tables["curves"], needed)
+        tables["verdicts"] = _verdicts(mean, means, needed)
+        claims = _claims(tables["verdicts"])
     notes = () if options.quick else log_notes(space.LOGS, options)
     return Analysis(claims_frame(claims), tables, notes)
 
@@ -177,17 +181,50 @@ def _crossings(
     return pd.DataFrame(rows)
 
 
-def _claims(curves: pd.DataFrame, needed: pd.DataFrame) -> list[Any]:
-    """Does Jigsaw's queue break even with a share of about 0.3 and nodes that drive their links?"""
-    claims = []
+def _verdicts(surface: Surface, drawn: Sequence[Surface], needed: pd.DataFrame) -> pd.DataFrame:
+    """Would isolation pay? By log, metric, placement, drive and share, and whether logs agree.
+
+    ``verdict``: pays if all of the gain's interval is above all of the break-even's, does not pay
+    if below, else cannot be told; nothing can be told against a break-even without an interval.
+    ``agree``: the same of all logs that have the metric; of one log alone nothing.
+    """
+    import pandas as pd
+
+    rows = []
     for row in needed.to_dict("records"):
-        mine = curves[(curves["log"] == row["log"]) & (curves["drive"] == "1")]
-        near = mine["share"].unique()[np.abs(mine["share"].unique() - 0.3).argmin()]
-        for each in mine[mine["share"] == near].to_dict("records"):
-            says = Says("Jigsaw 6.3", f"{each['placement']}, f = {near:.2f}")
-            what = f"{row['log']}: Jigsaw takes off what its {row['metric']} needs (%)"
-            found = Interval(each["taken_off"], each["low"], each["high"])
-            claims.append(says.above(what, found, row["break_even"]))
+        for placement in space.PLACEMENTS:
+            for drive in DRIVES:
+                at = np.array(ASKED_SHARES)
+                named = {"log": row["log"], "placement": placement, "drive": drive}
+                places = surface.places("share", at, **named)
+                ends = band(drawn, places)
+                for share, off, low, high in zip(at, surface.at(places), *ends, strict=True):
+                    told = {"metric": row["metric"], "share": share, "taken_off": off}
+                    told |= {"low": low, "high": high, "break_even": row["break_even"]}
+                    told |= {f"break_even_{end}": row[end] for end in ("low", "high")}
+                    verdict = _paying(Interval(off, low, high), row["low"], row["high"])
+                    rows.append({**named, **told, "verdict": verdict})
+    table = pd.DataFrame(rows)
+    by = table.groupby(["metric", "placement", "drive", "share"])["verdict"]
+    same = by.transform("nunique").eq(1) & by.transform("size").gt(1)
+    return table.assign(agree=same & table["verdict"].ne(UNKNOWN))
+
+
+def _paying(gain: Interval, low: float, high: float) -> str:
+    if gain.low > high:
+        return "pays"
+    return "does not pay" if gain.high < low else UNKNOWN
+
+
+def _claims(verdicts: pd.DataFrame) -> list[Any]:
+    """Does Jigsaw's queue break even at a share of 0.3 and nodes that drive their links?"""
+    asked = verdicts[verdicts["drive"].eq("1") & verdicts["share"].eq(0.3)]
+    claims = []
+    for row in asked.to_dict("records"):
+        says = Says("Jigsaw 6.3", f"{row['placement']}, f = {row['share']:g}")
+        what = f"{row['log']}: Jigsaw takes off what its {row['metric']} needs (%)"
+        found = Interval(row["taken_off"], row["low"], row["high"])
+        claims.append(says.above(what, found, row["break_even"]))
     return claims
 
 

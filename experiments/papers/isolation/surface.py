@@ -50,15 +50,15 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
     steady = frames["steady"]
     tables = {"points": _points(steady)}
-    screening = space.design("morris", options)
-    response = _responses(steady, "morris", len(screening.places()))
+    screening = space.design(space.MORRIS, options)
+    response = _responses(steady, space.MORRIS, len(screening.places()))
     # points may have failed or not be computed yet
     whole = np.isfinite(response.reshape(-1, len(screening.factors) + 1)).all(axis=1)
     if whole.sum() >= 2:
         effects = screened(screening.factors, screening.places(), response, options.seed)
         tables["screening"] = pd.DataFrame([vars(effect) for effect in effects])
-    filling = space.design("sobol-sequence", options)
-    response = _responses(steady, "sobol-sequence", filling.samples)
+    filling = space.design(space.FILLING, options)
+    response = _responses(steady, space.FILLING, filling.samples)
     known = np.isfinite(response)
     places, response = filling.places()[known], response[known]
     surface = fit_surface(filling.factors, places, response, seed=options.seed)
@@ -84,9 +84,9 @@ def _points(steady: pd.DataFrame) -> pd.DataFrame:
     return steady.loc[steady["policy"] == "jigsaw", columns].reset_index(drop=True)
 
 
-def _responses(steady: pd.DataFrame, method: str, n: int) -> FloatArray:
+def _responses(steady: pd.DataFrame, design: str, n: int) -> FloatArray:
     """(n,) percent off by row of a design; nan where a point is not there."""
-    mine = steady[(steady["design"] == method) & (steady["policy"] == "jigsaw")]
+    mine = steady[(steady["design"] == design) & (steady["policy"] == "jigsaw")]
     found = np.full(n, np.nan)
     found[mine["row"].to_numpy(dtype=int)] = mine["taken_off_percent"]
     return found

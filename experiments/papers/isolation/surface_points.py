@@ -17,7 +17,15 @@ from experiments.bench import bench_of
 from experiments.build import build_machine
 from experiments.config_load import config_from
 from experiments.papers.isolation.base import study_content, study_mix, study_point
-from experiments.papers.jigsaw.logs import ATLAS, KTH, LINK_BPS, THUNDER, WINDOW, fat_tree
+from experiments.papers.jigsaw.logs import (
+    ATLAS,
+    KTH,
+    LINK_BPS,
+    THETA,
+    THUNDER,
+    WINDOW,
+    fat_tree,
+)
 from experiments.papers.kit.logs import PaperLog, present
 from experiments.papers.paper import Options, Point
 from queuesim.design import Design, Factor
@@ -36,7 +44,12 @@ GPU = PaperLog(
     quick=None,
 )
 """Made jobs with the published sizes and run times of a GPU cluster of 302 nodes, on 324."""
-LOGS = (KTH, GPU, THUNDER, ATLAS)
+SMALL_TREE = fat_tree(8)
+SCALED = {THUNDER.name: 1 / 8, ATLAS.name: 1 / 8, THETA.name: 1 / 32}
+"""Logs whose jobs are so much smaller, on a tree of 128 nodes: a tenth of the cost, so that a point
+has many instants. `OWN_SIZE` has two of them on their own machines, to judge by."""
+LOGS = (KTH, GPU, THUNDER, ATLAS, THETA)
+OWN_SIZE = (KTH, GPU, THUNDER, ATLAS)
 SMALL = PaperLog(
     "synth-small",
     fat_tree(4),
@@ -46,9 +59,11 @@ REFERENCE = "baseline"
 AT_ZERO = ("thunder", "atlas", SMALL.name)
 """Logs whose jobs all arrive at 0: their makespan is the queue's, not the last arrival's."""
 INSTANTS = (8, 2, 4)
-"""Of so many instants of its schedule the one measured: from the third on, of four."""
-SEVERAL = {"kth-sp2": 8, GPU.name: 8, "atlas": 2}
-"""Instants a point where few jobs run at once: all of so many."""
+"""Of so many instants of a large machine the one measured: from the third on, of four."""
+SEVERAL = 8
+"""Instants a point on a small machine, where few jobs run at once: all of so many."""
+SEVERAL_LARGE = {"atlas": 2}
+"""On a large one."""
 ROUTERS: dict[str, Mapping[str, object]] = {"output-queued": {}} | {
     f"crossbar {speedup}": {"router": "input-queued", "crossbar_speedup": speedup}
     for speedup in (1, 1.5, 2, "unlimited")
@@ -88,27 +103,52 @@ SCREENED_OUT = ("phases", "noise", "router", "buffer_bytes")
 """Morris finds less of these than of chance; the filling design holds them in the middle, with
 routers that are output-queued and random phases."""
 QUICK = ("placement", "share", "drive", "ranks")
-SAMPLES = {"morris": (10, 2), "sobol-sequence": (256, 12)}
-"""In full, quick."""
+MORRIS, FILLING, OWN = "morris", "filling", "own size"
+DESIGNS: dict[str, tuple[str, int, int]] = {
+    MORRIS: ("morris", 10, 2),
+    FILLING: ("sobol-sequence", 512, 12),
+    OWN: ("sobol-sequence", 64, 0),
+}
+"""Method, and samples in full and for a quick look."""
 
 
-def logs(options: Options) -> list[tuple[PaperLog, dict[str, Any]]]:
-    """Logs that are there with their sections; with ``--scale quick`` made jobs."""
+def logs(options: Options, *, scaled: bool = True) -> list[tuple[PaperLog, dict[str, Any]]]:
+    """Logs that are there with their sections; with ``--scale quick`` made jobs.
+
+    Parameters
+    ----------
+    options : Options
+    scaled : bool
+        Whether the jobs of large machines are `SCALED` on a small tree.
+    """
     if options.quick:
         return [(SMALL, SMALL.sections(None) or {})]
-    return present(LOGS, options)
+    found = present(LOGS, options)
+    if not scaled:
+        return found
+    return [
+        (log, _smaller(sections, SCALED[log.name]) if log.name in SCALED else sections)
+        for log, sections in found
+    ]
 
 
-def design(method: str, options: Options) -> Design:
-    """Morris varies chance too, on one log; the filling design the log, its chance left over."""
+def _smaller(sections: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    workload = {**sections["workload"], "size_factor": factor}
+    return {"machine": SMALL_TREE, "workload": workload}
+
+
+def design(name: str, options: Options) -> Design:
+    """A design of `DESIGNS`: Morris varies chance, on one log, the others the log."""
     factors = [f for f in FACTORS if not options.quick or f.name in QUICK]
-    names = tuple(log.name for log, _ in logs(options))
-    if method == "morris":
+    there = [log.name for log, _ in logs(options)]
+    names = tuple(n for n in there if name == FILLING or n in [log.name for log in OWN_SIZE])
+    if name == MORRIS:
         factors.append(CHANCE)
     else:
         factors = [f for f in factors if f.name not in SCREENED_OUT]
         factors += [Factor("log", levels=names)] if len(names) > 1 else []
-    return Design(method, SAMPLES[method][options.quick], options.seed, factors)
+    method, *samples = DESIGNS[name]
+    return Design(method, samples[options.quick], options.seed, factors)
 
 
 def middle(factor: Factor) -> object:
@@ -131,8 +171,10 @@ def _machine(section: Mapping[str, Any], drive: float) -> dict[str, Any]:
     } | links
 
 
-def _content(sections: Mapping[str, Any], v: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """A config at values of the factors."""
+def _content(
+    sections: Mapping[str, Any], v: Mapping[str, Any], seed: int, *, large: bool = False
+) -> dict[str, Any]:
+    """A config at values of the factors; a large machine has few instants."""
     mix = study_mix(None, v["node_bytes"], v["ranks"])
     # of all ranks with all others there are too many messages sooner than elsewhere: of few bytes
     mix[0]["nodes"][1] = LARGEST // v["ranks"]
@@ -143,7 +185,8 @@ def _content(sections: Mapping[str, Any], v: Mapping[str, Any], seed: int) -> di
     for entry, collective in zip(mix, of_kind, strict=True):
         # one factor for all weights changes the draws and nothing else
         entry["weight"] = round(part[collective] * (1 + chance), 6)
-    few, (number, begin, those) = SEVERAL.get(v["log"]), INSTANTS
+    few = SEVERAL_LARGE.get(v["log"]) if large else SEVERAL
+    number, begin, those = INSTANTS
     return study_content(
         {
             "machine": _machine(sections["machine"], float(v["drive"])),
@@ -190,18 +233,24 @@ def _stretch(sections: Mapping[str, Any], chance: int) -> dict[str, Any]:
 
 
 def points(options: Options) -> list[Point]:
-    """Morris on the first log, then the filling design over all."""
-    known = {log.name: _with_submits(sections) for log, sections in logs(options)}
+    """Morris on the first log, the filling design over all, two logs on their own machines."""
     found = []
-    for method in SAMPLES:
-        chosen = design(method, options)
+    for name in DESIGNS:
+        scaled = name != OWN
+        if options.quick and not scaled:
+            continue
+        known = {
+            log.name: _with_submits(sections) for log, sections in logs(options, scaled=scaled)
+        }
+        chosen = design(name, options)
         for row, place in enumerate(chosen.places()):
             v: dict[str, Any] = {f.name: middle(f) for f in FACTORS}
             v |= {"chance": str(row % STRETCHES), "log": next(iter(known))}
             for factor, at in zip(chosen.factors, place.tolist(), strict=True):
                 v[factor.name] = factor.told(at) if factor.levels else factor.value(at)
-            content = _content(known[v["log"]], v, options.seed)
-            found.append(study_point(NAME, content, {"design": method, "row": row, **v}))
+            if scaled or v["log"] in SCALED:
+                content = _content(known[v["log"]], v, options.seed, large=not scaled)
+                found.append(study_point(NAME, content, {"design": name, "row": row, **v}))
     return found
 
 
@@ -234,7 +283,7 @@ def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
     """
     found = []
     runs = [(REFERENCE, "none"), *(("jigsaw", name) for name in SCENARIOS_RUN)]
-    for log, sections in logs(options):
+    for log, sections in logs(options, scaled=False):
         for part, workload, off in _quarters(sections, options):
             for policy, scenario in runs:
                 asked = {"policies": [policy], "window": WINDOW, "scenario": scenario}

@@ -41,11 +41,16 @@ ASKED_SHARES = (0.2, 0.3, 0.5)
 GRID = 45
 UNKNOWN = "cannot be told"
 OVER = {"log", "placement", "share", "drive"}
-"""Of the other factors curves are the mean over their ranges."""
+"""Over the ranges of the other factors curves are the middle."""
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Effects, indices, the surface along share and drive, and where it meets the break-even."""
+    """Effects, indices, the surface along share and drive, and where it meets the break-even.
+
+    Factors multiply what isolation takes off, so the polynomial is of asinh(percent): about
+    straight below one percent, a logarithm above. Over factors that are not named it is the middle
+    (the median, if what is left is symmetric there), not the mean.
+    """
     import pandas as pd
 
     steady = frames["steady"]
@@ -60,11 +65,14 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     filling = space.design(space.FILLING, options)
     response = _responses(steady, space.FILLING, filling.samples)
     known = np.isfinite(response)
-    places, response = filling.places()[known], response[known]
+    places, response = filling.places()[known], np.arcsinh(response[known])
     surface = fit_surface(filling.factors, places, response, seed=options.seed)
     drawn = drawn_surfaces(surface, places, response, options.seed)
     tables["indices"] = pd.DataFrame(index_rows(surface, drawn, places, response))
     names = [log.name for log, _ in space.logs(options)]
+    own = steady[steady["design"].eq(space.OWN) & steady["policy"].eq("jigsaw")]
+    if len(own):
+        tables["own-size"] = _own_size(surface, own)
     mean, means = surface.over(OVER), [each.over(OVER) for each in drawn]
     tables["curves"] = _curves(mean, means, names)
     claims = []
@@ -75,6 +83,11 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         claims = _claims(tables["verdicts"])
     notes = () if options.quick else log_notes(space.LOGS, options)
     return Analysis(claims_frame(claims), tables, notes)
+
+
+def _told(surface: Surface, places: FloatArray) -> FloatArray:
+    """(n,) percent off; the surface is of its inverse hyperbolic sine (`analyse`)."""
+    return np.asarray(np.sinh(surface.at(places)))
 
 
 def _points(steady: pd.DataFrame) -> pd.DataFrame:
@@ -92,6 +105,37 @@ def _responses(steady: pd.DataFrame, design: str, n: int) -> FloatArray:
     return found
 
 
+def _own_size(surface: Surface, own: pd.DataFrame) -> pd.DataFrame:
+    """Of logs on machines of their own size: how what was measured fits what the surface tells.
+
+    ``ratio``: measured over told, the middle of the points (from one percent up; below it is more
+    of a difference); ``factor``: the mean error of a point, as a factor; ``r2``: squared
+    correlation of both.
+    """
+    import pandas as pd
+
+    places = np.array(
+        [
+            [
+                f.level_place(row[f.name]) if f.levels else f.place(row[f.name])
+                for f in surface.factors
+            ]
+            for row in own.to_dict("records")
+        ]
+    )
+    table = own.assign(told=_told(surface, places))
+    rows = []
+    for (log,), mine in groups(table, "log"):
+        n = len(mine)
+        ends = np.arcsinh(mine[["told", "taken_off_percent"]].to_numpy())
+        more = np.diff(ends, axis=1)[:, 0]
+        over = t_of_snapshots(more, np.ones(n), np.arange(n))
+        row = {"log": log, "points": n, "r2": float(np.corrcoef(ends.T)[0, 1] ** 2)}
+        row |= zip(("ratio", "ratio_low", "ratio_high"), np.exp(list(over)), strict=True)
+        rows.append(row | {"factor": float(np.exp(np.sqrt((more**2).mean())))})
+    return pd.DataFrame(rows)
+
+
 def _shares(surface: Surface) -> FloatArray:
     factor = next(f for f in surface.factors if f.name == "share")
     return np.linspace(factor.low, factor.high, GRID)
@@ -106,8 +150,8 @@ def _curves(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> 
         for placement in space.PLACEMENTS:
             for drive in DRIVES:
                 places = surface.places("share", share, log=log, placement=placement, drive=drive)
-                low, high = band(drawn, places)
-                for each in zip(share, surface.at(places), low, high, strict=True):
+                low, high = np.sinh(band(drawn, places))
+                for each in zip(share, _told(surface, places), low, high, strict=True):
                     told = dict(
                         zip(("share", "taken_off", "low", "high"), map(float, each), strict=True)
                     )
@@ -164,7 +208,7 @@ def _crossings(
         for placement in space.PLACEMENTS:
             for drive in DRIVES:
                 places = surface.places("share", share, log=log, placement=placement, drive=drive)
-                off, each = surface.at(places), [one.at(places) for one in drawn]
+                off, each = _told(surface, places), [_told(one, places) for one in drawn]
                 for target, level in wanted.items():
                     half = (level.high - level.low) / 2
                     levels = np.full(len(each), level.value)
@@ -197,8 +241,8 @@ def _verdicts(surface: Surface, drawn: Sequence[Surface], needed: pd.DataFrame) 
                 at = np.array(ASKED_SHARES)
                 named = {"log": row["log"], "placement": placement, "drive": drive}
                 places = surface.places("share", at, **named)
-                ends = band(drawn, places)
-                for share, off, low, high in zip(at, surface.at(places), *ends, strict=True):
+                ends = np.sinh(band(drawn, places))
+                for share, off, low, high in zip(at, _told(surface, places), *ends, strict=True):
                     told = {"metric": row["metric"], "share": share, "taken_off": off}
                     told |= {"low": low, "high": high, "break_even": row["break_even"]}
                     told |= {f"break_even_{end}": row[end] for end in ("low", "high")}

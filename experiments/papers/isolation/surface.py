@@ -39,6 +39,8 @@ DRIVES = ("0.25", "0.5", "1", "2")
 ASKED_SHARES = (0.2, 0.3, 0.5)
 """Mean shares of communication of the table of verdicts."""
 GRID = 45
+DEGREES = (1, 2)
+"""Of the polynomial: the one that tells points left out best."""
 UNKNOWN = "cannot be told"
 OVER = {"log", "placement", "share", "drive"}
 """Over the ranges of the other factors curves are the middle."""
@@ -66,9 +68,13 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     response = _responses(steady, space.FILLING, filling.samples)
     known = np.isfinite(response)
     places, response = filling.places()[known], np.arcsinh(response[known])
-    surface = fit_surface(filling.factors, places, response, seed=options.seed)
+    fits = [
+        fit_surface(filling.factors, places, response, degree, options.seed) for degree in DEGREES
+    ]
+    surface = max(fits, key=lambda fit: fit.r2)
     drawn = drawn_surfaces(surface, places, response, options.seed)
     tables["indices"] = pd.DataFrame(index_rows(surface, drawn, places, response))
+    tables["indices"]["degree"] = surface.degree
     names = [log.name for log, _ in space.logs(options)]
     own = steady[steady["design"].eq(space.OWN) & steady["policy"].eq("jigsaw")]
     if len(own):

@@ -41,20 +41,22 @@ def percent_off(n_nodes: ArrayLike, run_time_s: ArrayLike) -> dict[str, float]:
 
 
 def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
-    """Percent off the run time at which a ratio falls to 1, linear between what is known.
+    """Percent off the run time at which a ratio is 1, linear between and beyond what is known.
 
     Parameters
     ----------
-    percent, ratio : sequences of float
+    percent, ratio : sequences of float, two or more
         Ascending percents, and the ratio with each.
 
     Returns
     -------
     float
-        0 if the first ratio is at most 1; nan if none is.
+        From the first two whose ends have 1 between them, else from the two at the nearer end;
+        below 0 where the ratio would be 1 with longer runs. nan where that line is level.
     """
     x, y = np.asarray(percent, dtype=float), np.asarray(ratio, dtype=float)
-    if not (y <= 1).any():
+    i = int(np.argmax(y <= 1)) if (y <= 1).any() else len(y) - 1
+    i = max(i, 1)
+    if y[i] == y[i - 1]:
         return float("nan")
-    i = int(np.argmax(y <= 1))
-    return float(np.interp(1.0, [y[i], y[i - 1]], [x[i], x[i - 1]])) if i else 0.0
+    return float(x[i] + (1 - y[i]) * (x[i] - x[i - 1]) / (y[i] - y[i - 1]))

@@ -50,8 +50,9 @@ def test_means_and_intervals_of_snapshots():
 
 def test_break_even_by_hand():
     assert break_even([0, 5, 10], [1.2, 1.1, 0.9]) == pytest.approx(7.5)
-    assert break_even([0, 5], [0.9, 0.8]) == 0
-    assert np.isnan(break_even([0, 5], [1.2, 1.1]))
+    assert break_even([0, 5, 10], [0.9, 0.8, 0.75]) == pytest.approx(-5)
+    assert break_even([0, 5], [1.2, 1.1]) == pytest.approx(10)
+    assert np.isnan(break_even([0, 5], [1.2, 1.2]))
 
 
 def test_patterns_send_what_is_asked():

@@ -15,6 +15,7 @@ from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Then
+from queuesim.design import Factor
 from queuesim.scenario_fit import ASSUMED, break_even
 from queuesim.statistics import Interval, t_of_snapshots
 from queuesim.surface import (
@@ -39,6 +40,7 @@ DRIVES = ("0.25", "0.5", "1", "2")
 ASKED_SHARES = (0.2, 0.3, 0.5)
 """Mean shares of communication of the table of verdicts."""
 GRID = 45
+SMALLER = ", small"
 DEGREES = (1, 2)
 """Of the polynomial: the one that tells points left out best."""
 UNKNOWN = "cannot be told"
@@ -64,21 +66,19 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     if whole.sum() >= 2:
         effects = screened(screening.factors, screening.places(), response, options.seed)
         tables["screening"] = pd.DataFrame([vars(effect) for effect in effects])
-    filling = space.design(space.FILLING, options)
-    response = _responses(steady, space.FILLING, filling.samples)
-    known = np.isfinite(response)
-    places, response = filling.places()[known], np.arcsinh(response[known])
-    fits = [
-        fit_surface(filling.factors, places, response, degree, options.seed) for degree in DEGREES
-    ]
-    surface = max(fits, key=lambda fit: fit.r2)
+    filling = space.design(space.FILLING, options).factors
+    known = steady[steady["policy"].eq("jigsaw") & np.isfinite(steady["taken_off_percent"])]
+    by_design = {name: known[known["design"] == name] for name in (space.FILLING, space.OWN)}
+    if len(by_design[space.OWN]):
+        alone = _fit(filling, by_design[space.FILLING], options)
+        tables["own-size"] = _own_size(alone, by_design[space.OWN])
+    factors, rows = _on_machines(filling, by_design)
+    surface = _fit(factors, rows, options)
+    places, response = _places(factors, rows), _response(rows)
     drawn = drawn_surfaces(surface, places, response, options.seed)
     tables["indices"] = pd.DataFrame(index_rows(surface, drawn, places, response))
     tables["indices"]["degree"] = surface.degree
-    names = [log.name for log, _ in space.logs(options)]
-    own = steady[steady["design"].eq(space.OWN) & steady["policy"].eq("jigsaw")]
-    if len(own):
-        tables["own-size"] = _own_size(surface, own)
+    names = next((f.levels for f in factors if f.name == "log"), tuple(rows["log"].unique()))
     mean, means = surface.over(OVER), [each.over(OVER) for each in drawn]
     tables["curves"] = _curves(mean, means, names)
     claims = []
@@ -89,6 +89,41 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         claims = _claims(tables["verdicts"])
     notes = () if options.quick else log_notes(space.LOGS, options)
     return Analysis(claims_frame(claims), tables, notes)
+
+
+def _places(factors: Sequence[Factor], rows: pd.DataFrame) -> FloatArray:
+    """(n, k) places of rows that have a column a factor."""
+    return np.array(
+        [
+            [f.level_place(str(row[f.name])) if f.levels else f.place(row[f.name]) for f in factors]
+            for row in rows.to_dict("records")
+        ]
+    )
+
+
+def _response(rows: pd.DataFrame) -> FloatArray:
+    return np.asarray(np.arcsinh(rows["taken_off_percent"].to_numpy()))
+
+
+def _fit(factors: Sequence[Factor], rows: pd.DataFrame, options: Options) -> Surface:
+    """The polynomial through rows, of the degree that tells rows left out best."""
+    places, response = _places(factors, rows), _response(rows)
+    fits = [fit_surface(factors, places, response, degree, options.seed) for degree in DEGREES]
+    return max(fits, key=lambda fit: fit.r2)
+
+
+def _on_machines(
+    factors: Sequence[Factor], by_design: Mapping[str, pd.DataFrame]
+) -> tuple[list[Factor], pd.DataFrame]:
+    """All rows, a log on its own machine and on a small one being two levels of the log."""
+    import pandas as pd
+
+    filling, own = by_design[space.FILLING], by_design[space.OWN]
+    scaled = filling["log"].isin(list(space.SCALED))
+    filling = filling.assign(log=filling["log"].where(~scaled, filling["log"] + SMALLER))
+    rows = pd.concat([filling, own])
+    levels = tuple(rows["log"].unique())
+    return [Factor("log", levels=levels) if f.name == "log" else f for f in factors], rows
 
 
 def _told(surface: Surface, places: FloatArray) -> FloatArray:
@@ -120,16 +155,7 @@ def _own_size(surface: Surface, own: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    places = np.array(
-        [
-            [
-                f.level_place(row[f.name]) if f.levels else f.place(row[f.name])
-                for f in surface.factors
-            ]
-            for row in own.to_dict("records")
-        ]
-    )
-    table = own.assign(told=_told(surface, places))
+    table = own.assign(told=_told(surface, _places(surface.factors, own)))
     rows = []
     for (log,), mine in groups(table, "log"):
         n = len(mine)
@@ -166,7 +192,10 @@ def _curves(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> 
 
 
 def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
-    """Percent off at which Jigsaw's queue is as Baseline's: of the log, and over its quarters."""
+    """Percent off at which Jigsaw's queue is as Baseline's, of the log and of its quarters.
+
+    The interval is as wide as Student's over the quarters, around the whole log's.
+    """
     import pandas as pd
 
     rows = []
@@ -181,11 +210,11 @@ def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
                 found[part] = break_even(ours["off"].tolist(), (ours[column] / base).tolist())
             whole = found.pop("all")
             parts = np.array(list(found.values()))
-            known = bool(len(parts)) and bool(np.isfinite(parts).all())
-            over = (
-                t_of_snapshots(parts, np.ones(len(parts)), np.arange(len(parts))) if known else None
-            )
-            low, high = (over.low, over.high) if over is not None else (np.nan, np.nan)
+            low = high = np.nan
+            if len(parts) and np.isfinite([whole, *parts]).all():
+                over = t_of_snapshots(parts, np.ones(len(parts)), np.arange(len(parts)))
+                half = (over.high - over.low) / 2
+                low, high = whole - half, whole + half
             told = {"log": log, "metric": metric, "break_even": whole, "low": low, "high": high}
             rows.append(told | found)
     return pd.DataFrame(rows)

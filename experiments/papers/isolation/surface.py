@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.figures.style import INK, SOFT, colour, grid, new_figure, shared_legend
 from experiments.frames import groups
 from experiments.papers.isolation import surface_points as space
+from experiments.papers.isolation.surface_draw import draw
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE
@@ -30,16 +30,13 @@ from queuesim.surface import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 FloatArray = NDArray[np.float64]
 METRICS = {"makespan": "makespan_s", "turnaround": "mean_turnaround_s"}
-SHOWN = ("baseline", "slurm-tree", "random")
-"""Placements that are drawn; the tables have all."""
 DRIVES = ("0.25", "0.5", "1", "2")
 ASKED_SHARES = (0.2, 0.3, 0.5)
 """Mean shares of communication of the table of verdicts."""
-GRID = 45
+GRID, CURVE = 45, 10
 SMALLER = ", small"
 DEGREES = (1, 2)
 """Of the polynomial: the one that tells points left out best."""
@@ -177,7 +174,8 @@ def _curves(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> 
     """Percent off along the share, by log, placement and drive, with the band."""
     import pandas as pd
 
-    share, rows = _shares(surface)[::4], []
+    ends = _shares(surface)[[0, -1]]
+    share, rows = np.linspace(ends[0], ends[1], CURVE), []
     for log in logs:
         for placement in space.PLACEMENTS:
             for drive in DRIVES:
@@ -305,54 +303,6 @@ def _claims(verdicts: pd.DataFrame) -> list[Any]:
         found = Interval(row["taken_off"], row["low"], row["high"])
         claims.append(says.above(what, found, row["break_even"]))
     return claims
-
-
-def draw(analysis: Analysis, options: Options) -> Figure:
-    """Above: percent off along the share. Below: the share from which isolation pays."""
-    curves, crossings = analysis.tables["curves"], analysis.tables["crossings"]
-    needed = analysis.tables["break-even"]
-    logs = list(dict.fromkeys(needed["log"]))
-    figure, axes = new_figure(3.1 * len(logs), 6.2, 2, len(logs))
-    for axis, log in zip(axes, logs, strict=False):
-        mine = curves[(curves["log"] == log) & (curves["drive"] == "1")]
-        for k, placement in enumerate(SHOWN):
-            line = mine[mine["placement"] == placement]
-            axis.plot(line["share"], line["taken_off"], color=colour(k), label=placement)
-            axis.fill_between(line["share"], line["low"], line["high"], color=colour(k), alpha=0.18)
-        for name in ("5%", "10%", "20%", "V1", "V2", "Random"):
-            level = crossings.loc[(crossings["log"] == log) & (crossings["target"] == name)]
-            at = float(level["taken_off"].iloc[0])
-            axis.axhline(at, color=SOFT, lw=0.7, ls=":")
-            axis.annotate(
-                name, (mine["share"].max(), at), fontsize=6, color=SOFT, va="bottom", ha="right"
-            )
-        row = needed[needed["log"] == log].iloc[0]
-        axis.axhline(row["break_even"], color=INK, lw=1.1, label="break-even")
-        if np.isfinite(row["low"]):
-            axis.axhspan(row["low"], row["high"], color=INK, alpha=0.12)
-        axis.set_title(f"{log}: break-even of the {row['metric']}", fontsize=9)
-        axis.set_xlabel("mean share of communication", fontsize=8)
-        axis.set_ylabel("off the run time (%)", fontsize=8)
-        grid(axis)
-    for axis, log in zip(axes[len(logs) :], logs, strict=True):
-        metric = needed[needed["log"] == log]["metric"].iloc[0]
-        target = (crossings["log"] == log) & (crossings["target"] == f"break-even {metric}")
-        top = float(curves["share"].max())
-        for k, placement in enumerate(SHOWN):
-            line = crossings[target & (crossings["placement"] == placement)]
-            ends = [line[end].clip(upper=1.2 * top) for end in ("share", "low", "high")]
-            axis.plot(line["drive"].astype(float), ends[0], color=colour(k), marker="o", ms=3)
-            axis.fill_between(
-                line["drive"].astype(float), ends[1], ends[2], color=colour(k), alpha=0.18
-            )
-        axis.axhline(top, color=SOFT, lw=0.7, ls=":")
-        axis.set_ylim(0, 1.1 * top)
-        axis.set_title(f"{log}: pays above", fontsize=9)
-        axis.set_xlabel("drive: what a node sends over a link's bandwidth", fontsize=8)
-        axis.set_ylabel("mean share of communication", fontsize=8)
-        grid(axis)
-    shared_legend(figure, axes)
-    return figure
 
 
 SURFACE = PaperFigure(

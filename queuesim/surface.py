@@ -359,7 +359,11 @@ def drawn_surfaces(
 
 def band(drawn: Sequence[Surface], places: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(n,) low and high end of the surface at (n, k) places."""
-    values = np.array([surface.at(places) for surface in drawn])
+    return ends_of(np.array([surface.at(places) for surface in drawn]))
+
+
+def ends_of(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(n,) low and high end of what (draws, n) drawn surfaces say."""
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return low, high
 

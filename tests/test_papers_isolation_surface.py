@@ -72,7 +72,10 @@ def test_verdicts_by_intervals_and_where_logs_agree() -> None:
         for metric, ends in needs.items()
         for log, (low, high) in zip("ab", ends, strict=True)
     ]
-    table = surface._verdicts(plane, [plane] * 9, pd.DataFrame(rows))
+    # two points around it: the mean is what is half as much again and what is half of it
+    scatter = np.arcsinh([9.0, 3.0])
+    at = np.full((2, 4), 0.1)
+    table = surface._verdicts(plane, [plane] * 9, pd.DataFrame(rows), at, scatter)
     table = table[table["share"] == 0.3].set_index(["metric", "log"])
     told = {
         metric: (*(table.loc[(metric, log), "verdict"].unique() for log in "ab"),)
@@ -94,6 +97,12 @@ def test_verdicts_by_intervals_and_where_logs_agree() -> None:
         "z": [False],
     }
     np.testing.assert_allclose(table["taken_off"], 6.0)
+    np.testing.assert_allclose(table["mean"], 6.0)
+    # points far above and as far below: the middle does not pay, the mean does
+    wide = np.arcsinh([6.0]) + np.array([2.0, -2.0])
+    table = surface._verdicts(plane, [plane] * 9, pd.DataFrame(rows), at, wide)
+    assert (table["mean"] > 20).all()
+    assert set(table.loc[table["metric"].eq("turnaround"), "verdict"]) == {surface.UNKNOWN}
 
 
 def test_machines_of_their_own_size_against_the_surface() -> None:

@@ -52,7 +52,7 @@ PAPERS: dict[str, PaperEntry] = {
         "experiments.papers.pollard.paper",
     ),
     "isolation": PaperEntry(
-        "The verdict: assumed and measured speed-ups of isolated jobs (Jigsaw, Pollard, ...)",
+        "When isolation pays: assumed and simulated gains of isolated jobs (Jigsaw, Pollard, ...)",
         "experiments.papers.isolation.paper",
     ),
     "routers": PaperEntry(

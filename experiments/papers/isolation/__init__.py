@@ -1,1 +1,1 @@
-"""The verdict: assumed and measured speed-ups of isolated jobs."""
+"""When isolation pays: assumed and simulated gains of isolated jobs."""

@@ -118,12 +118,56 @@ def pinned_plugin(content: Mapping[str, str]) -> Plugin:
     source = content.get("module") or content["file"]
     found = load_plugin(source) if "module" in content else None
     digest = file_digest(source) if found is None else found.sha256
+    _refuse_changed(source, digest, content)
+    return _load_file(source, digest) if found is None else found
+
+
+def pinned_class(content: Mapping[str, str], home: str) -> tuple[Plugin, type]:
+    """A class in a file that a config names, which must still hold what it held.
+
+    Parameters
+    ----------
+    content : mapping
+        ``file``, ``sha256`` and the class's ``name``.
+    home : str
+        Of the registry whose entries it is like.
+
+    Returns
+    -------
+    plugin : Plugin
+        The file, which registers nothing: `using` it, what the class raises is told by its line.
+    found : type
+
+    Raises
+    ------
+    NetcosimError
+        One line: no such class, or one of another kind or without a name; and as `pinned_plugin`.
+    """
+    path, name, registry = content["file"], content["name"], _registry(home)
+    digest = file_digest(path)
+    _refuse_changed(path, digest, content)
+    module, source = _file_module(path, digest)
+    found = module.__dict__.get(name)
+    if not isinstance(found, type):
+        raise NetcosimError(f"plug-in {source}: has no class {name!r}")
+    where = f"plug-in {source}"
+    if not issubclass(found, registry.base) or found is registry.base:
+        base = registry.base
+        raise NetcosimError(
+            f"{where}{_place(found)}: {name} is no {registry.what}: it must be a subclass of "
+            f"{base.__module__}.{base.__name__}"
+        )
+    _registry_for(found, where)
+    _checked_name(found, registry, where)
+    return Plugin(source, dict(content), {}), found
+
+
+def _refuse_changed(source: str, digest: str, content: Mapping[str, str]) -> None:
     if digest != content["sha256"]:
         raise NetcosimError(
             f"plug-in {source}: the file has changed: SHA-256 {digest[:12]}..., this run was made "
             f"for {content['sha256'][:12]}...; start it again"
         )
-    return _load_file(source, digest) if found is None else found
 
 
 def plugin_of(named: object, folder: Path | None = None) -> Plugin:
@@ -237,7 +281,16 @@ def _refuse_twice(plugin: Plugin, others: Sequence[Plugin]) -> None:
 
 @lru_cache(maxsize=64)
 def _load_file(path: str, digest: str) -> Plugin:
-    """A file as a module of its own, whose name says what it holds."""
+    """A file's list of entries."""
+    module, source = _file_module(path, digest)
+    return Plugin(
+        source, {"file": path, "sha256": digest}, _entries_of(module, f"plug-in {source}")
+    )
+
+
+@lru_cache(maxsize=64)
+def _file_module(path: str, digest: str) -> tuple[ModuleType, str]:
+    """A file as a module of its own, whose name says what it holds, and the file as it is told."""
     here = os.getcwd()
     source = os.path.relpath(path) if path.startswith(f"{here}{os.sep}") else path
     where = f"plug-in {source}"
@@ -253,11 +306,10 @@ def _load_file(path: str, digest: str) -> Plugin:
     try:
         with _refusing(where, path):
             exec(compile(data, path, "exec", dont_inherit=True), module.__dict__)
-        entries = _entries_of(module, where)
     except BaseException:
         del sys.modules[name]
         raise
-    return Plugin(source, {"file": path, "sha256": digest}, entries)
+    return module, source
 
 
 @cache

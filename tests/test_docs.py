@@ -16,6 +16,9 @@ EXTEND = ROOT / "docs" / "extend.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ALONE = [page for page in PAGES if page not in (SWEEPS, EXTEND)]
 """Their examples stand alone; tests/test_docs_extend.py runs those of extend.md."""
+LEARNING = ROOT / "docs" / "learning.md"
+FILE = re.compile(r"# \S+\.(py|toml)\n")
+"""Such a line begins those of learning.md that tests/test_docs_learning.py runs."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 
@@ -25,6 +28,7 @@ def blocks(language: str, pages: Sequence[Path] = PAGES) -> list[object]:
         for page in pages
         for number, found in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
         if found.group(1) == language
+        and not (page == LEARNING and FILE.match(found.group(2)))
     ]
 
 

@@ -27,8 +27,7 @@ def blocks(language: str, pages: Sequence[Path] = PAGES) -> list[object]:
         pytest.param(found.group(2), id=f"{page.name}-{number}")
         for page in pages
         for number, found in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
-        if found.group(1) == language
-        and not (page == LEARNING and FILE.match(found.group(2)))
+        if found.group(1) == language and not (page == LEARNING and FILE.match(found.group(2)))
     ]
 
 

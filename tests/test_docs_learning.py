@@ -38,7 +38,7 @@ def test_the_agent_of_the_page_is_trained_and_runs(
     assert least == found["least"]
     config = load_config("agent.toml")
     assert point_key(config.resolved()) != untrained
-    assert main(["run", "agent.toml", "--out", "out", "--jobs", "2"]) == 0
+    assert main(["run", "agent.toml", "--out", "out"]) == 0
     capsys.readouterr()
     [schedule] = run_cosim(config).schedules.values()
     assert schedule.backfill == "linear"

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +131,7 @@ class DecisionPoint:
             A job that does not wait, a rule that the machine has not, nodes that are not free or
             not as many as the job asks for.
         """
-        machine, now_s, job = self.machine, self.now_s, choice.job
+        machine, now_s, job = self.machine, self.now_s, int(choice.job)
         if not self._scheduler.queue.holds(job):
             raise NetcosimError(f"decision at {now_s} s: job index {job} does not wait")
         if choice.nodes is None and not choice.rule:
@@ -173,10 +174,12 @@ class DecisionPoint:
 class Decider(ABC):
     """Answers what a scheduling pass asks; stateless between runs (`begin` makes it new)."""
 
+    registered_in: ClassVar[str] = "queuesim.registry:DECIDERS"
+
     name: str
     description: str
 
-    def begin(self, workload: Workload, topology: Topology) -> None:
+    def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         """A run begins.
 
         Parameters
@@ -184,6 +187,8 @@ class Decider(ABC):
         workload : Workload
             Its jobs: walltimes are what a scheduler may know; run times are not.
         topology : Topology
+        rng : numpy.random.Generator
+            For all that it draws.
         """
         return
 
@@ -207,7 +212,8 @@ class Decided(Backfill):
     Raises
     ------
     NetcosimError
-        From a pass: a choice that finds no place.
+        From a pass: what `DecisionPoint.start` refuses, an answer that is no choice, and a choice
+        that finds no place.
     """
 
     def __init__(
@@ -229,12 +235,25 @@ class Decided(Backfill):
             if choice is None:
                 self._note_blocked(now_s)
                 return
-            if not point.start(choice):
-                machine = self.machine
-                raise NetcosimError(
-                    f"decider {self.name!r}: job index {choice.job} finds no place: it asks for "
-                    f"{machine.n_nodes[choice.job]} nodes, {machine.n_free} are free"
-                )
+            self._start(point, choice)
+
+    def _start(self, point: DecisionPoint, choice: object) -> None:
+        job: object = getattr(choice, "job", None)
+        if not isinstance(choice, Choice) or not isinstance(job, int | np.integer):
+            raise NetcosimError(
+                f"decider {self.name!r}: decided {choice!r}; it must be a Choice of a job's index, "
+                "or None"
+            )
+        try:
+            started = point.start(choice)
+        except NetcosimError as error:
+            raise NetcosimError(f"decider {self.name!r}: {error}") from None
+        if not started:
+            machine = self.machine
+            raise NetcosimError(
+                f"decider {self.name!r}: job index {job} finds no place: it asks for "
+                f"{machine.n_nodes[job]} nodes, {machine.n_free} are free"
+            )
 
 
 class Strict(Decider):

@@ -101,7 +101,7 @@ class LearnedAgent(Decider):
         self._order = given[:k]
         self._place = given[k:].reshape(max(len(rules) - 1, 0), len(PLACE_FEATURES) + n_patterns)
 
-    def begin(self, workload: Workload, topology: Topology) -> None:
+    def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         """Look up what does not change in a run."""
         n, machine_nodes = len(workload), topology.n_nodes
         hierarchy = hierarchy_of(topology)

@@ -12,8 +12,8 @@ import pytest
 
 from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_of
 from netcosim.bench_rl.output import agent_file, play_and_write
-from netcosim.bench_rl.play import METRICS, Anything, Game, worth
-from netcosim.bench_rl.points import AGENT, BLIND, PPO, Training, compute, points_of
+from netcosim.bench_rl.play import METRICS, PPO, Anything, Game, worth
+from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
 from netcosim.bench_rl.tables import BETTER, NOT_TOLD, WORSE, between, differences, paired, word
 from netcosim.cli import main
 from netcosim.reproduce import read_frames
@@ -180,9 +180,9 @@ def test_a_trained_agents_file_plays_as_it_was_judged(quick: Path) -> None:
 def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:
     weights = np.random.default_rng(1).standard_normal(n_weights(4, 3)).tolist()
     names: dict[str, Any] = {"__name__": "agent"}
-    exec(agent_file("torus-256", "steady", weights), names)
+    exec(agent_file("torus-128", "steady", weights), names)
     assert list(names["WEIGHTS"]) == weights
-    assert names["RULES"] == MACHINES["torus-256"].rules
+    assert names["RULES"] == MACHINES["torus-128"].rules
     names["Agent"]()
 
 

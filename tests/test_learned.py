@@ -193,7 +193,7 @@ def test_the_same_schedule_in_the_queue_and_through_the_environment(contention: 
     world.reset(seed=3, options={"first": 0})
     run = world.episode.run
     decider, over = agent(), False
-    decider.begin(run.workload, run.machine.policy.topology)
+    decider.begin(run.workload, run.machine.policy.topology, np.random.default_rng(0))
     while not over:
         episode = world.episode
         assert episode.point is not None

@@ -50,9 +50,9 @@ MACHINES = {
     "dragonfly-272": Machine(
         {"preset": "dragonfly-272"}, 272, ("rdg", "simple", "level-spread", "rdn")
     ),
-    "torus-256": Machine(
-        {"family": "torus", "dims": [8, 8, 4]},
-        256,
+    "torus-128": Machine(
+        {"family": "torus", "dims": [8, 4, 4]},
+        128,
         ("flux-locality", "slurm-linear", "baseline", "random"),
     ),
 }

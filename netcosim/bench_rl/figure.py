@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure, shared_legend
-from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE, PPO
+from netcosim.bench_rl.play import PPO
+from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE
 
 if TYPE_CHECKING:
     import pandas as pd

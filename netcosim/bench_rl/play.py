@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,9 @@ from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
 from workloads.job import Workload
+
+PPO = "ppo"
+Row = dict[str, object]
 
 METRICS = {
     "bounded-stretch": "mean turnaround over the run time alone (10 s)",
@@ -58,7 +61,7 @@ class Anything(Decider):
     def __init__(self, rules: Sequence[str], seed: int) -> None:
         self._rules, self._seed = tuple(rules), seed
 
-    def begin(self, workload: Workload, topology: Topology) -> None:
+    def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         """Begin the draws anew."""
         self._rng = np.random.default_rng(self._seed)
 
@@ -177,3 +180,25 @@ class Game:
             for name in ([rule] if rule else self.rules)
         }
         return made[rule] if rule else AnyRule(made)
+
+
+def rows_of(
+    game: Game,
+    point: Mapping[str, Any],
+    player: str,
+    weeks: Sequence[int],
+    play: Callable[[int], dict[str, float]],
+) -> list[Row]:
+    """A row a week."""
+    asked = point["bench_rl"]
+    return [
+        {
+            "machine": asked["machine"],
+            "workload": asked["workload"],
+            "player": player,
+            "week": week,
+            "part": "training" if week in game.training else "held out",
+            **play(week),
+        }
+        for week in weeks
+    ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK, NO_NETWORK, Cell, Scale
-from netcosim.bench_rl.play import Anything, Game, worth
+from netcosim.bench_rl.play import PPO, Anything, Game, Row, rows_of, worth
 from netsim.errors import NetcosimError
 from queuesim.decide import Decider
 from queuesim.evolve import evolve
@@ -27,14 +27,13 @@ HAND = (
     ("fcfs", "none"),
 )
 """Orders and backfilling of the hand rules."""
-AGENT, BLIND, CHANCE, PPO = "agent", "agent, no network", "random", "ppo"
+AGENT, BLIND, CHANCE = "agent", "agent, no network", "random"
 ORDER_ALONE, PLACING_ALONE = "order alone", "placing alone"
 SIGMA = 1.0
 LOOKS = 5
 """Held-out weeks are looked at every so many generations; nothing hangs on what is seen there."""
 
 Content = Mapping[str, Any]
-Row = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -95,28 +94,6 @@ def compute(point: Content) -> dict[str, Rows]:
     game, asked = Game(point), point["bench_rl"]
     with game.config.plugged():
         return _PLAYERS[asked["player"]](game, point)
-
-
-def rows_of(
-    game: Game,
-    point: Content,
-    player: str,
-    weeks: Sequence[int],
-    play: Callable[[int], dict[str, float]],
-) -> list[Row]:
-    """A row a week."""
-    asked = point["bench_rl"]
-    return [
-        {
-            "machine": asked["machine"],
-            "workload": asked["workload"],
-            "player": player,
-            "week": week,
-            "part": "training" if week in game.training else "held out",
-            **play(week),
-        }
-        for week in weeks
-    ]
 
 
 def _hand(game: Game, point: Content) -> dict[str, Rows]:

@@ -18,8 +18,7 @@ from sb3_contrib import MaskablePPO
 from experiments.gym.environments import CoSchedule, Observation
 from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK
-from netcosim.bench_rl.play import Game, worth
-from netcosim.bench_rl.points import PPO, rows_of
+from netcosim.bench_rl.play import PPO, Game, rows_of, worth
 from queuesim.result import Rows
 
 DEPTH = 16

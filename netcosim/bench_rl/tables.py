@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE, PLACING_ALONE, PPO
+from netcosim.bench_rl.play import PPO
+from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE, PLACING_ALONE
 from queuesim.statistics import LEAST_SNAPSHOTS, LEVEL, Interval, t_quantile
 
 if TYPE_CHECKING:

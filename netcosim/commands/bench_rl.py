@@ -2,7 +2,7 @@
 
   netcosim bench-rl --scale quick
   netcosim bench-rl --jobs 2 --logs ~/joblogs
-  netcosim bench-rl --machine torus-256 --workload steady --seed 2 --out seed2
+  netcosim bench-rl --machine torus-128 --workload steady --seed 2 --out seed2
 
 Three machines and five workloads, cut into training weeks and weeks that are held out. Hand rules,
 chance and a learned agent play them with live contention; the same agent trained without a network

@@ -99,7 +99,7 @@ def check_decider(
     for what in (what for what, asked in others.items() if asked):
         raise NetcosimError(f"decider does not go with {what}")
     for name in (*policies, *rules):
-        check_by_count(name, POLICIES[name])
+        check_by_count("decider", name, POLICIES[name])
     if isinstance(decider, str):
         if files:
             raise NetcosimError(f"decider_files: {decider!r} reads none; they are for a class")
@@ -114,8 +114,16 @@ def check_decider(
         ) from None
 
 
-def check_by_count(name: str, policy: type[Policy] | Policy) -> None:
+def check_by_count(what: str, name: str, policy: type[Policy] | Policy) -> None:
     """Refuse a policy that places by more than which nodes are free.
+
+    Parameters
+    ----------
+    what : str
+        That does not go with it.
+    name : str
+        Of the policy.
+    policy : Policy or a class of such
 
     Raises
     ------
@@ -124,7 +132,7 @@ def check_by_count(name: str, policy: type[Policy] | Policy) -> None:
     kind = policy if isinstance(policy, type) else type(policy)
     if not (policy.counts_only and issubclass(kind, NodePolicy) and not policy.replays):
         raise NetcosimError(
-            f"decider does not go with policy {name!r}: whether a job fits there is not said by "
+            f"{what} does not go with policy {name!r}: whether a job fits there is not said by "
             "the number of free nodes"
         )
 
@@ -147,9 +155,22 @@ def who_decides(
     """
     if decider is None:
         yield backfill
-    elif isinstance(decider, str):
-        yield DECIDERS[decider]()
     else:
-        plugin, kind = _class_of(decider)
-        with using([plugin]):
-            yield kind(*(Path(one.checked()) for one in files))
+        own = [] if isinstance(decider, str) else [_class_of(decider)[0]]
+        with using(own):
+            yield made_decider(decider, files)
+
+
+def made_decider(decider: str | OwnDecider, files: Sequence[InputFile]) -> Decider:
+    """The decider that a config names.
+
+    Raises
+    ------
+    NetcosimError
+        A file that has changed.
+    """
+    if isinstance(decider, str):
+        return DECIDERS[decider]()
+    kind = _class_of(decider)[1]
+    made: Decider = kind(*(Path(one.checked()) for one in files))
+    return made

@@ -133,7 +133,7 @@ class Queues:
         rng = self.draws.rng("policy", which)
         made = make_policy(self.topology, policy, rng, self.tables.of(policy))
         if self.section.decider is not None:
-            check_by_count(policy, made)
+            check_by_count("decider", policy, made)
         keep_off(made, self.gateways)
         return made
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import ClassVar
 
@@ -121,6 +121,49 @@ class DecisionPoint:
         for job in queue.worth_a_try(self.now_s, latest_end_s):
             if self._window is None or job in self._window:
                 yield job
+
+    def within(self, job: int, domain: NDArray[np.bool_]) -> NDArray[np.int32] | None:
+        """Nodes for a job in a part of the machine, as the machine's policy chooses among them.
+
+        Where the job does not fit into the part: all that are free there, then others that the
+        policy chooses. Nothing is started.
+
+        Parameters
+        ----------
+        job : int
+        domain : (n_nodes,) bool
+            The part.
+
+        Returns
+        -------
+        (k,) int32 or None
+            None if there are not so many free nodes on the whole machine.
+
+        Raises
+        ------
+        NetcosimError
+            A policy that places by more than which nodes are free.
+        """
+        policy, request = self.machine.policy, self.machine.request(job, self.now_s)
+        if not (policy.counts_only and policy.holds_any):
+            raise NetcosimError(
+                f"policy {policy.name!r} cannot be kept to a part of the machine: it goes by more "
+                "than which nodes are free"
+            )
+        found: list[NDArray[np.int32]] = []
+        left = request.n_nodes
+        if left > policy.n_free:
+            return None
+        for part in (domain, ~domain):
+            policy.hold(Placement(request.job_id, np.flatnonzero(~part).astype(np.int32)))
+            here = min(left, policy.n_free)
+            placement = policy.allocate(replace(request, n_nodes=here)) if here else None
+            policy.unhold()
+            if placement is not None:
+                policy.release(placement)
+                found.append(placement.nodes)
+                left -= here
+        return np.concatenate(found)
 
     def start(self, choice: Choice) -> bool:
         """Start a job; False (and nothing changed) if it finds no place.

@@ -68,6 +68,17 @@ class Slowdown(Worth):
         self.total -= max((end_s - self.submit_s[job]) / run_s, 1.0) / self.n_jobs
 
 
+class Stretch(Worth):
+    """Minus the mean turnaround over the run time alone, with that raised to 10 s.
+
+    The slowdown with the run time as it was divides by what contention has made of it.
+    """
+
+    def ended(self, job: int, start_s: float, end_s: float) -> None:
+        alone_s = max(self.run.run_times.work_s(job), SLOWDOWN_BOUND_S)
+        self.total -= max((end_s - self.submit_s[job]) / alone_s, 1.0) / self.n_jobs
+
+
 class Turnaround(Worth):
     """Minus the mean time from submission to end, in hours."""
 
@@ -101,6 +112,7 @@ class Utilisation(Worth):
 
 REWARDS: dict[str, tuple[type[Worth], str]] = {
     "bounded-slowdown": (Slowdown, "minus the mean bounded slowdown (10 s)"),
+    "bounded-stretch": (Stretch, "minus the mean turnaround over the run time alone (10 s)"),
     "turnaround": (Turnaround, "minus the mean hours from submission to end"),
     "communication": (Communication, "minus the node-hours that contention adds to run times"),
     "utilisation": (Utilisation, "node-hours of jobs over the machine's, first start to last end"),

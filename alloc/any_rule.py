@@ -23,6 +23,8 @@ class AnyRule(Policy):
     ----------
     rules : mapping of str to Policy
         Of the empty machine, by the names that are asked for; the first is the default.
+    called : str
+        Its name in results.
 
     Raises
     ------
@@ -34,7 +36,7 @@ class AnyRule(Policy):
     description = "another rule for each job, as whoever decides has it"
     holds_any = True
 
-    def __init__(self, rules: Mapping[str, Policy]) -> None:
+    def __init__(self, rules: Mapping[str, Policy], called: str = "any-rule") -> None:
         if not rules:
             raise NetcosimError("no placement rule: give at least 1")
         self.rules: dict[str, NodePolicy] = {}
@@ -47,6 +49,7 @@ class AnyRule(Policy):
             self.rules[name] = rule
         first = next(iter(self.rules.values()))
         super().__init__(first.topology, first.rng)
+        self.name = called
         self.default = next(iter(self.rules))
         self.counts_only = all(rule.counts_only for rule in self.rules.values())
         self.walltime_aware = any(rule.walltime_aware for rule in self.rules.values())

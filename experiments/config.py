@@ -23,11 +23,13 @@ from pydantic import (
 )
 
 from alloc.registry import POLICIES, policies_for
+from experiments.config_decider import DeciderKey, check_decider
 from experiments.config_policies import PolicyTables, policy_tables
 from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
 from experiments.config_synthetic import SyntheticSection
 from experiments.fields import (
     BandwidthsBps,
+    Input,
     InputFile,
     Number,
     Section,
@@ -204,6 +206,7 @@ class _WorkloadKeys(Section):
 
 _IDLE: dict[str, object] = {"stale_share": 0.0, "audit": 0.0}
 _LATER_KEYS = {"coupled": _IDLE, "measured": ONE_ROUND}
+DECIDER_KEYS = ("decider", "decider_files", "placement_rules")
 
 
 class _QueueKeys(Section):
@@ -218,6 +221,10 @@ class _QueueKeys(Section):
     ``bandwidth_need`` is what a job needs, for policies that place by it (lc-s: of each of its
     links; contention-aware: of each of its nodes): one value, or several of which each job draws
     one, all equally likely and the same under every policy.
+    ``decider`` says which job starts next in place of ``backfill``: a name
+    (`netcosim list deciders`) or ``"FILE.py:CLASS"``, which is made with the paths of
+    ``decider_files``. ``placement_rules`` are policies that it can name for a job, beside the one
+    that it runs under.
     """
 
     policies: tuple[Text, ...] = Field(min_length=1)
@@ -228,6 +235,9 @@ class _QueueKeys(Section):
     estimates: Annotated[Text, known("estimates", ESTIMATES)] = "requested"
     run_time_model: Annotated[Text, known("run time model", RUNTIME_MODELS)] = "measured"
     bandwidth_need_Bps: BandwidthsBps = ()
+    decider: DeciderKey = None
+    decider_files: tuple[Input, ...] = ()
+    placement_rules: tuple[Text, ...] = ()
 
     @model_serializer(mode="wrap")
     def _without_idle_budgets(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -236,11 +246,11 @@ class _QueueKeys(Section):
         for name, usual in _LATER_KEYS.items():
             given[name] = {k: v for k, v in given[name].items() if (k, v) not in usual.items()}
         later = setup_tables()
-        idle = {k for k in (*later, *later[""], "partitions") if k in given}
+        idle = {k for k in (*later, *later[""], "partitions", *DECIDER_KEYS) if k in given}
         idle = {k for k in idle if getattr(self, k) == type(self).model_fields[k].default}
         return {key: value for key, value in given.items() if key not in idle}
 
-    @field_validator("policies", "speeds_up", check_fields=False)
+    @field_validator("policies", "placement_rules", "speeds_up", check_fields=False)
     @classmethod
     def _known_policies(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if names is None:
@@ -258,6 +268,18 @@ class _QueueKeys(Section):
         if isinstance(window, int) and window < 0:
             raise NetcosimError(f'{window}; must be 0 or more, or "all"')
         return window
+
+    @model_validator(mode="after")
+    def _decider_fits(self) -> _QueueKeys:
+        section: Any = self
+        others = {
+            f'backfill = "{self.backfill}"': self.backfill != "easy",
+            "partitions": bool(section.partitions),
+            "outages": section.outages.file is not None,
+        }
+        named = self.policies, others
+        check_decider(self.decider, self.decider_files, self.placement_rules, *named)
+        return self
 
     def model_parameters(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> Any:
         """The parameters of the chosen run-time model, as it declares them.
@@ -294,7 +316,7 @@ def file_keys() -> list[str]:
     declared += [(f"queue.{name}".rstrip("."), keys) for name, keys in model_sections().items()]
     declared += [(f"policies.{name}", dict(policy.declares())) for name, policy in POLICIES.items()]
     found = (f"{where}.{p.name}" for where, keys in declared for p in keys.values() if p.names_file)
-    return ["workload.log", "communication.mix.*.file", *found]
+    return ["workload.log", "communication.mix.*.file", "queue.decider_files.*", *found]
 
 
 def _joined(name: str, keys: type[BaseModel], *more: type[BaseModel]) -> Any:
@@ -379,7 +401,7 @@ class Config(Section):
     @model_validator(mode="after")
     def _policies_fit_the_machine(self) -> Config:
         valid = policies_for(self.machine.family)
-        for name in self.queue.policies:
+        for name in (*self.queue.policies, *self.queue.placement_rules):
             if name not in valid:
                 raise unknown_name(f"allocation policy for a {self.machine.family}", name, valid)
         return self

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from experiments.config import Config, MachineSection, config_class, file_keys
+from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, config_error, model_inside
 from experiments.config_machine import machine_section
 from experiments.points import flatten
@@ -85,6 +86,9 @@ def validated_sections(
     content = _in_si(content, whole, "", spelled)
     if folder is not None:
         place_files(content, files, folder)
+        queue = content.get("queue")
+        if isinstance(queue, Mapping) and "decider" in queue:
+            content["queue"] = {**queue, "decider": placed_decider(queue["decider"], folder)}
     try:
         return whole.model_validate(content)
     except ValidationError as error:

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from alloc.registry import policies_for
-from experiments.config import Config, MachineSection, file_keys
+from experiments.config import DECIDER_KEYS, Config, MachineSection, file_keys
 from experiments.config_content import config_alone
 from experiments.config_errors import ConfigError, show
 from netsim.errors import unknown_name
 from netsim.units import short_name
 
-_FILES = tuple(key.replace("machine.parameters.", "machine.") for key in file_keys())
+_FILES = tuple(
+    key.replace("machine.parameters.", "machine.").removesuffix(".*") for key in file_keys()
+)
 _NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
 
 
@@ -98,7 +100,8 @@ def _replace(content: dict[str, Any], key: str, value: object) -> None:
     if section not in ("machine", "queue") or not path or key == "queue.policies":
         valid = "policy, machine.KEY (of the same family) and queue.KEY"
         raise ConfigError(f"reference.{key}", None, f"the reference takes {valid}")
-    if key.startswith(_FILES):
+    own_class = key == "queue.decider" and ":" in str(value)
+    if key.startswith(_FILES) or own_class:
         raise ConfigError(f"reference.{key}", None, "the reference reads the run's files")
     if key.startswith(_NEW_MACHINE):
         raise ConfigError(f"reference.{key}", None, "the reference has the run's network family")
@@ -114,3 +117,8 @@ def _replace(content: dict[str, Any], key: str, value: object) -> None:
     for name in [name for name in level if short_name(name) == short_name(path[-1])]:
         del level[name]
     level[path[-1]] = value
+    if key == "queue.decider":
+        level.pop("decider_files", None)  # they are the run's own class's
+    if key == "queue.backfill":
+        for name in DECIDER_KEYS:  # it is the backfilling that runs the reference's queue
+            level.pop(name, None)

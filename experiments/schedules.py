@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.any_rule import AnyRule
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
 from experiments.config import Config, QueueSection
+from experiments.config_decider import check_by_count, who_decides
 from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
 from netsim.topology import Topology
@@ -26,7 +28,7 @@ from queuesim.gateways import gateway_nodes, keep_off, with_room
 from queuesim.logged import with_replay_notes
 from queuesim.orders import Order
 from queuesim.queue import fitting, simulate_queue
-from queuesim.registry import ESTIMATES, RUNTIME_MODELS
+from queuesim.registry import BACKFILLS, DECIDERS, ESTIMATES, RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.rules import Rules
 from queuesim.runtime import AsLogged, RunTimeModel
@@ -97,30 +99,41 @@ class Queues:
         NetcosimError
             What `queuesim.queue.simulate_queue` refuses.
         """
-        placing = self.empty(policy)
-        return simulate_queue(
-            self.jobs,
-            placing,
-            order=self.order,
-            rules=self.rules,
-            backfill=self.section.backfill,
-            window=None if self.section.window == "all" else self.section.window,
-            overrun=self.section.overrun if overrun is None else overrun,
-            run_time_model=model,
-            rng=self.draws.rng("jobs"),
-            bandwidth_Bps=self._needs(placing.without_need, model)
-            if bandwidth_Bps is None
-            else bandwidth_Bps,
-            estimates=self.estimates,
-            keep_placements=True,
-            progress=progress,
-        )
+        placing, section = self.empty(policy), self.section
+        with who_decides(section.backfill, section.decider, section.decider_files) as who:
+            return simulate_queue(
+                self.jobs,
+                placing,
+                order=self.order,
+                rules=self.rules,
+                backfill=who,
+                window=None if section.window == "all" else section.window,
+                overrun=section.overrun if overrun is None else overrun,
+                run_time_model=model,
+                rng=self.draws.rng("jobs"),
+                bandwidth_Bps=self._needs(placing.without_need, model)
+                if bandwidth_Bps is None
+                else bandwidth_Bps,
+                estimates=self.estimates,
+                keep_placements=True,
+                progress=progress,
+            )
 
     def empty(self, policy: str, snapshot: int | None = None) -> Policy:
-        """A policy with all nodes free but gateways; draws are a queue's, or a snapshot's."""
+        """A policy with all nodes free but gateways; draws are a queue's, or a snapshot's.
+
+        With ``queue.placement_rules`` it is the first of them all.
+        """
+        names = dict.fromkeys((policy, *self.section.placement_rules))
+        made = {name: self._made(name, snapshot) for name in names}
+        return AnyRule(made, policy) if self.section.placement_rules else made[policy]
+
+    def _made(self, policy: str, snapshot: int | None) -> Policy:
         which = policy if snapshot is None else f"{policy}, snapshot {snapshot}"
         rng = self.draws.rng("policy", which)
         made = make_policy(self.topology, policy, rng, self.tables.of(policy))
+        if self.section.decider is not None:
+            check_by_count("decider", policy, made)
         keep_off(made, self.gateways)
         return made
 
@@ -131,16 +144,21 @@ class Queues:
         that place by bandwidth. Known for logged run times and policies of the registry, whose
         sources do not change in a process.
         """
-        if type(model) is not AsLogged or policy in POLICIES.added:
+        section = self.section
+        placed_by = (policy, *section.placement_rules)
+        added = {*POLICIES.added, *BACKFILLS.added, *DECIDERS.added}
+        if type(model) is not AsLogged or added & {*placed_by, section.backfill, section.decider}:
             return ""
         machine = {**vars(self.topology), "name": ""}
         if not POLICIES[policy].without_need:
             machine |= {"link_bandwidth_Bps": None, "link_latency_s": None}
         needs = self._needs(POLICIES[policy].without_need, model)
-        backfill, window = self.section.backfill, self.section.window
         jobs = vars(replace(self.jobs, notes=(), dropped={}))
-        said = (backfill, window, self.section.overrun if overrun is None else overrun)
-        of_policy = (policy, self.tables.of(policy), self.draws.rng("policy", policy))
+        said = (
+            *(section.backfill, section.decider, section.decider_files, section.window),
+            section.overrun if overrun is None else overrun,
+        )
+        of_policy = [(p, self.tables.of(p), self.draws.rng("policy", p)) for p in placed_by]
         rest = (self.order, self.rules, self.estimates, needs)
         try:
             content = pickle.dumps((machine, jobs, said, of_policy, rest))
@@ -194,7 +212,8 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
             jobs = refuse_empty(placed, jobs)
     if any(POLICIES[name].replays for name in config.queue.policies):
         jobs = with_replay_notes(jobs, topology)
-    unread = config.policies.model_fields_set - set(config.queue.policies)
+    compared = {*config.queue.policies, *config.queue.placement_rules}
+    unread = config.policies.model_fields_set - compared
     told = [f"[policies.{name}] is not read: it is not compared here" for name in sorted(unread)]
     jobs = replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *told))))
     model = ESTIMATES[config.queue.estimates]

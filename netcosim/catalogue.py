@@ -161,6 +161,7 @@ KINDS: dict[str, Kind] = {
     "task-mappings": Kind("task-mapping", "patterns.mapping:MAPPINGS"),
     "orders": Kind("order", "queuesim.registry:ORDERS"),
     "backfills": Kind("backfill", "queuesim.registry:BACKFILLS"),
+    "deciders": Kind("decider", "queuesim.registry:DECIDERS"),
     "estimates": Kind("estimate", "queuesim.registry:ESTIMATES"),
     "runtime-models": Kind("runtime-model", "queuesim.registry:RUNTIME_MODELS", _runtime_model),
     "measures": Kind("measure", "queuesim.measure:MEASURES"),

@@ -27,13 +27,13 @@ from netsim.plugins import installed_plugins, load_plugin, using  # noqa: E402
 PROGRAM = "netcosim"
 _LONGEST = 1000
 _LONG_WORD = re.compile(r"\S{200,}")
-_KEEPS_POINTS = ("judge", "sweep", "reproduce")
+_KEEPS_POINTS = ("bench-rl", "judge", "sweep", "reproduce")
 _COMMANDS = Path(__file__).resolve().parent / "commands"
 
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
     *("demo", "judge", "run", "sweep", "reproduce", "curve", "list", "describe", "trace"),
-    *("surface", "report", "validate", "bench", "warmup"),
+    *("surface", "report", "validate", "bench", "bench-rl", "warmup"),
 )
 
 

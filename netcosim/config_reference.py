@@ -116,7 +116,7 @@ def _keys_of(model: type[BaseModel], where: str) -> Iterator[tuple[str, Key]]:
         if path in _LEFT_OUT:
             continue
         inner = model_inside(field.annotation)
-        if inner is not None and inner is not InputFile:
+        if inner is not None and not issubclass(inner, InputFile):
             yield from _keys_of(inner, f"{path}.")
             continue
         words = WORDS.get(path, Words(_example_of(field, name)))
@@ -219,7 +219,7 @@ def _kind(kind: Any, unit: Quantity | None) -> str:
         if inner[-1] is Ellipsis:
             return f"a list of {_plural(one)}"
         return f"[low, high], each {one}"
-    if kind is InputFile:
+    if isinstance(kind, type) and issubclass(kind, InputFile):
         return "a file"
     if origin is dict:
         return "a table"

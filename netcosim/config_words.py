@@ -149,6 +149,24 @@ WORDS: dict[str, Words] = {
     "queue.backfill": Words(
         '"conservative"', "how jobs overtake the head of the queue", "backfills"
     ),
+    "queue.decider": Words(
+        '"shortest-that-fits"',
+        "whoever decides which job starts next, in place of backfill; or a class in a file of your "
+        'own, "agent.py:Agent" ([learning](learning.md))',
+        "deciders",
+    ),
+    "queue.decider_files": Words(
+        '["weights.json"]',
+        "files that a class of your own is made with",
+        beside=('queue.decider = "agent.py:Agent"',),
+        allowed="a list of files",
+    ),
+    "queue.placement_rules": Words(
+        '["random", "slurm-linear"]',
+        "policies that a decider can name for a job, beside the one that it runs under",
+        "policies",
+        beside=('queue.decider = "easy"',),
+    ),
     "queue.window": Words("50", "jobs behind the head that backfilling looks at"),
     "queue.overrun": Words('"cut"', "a job past its walltime goes on, or ends there"),
     "queue.estimates": Words('"actual"', "run times that the placement is told", "estimates"),

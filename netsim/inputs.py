@@ -67,8 +67,8 @@ def input_file(path: str | Path) -> dict[str, str]:
 
 
 def is_input(value: object) -> bool:
-    """Whether a value of a point's content is an input file, or a plug-in."""
-    return isinstance(value, Mapping) and _KEYS <= set(value) <= _KEYS | {"module"}
+    """Whether a value of a point's content is an input file, a plug-in, or a class in a file."""
+    return isinstance(value, Mapping) and _KEYS <= set(value) <= _KEYS | {"module", "name"}
 
 
 def checked_path(value: Mapping[str, object]) -> str:
@@ -110,10 +110,13 @@ def refuse_bare_paths(content: object, where: str = "a point") -> None:
 
 
 def identity(value: object) -> object:
-    """A content in which each input file is its digest alone: what keys and draws are made of."""
+    """A content in which each input file is its digest alone: what keys and draws are made of.
+
+    Of a class in a file, the name counts too.
+    """
     if isinstance(value, Mapping):
         if is_input(value):
-            return {"sha256": value["sha256"]}
+            return {key: value[key] for key in ("sha256", "name") if key in value}
         return {key: identity(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [identity(item) for item in value]
@@ -122,7 +125,8 @@ def identity(value: object) -> object:
 
 def label(value: Mapping[str, object]) -> str:
     """An input file in one cell of a table: its name and the start of its digest."""
-    return f"{Path(str(value['file'])).name} ({str(value['sha256'])[:12]})"
+    name = f":{value['name']}" if "name" in value else ""
+    return f"{Path(str(value['file'])).name}{name} ({str(value['sha256'])[:12]})"
 
 
 def digests(contents: Iterable[object]) -> dict[str, str]:

@@ -37,12 +37,21 @@ def place_files(content: dict[str, Any], keys: Iterable[str], folder: Path) -> N
                 inner = [one for table in tables if isinstance(table, list) for one in table]
             tables = inner
         for table in tables:
-            if isinstance(table, dict):
+            if key == "*" and isinstance(table, list):
+                _place_entries(table, dotted, folder)
+            elif isinstance(table, dict):
                 pinned = table.get(key)
                 if isinstance(pinned, dict):
                     _place(pinned, "file", dotted, folder)
                 else:
                     _place(table, key, dotted, folder)
+
+
+def _place_entries(files: list[Any], dotted: str, folder: Path) -> None:
+    for k, name in enumerate(files):
+        entry = name if isinstance(name, dict) else {"file": name}
+        _place(entry, "file", dotted, folder)
+        files[k] = name if isinstance(name, dict) else entry["file"]
 
 
 def _place(table: dict[str, Any], key: str, dotted: str, folder: Path) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
-import inspect
 import os
 import re
 import sys
@@ -28,10 +27,9 @@ from typing import Any, cast
 
 from netsim.errors import NetcosimError
 from netsim.inputs import file_digest, is_input
-from netsim.registry import IN_USE, Registry
+from netsim.plugin_entries import checked_name, entries_of, place_of, registry_at, registry_for
+from netsim.registry import IN_USE
 
-LIST = "PLUGIN"
-"""The name of a plug-in's list of entries."""
 GROUP = "netcosim.plugins"
 """The group of entry points by which an installed package brings plug-ins."""
 MAX_FILE_BYTES = 1 << 22
@@ -118,12 +116,56 @@ def pinned_plugin(content: Mapping[str, str]) -> Plugin:
     source = content.get("module") or content["file"]
     found = load_plugin(source) if "module" in content else None
     digest = file_digest(source) if found is None else found.sha256
+    _refuse_changed(source, digest, content)
+    return _load_file(source, digest) if found is None else found
+
+
+def pinned_class(content: Mapping[str, str], home: str) -> tuple[Plugin, type]:
+    """A class in a file that a config names, which must still hold what it held.
+
+    Parameters
+    ----------
+    content : mapping
+        ``file``, ``sha256`` and the class's ``name``.
+    home : str
+        Of the registry whose entries it is like.
+
+    Returns
+    -------
+    plugin : Plugin
+        The file, which registers nothing: `using` it, what the class raises is told by its line.
+    found : type
+
+    Raises
+    ------
+    NetcosimError
+        One line: no such class, or one of another kind or without a name; and as `pinned_plugin`.
+    """
+    path, name, registry = content["file"], content["name"], registry_at(home)
+    digest = file_digest(path)
+    _refuse_changed(path, digest, content)
+    module, source = _file_module(path, digest)
+    found = module.__dict__.get(name)
+    if not isinstance(found, type):
+        raise NetcosimError(f"plug-in {source}: has no class {name!r}")
+    where = f"plug-in {source}"
+    if not issubclass(found, registry.base) or found is registry.base:
+        base = registry.base
+        raise NetcosimError(
+            f"{where}{place_of(found)}: {name} is no {registry.what}: it must be a subclass of "
+            f"{base.__module__}.{base.__name__}"
+        )
+    registry_for(found, where)
+    checked_name(found, registry, where)
+    return Plugin(source, dict(content), {}), found
+
+
+def _refuse_changed(source: str, digest: str, content: Mapping[str, str]) -> None:
     if digest != content["sha256"]:
         raise NetcosimError(
             f"plug-in {source}: the file has changed: SHA-256 {digest[:12]}..., this run was made "
             f"for {content['sha256'][:12]}...; start it again"
         )
-    return _load_file(source, digest) if found is None else found
 
 
 def plugin_of(named: object, folder: Path | None = None) -> Plugin:
@@ -227,7 +269,7 @@ def _refuse_twice(plugin: Plugin, others: Sequence[Plugin]) -> None:
             for name in entries:
                 if name in other.entries.get(home, {}):
                     raise NetcosimError(
-                        f"plug-in {plugin.source}: {_registry(home).what} {name!r} is taken by "
+                        f"plug-in {plugin.source}: {registry_at(home).what} {name!r} is taken by "
                         f"plug-in {other.source}; give it another name"
                     )
 
@@ -237,7 +279,14 @@ def _refuse_twice(plugin: Plugin, others: Sequence[Plugin]) -> None:
 
 @lru_cache(maxsize=64)
 def _load_file(path: str, digest: str) -> Plugin:
-    """A file as a module of its own, whose name says what it holds."""
+    """A file's list of entries."""
+    module, source = _file_module(path, digest)
+    return Plugin(source, {"file": path, "sha256": digest}, entries_of(module, f"plug-in {source}"))
+
+
+@lru_cache(maxsize=64)
+def _file_module(path: str, digest: str) -> tuple[ModuleType, str]:
+    """A file as a module of its own, whose name says what it holds, and the file as it is told."""
     here = os.getcwd()
     source = os.path.relpath(path) if path.startswith(f"{here}{os.sep}") else path
     where = f"plug-in {source}"
@@ -253,11 +302,10 @@ def _load_file(path: str, digest: str) -> Plugin:
     try:
         with _refusing(where, path):
             exec(compile(data, path, "exec", dont_inherit=True), module.__dict__)
-        entries = _entries_of(module, where)
     except BaseException:
         del sys.modules[name]
         raise
-    return Plugin(source, {"file": path, "sha256": digest}, entries)
+    return module, source
 
 
 @cache
@@ -275,7 +323,7 @@ def _load_module(name: str, source: str) -> Plugin:
     with _refusing(where, found.origin):
         module = importlib.import_module(name)
     content = {"file": found.origin, "sha256": _package_digest(name, found.origin), "module": name}
-    return Plugin(source, content, _entries_of(module, where))
+    return Plugin(source, content, entries_of(module, where))
 
 
 def _package_digest(name: str, origin: str) -> str:
@@ -304,84 +352,6 @@ def _refusing(where: str, path: str) -> Iterator[None]:
         line = _line_in(error.__traceback__, {path})
         at = f", line {line[1]}" if line else ""
         raise NetcosimError(f"{where}{at}: {_told(error)}") from error
-
-
-def _entries_of(module: ModuleType, where: str) -> dict[str, dict[str, Any]]:
-    """The entries of a plug-in's list, by registry and name."""
-    listed = getattr(module, LIST, None)
-    if not isinstance(listed, (list, tuple)) or not listed:
-        raise NetcosimError(
-            f"{where}: has no list {LIST} of entries; such as {LIST} = [MyPolicy, MY_ORDER]"
-        )
-    found: dict[str, dict[str, Any]] = {}
-    # a topology family brings its own routings
-    for thing in [t for entry in listed for t in (entry, *_inner(entry))]:
-        registry = _registry_for(thing, where)
-        name = _checked_name(thing, registry, where)
-        entries = found.setdefault(registry.home, {})
-        if name in entries and entries[name] is not thing:
-            raise NetcosimError(f"{where}: {registry.what} {name!r} stands in {LIST} twice")
-        entries[name] = thing
-    return found
-
-
-def _inner(entry: object) -> Sequence[object]:
-    return getattr(entry, "routings", ()) if not isinstance(entry, type) else ()
-
-
-def _registry(home: str) -> Registry[Any]:
-    module, _, name = home.partition(":")
-    return cast("Registry[Any]", getattr(importlib.import_module(module), name))
-
-
-def _registry_for(thing: object, where: str) -> Registry[Any]:
-    at, home = _place(thing), getattr(thing, "registered_in", None)
-    if not isinstance(home, str):
-        raise NetcosimError(
-            f"{where}{at}: {_shown(thing)} in {LIST} is no entry of any kind; entries are made "
-            "from the project's own classes (a subclass of Policy, an Order, a Pattern, ...)"
-        )
-    registry = _registry(home)
-    if registry.classes != isinstance(thing, type):
-        wanted = "the class itself" if registry.classes else f"a {registry.base.__name__} made"
-        raise NetcosimError(
-            f"{where}{at}: {_shown(thing)} in {LIST}: an entry of kind {registry.what} is {wanted}"
-        )
-    missing = sorted(getattr(thing, "__abstractmethods__", ())) if registry.classes else []
-    if missing:
-        raise NetcosimError(f"{where}{at}: {_shown(thing)} lacks {', '.join(missing)}")
-    return registry
-
-
-def _checked_name(thing: object, registry: Registry[Any], where: str) -> str:
-    at = _place(thing)
-    for key in ("name", "description"):
-        text = getattr(thing, key, None)
-        if not isinstance(text, str) or not text.strip() or not text.isprintable():
-            raise NetcosimError(
-                f"{where}{at}: {_shown(thing)} needs a {key}: one line of text"
-                f"{'' if text is None else f', not {text!r}'}"
-            )
-    name: str = thing.name  # type: ignore[attr-defined]
-    if any(letter.isspace() for letter in name):
-        raise NetcosimError(f"{where}{at}: name {name!r} has a space; write a-b")
-    if name in registry.own:
-        raise NetcosimError(
-            f"{where}{at}: {registry.what} {name!r} is one of ours; give yours another name"
-        )
-    return name
-
-
-def _place(thing: object) -> str:
-    """``, line N`` of a class."""
-    with suppress(OSError, TypeError):
-        return f", line {inspect.getsourcelines(thing)[1]}"  # type: ignore[arg-type]
-    return ""
-
-
-def _shown(thing: object) -> str:
-    text = thing.__name__ if isinstance(thing, type) else repr(thing)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 # What plug-ins raise while they run

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +122,49 @@ class DecisionPoint:
             if self._window is None or job in self._window:
                 yield job
 
+    def within(self, job: int, domain: NDArray[np.bool_]) -> NDArray[np.int32] | None:
+        """Nodes for a job in a part of the machine, as the machine's policy chooses among them.
+
+        Where the job does not fit into the part: all that are free there, then others that the
+        policy chooses. Nothing is started.
+
+        Parameters
+        ----------
+        job : int
+        domain : (n_nodes,) bool
+            The part.
+
+        Returns
+        -------
+        (k,) int32 or None
+            None if there are not so many free nodes on the whole machine.
+
+        Raises
+        ------
+        NetcosimError
+            A policy that places by more than which nodes are free.
+        """
+        policy, request = self.machine.policy, self.machine.request(job, self.now_s)
+        if not (policy.counts_only and policy.holds_any):
+            raise NetcosimError(
+                f"policy {policy.name!r} cannot be kept to a part of the machine: it goes by more "
+                "than which nodes are free"
+            )
+        found: list[NDArray[np.int32]] = []
+        left = request.n_nodes
+        if left > policy.n_free:
+            return None
+        for part in (domain, ~domain):
+            policy.hold(Placement(request.job_id, np.flatnonzero(~part).astype(np.int32)))
+            here = min(left, policy.n_free)
+            placement = policy.allocate(replace(request, n_nodes=here)) if here else None
+            policy.unhold()
+            if placement is not None:
+                policy.release(placement)
+                found.append(placement.nodes)
+                left -= here
+        return np.concatenate(found)
+
     def start(self, choice: Choice) -> bool:
         """Start a job; False (and nothing changed) if it finds no place.
 
@@ -130,7 +174,7 @@ class DecisionPoint:
             A job that does not wait, a rule that the machine has not, nodes that are not free or
             not as many as the job asks for.
         """
-        machine, now_s, job = self.machine, self.now_s, choice.job
+        machine, now_s, job = self.machine, self.now_s, int(choice.job)
         if not self._scheduler.queue.holds(job):
             raise NetcosimError(f"decision at {now_s} s: job index {job} does not wait")
         if choice.nodes is None and not choice.rule:
@@ -173,10 +217,12 @@ class DecisionPoint:
 class Decider(ABC):
     """Answers what a scheduling pass asks; stateless between runs (`begin` makes it new)."""
 
+    registered_in: ClassVar[str] = "queuesim.registry:DECIDERS"
+
     name: str
     description: str
 
-    def begin(self, workload: Workload, topology: Topology) -> None:
+    def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         """A run begins.
 
         Parameters
@@ -184,6 +230,8 @@ class Decider(ABC):
         workload : Workload
             Its jobs: walltimes are what a scheduler may know; run times are not.
         topology : Topology
+        rng : numpy.random.Generator
+            For all that it draws.
         """
         return
 
@@ -207,7 +255,8 @@ class Decided(Backfill):
     Raises
     ------
     NetcosimError
-        From a pass: a choice that finds no place.
+        From a pass: what `DecisionPoint.start` refuses, an answer that is no choice, and a choice
+        that finds no place.
     """
 
     def __init__(
@@ -229,12 +278,25 @@ class Decided(Backfill):
             if choice is None:
                 self._note_blocked(now_s)
                 return
-            if not point.start(choice):
-                machine = self.machine
-                raise NetcosimError(
-                    f"decider {self.name!r}: job index {choice.job} finds no place: it asks for "
-                    f"{machine.n_nodes[choice.job]} nodes, {machine.n_free} are free"
-                )
+            self._start(point, choice)
+
+    def _start(self, point: DecisionPoint, choice: object) -> None:
+        job: object = getattr(choice, "job", None)
+        if not isinstance(choice, Choice) or not isinstance(job, int | np.integer):
+            raise NetcosimError(
+                f"decider {self.name!r}: decided {choice!r}; it must be a Choice of a job's index, "
+                "or None"
+            )
+        try:
+            started = point.start(choice)
+        except NetcosimError as error:
+            raise NetcosimError(f"decider {self.name!r}: {error}") from None
+        if not started:
+            machine = self.machine
+            raise NetcosimError(
+                f"decider {self.name!r}: job index {job} finds no place: it asks for "
+                f"{machine.n_nodes[job]} nodes, {machine.n_free} are free"
+            )
 
 
 class Strict(Decider):

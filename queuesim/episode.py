@@ -68,6 +68,17 @@ class Slowdown(Worth):
         self.total -= max((end_s - self.submit_s[job]) / run_s, 1.0) / self.n_jobs
 
 
+class Stretch(Worth):
+    """Minus the mean turnaround over the run time alone, with that raised to 10 s.
+
+    The slowdown with the run time as it was divides by what contention has made of it.
+    """
+
+    def ended(self, job: int, start_s: float, end_s: float) -> None:
+        alone_s = max(self.run.run_times.work_s(job), SLOWDOWN_BOUND_S)
+        self.total -= max((end_s - self.submit_s[job]) / alone_s, 1.0) / self.n_jobs
+
+
 class Turnaround(Worth):
     """Minus the mean time from submission to end, in hours."""
 
@@ -101,6 +112,7 @@ class Utilisation(Worth):
 
 REWARDS: dict[str, tuple[type[Worth], str]] = {
     "bounded-slowdown": (Slowdown, "minus the mean bounded slowdown (10 s)"),
+    "bounded-stretch": (Stretch, "minus the mean turnaround over the run time alone (10 s)"),
     "turnaround": (Turnaround, "minus the mean hours from submission to end"),
     "communication": (Communication, "minus the node-hours that contention adds to run times"),
     "utilisation": (Utilisation, "node-hours of jobs over the machine's, first start to last end"),
@@ -124,7 +136,8 @@ class Domains:
         self.of = hierarchy.domain[level].astype(np.int64)
         """(n_nodes,) int64: the domain of each node."""
         self.n = hierarchy.counts[level]
-        self._nodes = np.bincount(self.of, minlength=self.n)
+        self.nodes = np.bincount(self.of, minlength=self.n)
+        """(n,) int64: nodes of each domain."""
         self._links, self._link_begin = _links_by_domain(topology, self.of, self.n)
 
     def table(self, busy: NDArray[np.int64], use: NDArray[np.float64] | None) -> FloatArray:
@@ -138,7 +151,7 @@ class Domains:
             Share of the time for which each link is busy.
         """
         table = np.zeros((self.n, len(DOMAIN_COLUMNS)), dtype=np.float32)
-        table[:, 0] = 1 - busy / self._nodes
+        table[:, 0] = 1 - busy / self.nodes
         if use is not None and len(self._links):
             mine, some = np.minimum(use[self._links], 1.0), np.diff(self._link_begin) > 0
             begin = self._link_begin[:-1][some]
@@ -282,6 +295,11 @@ class Episode:
         """Whether anything will happen by itself: a job runs, or one is still to come."""
         run = self.run
         return bool(run.running or run.new) or run.n_done + len(run.queue) < len(run.workload)
+
+    def free_nodes(self) -> NDArray[np.int64]:
+        """(domains,) free nodes of each domain."""
+        self._follow()
+        return self.view.domains.nodes - self._busy
 
     def gained(self) -> float:
         """What has been gained since this was last asked."""

@@ -80,7 +80,7 @@ def simulate_queue(
     run_time_model : RunTimeModel or None
         None: as logged.
     rng : numpy.random.Generator
-        For the run-time model's draws; the policy has its own.
+        For the draws of the run-time model and of a decider; the policy has its own.
     bandwidth_Bps : (n,) float64 or None
         Link bandwidth each job needs, for policies that share links.
     estimates : EstimateModel or None
@@ -169,7 +169,11 @@ def prepared_run(
             f"bandwidth_Bps has {len(bandwidth_Bps)} values for {len(workload)} jobs"
         )
     told = None if estimates is None else estimates.prepare(workload)
-    method, named = _method(backfill, workload, policy)
+    if isinstance(backfill, Decider) and rules.keeps_to_sets:
+        raise NetcosimError(
+            f"decider {backfill.name!r} knows no partitions, reservations and failures of nodes"
+        )
+    method, named = _method(backfill, workload, policy, rng)
     access = rules.access(workload, policy) if rules.keeps_to_sets else None
     machine = Machine(workload, policy, bandwidth_Bps, told)
     if access is not None:
@@ -194,12 +198,13 @@ def prepared_run(
 
 
 def _method(
-    backfill: str | Decider, workload: Workload, policy: Policy
+    backfill: str | Decider, workload: Workload, policy: Policy, rng: np.random.Generator
 ) -> tuple[Callable[[Machine, WaitingQueue, int | None, Start], Backfill], str]:
     """Who runs the passes, and the name of that."""
     if isinstance(backfill, str):
         return find_backfill(backfill), backfill
-    backfill.begin(workload, policy.topology)
+    # draws of its own, so that what it draws moves no job's
+    backfill.begin(workload, policy.topology, rng.spawn(1)[0])
     return partial(Decided, decider=backfill), backfill.name
 
 

@@ -10,6 +10,13 @@ from queuesim.cobalt import CobaltBackfill
 from queuesim.conservative import ConservativeBackfill
 from queuesim.coupled import CoupledFlow
 from queuesim.coupled_packets import CoupledPackets
+from queuesim.decide import Decider, Easy, Strict
+from queuesim.deciders import (
+    FirstThatFits,
+    LargestThatFits,
+    ShortestThatFits,
+    SmallestAreaThatFits,
+)
 from queuesim.easy import EasyBackfill
 from queuesim.easy_retest import EasyRetest
 from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
@@ -44,6 +51,13 @@ BACKFILLS: Registry[type[Backfill]] = Registry(
     (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill, LoggedStarts),
     classes=True,
 )
+DECIDERS: Registry[type[Decider]] = Registry(
+    "queuesim.registry:DECIDERS",
+    "decider",
+    Decider,
+    (Easy, Strict, FirstThatFits, ShortestThatFits, SmallestAreaThatFits, LargestThatFits),
+    classes=True,
+)
 RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(
     "queuesim.registry:RUNTIME_MODELS",
     "run-time model",
@@ -69,6 +83,7 @@ ESTIMATES: Registry[type[EstimateModel]] = Registry(
 
 __all__ = [
     "BACKFILLS",
+    "DECIDERS",
     "ESTIMATES",
     "ORDERS",
     "RUNTIME_MODELS",

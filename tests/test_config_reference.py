@@ -34,6 +34,16 @@ from queuesim.orders import Order
 PLUGIN = [Order("youngest", "latest first", static_key=lambda jobs: -jobs.submit_s)]
 """
 
+AGENT = """
+from queuesim.decide import Decider
+class Agent(Decider):
+    name, description = "agent", "waits for ever"
+    def __init__(self, *files):
+        self.files = files
+    def decide(self, point):
+        return None
+"""
+
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     both = {
@@ -71,6 +81,8 @@ def test_every_key_has_words_and_an_example_that_counts(
     for name, text in (
         ("log.swf", LOG),
         ("my_policy.py", PLUGIN),
+        ("agent.py", AGENT),
+        ("weights.json", "{}"),
         ("speedups.csv", ""),
         ("app.goal", GOAL),
         ("menu.csv", "name,midplanes,shape\nA,m0,1\n"),

@@ -284,7 +284,7 @@ def test_deciders_that_get_nowhere_are_told(decider: Decider, told: str) -> None
 
 def test_topology_and_jobs_are_told_at_the_begin() -> None:
     class Knows(Easy):
-        def begin(self, workload: Workload, topology: Topology) -> None:
+        def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
             self.known = workload, topology
 
     knows, work = Knows(), at_once(3)

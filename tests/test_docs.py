@@ -16,6 +16,9 @@ EXTEND = ROOT / "docs" / "extend.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ALONE = [page for page in PAGES if page not in (SWEEPS, EXTEND)]
 """Their examples stand alone; tests/test_docs_extend.py runs those of extend.md."""
+LEARNING = ROOT / "docs" / "learning.md"
+FILE = re.compile(r"# \S+\.(py|toml)\n")
+"""Such a line begins those of learning.md that tests/test_docs_learning.py runs."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 
@@ -24,7 +27,7 @@ def blocks(language: str, pages: Sequence[Path] = PAGES) -> list[object]:
         pytest.param(found.group(2), id=f"{page.name}-{number}")
         for page in pages
         for number, found in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
-        if found.group(1) == language
+        if found.group(1) == language and not (page == LEARNING and FILE.match(found.group(2)))
     ]
 
 

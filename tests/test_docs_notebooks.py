@@ -30,11 +30,12 @@ def test_outputs_are_what_comes_out(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_there_are_three_of_them_in_order() -> None:
+def test_there_are_four_of_them_in_order() -> None:
     """Each begins with a title, is small, and its cells are numbered as they ran."""
     assert [path.stem for path in NOTEBOOKS] == [
         "first-comparison",
         "isolation-on-your-log",
+        "learning-agent",
         "own-policy",
     ]
     for path in NOTEBOOKS:

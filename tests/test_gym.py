@@ -92,6 +92,9 @@ def test_rewards_sum_to_the_metric(reward: str) -> None:
         assert lost > 0
         expected = {
             "bounded-slowdown": -info["metrics"]["mean_bounded_slowdown"],
+            "bounded-stretch": -np.maximum(
+                (result.end_s - result.workload.submit_s) / np.maximum(alone_s, 10), 1
+            ).mean(),
             "turnaround": -info["metrics"]["mean_turnaround_s"] / 3600,
             "communication": -lost,
             "utilisation": info["metrics"]["utilisation"],

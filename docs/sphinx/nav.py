@@ -11,6 +11,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "notebooks/first-comparison",
         "notebooks/own-policy",
         "notebooks/isolation-on-your-log",
+        "notebooks/learning-agent",
     ),
     "How-to guides": (
         "logs",
@@ -25,6 +26,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "live",
         "extend",
         "learning",
+        "learning-benchmark",
         "limits",
     ),
     "The models": ("packet-model", "flow-model", "queue", "routers", "threads", "architecture"),

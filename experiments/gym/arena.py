@@ -11,9 +11,10 @@ import numpy as np
 
 from alloc.any_rule import AnyRule
 from alloc.policy import Policy
-from alloc.registry import make_policy
+from alloc.registry import POLICIES, make_policy
 from experiments.bench import Bench, bench_of
-from experiments.config import Config
+from experiments.config import Config, QueueSection
+from experiments.config_decider import check_by_count, made_decider
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from netsim.errors import NetcosimError, unknown_name
@@ -28,7 +29,7 @@ from queuesim.runtime import RunTimeModel
 from workloads.transform import from_zero, select
 
 WHO: dict[str, type[Decider]] = {"none": Strict, "easy": Easy}
-"""Who says which job is next, by the config's ``queue.backfill``."""
+"""Who says which job is next, by the config's ``queue.backfill``, where it has no decider."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +115,8 @@ class Arena:
         )
         which, fraction = bench.mix.draw(jobs, queues.draws.rng("jobs"))
         pattern = (which + 1) / len(bench.mix.shares)
+        if self.who is not None:
+            self.who.begin(jobs, queues.topology, queues.draws.rng("jobs").spawn(1)[0])
         view = View(self.domains, jobs, pattern, fraction, self.depth)
         return Episode(run, view, REWARDS[self.reward][0](run), self.who)
 
@@ -139,6 +142,7 @@ def arena_of(
     asks_for_jobs: bool = True,
     asks_for_rules: bool = False,
     rules: Sequence[str] = (),
+    asks_for_domains: bool = False,
     reward: str = "bounded-slowdown",
     depth: int = 16,
     level: int = 1,
@@ -158,6 +162,8 @@ def arena_of(
         Whether the agent says which rule places it; else the config's first policy does.
     rules : sequence of str
         The rules; all the config's policies by default.
+    asks_for_domains : bool
+        Whether the agent says in which domain it is placed, by the config's first policy.
     reward, depth, n_jobs, part
         See `Arena`.
     level : int
@@ -178,9 +184,19 @@ def arena_of(
         bench = bench_of(config)
         named = tuple(rules or config.queue.policies) if asks_for_rules else ()
         model = _model(bench, contention or config.queue.run_time_model, named)
-        who = None if asks_for_jobs else WHO[config.queue.backfill]()
+        if asks_for_domains:
+            first = config.queue.policies[0]
+            check_by_count('places = "domains"', first, POLICIES[first])
+        who = None if asks_for_jobs else _who(config.queue)
         domains = Domains(bench.machine.topology, level)
         return Arena(bench, model, named, who, reward, depth, domains, n_jobs, part)
+
+
+def _who(queue: QueueSection) -> Decider:
+    """Who says which job is next, where the agent does not."""
+    if queue.decider is None:
+        return WHO[queue.backfill]()
+    return made_decider(queue.decider, queue.decider_files)
 
 
 def _check(

@@ -28,6 +28,7 @@ from queuesim.metrics import summarise
 
 Observation = dict[str, NDArray[np.float32]]
 INVALID = ("wait", "error")
+PLACES = ("rules", "domains")
 
 
 class World(gymnasium.Env[Observation, Any]):
@@ -41,6 +42,10 @@ class World(gymnasium.Env[Observation, Any]):
     rules : sequence of str
         Placement rules of the machine (policies that go by free nodes); the config's policies by
         default, where the agent chooses among them.
+    places : str
+        "rules": the agent chooses among these. "domains": among the machine's domains at
+        ``level``, in one of which the config's first policy then places the job; where it does not
+        fit there, on all free nodes of the domain, and on others for the rest.
     reward : str
         A name of `queuesim.episode.REWARDS`.
     depth : int
@@ -72,6 +77,7 @@ class World(gymnasium.Env[Observation, Any]):
         *,
         contention: str = "",
         rules: Sequence[str] = (),
+        places: str = "rules",
         reward: str = "bounded-slowdown",
         depth: int = 16,
         level: int = 1,
@@ -84,14 +90,21 @@ class World(gymnasium.Env[Observation, Any]):
             raise unknown_name("invalid", invalid, INVALID)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise unknown_name("render_mode", str(render_mode), self.metadata["render_modes"])
-        if rules and not self.asks_for_rules:
-            raise NetcosimError("rules: this environment does not ask how jobs are placed")
+        if places not in PLACES:
+            raise unknown_name("places", places, PLACES)
+        self.in_domains = places == "domains"
+        for name, given in (("rules", rules), ("places", self.in_domains)):
+            if given and not self.asks_for_rules:
+                raise NetcosimError(f"{name}: this environment does not ask how jobs are placed")
+        if rules and self.in_domains:
+            raise NetcosimError('rules stands beside places = "domains"; leave one of them out')
         self.arena = arena_of(
             config,
             contention=contention,
             asks_for_jobs=self.asks_for_jobs,
-            asks_for_rules=self.asks_for_rules,
+            asks_for_rules=self.asks_for_rules and not self.in_domains,
             rules=rules,
+            asks_for_domains=self.in_domains,
             reward=reward,
             depth=depth,
             level=level,
@@ -100,6 +113,7 @@ class World(gymnasium.Env[Observation, Any]):
         )
         self.invalid, self.render_mode = invalid, render_mode
         self.depth, self.rules = depth, self.arena.rules
+        self.n_places = self.arena.domains.n if self.in_domains else len(self.rules)
         self._n_invalid = 0
         self._refused: set[int] = set()
         self._episode: Episode | None = None
@@ -113,7 +127,7 @@ class World(gymnasium.Env[Observation, Any]):
             }
         )
         self.observation_space = shown
-        choices = [depth + 1] * self.asks_for_jobs + [len(self.rules)] * self.asks_for_rules
+        choices = [depth + 1] * self.asks_for_jobs + [self.n_places] * self.asks_for_rules
         self.action_space = (
             spaces.Discrete(choices[0]) if len(choices) == 1 else spaces.MultiDiscrete(choices)
         )
@@ -151,8 +165,8 @@ class World(gymnasium.Env[Observation, Any]):
         episode = self.episode
         if episode.point is None:
             raise NetcosimError("the episode is over: call reset()")
-        place, rule = self._read(action)
-        if place is None or not self._started(place, rule) or not self._something_left():
+        place, where = self._read(action)
+        if place is None or not self._started(place, where) or not self._something_left():
             self._refused.clear()
             episode.forward()
         over = episode.point is None
@@ -161,32 +175,39 @@ class World(gymnasium.Env[Observation, Any]):
     def action_masks(self) -> NDArray[np.bool_]:
         """Which actions are possible now, one part of the action after the other."""
         jobs = [*self._startable(), self.episode.may_wait] if self.asks_for_jobs else []
-        return np.array([*jobs, *([True] * len(self.rules))], dtype=np.bool_)
+        return np.array([*jobs, *self._possible()], dtype=np.bool_)
 
     def render(self) -> NDArray[np.uint8] | None:
         """The machine's nodes by job, and the waiting jobs beside them."""
         return picture(self.episode) if self.render_mode == "rgb_array" else None
 
-    def _read(self, action: Any) -> tuple[int | None, str]:
-        """Place of a job among the waiting ones (None: wait), and the rule."""
+    def _possible(self) -> list[bool]:
+        """Rules, all of them, or domains with a free node."""
+        if self.in_domains:
+            return [bool(n) for n in self.episode.free_nodes()]
+        return [True] * self.n_places
+
+    def _read(self, action: Any) -> tuple[int | None, int]:
+        """Place of a job among the waiting ones (None: wait), and the rule or domain."""
         parts = np.asarray(action).ravel().tolist()
         if not self.action_space.contains(
             parts[0] if isinstance(self.action_space, spaces.Discrete) else np.asarray(parts)
         ):
             raise NetcosimError(f"action {action!r}: it must be one of {self.action_space}")
-        rule = self.rules[parts[-1]] if self.asks_for_rules else ""
-        if not self.asks_for_jobs:
-            return 0, rule
-        can = self._startable()
-        place = int(parts[0])
-        if place < self.depth and can[place]:
-            return place, rule
-        if place == self.depth and self.episode.may_wait:
-            return None, rule
+        possible, where = self._possible(), int(parts[-1])
+        there = not self.asks_for_rules or possible[where]
+        can = self._startable() if self.asks_for_jobs else [True]
+        place = int(parts[0]) if self.asks_for_jobs else 0
+        if place < len(can) and can[place] and there:
+            return place, where
+        if self.asks_for_jobs and place == self.depth and self.episode.may_wait:
+            return None, where
         self._n_invalid += 1
         if self.invalid == "error":
             raise NetcosimError(f"action {action!r} is masked: it starts no job that can start")
-        return (None if self.episode.may_wait else can.index(True)), rule
+        if self.episode.may_wait:
+            return None, where
+        return can.index(True), where if there else possible.index(True)
 
     def _startable(self) -> list[bool]:
         """For each place among the waiting jobs, whether the job there may start now."""
@@ -196,14 +217,23 @@ class World(gymnasium.Env[Observation, Any]):
         can = [sizes[j] <= free and j not in self._refused for j in episode.waiting]
         return can + [False] * (self.depth - len(can))
 
-    def _started(self, place: int, rule: str) -> bool:
+    def _started(self, place: int, where: int) -> bool:
         """Start a job; one that finds no place is not asked for again in this instant."""
         episode = self.episode
         job = episode.waiting[place] if episode.asked is None else episode.asked
-        if episode.start(Choice(job, rule)):
+        if episode.start(self._choice(job, where)):
             return True
         self._refused.add(job)
         return any(self._startable())
+
+    def _choice(self, job: int, where: int) -> Choice:
+        if not self.asks_for_rules:
+            return Choice(job)
+        if not self.in_domains:
+            return Choice(job, self.rules[where])
+        point = self.episode.point
+        assert point is not None
+        return Choice(job, nodes=point.within(job, self.arena.domains.of == where))
 
     def _something_left(self) -> bool:
         episode = self.episode
@@ -229,7 +259,10 @@ class Schedule(World):
 
 
 class Place(World):
-    """``netcosim/Place-v0``: which rule places the next job, which the config's queue names."""
+    """``netcosim/Place-v0``: which rule places the next job, which the config's queue names.
+
+    Or, with ``places = "domains"``, in which group or pod.
+    """
 
     asks_for_jobs = False
 

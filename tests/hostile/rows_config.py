@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostile.row import Row, config_row
+from hostile.row import RUN, Row, all_of, config_row, config_text, written
 
 HUGE = "1" + "0" * 30
 
@@ -75,6 +75,9 @@ KEYS: dict[str, str] = {
     "workload.synthetic.load": "number",
     "queue.order": "name",
     "queue.backfill": "name",
+    "queue.decider": "name",
+    "queue.decider_files": "name",
+    "queue.placement_rules": "name",
     "queue.run_time_model": "name",
     "queue.scenario": "name",
     "queue.window": "whole",
@@ -147,9 +150,133 @@ def _systematic() -> list[Row]:
     return rows
 
 
+DECIDER_HEAD = """
+from queuesim.decide import Choice, Decider
+class Agent(Decider):
+    name, description = "agent", "x"
+"""
+
+
+def decider(name: str, told: str, body: str, text: str = "", **queue: str) -> Row:
+    """A run of a config whose decider is ``Agent`` with a body, or what a whole file has."""
+    changes: dict[str, str | None] = {"queue.decider": '"a.py:Agent"'}
+    changes |= {f"queue.{key}": value for key, value in queue.items()}
+    lines = "".join(f"    {line}\n" for line in body.split("\n"))
+    make = all_of(
+        written("a.py", text or DECIDER_HEAD + lines), written("c.toml", config_text(changes))
+    )
+    return Row(f"decider: {name}", RUN, told, make)
+
+
+NAMELESS = """
+from queuesim.decide import Decider
+class Agent(Decider):
+    def decide(self, point): return None
+"""
+WAITS = "def decide(self, point): return None"
 PLACED = "queue.policies"
 ROWS = [
     *_systematic(),
+    decider("no file", "b.py: cannot be read: No such file", WAITS, decider='"b.py:Agent"'),
+    decider("no class", "plug-in a.py: has no class 'Agnet'", WAITS, decider='"a.py:Agnet"'),
+    decider("no name of a class", 'a class in a file, "FILE.py:CLASS"', WAITS, decider='"a.py"'),
+    decider("no file of Python", '"FILE.py:CLASS"', WAITS, decider='"a.txt:Agent"'),
+    decider("a folder", "queue.decider", WAITS, decider='".:Agent"'),
+    decider("a value that is none", "has no class 'x'", "", "x = 3", decider='"a.py:x"'),
+    decider("a class of another kind", "line 1: Agent is no decider", "", "class Agent: pass"),
+    decider("the base itself", "Decider is no decider", WAITS, decider='"a.py:Decider"'),
+    decider("no decide", "lacks decide", "pass"),
+    decider("no name", "line 3: Agent needs a name", "", NAMELESS),
+    decider("a name of ours", "'easy' is one of ours", f"name = 'easy'\n{WAITS}"),
+    decider("no Python", "plug-in a.py, line 1: not valid Python", "", "class Agent("),
+    decider("raises while it is read", "line 1: ZeroDivisionError", "", "1 / 0"),
+    decider("raises", "a.py, line 5: KeyError: 'x'", "def decide(self, point): {}['x']"),
+    decider(
+        "raises when made", "a.py, line 5: OSError", f"def __init__(self): raise OSError\n{WAITS}"
+    ),
+    decider("ends it all", "a.py, line 5: SystemExit", "def decide(self, point): raise SystemExit"),
+    decider(
+        "decides a number", "decided 3; it must be a Choice", "def decide(self, point): return 3"
+    ),
+    decider(
+        "decides half a job",
+        "job=0.5",
+        "def decide(self, point): return Choice(0.5)",
+    ),
+    decider(
+        "a job that does not wait",
+        "decider 'agent': decision at 0.0 s: job index 19 does not wait",
+        "def decide(self, point): return Choice(19)",
+    ),
+    decider(
+        "a rule that is not there",
+        "placement rule 'rdn': the machine has one policy",
+        "def decide(self, point): return Choice(point.head(), rule='rdn')",
+    ),
+    decider(
+        "nodes that are not free",
+        "its nodes must be some of the 20",
+        "def decide(self, point):\n"
+        "    return Choice(point.head(), nodes=[99] * point.machine.n_nodes[point.head()])",
+    ),
+    decider("waits for ever", "nobody starts a job", WAITS),
+    decider(
+        "files that it does not take",
+        "cannot be made with 1 of them",
+        WAITS,
+        decider_files='["a.py"]',
+    ),
+    decider("a file that is not there", "decider_files", WAITS, decider_files='["w.json"]'),
+    decider("beside a backfilling", 'not go with backfill = "none"', WAITS, backfill='"none"'),
+    decider(
+        "beside partitions", "does not go with partitions", WAITS, partitions='[{ nodes = "0-19" }]'
+    ),
+    decider("a rule twice", "stands there twice", WAITS, placement_rules='["rdn", "rdn"]'),
+    decider(
+        "a rule that goes by more than free nodes",
+        "does not go with policy 'kueue-required'",
+        WAITS,
+        placement_rules='["random", "kueue-required"]',
+    ),
+    config_row(
+        "a rule of another machine",
+        {
+            "machine.family": '"fattree"',
+            "machine.radix": "8",
+            **dict.fromkeys(("machine.p", "machine.a", "machine.g")),
+            PLACED: '["random"]',
+            "queue.decider": '"easy"',
+            "queue.placement_rules": '["rdn"]',
+        },
+        "unknown allocation policy for a fattree 'rdn'",
+    ),
+    config_row("files for nobody", {"queue.decider_files": '["c.toml"]'}, "needs a decider"),
+    config_row(
+        "files for a name",
+        {"queue.decider": '"easy"', "queue.decider_files": '["c.toml"]'},
+        "reads none",
+    ),
+    config_row("rules for nobody", {"queue.placement_rules": '["rdn"]'}, "needs a decider"),
+    config_row(
+        "a decider under partitions of links",
+        {
+            "machine.family": '"fattree"',
+            "machine.radix": "8",
+            **dict.fromkeys(("machine.p", "machine.a", "machine.g")),
+            PLACED: '["jigsaw"]',
+            "queue.decider": '"easy"',
+        },
+        "does not go with policy 'jigsaw'",
+    ),
+    config_row(
+        "a decider under a policy that asks for few switches",
+        {
+            PLACED: '["slurm-tree"]',
+            "policies.slurm-tree.switches": "1",
+            "queue.decider": '"easy"',
+        },
+        "does not go with policy 'slurm-tree'",
+    ),
     config_row("a policy without parameters", {"policies.rdn.level": '"group"'}, "unknown key"),
     config_row("policies as a list", {"policies.slurm-block": "[4]"}, "must be a table"),
     config_row("a wait for nothing", {"policies.slurm-tree.max_wait": '"5 min"'}, "with switches"),

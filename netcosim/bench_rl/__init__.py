@@ -1,0 +1,1 @@
+"""A fixed benchmark for agents that learn to schedule where jobs share a network."""

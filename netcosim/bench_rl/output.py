@@ -1,0 +1,167 @@
+"""Plays what is not stored, and writes tables, figures and agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from experiments.figures.style import save_figure
+from experiments.sweep import SweepSummary, run_points
+from netcosim.bench_rl.cells import COMMUNICATION, MACHINES, Cell
+from netcosim.bench_rl.figure import held_out_figure, learning_figure
+from netcosim.bench_rl.points import AGENT, BLIND, FUNCTION, ORDER_ALONE, Training, points_of
+from netcosim.bench_rl.tables import between, counted, differences, scores
+from netcosim.reproduce import read_frames
+from netsim.errors import NetcosimError
+from netsim.whole_files import make_folder, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STORE = "bench-rl.db"
+DIGITS = "%.6g"
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of it.
+
+    Attributes
+    ----------
+    summary : SweepSummary
+    differences, networks : DataFrame
+        Players beside the best hand rule; the agent beside the one trained without a network.
+    files : tuple of Path
+    """
+
+    summary: SweepSummary
+    differences: pd.DataFrame
+    networks: pd.DataFrame
+    files: tuple[Path, ...]
+
+
+def play_and_write(
+    cells: Sequence[Cell],
+    training: Training,
+    out: Path,
+    *,
+    jobs: int = 1,
+    ppo: bool = False,
+    progress: bool = True,
+) -> Played | None:
+    """Play the points that ``out`` does not hold yet, and write what all of them say.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    training : Training
+    out : path
+        Folder; made if it is missing.
+    jobs : int
+        Local processes; they change no result.
+    ppo : bool
+        Train MaskablePPO too.
+    progress : bool
+
+    Returns
+    -------
+    Played or None
+        None on MPI ranks other than 0.
+
+    Raises
+    ------
+    NetcosimError
+        No cell, or no point could be computed.
+    """
+    if not cells:
+        raise NetcosimError("no cell is left: their logs are not there (--logs DIR)")
+    points = [point for cell in cells for point in points_of(cell, training, ppo)]
+    points.sort(key=lambda point: _longest_first(point["bench_rl"]))
+    make_folder(out)
+    store = out / STORE
+    summary = run_points(FUNCTION, points, store, jobs=jobs, progress=progress, retry_failed=True)
+    if summary is None:
+        return None
+    frames = read_frames(store, [p for cell in cells for p in points_of(cell, training, ppo)])
+    if "weeks" not in frames or "curve" not in frames:
+        first = summary.failed[0][1] if summary.failed else "nothing is stored"
+        raise NetcosimError(f"bench-rl: no agent could be trained: {first}")
+    return _written(frames, training.reward, out, summary)
+
+
+def _longest_first(asked: object) -> int:
+    """Agents that play with a network take longest."""
+    order = ("ppo", AGENT, "hand", BLIND)
+    player = asked["player"] if isinstance(asked, dict) else ""
+    return order.index(player) if player in order else len(order)
+
+
+def _written(
+    frames: Mapping[str, pd.DataFrame], metric: str, out: Path, summary: SweepSummary
+) -> Played:
+    weeks, curve = frames["weeks"], frames["curve"]
+    told, found = differences(weeks, metric), scores(weeks, metric)
+    networks = pd.concat(
+        [between(weeks, metric, AGENT, other) for other in (BLIND, f"{BLIND}, {ORDER_ALONE}")],
+        ignore_index=True,
+    )
+    files = []
+    tables = {
+        "differences": told,
+        "networks": networks,
+        "scores": found,
+        "curve": curve,
+        "weeks": weeks,
+    }
+    for name, table in tables.items():
+        files.append(out / f"{name}.csv")
+        with whole(files[-1]) as path:
+            table.to_csv(path, index=False, float_format=DIGITS)
+    figures = {"learning": learning_figure(curve, found, told)} if len(told) else {}
+    if len(told):
+        figures["held-out"] = held_out_figure(told, metric)
+    files += [save_figure(figure, out / f"{name}.png", "png") for name, figure in figures.items()]
+    agents = frames["weights"]
+    for (machine, workload, player), mine in agents.groupby(
+        ["machine", "workload", "player"], sort=False
+    ):
+        if player == AGENT:
+            files.append(out / f"agent-{machine}-{workload}.py")
+            with whole(files[-1]) as path:
+                path.write_text(agent_file(str(machine), str(workload), list(mine["weight"])))
+    return Played(summary, told, networks, tuple(files))
+
+
+def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
+    """A trained agent as a Python file: ``Agent`` in it is a decider."""
+    rules = MACHINES[machine].rules
+    shown = "".join(f"    {weight!r},\n" for weight in map(float, weights))
+    return (
+        f'"""Trained by netcosim bench-rl on {machine}, {workload}."""\n\n'
+        "from queuesim.learned import LearnedAgent\n\n"
+        f"RULES = {rules!r}\n"
+        f"PATTERNS = {tuple(one['pattern'] for one in COMMUNICATION['mix'])!r}\n"
+        f"WEIGHTS = (\n{shown})\n\n\n"
+        "class Agent(LearnedAgent):\n"
+        f'    """Who is next and which rule places it, as learned on {machine}."""\n\n'
+        "    def __init__(self, told=None):\n"
+        "        super().__init__(WEIGHTS, RULES, len(PATTERNS), told)\n"
+    )
+
+
+def lines_of(played: Played) -> list[str]:
+    """What the terminal shows."""
+    summary = played.summary
+    lines = [
+        f"{summary.total} points, {summary.computed} computed in {summary.seconds:.0f} s",
+        "held-out weeks, beside the hand rule that was best on the training weeks (95 %):",
+        *(f"  {line}" for line in counted(played.differences)),
+        "held-out weeks, trained with the network beside trained without:",
+        *(f"  {line}" for line in counted(played.networks, ["player", "other"])),
+    ]
+    lines += [f"failed: {key[:12]}: {error}" for key, error in summary.failed[:5]]
+    return [*lines, *(f"wrote {path}" for path in played.files)]

@@ -1,0 +1,204 @@
+"""A week played: who decides, on which machine, with which contention, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from alloc.any_rule import AnyRule
+from alloc.policy import Policy
+from alloc.registry import make_policy
+from experiments.bench import Bench, bench_of
+from experiments.config_load import config_from
+from netcosim.bench_rl.cells import MACHINES, NETWORK, weeks_of
+from netsim.errors import NetcosimError
+from netsim.topology import Topology
+from queuesim.decide import Choice, Decider, DecisionPoint
+from queuesim.learned import LearnedAgent
+from queuesim.metrics import SLOWDOWN_BOUND_S, bounded_slowdown, turnaround_s
+from queuesim.model_context import ModelContext
+from queuesim.queue import simulate_queue
+from queuesim.registry import RUNTIME_MODELS
+from queuesim.result import QueueResult
+from queuesim.runtime import RunTimeModel
+from workloads.job import Workload
+
+PPO = "ppo"
+Row = dict[str, object]
+
+METRICS = {
+    "bounded-stretch": "mean turnaround over the run time alone (10 s)",
+    "bounded-slowdown": "mean turnaround over the run time (10 s), contention included",
+    "turnaround": "mean hours from submission to end",
+    "communication": "node-hours that contention adds to run times",
+}
+"""What a week is worth, the smaller the better; minus these are rewards of the environments."""
+
+
+def worth(result: QueueResult) -> dict[str, float]:
+    """`METRICS` of a schedule."""
+    jobs = result.workload
+    took_s = turnaround_s(result)
+    stretch = np.maximum(took_s / np.maximum(jobs.run_time_s, SLOWDOWN_BOUND_S), 1.0)
+    added_s = result.end_s - result.start_s - jobs.run_time_s
+    return {
+        "bounded-stretch": float(stretch.mean()),
+        "bounded-slowdown": float(bounded_slowdown(result).mean()),
+        "turnaround": float(took_s.mean() / 3600),
+        "communication": float((jobs.n_nodes * added_s).sum() / 3600),
+    }
+
+
+class Anything(Decider):
+    """Any of what is possible, each with the same chance: a job that fits, or to wait."""
+
+    name = "random"
+    description = "any waiting job that fits by any rule, or waiting, at chance"
+
+    def __init__(self, rules: Sequence[str], seed: int) -> None:
+        self._rules, self._seed = tuple(rules), seed
+
+    def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
+        """Begin the draws anew."""
+        self._rng = np.random.default_rng(self._seed)
+
+    def decide(self, point: DecisionPoint) -> Choice | None:
+        """One of them; waiting only where a job runs, so that something will happen."""
+        sizes, free = point.machine.n_nodes, point.n_free
+        fits = [job for job in point.waiting() if sizes[job] <= free]
+        if not fits:
+            return None
+        k = int(self._rng.integers(len(fits) + bool(point.running())))
+        rule = self._rules[int(self._rng.integers(len(self._rules)))]
+        return Choice(fits[k], rule) if k < len(fits) else None
+
+
+class Game:
+    """A cell's weeks on its machine.
+
+    Parameters
+    ----------
+    point : mapping
+        A resolved config, and under ``bench_rl`` what `netcosim.bench_rl.points` adds.
+    """
+
+    def __init__(self, point: Mapping[str, Any]) -> None:
+        asked = point["bench_rl"]
+        self.config = config_from({k: v for k, v in point.items() if k != "bench_rl"})
+        self.rules = MACHINES[asked["machine"]].rules
+        self.n_training, self.n_held_out = asked["training"], asked["held_out"]
+        self._cut = (asked["training"] + asked["held_out"], asked["week"], asked["burst"])
+        self._models: dict[str, RunTimeModel] = {}
+
+    @cached_property
+    def bench(self) -> Bench:
+        """The machine and the jobs."""
+        return bench_of(self.config)
+
+    @cached_property
+    def weeks(self) -> list[Workload]:
+        """Training weeks, then those held out."""
+        return weeks_of(self.bench.queues.jobs, *self._cut)
+
+    @property
+    def training(self) -> range:
+        """Numbers of the training weeks."""
+        return range(self.n_training)
+
+    @property
+    def held_out(self) -> range:
+        """Numbers of the weeks that are held out."""
+        return range(self.n_training, self.n_training + self.n_held_out)
+
+    def model(self, contention: str) -> RunTimeModel:
+        """A run-time model with the config's parameters."""
+        if contention not in self._models:
+
+            def no_table(*args: object, **keys: object) -> Any:
+                raise NetcosimError(f"contention {contention!r} is none of the benchmark's")
+
+            bench = self.bench
+            context = ModelContext(bench.mix, lambda: bench.network, no_table, no_table)
+            queue = self.config.queue.model_copy(update={"run_time_model": contention})
+            found = RUNTIME_MODELS[contention].from_config(context, queue.model_parameters())
+            self._models[contention] = found
+        return self._models[contention]
+
+    def agent(self, weights: Any) -> LearnedAgent:
+        """The numpy agent of this cell; it is told what the jobs send."""
+        bench = self.bench
+        return LearnedAgent(
+            weights,
+            self.rules,
+            len(bench.mix.shares),
+            lambda jobs: bench.mix.draw(jobs, bench.queues.draws.rng("jobs")),
+        )
+
+    def played(
+        self,
+        week: int,
+        backfill: str | Decider,
+        *,
+        order: str = "fcfs",
+        rule: str = "",
+        contention: str = NETWORK,
+    ) -> QueueResult:
+        """The schedule of a week.
+
+        Parameters
+        ----------
+        week : int
+        backfill : str or Decider
+        order : str
+        rule : str
+            The one policy; empty: all of the machine's rules, for one who chooses.
+        contention : str
+        """
+        queues = self.bench.queues
+        return simulate_queue(
+            self.weeks[week],
+            self._policy(week, rule),
+            order=order,
+            backfill=backfill,
+            run_time_model=self.model(contention),
+            rng=queues.draws.rng("jobs"),
+            estimates=queues.estimates,
+        )
+
+    def _policy(self, week: int, rule: str) -> Policy:
+        queues = self.bench.queues
+        made = {
+            name: make_policy(
+                queues.topology,
+                name,
+                queues.draws.rng("policy", f"{name}, week {week}"),
+                queues.tables.of(name),
+            )
+            for name in ([rule] if rule else self.rules)
+        }
+        return made[rule] if rule else AnyRule(made)
+
+
+def rows_of(
+    game: Game,
+    point: Mapping[str, Any],
+    player: str,
+    weeks: Sequence[int],
+    play: Callable[[int], dict[str, float]],
+) -> list[Row]:
+    """A row a week."""
+    asked = point["bench_rl"]
+    return [
+        {
+            "machine": asked["machine"],
+            "workload": asked["workload"],
+            "player": player,
+            "week": week,
+            "part": "training" if week in game.training else "held out",
+            **play(week),
+        }
+        for week in weeks
+    ]

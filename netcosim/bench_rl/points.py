@@ -1,0 +1,212 @@
+"""The points of the benchmark: hand rules with one placement, the agents, chance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments.points import point_rng
+from netcosim.bench_rl.cells import NETWORK, NO_NETWORK, Cell, Scale
+from netcosim.bench_rl.play import PPO, Anything, Game, Row, rows_of, worth
+from netsim.errors import NetcosimError
+from queuesim.decide import Decider
+from queuesim.evolve import evolve
+from queuesim.learned import JOB_FEATURES, n_weights
+from queuesim.result import Rows
+
+FUNCTION = "netcosim.bench_rl.points:compute"
+HAND = (
+    ("fcfs", "easy"),
+    ("wfp", "easy"),
+    ("shortest", "easy"),
+    ("smallest", "easy"),
+    ("fcfs", "none"),
+)
+"""Orders and backfilling of the hand rules."""
+AGENT, BLIND, CHANCE = "agent", "agent, no network", "random"
+ORDER_ALONE, PLACING_ALONE = "order alone", "placing alone"
+SIGMA = 1.0
+LOOKS = 5
+"""Held-out weeks are looked at every so many generations; nothing hangs on what is seen there."""
+
+Content = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How an agent is trained.
+
+    Attributes
+    ----------
+    reward : str
+        A name of `netcosim.bench_rl.play.METRICS`.
+    seed : int
+    generations, pairs, batch, steps : int
+        See `netcosim.bench_rl.cells.Scale`.
+    """
+
+    reward: str
+    seed: int
+    generations: int
+    pairs: int
+    batch: int
+    steps: int
+
+    @classmethod
+    def of(cls, scale: Scale, reward: str, seed: int) -> Training:
+        """As a scale has it."""
+        return cls(reward, seed, scale.generations, scale.pairs, scale.batch, scale.steps)
+
+
+def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[str, object]]:
+    """All points of a cell, those that take longest first."""
+    common = {
+        "machine": cell.machine,
+        "workload": cell.workload,
+        "training": cell.training,
+        "held_out": cell.held_out,
+        "week": cell.week,
+        "burst": cell.burst,
+    }
+    learns = {"reward": training.reward, "seed": training.seed}
+    evolves = learns | {
+        "generations": training.generations,
+        "pairs": training.pairs,
+        "batch": training.batch,
+    }
+    asked: list[dict[str, object]] = [{"player": AGENT, "contention": NETWORK, **evolves}]
+    if ppo:
+        asked.append({"player": PPO, "contention": NETWORK, **learns, "steps": training.steps})
+    asked.append({"player": BLIND, "contention": NO_NETWORK, **evolves})
+    rules = cell.config.queue.policies
+    asked += [{"player": "hand", "rule": rule} for rule in rules]
+    asked.append({"player": CHANCE})
+    config = cell.config.resolved()
+    return [{**config, "bench_rl": {**common, **one}} for one in asked]
+
+
+def compute(point: Content) -> dict[str, Rows]:
+    """A point's tables: weeks, and of agents the curve and the weights."""
+    game, asked = Game(point), point["bench_rl"]
+    with game.config.plugged():
+        return _PLAYERS[asked["player"]](game, point)
+
+
+def _hand(game: Game, point: Content) -> dict[str, Rows]:
+    rule = point["bench_rl"]["rule"]
+    rows: list[Row] = []
+    for order, backfill in HAND:
+        player = f"{order} {'strict ' if backfill == 'none' else ''}+ {rule}"
+
+        def play(week: int, order: str = order, backfill: str = backfill) -> dict[str, float]:
+            return worth(game.played(week, backfill, order=order, rule=rule))
+
+        rows += rows_of(game, point, player, [*game.training, *game.held_out], play)
+    return {"weeks": rows}
+
+
+def _chance(game: Game, point: Content) -> dict[str, Rows]:
+    def play(week: int) -> dict[str, float]:
+        seed = int(point_rng(point, f"week {week}").integers(2**32))
+        return worth(game.played(week, Anything(game.rules, seed)))
+
+    weeks = [*game.training, *game.held_out]
+    return {"weeks": rows_of(game, point, CHANCE, weeks, play)}
+
+
+def _agent(game: Game, point: Content) -> dict[str, Rows]:
+    """Trained by evolution; the mean that was best on the training weeks is kept."""
+    asked = point["bench_rl"]
+    player, contention, reward = asked["player"], asked["contention"], asked["reward"]
+    rng = point_rng(point, "evolution")
+    began, plays = time.process_time(), 0
+
+    def score(weights: Any, weeks: Sequence[int], contention: str) -> float:
+        nonlocal plays
+        plays += len(weeks)
+        agent = game.agent(weights)
+        found = [worth(game.played(k, agent, contention=contention))[reward] for k in weeks]
+        return float(np.mean(found))
+
+    batches = [
+        sorted(rng.choice(game.n_training, min(asked["batch"], game.n_training), replace=False))
+        for _ in range(asked["generations"])
+    ]
+    mean = np.zeros(n_weights(len(game.rules), len(game.bench.mix.shares)))
+    steps = evolve(
+        lambda weights, k: score(weights, batches[k], contention),
+        mean,
+        rng,
+        generations=asked["generations"],
+        pairs=asked["pairs"],
+        sigma=SIGMA,
+    )
+    best, least, curve, looking_s = mean, np.inf, [], 0.0
+    for number in range(asked["generations"] + 1):
+        mean = mean if number == 0 else next(steps)
+        training = score(mean, game.training, contention)
+        if training < least:
+            best, least = mean, training
+        cpu_s, seen = time.process_time() - began - looking_s, None
+        if number % LOOKS == 0 or number == asked["generations"]:
+            before, began_look = plays, time.process_time()
+            seen = score(best, game.held_out, NETWORK)
+            plays, looking_s = before, looking_s + time.process_time() - began_look
+        curve.append(
+            {
+                "machine": asked["machine"],
+                "workload": asked["workload"],
+                "player": player,
+                "generation": number,
+                "plays": plays,
+                "training": training,
+                "held_out": seen,
+                "cpu_s": cpu_s,
+            }
+        )
+    rows: list[Row] = []
+    orders = np.arange(len(best)) < len(JOB_FEATURES)
+    parts = {player: best, f"{player}, {ORDER_ALONE}": np.where(orders, best, 0.0)}
+    if player == AGENT:
+        parts[f"{player}, {PLACING_ALONE}"] = np.where(orders, 0.0, best)
+    for name, weights in parts.items():
+        decider: Decider = game.agent(weights)
+
+        def play(week: int, decider: Decider = decider) -> dict[str, float]:
+            return worth(game.played(week, decider))
+
+        rows += rows_of(game, point, name, [*game.training, *game.held_out], play)
+    kept = [
+        {
+            "machine": asked["machine"],
+            "workload": asked["workload"],
+            "player": player,
+            "number": number,
+            "weight": float(weight),
+        }
+        for number, weight in enumerate(best)
+    ]
+    return {"weeks": rows, "curve": curve, "weights": kept}
+
+
+def _ppo(game: Game, point: Content) -> dict[str, Rows]:
+    try:
+        from netcosim.bench_rl.ppo import trained_and_played
+    except ImportError as error:
+        raise NetcosimError(
+            f"the player {PPO} needs torch, stable-baselines3 and sb3-contrib: {error}"
+        ) from None
+    return trained_and_played(game, point)
+
+
+_PLAYERS: dict[str, Callable[[Game, Content], dict[str, Rows]]] = {
+    AGENT: _agent,
+    BLIND: _agent,
+    CHANCE: _chance,
+    PPO: _ppo,
+    "hand": _hand,
+}

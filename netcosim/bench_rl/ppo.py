@@ -1,0 +1,87 @@
+"""MaskablePPO of sb3-contrib on the benchmark: it learns in ``netcosim/CoSchedule-v0``.
+
+Imported only where it is asked for. The network is small and on one thread, so that a seed is the
+same agent again on the same machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from sb3_contrib import MaskablePPO
+
+from experiments.gym.environments import CoSchedule, Observation
+from experiments.points import point_rng
+from netcosim.bench_rl.cells import NETWORK
+from netcosim.bench_rl.play import PPO, Game, rows_of, worth
+from queuesim.result import Rows
+
+DEPTH = 16
+"""Waiting jobs that it sees."""
+
+
+class Weeks(CoSchedule):
+    """Episodes that are whole weeks: one of the training weeks, or ``options={"week": k}``."""
+
+    def __init__(self, game: Game, reward: str) -> None:
+        weeks = game.weeks
+        super().__init__(
+            game.config, contention=NETWORK, reward=reward, depth=DEPTH, n_jobs=len(weeks[0])
+        )
+        arena = replace(self.arena, part=(0.0, 1.0))
+        self._arenas = [replace(arena, bench=arena.bench.with_jobs(jobs)) for jobs in weeks]
+        self._training = game.n_training
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """A new week."""
+        if seed is not None or self._np_random is None:
+            super(CoSchedule, self).reset(seed=seed)
+        given = (options or {}).get("week")
+        drawn = int(self.np_random.integers(self._training))
+        self.arena = self._arenas[drawn if given is None else given]
+        return super().reset(options={"first": 0})
+
+
+def trained_and_played(game: Game, point: Mapping[str, Any]) -> dict[str, Rows]:
+    """Train on the training weeks, play all of them, the likeliest action each time."""
+    asked = point["bench_rl"]
+    seed = int(point_rng(point, "ppo").integers(2**31))
+    torch.set_num_threads(1)
+    world, began = Weeks(game, asked["reward"]), time.process_time()
+    model = MaskablePPO(
+        "MultiInputPolicy", world, gamma=1.0, n_steps=1024, batch_size=256, ent_coef=0.01, seed=seed
+    )
+    model.learn(asked["steps"])
+    cpu_s = time.process_time() - began
+
+    def play(week: int) -> dict[str, float]:
+        seen, _ = world.reset(seed=week, options={"week": week})
+        over = False
+        while not over:
+            action, _ = model.predict(seen, action_masks=world.action_masks(), deterministic=True)
+            seen, _, over, _, _ = world.step(action)
+        return worth(world.episode.run.result())
+
+    rows = rows_of(game, point, PPO, [*game.training, *game.held_out], play)
+
+    def mean(part: str) -> float:
+        return float(np.mean([row[asked["reward"]] for row in rows if row["part"] == part]))
+
+    learned = {
+        "machine": asked["machine"],
+        "workload": asked["workload"],
+        "player": PPO,
+        "generation": asked["steps"],
+        "plays": model.num_timesteps,
+        "training": mean("training"),
+        "held_out": mean("held out"),
+        "cpu_s": cpu_s,
+    }
+    return {"weeks": rows, "training": [learned]}

@@ -1,0 +1,165 @@
+"""Means, the best hand rule, and differences to it, paired by week."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from netcosim.bench_rl.play import PPO
+from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE, PLACING_ALONE
+from queuesim.statistics import LEAST_SNAPSHOTS, LEVEL, Interval, t_quantile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CELL = ["machine", "workload"]
+TOLD = (
+    *(AGENT, f"{AGENT}, {ORDER_ALONE}", f"{AGENT}, {PLACING_ALONE}"),
+    *(BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, CHANCE, "best in hindsight"),
+)
+"""Players whose differences to the best hand rule are told."""
+BETTER, WORSE, NOT_TOLD = "better", "worse", "cannot be told"
+
+
+def paired(differences: ArrayLike, level: float = LEVEL) -> Interval:
+    """Mean over weeks with Student's interval; no ends for fewer than four weeks."""
+    x = np.asarray(differences, dtype=np.float64)
+    mean = float(x.mean())
+    if len(x) < LEAST_SNAPSHOTS:
+        return Interval(mean, np.nan, np.nan)
+    half = t_quantile(level, len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5
+    return Interval(mean, mean - half, mean + half)
+
+
+def word(difference: Interval) -> str:
+    """What a difference says, where less is better."""
+    if difference.high < 0:
+        return BETTER
+    return WORSE if difference.low > 0 else NOT_TOLD
+
+
+def is_hand(player: str) -> bool:
+    """Whether a player is a hand rule: an order + a placement."""
+    return " + " in player
+
+
+def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """A row a cell and player: mean over training weeks and over those held out, with intervals."""
+    import pandas as pd
+
+    rows = []
+    for (machine, workload, player), mine in weeks.groupby([*CELL, "player"], sort=False):
+        held = paired(mine[mine["part"] == "held out"][metric])
+        rows.append(
+            {
+                "machine": machine,
+                "workload": workload,
+                "player": player,
+                "training": float(mine[mine["part"] == "training"][metric].mean()),
+                "held_out": held.value,
+                "held_out_low": held.low,
+                "held_out_high": held.high,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """A row a cell and player of `TOLD`: how it does on held-out weeks beside the best hand rule.
+
+    That rule is the one of the least mean on the training weeks; the best in hindsight, that of
+    the least mean on the held-out ones, is a player beside the others.
+    """
+    import pandas as pd
+
+    rows = []
+    for (machine, workload), mine in weeks.groupby(CELL, sort=False):
+        held = _by_week(mine[mine["part"] == "held out"], metric)
+        trained = _by_week(mine[mine["part"] == "training"], metric).mean()
+        hands = [player for player in held.columns if is_hand(player)]
+        if not hands:
+            continue
+        best, hindsight = trained[hands].idxmin(), held[hands].mean().idxmin()
+        for player in TOLD:
+            name = hindsight if player == TOLD[-1] else player
+            if name not in held.columns:
+                continue
+            off = paired(held[name] - held[best])
+            ratio = paired(np.log(held[name] / held[best]))
+            rows.append(
+                {
+                    "machine": machine,
+                    "workload": workload,
+                    "player": player,
+                    "is": name,
+                    "weeks": len(held),
+                    "score": float(held[name].mean()),
+                    "best_hand": best,
+                    "best_hand_score": float(held[best].mean()),
+                    "difference": off.value,
+                    "low": off.low,
+                    "high": off.high,
+                    "says": word(off),
+                    "ratio": float(np.exp(ratio.value)),
+                    "ratio_low": float(np.exp(ratio.low)),
+                    "ratio_high": float(np.exp(ratio.high)),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def between(weeks: pd.DataFrame, metric: str, one: str, other: str) -> pd.DataFrame:
+    """A row a cell: one player less another on held-out weeks, paired."""
+    import pandas as pd
+
+    rows = []
+    for (machine, workload), mine in weeks.groupby(CELL, sort=False):
+        held = _by_week(mine[mine["part"] == "held out"], metric)
+        if not {one, other} <= set(held.columns):
+            continue
+        off = paired(held[one] - held[other])
+        ratio = paired(np.log(held[one] / held[other]))
+        rows.append(
+            {
+                "machine": machine,
+                "workload": workload,
+                "player": one,
+                "other": other,
+                "weeks": len(held),
+                "score": float(held[one].mean()),
+                "other_score": float(held[other].mean()),
+                "difference": off.value,
+                "low": off.low,
+                "high": off.high,
+                "says": word(off),
+                "ratio": float(np.exp(ratio.value)),
+                "ratio_low": float(np.exp(ratio.low)),
+                "ratio_high": float(np.exp(ratio.high)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:
+    """A line a player: in how many cells it is better and worse than what it is beside."""
+    lines = []
+    for names, mine in table.groupby(list(by), sort=False):
+        said = mine["says"].value_counts()
+        better, worse = (said.get(which, 0) for which in (BETTER, WORSE))
+        lines.append(
+            f"{' beside '.join(map(str, names))}: better in {better}, worse in {worse} of "
+            f"{len(mine)} cells; {_gain(mine['ratio'])}"
+        )
+    return lines
+
+
+def _gain(ratios: Iterable[float]) -> str:
+    percent = 100 * (float(np.exp(np.mean(np.log(list(ratios))))) - 1)
+    return f"geometric mean over cells {percent:+.1f} %"
+
+
+def _by_week(mine: pd.DataFrame, metric: str) -> pd.DataFrame:
+    return mine.pivot(index="week", columns="player", values=metric)

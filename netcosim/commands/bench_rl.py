@@ -1,0 +1,99 @@
+"""A fixed benchmark for agents that learn to schedule where jobs share a network.
+
+  netcosim bench-rl --scale quick
+  netcosim bench-rl --jobs 2 --logs ~/joblogs
+  netcosim bench-rl --machine torus-128 --workload steady --seed 2 --out seed2
+
+Three machines and five workloads, cut into training weeks and weeks that are held out. Hand rules,
+chance and a learned agent play them with live contention; the same agent trained without a network
+is judged with one. Logs that are not there are left out, and said so. Results stay in OUT: what is
+there is not computed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from netcosim.folders import need_folder
+
+HELP = "a fixed benchmark for agents that learn to schedule on a shared network"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``netcosim bench-rl``."""
+    parser.add_argument(
+        "--scale", default="full", metavar="SCALE", help="full (default), or quick: seconds"
+    )
+    parser.add_argument(
+        "--logs", default="", metavar="DIR", help="folder with job logs (or NETCOSIM_LOGS)"
+    )
+    for what in ("machine", "workload"):
+        parser.add_argument(
+            f"--{what}",
+            action="append",
+            default=[],
+            metavar="NAME",
+            dest=f"{what}s",
+            help=f"this {what} of the benchmark alone; may be given several times",
+        )
+    parser.add_argument(
+        "--agent",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help='"ppo": MaskablePPO beside the agent of evolution strategies, where it is installed',
+    )
+    parser.add_argument(
+        "--reward",
+        default="bounded-stretch",
+        metavar="NAME",
+        help="what is trained and judged: bounded-stretch (default), bounded-slowdown, "
+        "turnaround or communication",
+    )
+    parser.add_argument("--held-out", type=int, metavar="N", help="weeks, instead of the scale's")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the training")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
+    parser.add_argument("--out", default="bench-rl", metavar="DIR", help="default: bench-rl")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Play, compare, write; status 1 if points failed."""
+    from experiments.executor import check_jobs
+    from netcosim.announce import compile_kernels
+    from netcosim.kernel_parts import FLOWS
+    from netsim.errors import NetcosimError, unknown_name
+
+    check_jobs(args.jobs)
+    for name in args.agent:
+        if name != "ppo":
+            raise unknown_name("agent", name, ("ppo",))
+    if args.seed < 0:
+        raise NetcosimError(f"--seed {args.seed}; must be at least 0")
+    need_folder(Path(args.out))
+    compile_kernels([FLOWS])
+    # what they import takes a while and must not come before a word on compiling
+    from netcosim.bench_rl.cells import SCALES, chosen
+    from netcosim.bench_rl.output import lines_of, play_and_write
+    from netcosim.bench_rl.play import METRICS
+    from netcosim.bench_rl.points import Training
+
+    if args.reward not in METRICS:
+        raise unknown_name("reward", args.reward, METRICS)
+    cells, notes = chosen(args.scale, args.machines, args.workloads, args.logs, 1, args.held_out)
+    for note in notes:
+        print(f"netcosim: {note}", file=sys.stderr)
+    played = play_and_write(
+        cells,
+        Training.of(SCALES[args.scale], args.reward, args.seed),
+        Path(args.out),
+        jobs=args.jobs,
+        ppo=bool(args.agent),
+        progress=not args.quiet,
+    )
+    if played is None:
+        return 0
+    print("\n".join(lines_of(played)))
+    return 1 if played.summary.failed else 0

@@ -1,0 +1,121 @@
+"""What stands in a plug-in: entries, each of the registry that its class names."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Sequence
+from contextlib import suppress
+from types import ModuleType
+from typing import Any, cast
+
+from netsim.errors import NetcosimError
+from netsim.registry import Registry
+
+LIST = "PLUGIN"
+"""The name of a plug-in's list of entries."""
+
+
+def entries_of(module: ModuleType, where: str) -> dict[str, dict[str, Any]]:
+    """The entries of a plug-in's list, by registry and name.
+
+    Parameters
+    ----------
+    module : module
+    where : str
+        The plug-in, as a message begins.
+
+    Raises
+    ------
+    NetcosimError
+        No list, or what is no entry.
+    """
+    listed = getattr(module, LIST, None)
+    if not isinstance(listed, (list, tuple)) or not listed:
+        raise NetcosimError(
+            f"{where}: has no list {LIST} of entries; such as {LIST} = [MyPolicy, MY_ORDER]"
+        )
+    found: dict[str, dict[str, Any]] = {}
+    # a topology family brings its own routings
+    for thing in [t for entry in listed for t in (entry, *_inner(entry))]:
+        registry = registry_for(thing, where)
+        name = checked_name(thing, registry, where)
+        entries = found.setdefault(registry.home, {})
+        if name in entries and entries[name] is not thing:
+            raise NetcosimError(f"{where}: {registry.what} {name!r} stands in {LIST} twice")
+        entries[name] = thing
+    return found
+
+
+def _inner(entry: object) -> Sequence[object]:
+    return getattr(entry, "routings", ()) if not isinstance(entry, type) else ()
+
+
+def registry_at(home: str) -> Registry[Any]:
+    """The registry at ``"module:NAME"``."""
+    module, _, name = home.partition(":")
+    return cast("Registry[Any]", getattr(importlib.import_module(module), name))
+
+
+def registry_for(thing: object, where: str) -> Registry[Any]:
+    """The registry of an entry, which must be whole.
+
+    Raises
+    ------
+    NetcosimError
+        An entry of no kind, a class for a value or the other way, or without what it must have.
+    """
+    at, home = place_of(thing), getattr(thing, "registered_in", None)
+    if not isinstance(home, str):
+        raise NetcosimError(
+            f"{where}{at}: {_shown(thing)} in {LIST} is no entry of any kind; entries are made "
+            "from the project's own classes (a subclass of Policy, an Order, a Pattern, ...)"
+        )
+    registry = registry_at(home)
+    if registry.classes != isinstance(thing, type):
+        wanted = "the class itself" if registry.classes else f"a {registry.base.__name__} made"
+        raise NetcosimError(
+            f"{where}{at}: {_shown(thing)} in {LIST}: an entry of kind {registry.what} is {wanted}"
+        )
+    missing = sorted(getattr(thing, "__abstractmethods__", ())) if registry.classes else []
+    if missing:
+        raise NetcosimError(f"{where}{at}: {_shown(thing)} lacks {', '.join(missing)}")
+    return registry
+
+
+def checked_name(thing: object, registry: Registry[Any], where: str) -> str:
+    """An entry's name.
+
+    Raises
+    ------
+    NetcosimError
+        None, or no description; a name with a space, or that of an entry of ours.
+    """
+    at = place_of(thing)
+    for key in ("name", "description"):
+        text = getattr(thing, key, None)
+        if not isinstance(text, str) or not text.strip() or not text.isprintable():
+            raise NetcosimError(
+                f"{where}{at}: {_shown(thing)} needs a {key}: one line of text"
+                f"{'' if text is None else f', not {text!r}'}"
+            )
+    name: str = thing.name  # type: ignore[attr-defined]
+    if any(letter.isspace() for letter in name):
+        raise NetcosimError(f"{where}{at}: name {name!r} has a space; write a-b")
+    if name in registry.own:
+        raise NetcosimError(
+            f"{where}{at}: {registry.what} {name!r} is one of ours; give yours another name"
+        )
+    return name
+
+
+def place_of(thing: object) -> str:
+    """``, line N`` of a class."""
+    with suppress(OSError, TypeError):
+        return f", line {inspect.getsourcelines(thing)[1]}"  # type: ignore[arg-type]
+    return ""
+
+
+def _shown(thing: object) -> str:
+    text = thing.__name__ if isinstance(thing, type) else repr(thing)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,71 @@
+"""Hand rules that start whatever fits: what a learned scheduler is to be compared with.
+
+None of them holds nodes for a job that does not fit, so large jobs may wait for long.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from queuesim.decide import Choice, Decider, DecisionPoint
+from queuesim.machine import Machine
+
+
+class _LeastThatFits(Decider):
+    """Of the waiting jobs that fit, by the number of free nodes, the one that costs least."""
+
+    @abstractmethod
+    def cost(self, machine: Machine, job: int) -> float:
+        """The least is first; of equal ones, the first in the queue's order."""
+
+    def decide(self, point: DecisionPoint) -> Choice | None:
+        """The next job, or None if none fits."""
+        machine, n_free = point.machine, point.n_free
+        if not n_free:
+            return None
+        fits = [job for job in point.waiting() if machine.n_nodes[job] <= n_free]
+        return Choice(min(fits, key=lambda job: self.cost(machine, job))) if fits else None
+
+
+class FirstThatFits(_LeastThatFits):
+    """First fit: list scheduling (Graham 1969)."""
+
+    name = "first-that-fits"
+    description = "the first job in the queue's order for which there are nodes"
+
+    def cost(self, machine: Machine, job: int) -> float:
+        """All alike."""
+        return 0.0
+
+
+class ShortestThatFits(_LeastThatFits):
+    """Shortest job first, by walltime."""
+
+    name = "shortest-that-fits"
+    description = "of the jobs for which there are nodes, the one of the shortest walltime"
+
+    def cost(self, machine: Machine, job: int) -> float:
+        """Walltime."""
+        return machine.requested_s[job]
+
+
+class SmallestAreaThatFits(_LeastThatFits):
+    """Smallest area first: nodes times walltime."""
+
+    name = "smallest-area-that-fits"
+    description = "of the jobs for which there are nodes, the one of the fewest node-hours asked"
+
+    def cost(self, machine: Machine, job: int) -> float:
+        """Node-seconds."""
+        return machine.requested_s[job] * machine.n_nodes[job]
+
+
+class LargestThatFits(_LeastThatFits):
+    """Best fit: the fewest nodes left over."""
+
+    name = "largest-that-fits"
+    description = "of the jobs for which there are nodes, the one of the most nodes"
+
+    def cost(self, machine: Machine, job: int) -> float:
+        """Nodes, the most first."""
+        return -machine.n_nodes[job]

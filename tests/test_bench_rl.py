@@ -1,0 +1,253 @@
+"""The benchmark of learned schedulers: what is cut, judged, stored and told."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_of
+from netcosim.bench_rl.output import agent_file, play_and_write
+from netcosim.bench_rl.play import METRICS, PPO, Anything, Game, worth
+from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
+from netcosim.bench_rl.tables import BETTER, NOT_TOLD, WORSE, between, differences, paired, word
+from netcosim.cli import main
+from netcosim.reproduce import read_frames
+from netsim.errors import NetcosimError
+from queuesim.learned import n_weights
+from workloads.synthetic import laas_workload
+
+QUICK = SCALES["quick"]
+
+
+def quick_points(**given: Any) -> dict[str, Any]:
+    [cell], _ = chosen("quick", [], [], "", 1)
+    points = points_of(cell, Training.of(QUICK, "bounded-stretch", 1), **given)
+    return {str(point["bench_rl"]["player"]): point for point in points}  # type: ignore[index]
+
+
+def test_weeks_are_disjoint_stretches_in_order_and_bursts_come_at_once() -> None:
+    rng = np.random.default_rng(1)
+    jobs = laas_workload(100, 4, rng, load=0.9, machine_nodes=64)
+    weeks = weeks_of(jobs, 4, 20)
+    ids = [week.job_id.tolist() for week in weeks]
+    assert ids == [jobs.job_id[k : k + 20].tolist() for k in (0, 25, 50, 75)]
+    for week, begin in zip(weeks, (0, 25, 50, 75), strict=True):
+        expected = jobs.submit_s[begin : begin + 20] - jobs.submit_s[begin]
+        np.testing.assert_allclose(week.submit_s, expected)
+    [first, *_] = weeks_of(jobs, 4, 20, burst=8)
+    assert len(np.unique(first.submit_s)) == 3
+    np.testing.assert_allclose(first.submit_s, weeks[0].submit_s[[0] * 8 + [8] * 8 + [16] * 4])
+    with pytest.raises(NetcosimError, match="fewer than 4 weeks of 30"):
+        weeks_of(jobs, 4, 30)
+
+
+def test_what_a_week_is_worth_is_what_the_environment_rewards() -> None:
+    pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
+    from experiments.gym.environments import CoSchedule
+
+    game = Game(quick_points()["random"])
+    for metric in METRICS:
+        world = CoSchedule(game.config, reward=metric, n_jobs=25)
+        rng, over, gained = np.random.default_rng(2), False, 0.0
+        world.reset(seed=4)
+        while not over:
+            parts = np.split(world.action_masks(), [world.depth + 1])
+            action = [int(rng.choice(np.flatnonzero(part))) for part in parts]
+            _, reward, over, _, _ = world.step(action)
+            gained += reward
+        assert gained == pytest.approx(-worth(world.episode.run.result())[metric], rel=1e-9)
+
+
+def test_chance_takes_all_that_is_possible_and_is_the_same_again() -> None:
+    game = Game(quick_points()["random"])
+    found = [game.played(0, Anything(game.rules, seed)).start_s.tolist() for seed in (1, 1, 2)]
+    assert found[0] == found[1] != found[2]
+    assert np.isfinite(found[0]).all()
+
+
+def test_students_interval_by_hand_and_none_for_three_weeks() -> None:
+    """t of 0.975 with 3 degrees of freedom is 3.182 (any table)."""
+    told = paired([1.0, 2.0, 3.0, 6.0])
+    half = 3.1824 * np.std([1, 2, 3, 6], ddof=1) / 2
+    assert told.value == 3.0
+    assert told.high - told.value == pytest.approx(half, rel=1e-4)
+    assert told.value - told.low == pytest.approx(half, rel=1e-4)
+    few = paired([1.0, 2.0, 3.0])
+    assert np.isnan(few.low)
+    assert np.isnan(few.high)
+    assert word(few) == NOT_TOLD
+    assert [word(paired(x)) for x in ([-1, -2, -1, -2], [1, 2, 1, 2], [-1, 1, -1, 1])] == [
+        BETTER,
+        WORSE,
+        NOT_TOLD,
+    ]
+
+
+def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
+    """The one that is best in hindsight is a player of its own."""
+    by_player = {
+        "fcfs + a": ([2.0, 2.0], [1.0, 1.0, 1.0, 1.2]),
+        "shortest + a": ([1.0, 1.0], [2.0, 2.2, 1.8, 2.0]),
+        AGENT: ([0.5, 0.5], [1.5, 1.6, 1.4, 1.5]),
+        BLIND: ([3.0, 3.0], [2.5, 2.4, 2.6, 2.5]),
+    }
+    weeks = pd.DataFrame(
+        {"machine": "m", "workload": "w", "player": player, "week": week, "part": part, "x": value}
+        for player, (training, held) in by_player.items()
+        for week, (part, value) in enumerate(
+            [("training", v) for v in training] + [("held out", v) for v in held]
+        )
+    )
+    told = differences(weeks, "x").set_index("player")
+    assert set(told["best_hand"]) == {"shortest + a"}
+    assert told.loc[AGENT, "difference"] == pytest.approx(-0.5)
+    assert told.loc[AGENT, "says"] == BETTER
+    assert told.loc["best in hindsight", "is"] == "fcfs + a"
+    off = np.log([1.5 / 2.0, 1.6 / 2.2, 1.4 / 1.8, 1.5 / 2.0])
+    assert told.loc[AGENT, "ratio"] == pytest.approx(np.exp(off.mean()))
+    [row] = between(weeks, "x", AGENT, BLIND).to_dict("records")
+    assert row["difference"] == pytest.approx(-1.0)
+    assert row["says"] == BETTER
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("bench") / "out"
+    assert main(["bench-rl", "--scale", "quick", "--jobs", "2", "--quiet", "--out", str(out)]) == 0
+    return out
+
+
+def test_the_command_leaves_tables_figures_and_agents(quick: Path) -> None:
+    names = {path.name for path in quick.iterdir()}
+    tables = {f"{name}.csv" for name in ("differences", "networks", "scores", "curve", "weeks")}
+    agent = "agent-fattree-128-bursty.py"
+    assert names == {*tables, "learning.png", "held-out.png", agent, "bench-rl.db"}
+    weeks = pd.read_csv(quick / "weeks.csv")
+    rules = len(MACHINES["fattree-128"].rules)
+    # five hand rules a placement; the agent, its order and its placing alone; the other and its
+    # order alone; chance
+    assert weeks["player"].nunique() == 5 * rules + 6
+    assert weeks.groupby("player").size().unique().tolist() == [QUICK.training + QUICK.held_out]
+    assert (weeks["bounded-stretch"] >= 1).all()
+    curve = pd.read_csv(quick / "curve.csv")
+    of_agent = curve[curve["player"] == AGENT]
+    # twice the pairs, each on the batch, and the mean on all training weeks
+    each = 2 * QUICK.pairs * QUICK.batch + QUICK.training
+    assert of_agent["plays"].diff().dropna().unique().tolist() == [each]
+    # the mean of the least training score is kept
+    kept = weeks[(weeks["player"] == AGENT) & (weeks["part"] == "training")]
+    assert kept["bounded-stretch"].mean() == pytest.approx(of_agent["training"].min(), rel=1e-5)
+
+
+def test_nothing_is_played_again_and_two_processes_are_one(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path.name: path.read_bytes() for path in quick.glob("*.csv")}
+    assert main(["bench-rl", "--scale", "quick", "--quiet", "--out", str(quick)]) == 0
+    assert "7 points, 0 computed" in capsys.readouterr().out
+    assert {path.name: path.read_bytes() for path in quick.glob("*.csv")} == before
+    for player in (AGENT, BLIND):
+        point = quick_points()[player]
+        stored = read_frames(quick / "bench-rl.db", [point])
+        here = compute(point)
+        for name, rows in here.items():
+            found = pd.DataFrame(rows).drop(columns="cpu_s", errors="ignore")
+            expected = stored[name].drop(columns="cpu_s", errors="ignore")
+            pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
+
+
+def test_a_trained_agents_file_plays_as_it_was_judged(quick: Path) -> None:
+    spec = importlib.util.spec_from_file_location("agent", quick / "agent-fattree-128-bursty.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    game = Game(quick_points()[AGENT])
+    bench = game.bench
+    agent = module.Agent(lambda jobs: bench.mix.draw(jobs, bench.queues.draws.rng("jobs")))
+    weeks = pd.read_csv(quick / "weeks.csv")
+    mine = weeks[weeks["player"] == AGENT].set_index("week")["bounded-stretch"]
+    for week in game.held_out:
+        found = worth(game.played(week, agent))["bounded-stretch"]
+        assert found == pytest.approx(mine[week], rel=1e-5)
+
+
+def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:
+    weights = np.random.default_rng(1).standard_normal(n_weights(4, 3)).tolist()
+    names: dict[str, Any] = {"__name__": "agent"}
+    exec(agent_file("torus-128", "steady", weights), names)
+    assert list(names["WEIGHTS"]) == weights
+    assert names["RULES"] == MACHINES["torus-128"].rules
+    names["Agent"]()
+
+
+@pytest.mark.parametrize("machine", sorted(MACHINES))
+@pytest.mark.parametrize("workload", ["steady", "gpu"])
+def test_every_machine_has_the_weeks_of_made_workloads(machine: str, workload: str) -> None:
+    [cell], _ = chosen("full", [machine], [workload], "", 1)
+    point = points_of(cell, Training.of(SCALES["full"], "turnaround", 1))[-1]
+    game = Game(point)
+    assert game.bench.machine.topology.n_nodes == MACHINES[machine].n_nodes
+    assert [len(week) for week in game.weeks] == [WORKLOADS[workload].week] * 12
+    assert len(game.training) + len(game.held_out) == 12
+
+
+def test_logs_that_are_not_there_are_left_out_or_asked_for(tmp_path: Path) -> None:
+    cells, notes = chosen("full", [], [], str(tmp_path), 1)
+    made = [name for name, work in WORKLOADS.items() if not work.log]
+    assert {cell.workload for cell in cells} == set(made)
+    assert len(cells) == len(made) * len(MACHINES)
+    assert [note.split(";")[0] for note in notes] == ["left out: kth-sp2", "left out: thunder"]
+    with pytest.raises(NetcosimError, match=r"workload thunder: put LLNL-Thunder"):
+        chosen("full", [], ["thunder"], str(tmp_path), 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--scale", "huge"], "unknown scale 'huge'"),
+        (["--machine", "cab"], "unknown machine of the benchmark 'cab'"),
+        (["--workload", "cab"], "unknown workload of the benchmark 'cab'"),
+        (["--reward", "fame"], "unknown reward 'fame'"),
+        (["--agent", "dqn"], "unknown agent 'dqn'"),
+        (["--held-out", "0"], "--held-out 0; must be at least 1"),
+        (["--seed", "-1"], "--seed -1; must be at least 0"),
+        (["--jobs", "0"], "jobs"),
+        (["--logs", "/nowhere"], "--logs /nowhere: no such folder"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(
+    given: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["bench-rl", *given, "--out", str(out)]) == 2
+    shown = capsys.readouterr().err
+    assert told in shown
+    assert shown.count("\n") == 1
+    assert not out.exists()
+
+
+def test_without_logs_and_cells_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(NetcosimError, match="no cell is left"):
+        play_and_write([], Training.of(QUICK, "turnaround", 1), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_maskable_ppo_where_it_is_installed() -> None:
+    pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed")
+    found = compute(quick_points(ppo=True)[PPO])
+    assert [row["week"] for row in found["weeks"]] == list(range(6))
+    assert all(row["bounded-stretch"] >= 1 for row in found["weeks"])
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("sb3_contrib") is not None, reason="sb3-contrib is installed"
+)
+def test_maskable_ppo_where_it_is_not_says_what_is_needed() -> None:
+    with pytest.raises(NetcosimError, match="needs torch, stable-baselines3 and sb3-contrib"):
+        compute(quick_points(ppo=True)[PPO])

@@ -61,7 +61,7 @@ def known(found: list[pd.DataFrame], digits: int) -> set[tuple[str, ...]]:
 def test_every_interval_is_stored(name: str) -> None:
     found = tables(("",) if name == "isolation" else PAGES[name])
     told = TOLD.findall(page(name))
-    assert len(told) > 5
+    assert told
     stored = {digits: known(found, digits) for digits in range(4)}
     wrong = [t for t in told if t not in stored[len(t[0].partition(".")[2])]]
     assert wrong == []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from alloc.registry import policies_for
-from experiments.config import Config, MachineSection, file_keys
+from experiments.config import DECIDER_KEYS, Config, MachineSection, file_keys
 from experiments.config_content import config_alone
 from experiments.config_errors import ConfigError, show
 from netsim.errors import unknown_name
@@ -119,3 +119,6 @@ def _replace(content: dict[str, Any], key: str, value: object) -> None:
     level[path[-1]] = value
     if key == "queue.decider":
         level.pop("decider_files", None)  # they are the run's own class's
+    if key == "queue.backfill":
+        for name in DECIDER_KEYS:  # it is the backfilling that runs the reference's queue
+            level.pop(name, None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,12 @@ from experiments.draws import Draws
 from experiments.points import point_key
 from experiments.sweep import run_points
 from netcosim.cli import main
+from netcosim.judge.asked import Flags, asked_of
 from netsim.errors import NetcosimError
 from queuesim.registry import DECIDERS
 from queuesim.result import QueueResult
+from workloads.details import Dependencies, JobDetails
+from workloads.synthetic import laas_workload
 
 AGENT = '''
 from queuesim.decide import Choice, Decider
@@ -84,6 +89,17 @@ class ByRule(Last):
         fits = [j for j in point.waiting() if point.machine.n_nodes[j] <= point.n_free]
         return Choice(fits[0], rule="rdn") if fits else None
 '''
+
+JUDGED = """
+machine = { family = "dragonfly", p = 2, a = 4, g = 5 }
+[workload]
+larger_jobs = "drop"
+synthetic = { n_jobs = 30, mean_nodes = 4 }
+[queue]
+policies = ["simple", "rdn"]
+decider = "agent.py:Weighted"
+decider_files = ["weights.json"]
+"""
 
 
 def content(**queue: Any) -> dict[str, Any]:
@@ -331,6 +347,50 @@ def test_a_file_is_looked_up_beside_the_config_by_every_command(
         assert digest(folder / "there" / name) in page
 
 
+def test_what_the_judge_was_asked_can_be_asked_elsewhere(folder: Path) -> None:
+    there = folder / "there"
+    there.mkdir()
+    for name, text in (("agent.py", AGENT), ("weights.json", "[0, 1]"), ("c.toml", JUDGED)):
+        (there / name).write_text(text)
+    text = asked_of(Flags(), there / "c.toml").text
+    (folder / "again.toml").write_text(text)
+    queue = load_config_of_judge(folder / "again.toml")
+    assert queue["decider"] == f"{there}/agent.py:Weighted"
+    assert queue["decider_files"] == [f"{there}/weights.json"]
+    assert asked_of(Flags(), folder / "again.toml").text == text
+
+
+def load_config_of_judge(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = tomllib.loads(path.read_text())["queue"]
+    return content
+
+
+def test_dependencies_and_grace_are_kept() -> None:
+    """They are rules of the queue, whoever decides."""
+    made = laas_workload(80, 6.0, np.random.default_rng(0))
+    numbers = made.job_id.tolist()
+    waits = [[("afterany", numbers[i - 3])] if i >= 3 and i % 2 else [] for i in range(80)]
+    jobs = replace(
+        made,
+        requested_s=made.run_time_s * 0.9,
+        details=JobDetails(dependency=Dependencies.of(waits)),
+    )
+    rules: dict[str, Any] = {"dependencies": "keep", "grace_s": 5.0, "overrun": "cut"}
+    found = [
+        run_cosim(config_from(content(**rules | queue)), jobs=jobs).schedules["simple"]
+        for queue in (
+            {"backfill": "easy"},
+            {"decider": "easy"},
+            {"decider": "easy", "dependencies": "ignore"},
+            {"decider": "easy", "grace_s": 0.0},
+        )
+    ]
+    assert same(found[0], found[1])
+    kept = [one.start_s[3::2] >= one.end_s[0:-3:2] for one in found]
+    assert [bool(one.all()) for one in kept] == [True, True, False, True]
+    assert not same(found[1], found[3])
+
+
 def digest(path: Path) -> str:
     import hashlib
 
@@ -343,5 +403,8 @@ def test_the_reference_may_be_a_hand_rule(folder: Path) -> None:
     raw = content(**own) | {"reference": {"queue.decider": "easy"}}
     result = run_cosim(config_from(raw))
     assert same(result.reference_schedule, schedules()["simple"])
+    strict = run_cosim(config_from(raw | {"reference": {"queue.backfill": "none"}}))
+    assert same(strict.reference_schedule, schedules(backfill="none")["simple"])
+    assert same(strict.schedules["simple"], result.schedules["simple"])
     with pytest.raises(NetcosimError, match="the reference reads the run's files"):
         config_from(raw | {"reference": {"queue.decider": "agent.py:First"}})

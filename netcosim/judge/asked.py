@@ -13,6 +13,7 @@ from pydantic import field_validator
 
 from experiments.build import build_machine
 from experiments.config import Config, file_keys
+from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, validated
 from experiments.config_load import MAX_FILE_BYTES, config_from, parse_toml
 from experiments.fields import Section, Share
@@ -256,9 +257,18 @@ def _files_from_anywhere(content: dict[str, Any], folder: Path) -> None:
                 sections = [one.get(part) for one in sections if isinstance(one, dict)]
         for section in sections:
             if isinstance(section, dict) and isinstance(section.get(key), str):
-                beside = folder / section[key]
-                found = beside if beside.exists() else Path(section[key])
-                section[key] = str(found.absolute())
+                section[key] = _absolute(section[key], folder)
+            elif isinstance(section, list) and key == "*":
+                section[:] = [_absolute(one, folder) for one in section if isinstance(one, str)]
+    queue = content["queue"]
+    if isinstance(queue, dict) and "decider" in queue:
+        beside = placed_decider(queue["decider"], folder.absolute())
+        queue["decider"] = placed_decider(beside, Path.cwd())
+
+
+def _absolute(name: str, folder: Path) -> str:
+    beside = folder / name
+    return str((beside if beside.exists() else Path(name)).absolute())
 
 
 def _assumed_mix(large: bool, drawn: bool) -> list[dict[str, Any]]:

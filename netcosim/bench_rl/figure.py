@@ -93,7 +93,6 @@ def held_out_figure(differences: pd.DataFrame, metric: str) -> Figure:
             )
         axis.set_yticks(np.arange(len(workloads)), workloads)
         axis.invert_yaxis()
-        axis.set_xscale("log")
         axis.set_title(machine)
         axis.set_xlabel(f"{metric} over the best hand rule's")
         grid(axis, "x")

@@ -87,6 +87,8 @@ class NodePolicy(Policy):
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
         self._blocks = self.block_sizes(topology)
+        every = np.arange(topology.n_nodes)
+        self._block_of = [every // size for size in self._blocks]
         self._busy: Mask = np.zeros(topology.n_nodes, dtype=np.bool_)
         self._held: Mask = np.zeros(topology.n_nodes, dtype=np.bool_)
         self._holding = False
@@ -108,8 +110,8 @@ class NodePolicy(Policy):
         self._free[nodes] = free
         step = 1 if free else -1
         self._n_free += step * len(nodes)
-        for size, counts in zip(self._blocks, self._counts, strict=True):
-            np.add.at(counts, nodes // size, step)
+        for block, counts in zip(self._block_of, self._counts, strict=True):
+            np.add.at(counts, block[nodes], step)
 
     @property
     def n_free(self) -> int:

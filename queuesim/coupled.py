@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import OneOf
-from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.job_network import JobNetwork, Situation
 from queuesim.model_context import ModelContext
 from queuesim.result import CUT, FAILED, NEVER_RUN, OUTCOMES, QueueResult
 from queuesim.rounds import RUNTIME_REFERENCES
@@ -185,7 +185,7 @@ class CoupledFlow(RunTimeModel):
         work_s, fraction = isolated_work(
             workload, fraction, self.runtime_reference, self.reference_stretch
         )
-        stretches = FlowStretches(JobLoads(self.network))
+        stretches = FlowStretches(self.network.loads)
         return LiveRunTimes(self.network, workload, policy, share, fraction, work_s, stretches)
 
 

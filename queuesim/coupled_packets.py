@@ -20,7 +20,7 @@ from queuesim.coupled import (
     isolated_work,
     stretch_of_reference,
 )
-from queuesim.job_network import JobLoads, JobNetwork
+from queuesim.job_network import JobNetwork
 from queuesim.kept_stretches import Judgement
 from queuesim.model_context import ModelContext
 from queuesim.packet_judge import PacketBudget, PacketRecord
@@ -76,5 +76,5 @@ class CoupledPackets(RunTimeModel):
             workload, fraction, self.runtime_reference, self.reference_stretch
         )
         record = PacketRecord() if self.record is None else self.record
-        stretches = PacketStretches(JobLoads(self.network), self.budget, record, self.journal)
+        stretches = PacketStretches(self.network.loads, self.budget, record, self.journal)
         return LiveRunTimes(self.network, workload, policy, share, fraction, work_s, stretches)

@@ -24,6 +24,8 @@ FloatArray = NDArray[np.float32]
 LONGEST_S = 30 * 86400.0
 """Times are seen by their logarithm, as a part of this one's."""
 
+_LOG_LONGEST = log1p(LONGEST_S)
+
 JOB_COLUMNS = ("size", "walltime", "waited", "pattern", "communication", "fits", "there")
 """Of a waiting job: nodes over the machine's, requested and waited time (`log_time`), pattern
 (place in the mix over its length), communication fraction, whether it could start, and 1."""
@@ -36,8 +38,8 @@ MACHINE_COLUMNS = ("free", "waiting", "next_end", "day")
 
 def log_time(seconds: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """Times from 0 to 1: log(1 + s) over that of `LONGEST_S`, cut there."""
-    clipped = np.clip(np.asarray(seconds, dtype=np.float64), 0.0, LONGEST_S)
-    return np.asarray(np.log1p(clipped) / log1p(LONGEST_S))
+    clipped = np.minimum(np.maximum(seconds, 0.0), LONGEST_S)
+    return np.asarray(np.log1p(clipped) / _LOG_LONGEST)
 
 
 class Worth:
@@ -202,8 +204,9 @@ class View:
         k = min(len(waiting), self.depth)
         if k:
             some = np.array(waiting[:k])
-            table[:k] = self._fixed[some]
-            table[:k, 2] = log_time(point.now_s - self._submit_s[some])
+            self._fixed.take(some, 0, out=table[:k])
+            waited_s = point.now_s - self._submit_s[some]
+            table[:k, 2] = np.log1p(np.minimum(waited_s, LONGEST_S, out=waited_s)) / _LOG_LONGEST
             table[:k, 5] = self._size[some] <= point.n_free
         return table
 
@@ -212,12 +215,12 @@ class View:
         ends = point.running()
         left_s = max(ends[0][0] - point.now_s, 0.0) if ends else LONGEST_S
         return np.array(
-            [
+            (
                 point.n_free / self._n_nodes,
                 point.n_waiting / self._n_jobs,
-                log_time(left_s),
+                np.log1p(min(left_s, LONGEST_S)) / _LOG_LONGEST,
                 point.now_s % 86400.0 / 86400.0,
-            ],
+            ),
             dtype=np.float32,
         )
 
@@ -326,7 +329,10 @@ class Episode:
 
     def _follow(self) -> None:
         """Take in the starts and ends since the last time."""
-        run, domain, kept = self.run, self.view.domains.of, self.run.kept
+        run = self.run
+        if self._told == len(run.event_s):
+            return
+        domain, kept = self.view.domains.of, run.kept
         for k in range(self._told, len(run.event_s)):
             job = run.event_job[k]
             if run.event_is_start[k]:

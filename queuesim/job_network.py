@@ -6,7 +6,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -57,6 +57,11 @@ class JobNetwork:
         wanted = [share.pattern for share in self.mix.shares]
         if named != wanted:
             raise NetcosimError(f"communications {named} for a mix of {wanted}; give one each")
+
+    @cached_property
+    def loads(self) -> JobLoads:
+        """What placed jobs put on it: routes and messages that all runs on it share."""
+        return JobLoads(self)
 
 
 class Situation(NamedTuple):

@@ -197,7 +197,8 @@ class Run:
     def _settle(self) -> None:
         """All starts of this instant are told: what follows for those that run."""
         self._change(self.run_times.settle(self.env.now))
-        self._apply_rates()
+        if self.new or self.rates:
+            self._apply_rates()
 
     def _wake(self) -> None:
         if not self.wake.triggered:

@@ -10,6 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from alloc.any_rule import AnyRule
+from experiments.bench import bench_of
+from experiments.config_load import config_from
+from experiments.cosim import run_cosim
 from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_of
 from netcosim.bench_rl.output import agent_file, play_and_write
 from netcosim.bench_rl.play import METRICS, PPO, Anything, Game, worth
@@ -18,7 +22,8 @@ from netcosim.bench_rl.tables import BETTER, NOT_TOLD, WORSE, between, differenc
 from netcosim.cli import main
 from netcosim.reproduce import read_frames
 from netsim.errors import NetcosimError
-from queuesim.learned import n_weights
+from queuesim.learned import LearnedAgent, n_weights
+from queuesim.queue import simulate_queue
 from workloads.synthetic import laas_workload
 
 QUICK = SCALES["quick"]
@@ -175,6 +180,50 @@ def test_a_trained_agents_file_plays_as_it_was_judged(quick: Path) -> None:
     for week in game.held_out:
         found = worth(game.played(week, agent))["bounded-stretch"]
         assert found == pytest.approx(mine[week], rel=1e-5)
+
+
+def test_a_trained_agents_file_runs_in_a_config(quick: Path) -> None:
+    """As ``queue.decider``: the schedule of the queue simulator, to the second and node."""
+    file = quick / "agent-fattree-128-bursty.py"
+    first, *others = MACHINES["fattree-128"].rules
+    content = {
+        "machine": {"family": "fattree", "radix": 8},
+        "workload": {
+            "synthetic": {
+                "n_jobs": 60,
+                "mean_nodes": 16,
+                "load": 1.3,
+                "requested_factor": [1.0, 3.0],
+            },
+            "larger_jobs": "drop",
+        },
+        "queue": {
+            "policies": [first],
+            "placement_rules": others,
+            "decider": f"{file}:Agent",
+            "run_time_model": "as-logged",
+        },
+        "run": {"snapshots": 0},
+    }
+    config = config_from(content)
+    with config.plugged():
+        [told] = run_cosim(config).schedules.values()
+    names: dict[str, Any] = {"__name__": "agent"}
+    exec(file.read_text(), names)
+    plain = {"policies": [first], "run_time_model": "as-logged"}
+    queues = bench_of(config_from(content | {"queue": plain})).queues
+    rules = {name: queues.empty(name) for name in (first, *others)}
+    expected = simulate_queue(
+        queues.jobs,
+        AnyRule(rules),
+        backfill=LearnedAgent(names["WEIGHTS"], names["RULES"], 3),
+        rng=np.random.default_rng(0),
+        keep_placements=True,
+    )
+    assert told.start_s.tolist() == expected.start_s.tolist()
+    assert told.placements is not None
+    assert expected.placements is not None
+    assert told.placements.nodes.tolist() == expected.placements.nodes.tolist()
 
 
 def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:

@@ -116,6 +116,8 @@ class World(gymnasium.Env[Observation, Any]):
         self.n_places = self.arena.domains.n if self.in_domains else len(self.rules)
         self._n_invalid = 0
         self._refused: set[int] = set()
+        self._can: tuple[list[int], int, int, list[bool]] | None = None
+        """What `_startable` has said last, of which waiting jobs, free nodes and refusals."""
         self._episode: Episode | None = None
         shown: Any = spaces.Dict(
             {
@@ -189,7 +191,8 @@ class World(gymnasium.Env[Observation, Any]):
 
     def _read(self, action: Any) -> tuple[int | None, int]:
         """Place of a job among the waiting ones (None: wait), and the rule or domain."""
-        parts = np.asarray(action).ravel().tolist()
+        plain = isinstance(action, int | np.integer)
+        parts = [int(action)] if plain else np.asarray(action).ravel().tolist()
         if not self.action_space.contains(
             parts[0] if isinstance(self.action_space, spaces.Discrete) else np.asarray(parts)
         ):
@@ -212,10 +215,16 @@ class World(gymnasium.Env[Observation, Any]):
     def _startable(self) -> list[bool]:
         """For each place among the waiting jobs, whether the job there may start now."""
         episode = self.episode
-        sizes = episode.run.machine.n_nodes
         free = 0 if episode.point is None else episode.point.n_free
+        if self._can is not None and self._can[0] is episode.waiting:
+            _, for_free, n_refused, can = self._can
+            if for_free == free and n_refused == len(self._refused):
+                return can
+        sizes = episode.run.machine.n_nodes
         can = [sizes[j] <= free and j not in self._refused for j in episode.waiting]
-        return can + [False] * (self.depth - len(can))
+        can += [False] * (self.depth - len(can))
+        self._can = episode.waiting, free, len(self._refused), can
+        return can
 
     def _started(self, place: int, where: int) -> bool:
         """Start a job; one that finds no place is not asked for again in this instant."""

@@ -92,8 +92,7 @@ def held_out_figure(differences: pd.DataFrame, metric: str) -> Figure:
                 mine["ratio"], y, marker(i), color=colour(i), markersize=4, ls="", label=player
             )
         axis.set_yticks(np.arange(len(workloads)), workloads)
-        axis.invert_yaxis()
-        axis.set_xscale("log")
+        axis.set_ylim(len(workloads) - 0.5, -0.5)
         axis.set_title(machine)
         axis.set_xlabel(f"{metric} over the best hand rule's")
         grid(axis, "x")

@@ -1,0 +1,101 @@
+"""The page on the benchmark says what the stored tables say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from netcosim.bench_rl.cells import MACHINES, WORKLOADS
+from netcosim.bench_rl.play import METRICS
+from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE
+from netcosim.bench_rl.tables import between, counted, differences, scores, word
+from queuesim.statistics import Interval
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = (DOCS / "learning-benchmark.md").read_text(encoding="utf-8")
+METRIC = "bounded-stretch"
+
+
+def stored(name: str) -> pd.DataFrame:
+    return pd.read_csv(DOCS / "learning" / f"{name}.csv")
+
+
+def test_every_machine_and_workload_is_on_the_page() -> None:
+    for name, machine in MACHINES.items():
+        assert f"`{name}`" in PAGE
+        for rule in machine.rules:
+            assert rule in PAGE
+    for name, work in WORKLOADS.items():
+        assert f"| `{name}` | {work.week} |" in PAGE
+
+
+def test_the_tables_follow_from_the_weeks() -> None:
+    """Computed again from the score of each player and week."""
+    weeks = stored("weeks")
+    pd.testing.assert_frame_equal(
+        differences(weeks, METRIC), stored("differences"), rtol=1e-3, atol=1e-4
+    )
+    pd.testing.assert_frame_equal(scores(weeks, METRIC), stored("scores"), rtol=1e-4)
+    networks = pd.concat(
+        [between(weeks, METRIC, AGENT, other) for other in (BLIND, f"{BLIND}, {ORDER_ALONE}")],
+        ignore_index=True,
+    )
+    pd.testing.assert_frame_equal(networks, stored("networks"), rtol=1e-3, atol=1e-4)
+
+
+def test_the_pages_rows_are_the_tables() -> None:
+    told = stored("differences")
+    for row in told[told["player"] == AGENT].to_dict("records"):
+        line = (
+            f"| {row['machine']}, {row['workload']} | {row['best_hand']} | "
+            f"{row['best_hand_score']:.2f} | {row['score']:.2f} | {row['difference']:+.2f} "
+            f"({row['low']:+.2f} to {row['high']:+.2f}) | {row['says']} |"
+        )
+        assert line in PAGE
+    networks = stored("networks")
+    for row in networks[networks["other"] == f"{BLIND}, {ORDER_ALONE}"].to_dict("records"):
+        line = (
+            f"| {row['machine']}, {row['workload']} | {row['score']:.2f} | "
+            f"{row['other_score']:.2f} | {row['difference']:+.2f} "
+            f"({row['low']:+.2f} to {row['high']:+.2f}) | {row['says']} |"
+        )
+        assert line in PAGE
+
+
+def test_the_pages_counts_are_the_tables() -> None:
+    lines = [*counted(stored("differences")), *counted(stored("networks"), ["player", "other"])]
+    for line in lines:
+        assert line in PAGE
+
+
+def test_an_interval_says_what_its_word_says() -> None:
+    for name in ("differences", "networks", "attacks", "seeds"):
+        for row in stored(name).to_dict("records"):
+            assert row["says"] == word(Interval(row["difference"], row["low"], row["high"]))
+            assert row["difference"] == pytest.approx((row["low"] + row["high"]) / 2, abs=2e-3)
+
+
+def test_attacks_judge_by_every_score() -> None:
+    attacks = stored("attacks")
+    assert set(attacks["metric"]) == set(METRICS)
+    for (_, _, metric), mine in attacks.groupby(["machine", "workload", "metric"]):
+        assert mine["player"].nunique() == 4
+        assert mine["best_hand_score"].nunique() == 1, metric
+
+
+def test_agents_keep_their_best_generation() -> None:
+    curve, table = stored("curve"), stored("scores")
+    for (machine, workload, player), mine in curve.groupby(["machine", "workload", "player"]):
+        if player != AGENT:
+            continue
+        row = table[
+            (table["machine"] == machine)
+            & (table["workload"] == workload)
+            & (table["player"] == player)
+        ]
+        assert mine["training"].min() == pytest.approx(row["training"].item(), rel=1e-4)
+        assert mine["generation"].tolist() == list(range(len(mine)))
+        assert np.isfinite(mine["held_out"].iloc[-1])

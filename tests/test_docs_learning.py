@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import runpy
@@ -49,3 +50,13 @@ def test_the_agent_of_the_page_is_trained_and_runs(
     assert (schedule.workload.n_nodes == beside.workload.n_nodes).all()
     trained, by_easy = (summarise(one).mean_bounded_slowdown for one in (schedule, beside))
     assert trained < by_easy
+
+
+def test_the_speeds_are_those_that_are_stored() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    with (PAGE.parent / "learning" / "speed.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["machine"] for row in rows} == {"dragonfly-272", "dragonfly-1056", "fattree-1024"}
+    for row in rows:
+        told = f"| {row['machine']} | {row['contention']} | {row['actions']} | "
+        assert f"{told}{int(row['steps_per_s']):,} | {row['reset_ms']} |" in text

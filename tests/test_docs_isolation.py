@@ -124,6 +124,39 @@ def test_break_evens_scenarios_and_verdicts() -> None:
         assert told[-1] == (", ".join(agree) or "no")
 
 
+def test_the_surface_beside_the_other_studies() -> None:
+    """Where they measure: it tells less than half against random nodes, and less elsewhere."""
+    told = surface("usual").set_index(["log", "placement"])
+    folder = DOCS / "isolation"
+    gain, rounds = (pd.read_csv(folder / f"{n}.csv") for n in ("placement-gain", "loop-rounds"))
+    gain = gain[gain["drive"].eq(1) & gain["io"].eq(0)].set_index("policy")
+    rounds = rounds[rounds["round"].eq(1) & rounds["policy"].eq("jigsaw")]
+    rounds = rounds[rounds["logged"] == "contended-baseline"].set_index(["log", "reference"])
+    off, percent = "taken_off", "taken_off_percent"
+    checked = 0
+    for log in ("kth-sp2", "thunder"):
+        for placement in told.loc[log].index:
+            ours = told.loc[(log, placement)]
+            measured = [gain.loc[placement]] if log == "kth-sp2" else []
+            cells = [one(row, off, 1, f"{off}_low", f"{off}_high") for row in measured] or [""]
+            if (log, placement) in rounds.index:
+                row = rounds.loc[(log, placement)]
+                cells.append(one(row, percent, 1, f"{percent}_low", f"{percent}_high"))
+                measured.append(row.rename({percent: off, f"{percent}_low": f"{off}_low"}))
+            elif log == "thunder":
+                continue
+            else:
+                cells.append("")
+            [line] = [r for r in rows_of(page("isolation"), log, placement) if len(r) == 5]
+            assert line[2:] == [one(ours, off, 1), *cells]
+            for row in measured:
+                assert ours[off] < row[off]
+                if placement == "random":
+                    assert ours[off] < row[off] / 2
+            checked += len(measured)
+    assert checked == 5 + 3 + 3
+
+
 def test_from_which_share() -> None:
     crossings = surface("crossings")
     crossings = crossings[crossings["drive"] == 1]

@@ -41,6 +41,18 @@ GRID, CURVE = 45, 10
 SMALLER = ", small"
 DEGREES = (1, 2)
 """Of the polynomial: the one that tells points left out best."""
+USUAL: dict[str, object] = {
+    "share": 0.3,
+    "share_spread": 0.0,
+    "size_correlation": 0.0,
+    "drive": "1",
+    "ranks": 1,
+    "node_bytes": 32 * 1024,
+    "collectives": 3 / 8,
+    "routing": "d-mod-k",
+    "mapping": "in-order",
+}
+"""What `experiments.papers.isolation.base` holds fixed, but for the bytes: the most in range."""
 PAYS, UNKNOWN = "pays", "cannot be told"
 OVER = {"log", "placement", "share", "drive"}
 """Over the ranges of the other factors curves are the middle."""
@@ -77,6 +89,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     tables["indices"] = pd.DataFrame(index_rows(surface, drawn, places, response))
     tables["indices"]["degree"] = surface.degree
     names = next((f.levels for f in factors if f.name == "log"), tuple(rows["log"].unique()))
+    tables["usual"] = _usual(surface, drawn, names)
     mean, means = surface.over(OVER), [each.over(OVER) for each in drawn]
     tables["curves"] = _curves(mean, means, names)
     claims = []
@@ -188,6 +201,17 @@ def _curves(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> 
                     )
                     rows.append({"log": log, "placement": placement, "drive": drive, **told})
     return pd.DataFrame(rows)
+
+
+def _usual(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> pd.DataFrame:
+    """Percent off where the other studies measure it, to judge the surface by them."""
+    import pandas as pd
+
+    cases = [{"log": log, "placement": name} for log in logs for name in space.PLACEMENTS]
+    table = pd.DataFrame([{**case, **USUAL} for case in cases])
+    places = _places(surface.factors, table)
+    low, high = np.sinh(band(drawn, places))
+    return pd.DataFrame(cases).assign(taken_off=_told(surface, places), low=low, high=high)
 
 
 def _break_even(runs: pd.DataFrame) -> pd.DataFrame:

@@ -87,27 +87,10 @@ def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
             name = hindsight if player == TOLD[-1] else player
             if name not in held.columns:
                 continue
-            off = paired(held[name] - held[best])
-            ratio = paired(np.log(held[name] / held[best]))
-            rows.append(
-                {
-                    "machine": machine,
-                    "workload": workload,
-                    "player": player,
-                    "is": name,
-                    "weeks": len(held),
-                    "score": float(held[name].mean()),
-                    "best_hand": best,
-                    "best_hand_score": float(held[best].mean()),
-                    "difference": off.value,
-                    "low": off.low,
-                    "high": off.high,
-                    "says": word(off),
-                    "ratio": float(np.exp(ratio.value)),
-                    "ratio_low": float(np.exp(ratio.low)),
-                    "ratio_high": float(np.exp(ratio.high)),
-                }
-            )
+            row = {"machine": machine, "workload": workload, "player": player, "is": name}
+            row |= {"weeks": len(held), "score": float(held[name].mean())}
+            row |= {"best_hand": best, "best_hand_score": float(held[best].mean())}
+            rows.append(row | _beside(held, str(name), str(best)))
     return pd.DataFrame(rows)
 
 
@@ -120,27 +103,20 @@ def between(weeks: pd.DataFrame, metric: str, one: str, other: str) -> pd.DataFr
         held = _by_week(mine[mine["part"] == "held out"], metric)
         if not {one, other} <= set(held.columns):
             continue
-        off = paired(held[one] - held[other])
-        ratio = paired(np.log(held[one] / held[other]))
-        rows.append(
-            {
-                "machine": machine,
-                "workload": workload,
-                "player": one,
-                "other": other,
-                "weeks": len(held),
-                "score": float(held[one].mean()),
-                "other_score": float(held[other].mean()),
-                "difference": off.value,
-                "low": off.low,
-                "high": off.high,
-                "says": word(off),
-                "ratio": float(np.exp(ratio.value)),
-                "ratio_low": float(np.exp(ratio.low)),
-                "ratio_high": float(np.exp(ratio.high)),
-            }
-        )
+        row = {"machine": machine, "workload": workload, "player": one, "other": other}
+        row |= {"weeks": len(held), "score": float(held[one].mean())}
+        row |= {"other_score": float(held[other].mean())}
+        rows.append(row | _beside(held, one, other))
     return pd.DataFrame(rows)
+
+
+def _beside(held: pd.DataFrame, one: str, other: str) -> dict[str, object]:
+    """One player less another and over it, paired by the weeks that are the table's rows."""
+    off = paired(held[one] - held[other])
+    ratio = np.exp(list(paired(np.log(held[one] / held[other])))).tolist()
+    told: dict[str, object] = {"difference": off.value, "low": off.low, "high": off.high}
+    told["says"] = word(off)
+    return told | dict(zip(("ratio", "ratio_low", "ratio_high"), ratio, strict=True))
 
 
 def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:

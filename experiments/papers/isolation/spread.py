@@ -202,7 +202,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         axis.axhline(0, color=INK, lw=0.8)
         axis.tick_params(axis="x", labelsize=6.5)
 
-    table = table.assign(cell=table["cell"].str.replace(", ", "\n"))
+    table = table.assign(cell=table["cell"].str.replace(", |(?<=crossbar)-", "\n", regex=True))
     told = "less communication time\nthan under RDN (%)"
     return panels(table, "log", bars, size_in=(10.0, 3.0), ylabel=told)
 

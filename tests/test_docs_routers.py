@@ -108,6 +108,10 @@ def test_what_the_pages_tell_in_words() -> None:
     assert (rows.drop("crossbar-1")["change"].abs() < 0.2).all()
     ideal, low, high = span("isolation", what, "d-mod-k")
     assert f"{ideal} % with the ideal router and {low} to {high}" in flat["isolation"]
+    ours = stored("isolation")["ours"].xs(("d-mod-k", OUTPUT_QUEUED), level=("routing", "router"))
+    off = {what.split()[0]: f"{value:.1f}" for what, value in ours.items()}
+    told = f"TA takes {off['ta']}, LaaS {off['laas']} and Jigsaw {off['jigsaw']} % off"
+    assert told in flat["isolation"]
 
 
 def test_level_spreads_claims_by_used_credits() -> None:

@@ -204,7 +204,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
 
     table = table.assign(cell=table["cell"].str.replace(", |(?<=crossbar)-", "\n", regex=True))
     told = "less communication time\nthan under RDN (%)"
-    return panels(table, "log", bars, size_in=(10.0, 3.0), ylabel=told)
+    return panels(table, "log", bars, size_in=(12.0, 3.0), ylabel=told)
 
 
 DRAGONFLY = PaperFigure(

@@ -172,10 +172,9 @@ class NodePolicy(Policy):
         return self._placed(job_id, chosen)
 
     def _placed(self, job_id: int, chosen: Nodes) -> Placement:
-        nodes = chosen.astype(np.int32)
-        self._busy[nodes] = True
-        self._flip(nodes, False)
-        return Placement(job_id, nodes)
+        self._busy[chosen] = True
+        self._flip(chosen, False)
+        return Placement(job_id, chosen.astype(np.int32))
 
     def release(self, placement: Placement) -> None:
         """Give back what `allocate` took.
@@ -186,7 +185,7 @@ class NodePolicy(Policy):
             A node of the placement is not busy.
         """
         nodes = placement.nodes
-        if not self._busy[nodes].all():
+        if np.count_nonzero(self._busy[nodes]) < len(nodes):
             raise NetcosimError(
                 f"release of job {placement.job_id}: a node of its placement is not busy"
             )

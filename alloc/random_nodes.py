@@ -15,4 +15,4 @@ class RandomNodes(NodePolicy):
     counts_only = True
 
     def _select(self, n_nodes: int) -> Nodes:
-        return self.rng.permutation(np.flatnonzero(self._free))[:n_nodes]
+        return self.rng.permutation(self._free.nonzero()[0])[:n_nodes]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from netsim.hierarchy import hierarchy_of
 from netsim.topology import Topology
+from queuesim import kernels_sight as kernels
 from queuesim.decide import Choice, Decider, DecisionPoint
 from queuesim.metrics import SLOWDOWN_BOUND_S
 from queuesim.run import Run
@@ -142,24 +143,20 @@ class Domains:
         """(n,) int64: nodes of each domain."""
         self._links, self._link_begin = _links_by_domain(topology, self.of, self.n)
 
-    def table(self, busy: NDArray[np.int64], use: NDArray[np.float64] | None) -> FloatArray:
-        """(domains, columns) of `DOMAIN_COLUMNS`.
+    def add_link_use(self, table: FloatArray, use: NDArray[np.float64]) -> None:
+        """Enter the links of each domain in a table of `DOMAIN_COLUMNS`.
 
         Parameters
         ----------
-        busy : (domains,) int64
-            Nodes that jobs have.
-        use : (n_links,) float64 or None
+        table : (domains, columns) float32
+        use : (n_links,) float64
             Share of the time for which each link is busy.
         """
-        table = np.zeros((self.n, len(DOMAIN_COLUMNS)), dtype=np.float32)
-        table[:, 0] = 1 - busy / self.nodes
-        if use is not None and len(self._links):
+        if len(self._links):
             mine, some = np.minimum(use[self._links], 1.0), np.diff(self._link_begin) > 0
             begin = self._link_begin[:-1][some]
             table[some, 1] = np.add.reduceat(mine, begin) / np.diff(self._link_begin)[some]
             table[some, 2] = np.maximum.reduceat(mine, begin)
-        return table
 
 
 class View:
@@ -187,9 +184,9 @@ class View:
     ) -> None:
         self.domains = domains
         self.depth = depth
-        n, self._n_nodes = len(workload), len(domains.of)
+        n, n_nodes = len(workload), len(domains.of)
         self._fixed = np.zeros((n, len(JOB_COLUMNS)), dtype=np.float32)
-        self._fixed[:, 0] = workload.n_nodes / self._n_nodes
+        self._fixed[:, 0] = workload.n_nodes / n_nodes
         self._fixed[:, 1] = log_time(workload.requested_s)
         self._fixed[:, 3] = pattern
         self._fixed[:, 4] = fraction
@@ -198,31 +195,53 @@ class View:
         self._size = workload.n_nodes.astype(np.int64)
         self._n_jobs = n
 
-    def jobs(self, point: DecisionPoint, waiting: list[int]) -> FloatArray:
-        """(depth, columns) of `JOB_COLUMNS`: the first waiting jobs in order, zeros behind them."""
-        table = np.zeros((self.depth, len(JOB_COLUMNS)), dtype=np.float32)
-        k = min(len(waiting), self.depth)
-        if k:
-            some = np.array(waiting[:k])
-            self._fixed.take(some, 0, out=table[:k])
-            waited_s = point.now_s - self._submit_s[some]
-            table[:k, 2] = np.log1p(np.minimum(waited_s, LONGEST_S, out=waited_s)) / _LOG_LONGEST
-            table[:k, 5] = self._size[some] <= point.n_free
-        return table
+    def nothing(self) -> dict[str, FloatArray]:
+        """What is seen when all is over: zeros."""
+        return {
+            "jobs": np.zeros((self.depth, len(JOB_COLUMNS)), dtype=np.float32),
+            "domains": np.zeros((self.domains.n, len(DOMAIN_COLUMNS)), dtype=np.float32),
+            "machine": np.zeros(len(MACHINE_COLUMNS), dtype=np.float32),
+        }
 
-    def machine(self, point: DecisionPoint) -> FloatArray:
-        """(columns,) of `MACHINE_COLUMNS`."""
-        ends = point.running()
-        left_s = max(ends[0][0] - point.now_s, 0.0) if ends else LONGEST_S
-        return np.array(
-            (
-                point.n_free / self._n_nodes,
-                point.n_waiting / self._n_jobs,
-                np.log1p(min(left_s, LONGEST_S)) / _LOG_LONGEST,
-                point.now_s % 86400.0 / 86400.0,
-            ),
-            dtype=np.float32,
+    def of(
+        self,
+        point: DecisionPoint,
+        waiting: list[int],
+        busy: NDArray[np.int64],
+        use: NDArray[np.float64] | None,
+    ) -> dict[str, FloatArray]:
+        """A decision as arrays of `JOB_COLUMNS`, `DOMAIN_COLUMNS` and `MACHINE_COLUMNS`.
+
+        Parameters
+        ----------
+        point : DecisionPoint
+        waiting : list of int
+            Jobs that are seen, in order; rows behind them are zeros.
+        busy : (domains,) int64
+            Nodes of each domain that jobs have.
+        use : (n_links,) float64 or None
+            Share of the time for which each link is busy; None: not known.
+        """
+        seen, ends = self.nothing(), point.running()
+        kernels.see(
+            self._fixed,
+            self._submit_s,
+            self._size,
+            np.array(waiting, dtype=np.int64),
+            busy,
+            self.domains.nodes,
+            point.now_s,
+            max(ends[0][0] - point.now_s, 0.0) if ends else LONGEST_S,
+            point.n_free,
+            point.n_waiting / self._n_jobs,
+            LONGEST_S,
+            seen["jobs"],
+            seen["domains"],
+            seen["machine"],
         )
+        if use is not None:
+            self.domains.add_link_use(seen["domains"], use)
+        return seen
 
 
 def _links_by_domain(
@@ -259,7 +278,6 @@ class Episode:
         self._passes: Iterator[float] = run.passes()
         self._told, self._asked_for = 0, 0.0
         self._busy = np.zeros(view.domains.n, dtype=np.int64)
-        self._nodes: dict[int, NDArray[np.int64]] = {}
         self.point: DecisionPoint | None = None
         self.waiting: list[int] = []
         """Jobs that are seen, in order."""
@@ -316,16 +334,8 @@ class Episode:
         self._follow()
         view, point = self.view, self.point
         if point is None:
-            return {
-                "jobs": np.zeros((view.depth, len(JOB_COLUMNS)), dtype=np.float32),
-                "domains": np.zeros((view.domains.n, len(DOMAIN_COLUMNS)), dtype=np.float32),
-                "machine": np.zeros(len(MACHINE_COLUMNS), dtype=np.float32),
-            }
-        return {
-            "jobs": view.jobs(point, self.waiting),
-            "domains": view.domains.table(self._busy, self.run.run_times.link_use()),
-            "machine": view.machine(point),
-        }
+            return view.nothing()
+        return view.of(point, self.waiting, self._busy, self.run.run_times.link_use())
 
     def _follow(self) -> None:
         """Take in the starts and ends since the last time."""
@@ -334,13 +344,10 @@ class Episode:
             return
         domain, kept = self.view.domains.of, run.kept
         for k in range(self._told, len(run.event_s)):
-            job = run.event_job[k]
-            if run.event_is_start[k]:
-                place = None if kept is None else kept[job]
-                assert place is not None, "the run keeps placements"
-                self._nodes[job] = np.bincount(domain[place.nodes], minlength=len(self._busy))
-                self._busy += self._nodes[job]
-            else:
-                self._busy -= self._nodes.pop(job)
+            job, starts = run.event_job[k], run.event_is_start[k]
+            place = None if kept is None else kept[job]
+            assert place is not None, "the run keeps placements"
+            kernels.count(self._busy, domain, place.nodes, 1 if starts else -1)
+            if not starts:
                 self.worth.ended(job, float(run.start_s[job]), float(run.end_s[job]))
         self._told = len(run.event_s)

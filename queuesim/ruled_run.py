@@ -57,7 +57,7 @@ class RuledRun(Run):
             # they waited for a start; they join when the pass is over, and there is another
             self._join(self._eligible)
             self._eligible = []
-            self._wake()
+            self.due = True
 
     def _join(self, jobs: list[int]) -> None:
         """Jobs are eligible now."""
@@ -94,7 +94,7 @@ class RuledRun(Run):
             else:
                 access.ends(number)
             self.machine.released = True
-            self._wake()
+            self.due = True
 
     def _fail(self, nodes: np.ndarray) -> None:
         """End the jobs on nodes that fail, or send them back."""

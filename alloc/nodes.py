@@ -184,7 +184,8 @@ class NodePolicy(Policy):
         NetcosimError
             A node of the placement is not busy.
         """
-        nodes = placement.nodes
+        # indexing is several times as fast with the machine's own integers
+        nodes = placement.nodes.astype(np.intp)
         if np.count_nonzero(self._busy[nodes]) < len(nodes):
             raise NetcosimError(
                 f"release of job {placement.job_id}: a node of its placement is not busy"

@@ -7,11 +7,11 @@ random numbers): every machine and policy gets the same jobs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from experiments.points import point_rng
+from experiments.points import point_seed
 
 _NEVER = (
     "analysis",
@@ -67,8 +67,13 @@ class Draws:
     """
 
     content: Mapping[str, object]
+    _seeds: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What is known of the content by name: worlds for learning ask for it at each episode."""
 
     def rng(self, purpose: str, which: str = "") -> np.random.Generator:
         """A generator of a purpose, a key of `PURPOSES`; each ``which`` has one of its own."""
         name = f"{purpose} {which}" if which else purpose
-        return point_rng(self.content, name, (*_NEVER, *PURPOSES[purpose]))
+        if name not in self._seeds:
+            leave_out = (*_NEVER, *PURPOSES[purpose])
+            self._seeds[name] = point_seed(self.content, name, leave_out)
+        return np.random.Generator(np.random.PCG64(self._seeds[name]))

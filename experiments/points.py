@@ -126,6 +126,17 @@ def point_rng(
 
     Parameters
     ----------
+    config, purpose, leave_out
+        As for `point_seed`.
+    """
+    return np.random.Generator(np.random.PCG64(point_seed(config, purpose, leave_out)))
+
+
+def point_seed(config: Mapping[str, object], purpose: str, leave_out: Sequence[str] = ()) -> int:
+    """The seed of one purpose at one point.
+
+    Parameters
+    ----------
     config : mapping
         The point's content; its seed is part of it. Input files count as in `point_key`.
     purpose : str
@@ -137,8 +148,7 @@ def point_rng(
     """
     kept = identity(without(config, (*HOW, *leave_out)))
     text = canonical_json({"config": kept, "purpose": purpose})
-    entropy = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
 
 
 def flatten(config: Mapping[str, object], prefix: str = "") -> dict[str, object]:

@@ -304,7 +304,7 @@ class Episode:
             self.asked = None if choice is None else choice.job
             return choice is not None
         sizes, free = self.run.machine.n_nodes, point.n_free
-        return any(sizes[job] <= free for job in self.waiting)
+        return bool(self.waiting) and min([sizes[job] for job in self.waiting]) <= free
 
     def start(self, choice: Choice) -> bool:
         """Start a job; see `queuesim.decide.DecisionPoint.start`."""

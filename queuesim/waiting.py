@@ -150,7 +150,11 @@ class StaticQueue(WaitingQueue):
             self.changed = True
 
     def front(self, now_s: float) -> list[int]:
-        return [self._job[rank] for rank in islice(self._ranks(), self._depth)]
+        waits, job, rank, found = self._waits, self._job, self._first, []
+        for _ in range(min(self._n, self._depth)):
+            found.append(job[rank])
+            rank = waits.find(1, rank + 1)
+        return found
 
     def head(self, now_s: float) -> int:
         return self._job[self._first]

@@ -130,6 +130,7 @@ class World(gymnasium.Env[Observation, Any]):
         )
         self.observation_space = shown
         choices = [depth + 1] * self.asks_for_jobs + [self.n_places] * self.asks_for_rules
+        self._choices = choices
         self.action_space = (
             spaces.Discrete(choices[0]) if len(choices) == 1 else spaces.MultiDiscrete(choices)
         )
@@ -193,8 +194,9 @@ class World(gymnasium.Env[Observation, Any]):
         """Place of a job among the waiting ones (None: wait), and the rule or domain."""
         plain = isinstance(action, int | np.integer)
         parts = [int(action)] if plain else np.asarray(action).ravel().tolist()
-        if not self.action_space.contains(
-            parts[0] if isinstance(self.action_space, spaces.Discrete) else np.asarray(parts)
+        if len(parts) != len(self._choices) or not all(
+            isinstance(part, int) and 0 <= part < n
+            for part, n in zip(parts, self._choices, strict=True)
         ):
             raise NetcosimError(f"action {action!r}: it must be one of {self.action_space}")
         possible, where = self._possible(), int(parts[-1])

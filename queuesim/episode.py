@@ -281,6 +281,8 @@ class Episode:
         self.point: DecisionPoint | None = None
         self.waiting: list[int] = []
         """Jobs that are seen, in order."""
+        self.fits: list[bool] = []
+        """For each of them, whether there are free nodes enough."""
         self.asked: int | None = None
         """The job that is next, where ``who`` says it."""
 
@@ -298,13 +300,14 @@ class Episode:
         """Whether there is something to decide in this instant."""
         point = self.point
         assert point is not None
-        self.waiting = point.waiting()[: self.view.depth] if point.n_free else []
-        if self.who is not None:
-            choice = self.who.decide(point) if self.waiting else None
-            self.asked = None if choice is None else choice.job
-            return choice is not None
-        sizes, free = self.run.machine.n_nodes, point.n_free
-        return bool(self.waiting) and min([sizes[job] for job in self.waiting]) <= free
+        free, sizes = point.n_free, self.run.machine.n_nodes
+        self.waiting = point.waiting()[: self.view.depth] if free else []
+        self.fits = [sizes[job] <= free for job in self.waiting]
+        if self.who is None:
+            return True in self.fits
+        choice = self.who.decide(point) if self.waiting else None
+        self.asked = None if choice is None else choice.job
+        return choice is not None
 
     def start(self, choice: Choice) -> bool:
         """Start a job; see `queuesim.decide.DecisionPoint.start`."""

@@ -116,8 +116,8 @@ class World(gymnasium.Env[Observation, Any]):
         self.n_places = self.arena.domains.n if self.in_domains else len(self.rules)
         self._n_invalid = 0
         self._refused: set[int] = set()
-        self._can: tuple[list[int], int, int, list[bool]] | None = None
-        """What `_startable` has said last, of which waiting jobs, free nodes and refusals."""
+        self._can: tuple[list[bool], int, list[bool]] | None = None
+        """What `_startable` has said last, of which jobs that fit and how many refusals."""
         self._episode: Episode | None = None
         shown: Any = spaces.Dict(
             {
@@ -216,16 +216,14 @@ class World(gymnasium.Env[Observation, Any]):
 
     def _startable(self) -> list[bool]:
         """For each place among the waiting jobs, whether the job there may start now."""
-        episode = self.episode
-        free = 0 if episode.point is None else episode.point.n_free
-        if self._can is not None and self._can[0] is episode.waiting:
-            _, for_free, n_refused, can = self._can
-            if for_free == free and n_refused == len(self._refused):
-                return can
-        sizes = episode.run.machine.n_nodes
-        can = [sizes[j] <= free and j not in self._refused for j in episode.waiting]
-        can += [False] * (self.depth - len(can))
-        self._can = episode.waiting, free, len(self._refused), can
+        episode, refused = self.episode, self._refused
+        if self._can is not None and self._can[0] is episode.fits and self._can[1] == len(refused):
+            return self._can[2]
+        can = episode.fits + [False] * (self.depth - len(episode.fits))
+        if refused:
+            for k, job in enumerate(episode.waiting):
+                can[k] = can[k] and job not in refused
+        self._can = episode.fits, len(refused), can
         return can
 
     def _started(self, place: int, where: int) -> bool:

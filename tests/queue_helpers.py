@@ -8,7 +8,23 @@ import numpy as np
 
 from alloc.policy import Placement, Policy, Request
 from netsim.topology import Topology, build_topology
+from queuesim.result import QueueResult
 from workloads.job import Workload
+
+
+def same_schedule(one: QueueResult, other: QueueResult) -> bool:
+    """Starts, ends, nodes, and the order of all events."""
+    assert one.placements is not None
+    assert other.placements is not None
+    return all(
+        np.array_equal(a, b)
+        for a, b in (
+            (one.start_s, other.start_s),
+            (one.end_s, other.end_s),
+            (one.event_job, other.event_job),
+            (one.placements.nodes, other.placements.nodes),
+        )
+    )
 
 
 def flat_machine(n_nodes: int) -> Topology:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from queue_helpers import same_schedule
 
 from alloc.any_rule import AnyRule
 from alloc.policy import Placement, Policy, Request
@@ -19,7 +20,6 @@ from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from queuesim.decide import Choice, Decider, DecisionPoint, Easy, Strict
 from queuesim.queue import prepared_run, simulate_queue
-from queuesim.result import QueueResult
 from queuesim.run import Run
 from workloads.job import Workload
 from workloads.synthetic import laas_workload
@@ -36,21 +36,6 @@ def jobs(n: int, seed: int) -> Workload:
     submit_s = np.sort(rng.uniform(0, 250 * n, n)).round(rng.integers(0, 3))
     n_nodes = np.minimum(made.n_nodes, DRAGONFLY.n_nodes)
     return replace(made, requested_s=requested_s, submit_s=submit_s, n_nodes=n_nodes)
-
-
-def same(one: QueueResult, other: QueueResult) -> bool:
-    """Starts, ends, nodes, and the order of all events."""
-    assert one.placements is not None
-    assert other.placements is not None
-    return all(
-        np.array_equal(a, b)
-        for a, b in (
-            (one.start_s, other.start_s),
-            (one.end_s, other.end_s),
-            (one.event_job, other.event_job),
-            (one.placements.nodes, other.placements.nodes),
-        )
-    )
 
 
 @pytest.mark.parametrize(("name", "decider"), [("easy", Easy), ("none", Strict)])
@@ -74,7 +59,7 @@ def test_a_decider_gives_the_schedule_of_the_method_that_it_is(
             )
             for method in (name, decider())
         ]
-        assert same(*runs), seed
+        assert same_schedule(*runs), seed
         assert runs[0].backfill == name
         assert runs[1].backfill == decider().name
 
@@ -114,7 +99,7 @@ def test_whole_logs_run_alike(
         )
         for method in ("easy", Easy())
     ]
-    assert same(*runs)
+    assert same_schedule(*runs)
 
 
 def rules(seed: int = 0, names: tuple[str, ...] = RULES) -> AnyRule:
@@ -152,7 +137,7 @@ def test_one_rule_of_many_is_that_policy(name: str) -> None:
     alone = simulate_queue(
         work, policy(name, 5), rng=np.random.default_rng(0), keep_placements=True
     )
-    assert same(of_many, alone)
+    assert same_schedule(of_many, alone)
 
 
 def test_rules_that_take_turns_see_each_others_jobs() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from queue_helpers import same_schedule
 
 from experiments.config_load import config_from, load_config, points_of
 from experiments.cosim import cosim_point, run_cosim
@@ -136,21 +137,6 @@ def schedules(**queue: Any) -> dict[str, QueueResult]:
     return run_cosim(config_from(content(**queue))).schedules
 
 
-def same(one: QueueResult, other: QueueResult) -> bool:
-    """Starts, ends, nodes, and the order of all events."""
-    assert one.placements is not None
-    assert other.placements is not None
-    return all(
-        np.array_equal(a, b)
-        for a, b in (
-            (one.start_s, other.start_s),
-            (one.end_s, other.end_s),
-            (one.event_job, other.event_job),
-            (one.placements.nodes, other.placements.nodes),
-        )
-    )
-
-
 @pytest.mark.parametrize(("name", "backfill"), [("easy", "easy"), ("strict", "none")])
 @pytest.mark.parametrize(
     "more", [{}, {"order": "wfp", "window": 7}, {"order": "shortest", "overrun": "cut"}]
@@ -162,18 +148,31 @@ def test_a_named_decider_is_the_method_that_it_is(
     decided = schedules(decider=name, policies=policies, **more)
     asked = schedules(backfill=backfill, policies=policies, **more)
     for policy in policies:
-        assert same(decided[policy], asked[policy])
+        assert same_schedule(decided[policy], asked[policy])
         assert decided[policy].backfill == name
 
 
-def test_easy_on_a_whole_log(shared_dir: Path) -> None:
-    log = str(shared_dir / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz")
+@pytest.mark.parametrize(
+    ("file", "machine", "workload"),
+    [
+        ("KTH-SP2-1996-2.1-cln", {"radix": 10, "pods": 4}, {"known_log": "kth-sp2"}),
+        (
+            "LLNL-Thunder-2007-1.1-cln",
+            {"radix": 18},
+            {"known_log": "thunder", "first_jobs": 5000},
+        ),
+    ],
+)
+def test_easy_on_a_whole_log(
+    shared_dir: Path, file: str, machine: dict[str, int], workload: dict[str, Any]
+) -> None:
     raw = content(policies=["baseline"]) | {
-        "machine": {"family": "fattree", "radix": 10, "pods": 4},
-        "workload": {"log": log, "known_log": "kth-sp2"},
+        "machine": {"family": "fattree", **machine},
+        "workload": {"log": str(shared_dir / "traces" / f"{file}.swf.gz"), **workload},
     }
     decided = run_cosim(config_from(raw | {"queue": raw["queue"] | {"decider": "easy"}}))
-    assert same(decided.schedules["baseline"], run_cosim(config_from(raw)).schedules["baseline"])
+    found = decided.schedules["baseline"], run_cosim(config_from(raw)).schedules["baseline"]
+    assert same_schedule(*found)
 
 
 COST: dict[str, Callable[[QueueResult, int], float]] = {
@@ -234,11 +233,11 @@ def test_a_class_of_a_file_counts_by_the_bytes_of_it_and_moves_no_draw(folder: P
 def test_a_class_of_a_file_decides(folder: Path) -> None:
     """The one that is first fit equals ours; the other does not."""
     ours = schedules(decider="first-that-fits")["simple"]
-    assert same(schedules(decider="agent.py:First")["simple"], ours)
-    assert not same(schedules(decider="agent.py:Last")["simple"], ours)
+    assert same_schedule(schedules(decider="agent.py:First")["simple"], ours)
+    assert not same_schedule(schedules(decider="agent.py:Last")["simple"], ours)
     # pinned, as in a resolved content
     pinned = config_from(content(decider="agent.py:First")).resolved()
-    assert same(run_cosim(config_from(pinned)).schedules["simple"], ours)
+    assert same_schedule(run_cosim(config_from(pinned)).schedules["simple"], ours)
 
 
 def test_what_it_draws_follows_from_the_seed(folder: Path) -> None:
@@ -255,8 +254,8 @@ def test_what_it_draws_follows_from_the_seed(folder: Path) -> None:
     )
     (folder / "log.swf").write_text("; MaxProcs: 40\n" + "\n".join(lines) + "\n")
     one, again, other = drawn(1), drawn(1), drawn(2)
-    assert same(one, again)
-    assert not same(one, other)
+    assert same_schedule(one, again)
+    assert not same_schedule(one, other)
 
 
 def test_files_that_it_is_made_with_count_in_the_key_and_in_the_schedule(folder: Path) -> None:
@@ -268,7 +267,7 @@ def test_files_that_it_is_made_with_count_in_the_key_and_in_the_schedule(folder:
         config = config_from(content(**own), folder)
         keys.add(point_key(config.resolved()))
         found = run_cosim(config).schedules["simple"]
-        assert same(found, schedules(decider=name)["simple"])
+        assert same_schedule(found, schedules(decider=name)["simple"])
     assert len(keys) == 2
     (folder / "weights.json").write_text("[1, 1]")
     with pytest.raises(NetcosimError, match=r"weights.json: the file has changed"):
@@ -283,10 +282,10 @@ def test_it_can_name_a_placement_rule_for_a_job(folder: Path) -> None:
     free = schedules(decider="agent.py:First", policies=policies, **rules)
     bound = schedules(decider="agent.py:ByRule", policies=policies, **rules)
     for name in policies:
-        assert same(free[name], alone[name])
-        assert same(bound[name], alone["rdn"])
+        assert same_schedule(free[name], alone[name])
+        assert same_schedule(bound[name], alone["rdn"])
         assert bound[name].policy == name
-    assert not same(alone["simple"], alone["rdn"])
+    assert not same_schedule(alone["simple"], alone["rdn"])
     with pytest.raises(NetcosimError, match="unknown placement rule 'rdn'; valid: level-spread"):
         schedules(decider="agent.py:ByRule", placement_rules=["level-spread"])
 
@@ -391,10 +390,10 @@ def test_dependencies_and_grace_are_kept() -> None:
             {"decider": "easy", "grace_s": 0.0},
         )
     ]
-    assert same(found[0], found[1])
+    assert same_schedule(found[0], found[1])
     kept = [one.start_s[3::2] >= one.end_s[0:-3:2] for one in found]
     assert [bool(one.all()) for one in kept] == [True, True, False, True]
-    assert not same(found[1], found[3])
+    assert not same_schedule(found[1], found[3])
 
 
 def test_what_the_benchmark_trains_runs_in_a_config(folder: Path) -> None:
@@ -413,8 +412,8 @@ def test_what_the_benchmark_trains_runs_in_a_config(folder: Path) -> None:
         rng=np.random.default_rng(0),
         keep_placements=True,
     )
-    assert same(found, direct)
-    assert not same(found, schedules(decider="easy", **queue)[rules[0]])
+    assert same_schedule(found, direct)
+    assert not same_schedule(found, schedules(decider="easy", **queue)[rules[0]])
 
 
 def digest(path: Path) -> str:
@@ -428,9 +427,9 @@ def test_the_reference_may_be_a_hand_rule(folder: Path) -> None:
     own = {"decider": "agent.py:Weighted", "decider_files": ["weights.json"]}
     raw = content(**own) | {"reference": {"queue.decider": "easy"}}
     result = run_cosim(config_from(raw))
-    assert same(result.reference_schedule, schedules()["simple"])
+    assert same_schedule(result.reference_schedule, schedules()["simple"])
     strict = run_cosim(config_from(raw | {"reference": {"queue.backfill": "none"}}))
-    assert same(strict.reference_schedule, schedules(backfill="none")["simple"])
-    assert same(strict.schedules["simple"], result.schedules["simple"])
+    assert same_schedule(strict.reference_schedule, schedules(backfill="none")["simple"])
+    assert same_schedule(strict.schedules["simple"], result.schedules["simple"])
     with pytest.raises(NetcosimError, match="the reference reads the run's files"):
         config_from(raw | {"reference": {"queue.decider": "agent.py:First"}})

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gym_helpers import CONFIG
 
 from experiments.config_load import config_from
 from experiments.schedules import queues_of
@@ -24,27 +25,6 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from experiments.gym import ENVIRONMENTS  # noqa: E402
 from experiments.gym.environments import CoSchedule, Place, Schedule, World  # noqa: E402
 
-MACHINE = {"family": "dragonfly", "p": 2, "a": 4, "g": 5}
-CONFIG: dict[str, Any] = {
-    "machine": MACHINE,
-    "workload": {
-        "synthetic": {
-            "n_jobs": 120,
-            "mean_nodes": 6,
-            "load": 1.2,
-            "requested_factor": [1.0, 2.0],
-        },
-        "larger_jobs": "drop",
-    },
-    "queue": {"policies": ["simple", "rdn", "level-spread"], "run_time_model": "as-logged"},
-    "communication": {
-        "mix": [
-            {"pattern": "all-to-all", "node_bytes": 65536, "communication_fraction": [0.2, 0.6]},
-            {"pattern": "halo3d", "node_bytes": 65536},
-        ]
-    },
-    "run": {"snapshots": 2, "seed": 3},
-}
 CONTENTION = ("as-logged", "measured", "coupled-flow", "coupled-packets")
 
 

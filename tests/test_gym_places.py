@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gym_helpers import CONFIG, MACHINE
 
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
@@ -23,25 +24,14 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from experiments.gym.environments import CoSchedule, Place, Schedule, World  # noqa: E402
 
-DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "g": 5}
 FAT_TREE = {"family": "fattree", "radix": 6}
 
 
-def config(policy: str = "simple", machine: dict[str, Any] = DRAGONFLY) -> dict[str, Any]:
-    return {
+def config(policy: str = "simple", machine: dict[str, Any] = MACHINE) -> dict[str, Any]:
+    return CONFIG | {
         "machine": machine,
-        "workload": {
-            "synthetic": {
-                "n_jobs": 120,
-                "mean_nodes": 6,
-                "load": 1.2,
-                "requested_factor": [1.0, 2.0],
-            },
-            "larger_jobs": "drop",
-        },
         "queue": {"policies": [policy, "baseline"], "run_time_model": "as-logged"},
         "communication": {"mix": [{"pattern": "all-to-all", "node_bytes": 65536}]},
-        "run": {"snapshots": 2, "seed": 3},
     }
 
 
@@ -95,7 +85,7 @@ def test_gymnasium_finds_nothing_wrong(kind: type[World], contention: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("machine", "level", "n"), [(DRAGONFLY, 1, 5), (DRAGONFLY, 2, 20), (FAT_TREE, 2, 18)]
+    ("machine", "level", "n"), [(MACHINE, 1, 5), (MACHINE, 2, 20), (FAT_TREE, 2, 18)]
 )
 @pytest.mark.parametrize("policy", ["baseline", "random"])
 @pytest.mark.parametrize("kind", [Place, CoSchedule])

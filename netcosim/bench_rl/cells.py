@@ -6,7 +6,6 @@ for training, those behind are held out. Each is played from an empty machine.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 
 from experiments.config import Config
 from experiments.config_load import config_from
-from experiments.papers.kit.logs import FILES, LOGS_VARIABLE, first_there
+from experiments.papers.kit.logs import FILES, first_there, folder_of_logs
 from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import input_file
 from workloads.job import Workload
@@ -332,10 +331,7 @@ def chosen(
         if held_out < 1:
             raise NetcosimError(f"--held-out {held_out}; must be at least 1")
         how = replace(how, held_out=held_out)
-    given = logs or os.environ.get(LOGS_VARIABLE, "")
-    folder = Path(given) if given else None
-    if folder is not None and not folder.is_dir():
-        raise NetcosimError(f"--logs {given}: no such folder")
+    folder = folder_of_logs(logs)
     notes, there = [], []
     for name in workloads or how.workloads:
         work = WORKLOADS[name]

@@ -71,13 +71,10 @@ ROUTERS: dict[str, Mapping[str, object]] = {"output-queued": {}} | {
 LARGEST = 64
 """Ranks of an all-to-all; larger jobs have sub-a2a instead."""
 COLLECTIVES = ("all-to-all", "sub-a2a", "fft3d")
-
 PLACEMENTS = ("baseline", "slurm-linear", "slurm-tree", "longest-idle", "random")
 
 FACTORS = (
-    Factor(
-        "placement", levels=("baseline", "slurm-linear", "slurm-tree", "longest-idle", "random")
-    ),
+    Factor("placement", levels=PLACEMENTS),
     Factor("share", 0.1, 0.55),
     Factor("share_spread", 0.0, 0.35),
     Factor("size_correlation", -0.8, 0.8),

@@ -110,14 +110,19 @@ def known(
 
 
 def logs_folder(options: Options) -> Path | None:
-    """The folder of ``--logs`` or of the environment; None if neither is given.
+    """The folder of a figure's ``--logs`` or of the environment; see `folder_of_logs`."""
+    return folder_of_logs(options.settings.get("logs", ""))
+
+
+def folder_of_logs(given: str) -> Path | None:
+    """A folder that is given, or the environment's; None if neither is.
 
     Raises
     ------
     NetcosimError
         It is no folder.
     """
-    given = options.settings.get("logs") or os.environ.get(LOGS_VARIABLE, "")
+    given = given or os.environ.get(LOGS_VARIABLE, "")
     if not given:
         return None
     folder = Path(given)

@@ -21,22 +21,27 @@ import experiments.gym
 from experiments.gym.environments import Schedule
 
 STORED = Path(__file__).parent / "learning" / "speed.csv"
-MACHINES = {"dragonfly-272": 14, "dragonfly-1056": 32, "fattree-1024": 32}
-"""Presets, and the jobs' mean nodes."""
+MACHINES = {
+    "dragonfly-272": (14, "simple"),
+    "dragonfly-1056": (32, "simple"),
+    "fattree-1024": (32, "baseline"),
+}
+"""Presets, the jobs' mean nodes, and the policy that gives the lowest free nodes."""
+RANDOM = "random"
 CONTENTIONS = ("as-logged", "coupled-flow")
 TURNS, SECONDS, N_ENVS, N_STEPS = 3, 3.0, 2, 1500
 ID = f"{experiments.gym.__name__}:netcosim/Schedule-v0"
 
 
-def world(machine: str) -> dict[str, Any]:
-    """Half all-to-alls, half halos; 95 % load; random nodes."""
-    jobs = {"n_jobs": 2000, "mean_nodes": MACHINES[machine], "load": 0.95}
+def world(machine: str, policy: str = RANDOM) -> dict[str, Any]:
+    """Half all-to-alls, half halos; 95 % load."""
+    jobs = {"n_jobs": 2000, "mean_nodes": MACHINES[machine][0], "load": 0.95}
     send = {"node_bytes": "64 KiB", "communication_fraction": [0.1, 0.5]}
     patterns = ("all-to-all", "halo3d")
     return {
         "machine": {"preset": machine},
         "workload": {"synthetic": {**jobs, "requested_factor": [1.0, 3.0]}, "larger_jobs": "drop"},
-        "queue": {"policies": ["random"], "run_time_model": "as-logged"},
+        "queue": {"policies": [policy], "run_time_model": "as-logged"},
         "communication": {"mix": [{"pattern": name, **send} for name in patterns]},
         "run": {"seed": 3, "snapshots": 0},
     }
@@ -70,14 +75,15 @@ def turn(env: Schedule, act: Actions) -> tuple[float, float]:
     return steps / (time.process_time() - begin), 1e3 * reset_s / resets
 
 
-def rows_of(machine: str, contention: str) -> list[dict[str, object]]:
+def rows_of(machine: str, contention: str, policy: str) -> list[dict[str, object]]:
     """A row for each way to act."""
-    env, rows = Schedule(world(machine), contention=contention), []
+    env, rows = Schedule(world(machine, policy), contention=contention), []
     for name, act in ACTIONS.items():
         turn(env, act)
         found = [turn(env, act) for _ in range(TURNS)]
         rates, resets = zip(*found, strict=True)
-        row: dict[str, object] = {"machine": machine, "contention": contention, "actions": name}
+        row: dict[str, object] = {"machine": machine, "contention": contention, "policy": policy}
+        row["actions"] = name
         rows.append(row | {"steps_per_s": round(max(rates)), "reset_ms": round(min(resets), 1)})
     return rows
 
@@ -101,12 +107,19 @@ def vector_row(contention: str, n_envs: int) -> dict[str, object]:
     rate = n_envs * N_STEPS / (time.perf_counter() - begin)
     envs.close()
     row: dict[str, object] = {"machine": "dragonfly-272", "contention": contention}
+    row["policy"] = RANDOM
     return row | {"actions": f"make_vec of {n_envs}", "steps_per_s": round(rate), "reset_ms": ""}
 
 
 def main() -> None:
     """Measure and store."""
-    rows = [row for m in MACHINES for c in CONTENTIONS for row in rows_of(m, c)]
+    rows = [
+        row
+        for machine, (_, packed) in MACHINES.items()
+        for contention in CONTENTIONS
+        for policy in (RANDOM, packed)
+        for row in rows_of(machine, contention, policy)
+    ]
     rows += [vector_row(c, n) for c in CONTENTIONS for n in range(1, N_ENVS + 1)]
     with STORED.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))

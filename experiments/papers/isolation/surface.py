@@ -67,24 +67,25 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """
     import pandas as pd
 
-    steady = frames["steady"]
-    tables = {"points": _points(steady)}
+    isolated = frames["steady"][frames["steady"]["policy"] == "jigsaw"]
+    tables = {"points": _points(isolated)}
     screening = space.design(space.MORRIS, options)
-    response = _responses(steady, space.MORRIS, len(screening.places()))
+    response = _responses(isolated, space.MORRIS, len(screening.places()))
     # points may have failed or not be computed yet
     whole = np.isfinite(response.reshape(-1, len(screening.factors) + 1)).all(axis=1)
     if whole.sum() >= 2:
         effects = screened(screening.factors, screening.places(), response, options.seed)
         tables["screening"] = pd.DataFrame([vars(effect) for effect in effects])
     filling = space.design(space.FILLING, options).factors
-    known = steady[steady["policy"].eq("jigsaw") & np.isfinite(steady["taken_off_percent"])]
+    known = isolated[np.isfinite(isolated["taken_off_percent"])]
     by_design = {name: known[known["design"] == name] for name in (space.FILLING, space.OWN)}
     if len(by_design[space.OWN]):
-        alone = _fit(filling, by_design[space.FILLING], options)
+        small = by_design[space.FILLING]
+        alone = _fit(filling, _places(filling, small), _response(small), options)
         tables["own-size"] = _own_size(alone, by_design[space.OWN])
     factors, rows = _on_machines(filling, by_design)
-    surface = _fit(factors, rows, options)
     places, response = _places(factors, rows), _response(rows)
+    surface = _fit(factors, places, response, options)
     drawn = drawn_surfaces(surface, places, response, options.seed)
     tables["indices"] = pd.DataFrame(index_rows(surface, drawn, places, response))
     tables["indices"]["degree"] = surface.degree
@@ -116,9 +117,10 @@ def _response(rows: pd.DataFrame) -> FloatArray:
     return np.asarray(np.arcsinh(rows["taken_off_percent"].to_numpy()))
 
 
-def _fit(factors: Sequence[Factor], rows: pd.DataFrame, options: Options) -> Surface:
-    """The polynomial through rows, of the degree that tells rows left out best."""
-    places, response = _places(factors, rows), _response(rows)
+def _fit(
+    factors: Sequence[Factor], places: FloatArray, response: FloatArray, options: Options
+) -> Surface:
+    """The polynomial through points, of the degree that tells points left out best."""
     fits = [fit_surface(factors, places, response, degree, options.seed) for degree in DEGREES]
     return max(fits, key=lambda fit: fit.r2)
 
@@ -142,16 +144,16 @@ def _told(surface: Surface, places: FloatArray) -> FloatArray:
     return np.asarray(np.sinh(surface.at(places)))
 
 
-def _points(steady: pd.DataFrame) -> pd.DataFrame:
+def _points(isolated: pd.DataFrame) -> pd.DataFrame:
     """One row a point: its factors, jobs and percent off."""
     names = [f.name for f in space.FACTORS]
     columns = ["design", "row", "log", "chance", *names, "jobs", "taken_off_percent"]
-    return steady.loc[steady["policy"] == "jigsaw", columns].reset_index(drop=True)
+    return isolated[columns].reset_index(drop=True)
 
 
-def _responses(steady: pd.DataFrame, design: str, n: int) -> FloatArray:
+def _responses(isolated: pd.DataFrame, design: str, n: int) -> FloatArray:
     """(n,) percent off by row of a design; nan where a point is not there."""
-    mine = steady[(steady["design"] == design) & (steady["policy"] == "jigsaw")]
+    mine = isolated[isolated["design"] == design]
     found = np.full(n, np.nan)
     found[mine["row"].to_numpy(dtype=int)] = mine["taken_off_percent"]
     return found

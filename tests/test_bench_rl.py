@@ -290,6 +290,35 @@ def test_maskable_ppo_where_it_is_installed() -> None:
     found = compute(quick_points(ppo=True)[PPO])
     assert [row["week"] for row in found["weeks"]] == list(range(6))
     assert all(row["bounded-stretch"] >= 1 for row in found["weeks"])
+    assert compute(quick_points(ppo=True)[PPO])["weeks"] == found["weeks"]
+
+
+def test_a_jobs_score_hangs_on_the_job_and_not_on_its_place() -> None:
+    """Jobs that change places change scores; all else stays, but for the rules, of the first."""
+    pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed")
+    import torch
+
+    from netcosim.bench_rl.per_job import N_DOMAIN, N_JOB, Scores
+
+    depth, n_rules, n_domains = 5, 3, 4
+    torch.manual_seed(1)
+    scores = Scores(n_domains, depth, n_rules)
+    for network in (scores.job, scores.wait, scores.rule):
+        torch.nn.init.normal_(network[-1].weight)
+    domains = torch.rand(1, n_domains * N_DOMAIN)
+    jobs, machine = torch.rand(1, depth, N_JOB), torch.rand(1, 4)
+    order = [0, 3, 1, 4, 2]
+
+    def told(jobs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return scores(torch.cat([domains, jobs.reshape(1, -1), machine], 1))
+
+    (actions, value), (moved, moved_value) = told(jobs), told(jobs[:, order])
+    assert torch.allclose(moved[0, :depth], actions[0, order])
+    assert torch.allclose(moved[0, depth:], actions[0, depth:])
+    assert torch.allclose(moved_value, value)
+    assert len(set(actions[0, :depth].tolist())) == depth
+    other_first = told(jobs[:, [1, 0, 2, 3, 4]])[0]
+    assert not torch.allclose(other_first[0, depth + 1 :], actions[0, depth + 1 :])
 
 
 @pytest.mark.skipif(

@@ -110,8 +110,9 @@ class NodePolicy(Policy):
         self._free[nodes] = free
         step = 1 if free else -1
         self._n_free += step * len(nodes)
-        for block, counts in zip(self._block_of, self._counts, strict=True):
-            np.add.at(counts, block[nodes], step)
+        if self._blocks:
+            for block, counts in zip(self._block_of, self._counts, strict=True):
+                np.add.at(counts, block[nodes], step)
 
     @property
     def n_free(self) -> int:

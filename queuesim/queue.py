@@ -2,8 +2,7 @@
 
 In each instant all arrivals and finishes happen first, then one scheduling pass. A
 running job has work left that shrinks at its rate, and a timeout for its end; when its rate
-changes it takes stock of what it has done and plans its end anew. Passes and ends are callbacks of
-their events: with a process for each, SimPy would take half as long again.
+changes it takes stock of what it has done and plans its end anew (`queuesim.run`).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.
 
 
 def is_kernel(path: Path) -> bool:
-    inside = path.relative_to(ROOT).parts[0] in ("netsim", "alloc")
+    inside = path.relative_to(ROOT).parts[0] in ("netsim", "alloc", "queuesim")
     return inside and (path.name == "tables.py" or path.name.startswith("kernels"))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.flow import kernels_messages as kernels
+from netsim.flow import kernels_message_load as kernels
 from netsim.flow.job_messages import JobMessages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.paths import FlowPaths

@@ -17,13 +17,15 @@ all stretches hang together, and are iterated until none moves.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.flow import kernels_messages as kernels
+from netsim.flow.kernels_message_times import record_size
+from netsim.flow.kernels_shares import SLOW, SUMS, USED, Desk, Rows
 from netsim.flow.message_load import MessageLoad
 
 JobId = TypeVar("JobId", bound=Hashable)
@@ -32,6 +34,9 @@ FloatArray = NDArray[np.float64]
 TOLERANCE = 0.015
 """Changes of a stretch below this part are not passed on."""
 _MAX_TRIES = 200
+_Size = tuple[int, int, int]
+"""Links, integers and floats of loads."""
+_ROOM: _Size = (1024, 4096, 4096)
 
 
 class MessageNetwork(Generic[JobId]):
@@ -64,37 +69,13 @@ class MessageNetwork(Generic[JobId]):
         slots, width = 16, 4
         self.tolerance = tolerance
         self.n_unsettled = 0
-        self._n_links = n_links
         self._slot: dict[JobId, int] = {}
         self._ids: dict[int, JobId] = {}
         self._loads: dict[int, MessageLoad] = {}
         self._free = list(range(slots - 1, -1, -1))
-        self._used = [0, 0, 0]
-        self._b = kernels.Jobs(
-            link_begin=np.zeros(slots, dtype=np.int64),
-            link_end=np.zeros(slots, dtype=np.int64),
-            int_begin=np.zeros(slots, dtype=np.int64),
-            float_begin=np.zeros(slots, dtype=np.int64),
-            link=np.empty(1024, dtype=np.int32),
-            busy_s=np.empty(1024),
-            inputs=np.empty(1024),
-            packet_s=np.empty(1024),
-            row_at=np.empty(1024, dtype=np.int32),
-            slow=np.empty(1024),
-            wait_s=np.empty(1024),
-            ints=np.empty(4096, dtype=np.int32),
-            floats=np.empty(4096),
-            alone_s=np.zeros(slots),
-            stretch=np.ones(slots),
-            told=np.ones(slots),
-            row_count=np.zeros(n_links, dtype=np.int32),
-            row_job=np.empty((n_links, width), dtype=np.int32),
-            row_place=np.empty((n_links, width), dtype=np.int32),
-            row_values=np.empty((n_links, width, 3)),
-            sums=np.zeros((n_links, 5)),
-            hungriest=np.full(n_links, -1, dtype=np.int32),
-        )
-        self._w = _work(slots)
+        self._room = _ROOM
+        self._used: _Size = (0, 0, 0)
+        self._s = _state(n_links, slots, width)
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -121,33 +102,30 @@ class MessageNetwork(Generic[JobId]):
         for k, job_id in enumerate(names):
             if job_id in self._slot or job_id in names[:k]:
                 raise NetcosimError(f"job {job_id!r} is in the network already")
-        leaving = np.array([self._find(job_id) for job_id in remove], dtype=np.int64)
-        if len(np.unique(leaving)) < len(leaving):
+        leaving = [self._find(job_id) for job_id in remove]
+        if len(set(leaving)) < len(leaving):
             raise NetcosimError("a job is removed twice")
         while len(self._free) < len(add):
             self._more_slots()
-        tail = int(kernels.leave(self._b, self._w, leaving, self.tolerance, 0))
-        for job_id, slot in zip(remove, leaving.tolist(), strict=True):
-            del self._slot[job_id], self._ids[slot], self._loads[slot]
-        self._b.link_end[leaving] = self._b.link_begin[leaving]
-        coming = [self._insert(job_id, load) for job_id, load in add]
+        tail = self._leave(leaving, 0)
+        for job_id, slot in zip(remove, leaving, strict=True):
+            del self._slot[job_id], self._ids[slot]
+        coming = [self._free.pop() for _ in add]
+        for slot, (job_id, load) in zip(coming, add, strict=True):
+            self._slot[job_id], self._ids[slot] = slot, job_id
+            self._enter(slot, load)
         changed = self._solve(coming, tail)
-        self._free += leaving.tolist()
+        self._free += leaving
         return changed
 
     def _solve(self, coming: list[int], tail: int) -> list[JobId]:
         """Work out the jobs in these slots and all that feel it: jobs whose stretch changed."""
-        self.n_unsettled += kernels.solve(
-            self._b,
-            self._w,
-            np.array(coming, dtype=np.int64),
-            tail,
-            self.tolerance,
-            _MAX_TRIES,
-        )
-        self._w.tries[:] = 0
-        moved = np.flatnonzero(self._w.touched)
-        self._w.touched[moved] = False
+        work = self._s.work
+        slots = np.array(coming, dtype=np.int64)
+        self.n_unsettled += kernels.solve(self._s, slots, tail, self.tolerance, _MAX_TRIES)
+        work.tries[:] = 0
+        moved = np.flatnonzero(work.touched)
+        work.touched[moved] = False
         return [self._ids[slot] for slot in moved.tolist()]
 
     def load(self, job_id: JobId) -> MessageLoad:
@@ -156,7 +134,7 @@ class MessageNetwork(Generic[JobId]):
 
     def link_use(self) -> FloatArray:
         """(n_links,) share of the time for which jobs keep each link busy, as they are now."""
-        return np.array(self._b.sums[:, kernels.USED])
+        return np.array(self._s.rows.sums[:, USED])
 
     def others_busy_s(self, job_id: JobId) -> FloatArray:
         """How long the others keep each link busy while the job does an iteration as it is now.
@@ -165,11 +143,11 @@ class MessageNetwork(Generic[JobId]):
         -------
         (n_links,) float64
         """
-        slot, b = self._find(job_id), self._b
-        mine = slice(int(b.link_begin[slot]), int(b.link_end[slot]))
-        time_s = float(b.alone_s[slot] * b.stretch[slot])
-        others_s = b.sums[:, kernels.USED] * time_s
-        others_s[b.link[mine]] -= b.busy_s[mine]
+        slot, jobs = self._find(job_id), self._s.jobs
+        time_s = float(jobs.alone_s[slot] * jobs.stretch[slot])
+        load = self._loads[slot]
+        others_s = self._s.rows.sums[:, USED] * time_s
+        others_s[load.links] -= load.busy_s
         # what is left of rounding is nobody's
         others_s[others_s < 1e-9 * time_s] = 0.0
         return others_s
@@ -200,26 +178,17 @@ class MessageNetwork(Generic[JobId]):
         slots, tail = [self._find(job_id) for job_id in job_ids], 0
         for job_id, slot in zip(job_ids, slots, strict=True):
             load = load_among(job_id, self.others_busy_s(job_id))
-            old = self._b
-            now = old.alone_s[slot], old.stretch[slot], old.told[slot]
-            tail = int(kernels.leave(self._b, self._w, np.array([slot]), self.tolerance, tail))
-            del self._loads[slot]
-            self._b.link_end[slot] = self._b.link_begin[slot]
-            self._place(slot, load)
-            b = self._b
-            b.alone_s[slot], b.stretch[slot], b.told[slot] = now
-            mine = slice(int(b.link_begin[slot]), int(b.link_end[slot]))
-            b.slow[mine], b.wait_s[mine] = 1.0, 0.0
-            kernels.insert(b, slot)
+            tail = self._leave([slot], tail)
+            self._enter(slot, load, settled=True)
         return self._solve(slots, tail)
 
     def stretch(self, job_id: JobId) -> float:
         """How much longer the job's communication takes than alone (>= 1), as last reported."""
-        return float(self._b.told[self._find(job_id)])
+        return float(self._s.jobs.told[self._find(job_id)])
 
     def alone_s(self, job_id: JobId) -> float:
         """Time of an iteration alone on the same nodes."""
-        return float(self._b.alone_s[self._find(job_id)])
+        return float(self._s.jobs.alone_s[self._find(job_id)])
 
     def _find(self, job_id: JobId) -> int:
         try:
@@ -227,94 +196,130 @@ class MessageNetwork(Generic[JobId]):
         except KeyError:
             raise NetcosimError(f"job {job_id!r} is not in the network") from None
 
-    def _insert(self, job_id: JobId, load: MessageLoad) -> int:
-        slot = self._free.pop()
-        self._slot[job_id], self._ids[slot] = slot, job_id
-        self._place(slot, load)
-        kernels.settle_alone(self._b, slot)
-        kernels.insert(self._b, slot)
-        return slot
+    def _leave(self, slots: list[int], tail: int) -> int:
+        """Take jobs off their links; returns the tail of the queue of who feels it."""
+        if not slots:
+            return tail
+        tail = int(kernels.leave(self._s, np.array(slots), self.tolerance, tail))
+        for slot in slots:
+            del self._loads[slot]
+        return tail
 
-    def _place(self, slot: int, load: MessageLoad) -> None:
-        """Put a job into the pools, and make room in the rows of its links."""
-        need = (len(load.links), len(load.ints), len(load.floats))
-        self._reserve(need)
+    def _enter(self, slot: int, load: MessageLoad, *, settled: bool = False) -> None:
+        """Put a job on its links, after making room."""
+        need = _size(load)
+        self._reserve(need, int(load.ints[1]))
+        rows, jobs = self._s.rows, self._s.jobs
+        if len(load.links) and int(rows.count[load.links].max()) == rows.job.shape[1]:
+            self._widen()
+        jobs.int_begin[slot], jobs.float_begin[slot] = record_size(*self._used)
+        self._used = _sum(self._used, need)
         self._loads[slot] = load
-        self._write(slot, load)
-        b = self._b
-        if need[0] and int(b.row_count[load.links].max()) == b.row_job.shape[1]:
-            self._b = b._replace(
-                row_job=np.concatenate([b.row_job, b.row_job], axis=1),
-                row_place=np.concatenate([b.row_place, b.row_place], axis=1),
-                row_values=np.concatenate([b.row_values, b.row_values], axis=1),
-            )
+        kernels.enter(self._s, slot, load, settled)
 
-    def _write(self, slot: int, load: MessageLoad) -> None:
-        """Put a job at the end of the pools."""
-        b, (at, ints, floats) = self._b, self._used
-        end = at + len(load.links)
-        b.link_begin[slot], b.link_end[slot] = at, end
-        b.int_begin[slot], b.float_begin[slot] = ints, floats
-        b.link[at:end], b.busy_s[at:end] = load.links, load.busy_s
-        b.inputs[at:end], b.packet_s[at:end] = load.inputs, load.packet_s
-        b.ints[ints : ints + len(load.ints)] = load.ints
-        b.floats[floats : floats + len(load.floats)] = load.floats
-        self._used = [end, ints + len(load.ints), floats + len(load.floats)]
-
-    def _reserve(self, need: tuple[int, int, int]) -> None:
-        """Make room at the ends of the pools: write all jobs anew, into larger pools if need be."""
-        b = self._b
-        have = (len(b.link), len(b.ints), len(b.floats))
-        if all(u + n <= h for u, n, h in zip(self._used, need, have, strict=True)):
-            return
-        live = [0, 0, 0]
-        for load in self._loads.values():
-            for k, n in enumerate((len(load.links), len(load.ints), len(load.floats))):
-                live[k] += n
-        size = [max(h, 2 * (u + n)) for h, u, n in zip(have, live, need, strict=True)]
-        places = {
-            slot: b.row_at[b.link_begin[slot] : b.link_end[slot]].copy() for slot in self._loads
+    def _widen(self) -> None:
+        """Make room in the rows of the links."""
+        rows = self._s.rows
+        wider = {
+            name: np.concatenate([getattr(rows, name)] * 2, axis=1)
+            for name in ("job", "place", "moving", "fixed")
         }
-        self._b = b._replace(
-            link=np.empty(size[0], dtype=np.int32),
-            busy_s=np.empty(size[0]),
-            inputs=np.empty(size[0]),
-            packet_s=np.empty(size[0]),
-            row_at=np.empty(size[0], dtype=np.int32),
-            slow=np.ones(size[0]),
-            wait_s=np.empty(size[0]),
-            ints=np.empty(size[1], dtype=np.int32),
-            floats=np.empty(size[2]),
-        )
-        self._used = [0, 0, 0]
-        for slot, load in self._loads.items():
-            self._write(slot, load)
-            self._b.row_at[self._b.link_begin[slot] : self._b.link_end[slot]] = places[slot]
+        self._s = self._s._replace(rows=rows._replace(**wider))
+
+    def _reserve(self, need: _Size, steps: int) -> None:
+        """Make room at the ends of the pools: move all jobs, into larger pools if need be."""
+        if steps > len(self._s.served):
+            self._s = self._s._replace(served=np.empty(2 * steps), reached=np.empty(2 * steps))
+        if all(u + n <= h for u, n, h in zip(self._used, need, self._room, strict=True)):
+            return
+        sizes = {slot: _size(load) for slot, load in self._loads.items()}
+        live = [sum(column) for column in zip(need, *sizes.values(), strict=True)]
+        links, ints, floats = (max(h, 2 * n) for h, n in zip(self._room, live, strict=True))
+        self._room, self._used = (links, ints, floats), (0, 0, 0)
+        old, new = self._s.jobs, self._s.jobs._replace(**_pools(self._room))
+        for slot, size in sizes.items():
+            at = record_size(*self._used)
+            was = int(old.int_begin[slot]), int(old.float_begin[slot])
+            n_ints, n_floats = record_size(*size)
+            new.ints[at[0] : at[0] + n_ints] = old.ints[was[0] : was[0] + n_ints]
+            new.floats[at[1] : at[1] + n_floats] = old.floats[was[1] : was[1] + n_floats]
+            new.int_begin[slot], new.float_begin[slot] = at
+            self._used = _sum(self._used, size)
+        # what their links do to them is forgotten until they look again
+        self._s.rows.moving[:, :, SLOW] = 1.0
+        self._s = self._s._replace(jobs=new)
 
     def _more_slots(self) -> None:
-        b, old = self._b, len(self._b.stretch)
-        self._b = b._replace(
-            link_begin=np.concatenate([b.link_begin, np.zeros_like(b.link_begin)]),
-            link_end=np.concatenate([b.link_end, np.zeros_like(b.link_end)]),
-            int_begin=np.concatenate([b.int_begin, np.zeros_like(b.int_begin)]),
-            float_begin=np.concatenate([b.float_begin, np.zeros_like(b.float_begin)]),
-            alone_s=np.concatenate([b.alone_s, np.zeros_like(b.alone_s)]),
-            stretch=np.concatenate([b.stretch, np.ones_like(b.stretch)]),
-            told=np.concatenate([b.told, np.ones_like(b.told)]),
-        )
-        self._free += range(2 * old - 1, old - 1, -1)
+        s, old = self._s, len(self._s.jobs.stretch)
+        more = _jobs(old, (0, 0, 0))
+        grown = {
+            name: np.concatenate([getattr(s.jobs, name), getattr(more, name)])
+            for name in ("n_links", "int_begin", "float_begin", "alone_s", "stretch", "told")
+        }
         work = _work(2 * old)
-        work.unrest[:old] = self._w.unrest
-        self._w = work
+        work.unrest[:old] = s.work.unrest
+        self._s = s._replace(jobs=s.jobs._replace(**grown), work=work)
+        self._free += range(2 * old - 1, old - 1, -1)
+
+
+def _size(load: MessageLoad) -> _Size:
+    return len(load.links), len(load.ints), len(load.floats)
+
+
+def _sum(a: _Size, b: _Size) -> _Size:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def _pools(room: _Size) -> dict[str, NDArray[Any]]:
+    """Pools for the records of loads that have so many links, integers and floats together."""
+    ints, floats = record_size(*room)
+    return {"ints": np.empty(ints, dtype=np.uint32), "floats": np.empty(floats)}
+
+
+def _state(n_links: int, slots: int, width: int) -> kernels.State:
+    # rows of a power of two would push each other out of the cache
+    desk = np.empty((8, (n_links | 511) + 73))
+    return kernels.State(
+        jobs=_jobs(slots, _ROOM),
+        rows=Rows(
+            count=np.zeros(n_links, dtype=np.int32),
+            job=np.empty((n_links, width), dtype=np.uint32),
+            place=np.empty((n_links, width), dtype=np.uint32),
+            moving=np.empty((n_links, width, 2)),
+            fixed=np.empty((n_links, width, 2)),
+            sums=np.zeros((n_links, SUMS)),
+        ),
+        work=_work(slots),
+        desk=Desk(
+            *desk,
+            mine=np.empty(n_links, dtype=np.bool_),
+            alone=np.empty(n_links + 1, dtype=np.uint32),
+            special=np.empty(n_links + 1, dtype=np.uint32),
+        ),
+        served=np.empty(256),
+        reached=np.empty(256),
+    )
+
+
+def _jobs(slots: int, room: _Size) -> kernels.Jobs:
+    return kernels.Jobs(
+        n_links=np.zeros(slots, dtype=np.int64),
+        int_begin=np.zeros(slots, dtype=np.int64),
+        float_begin=np.zeros(slots, dtype=np.int64),
+        alone_s=np.zeros(slots),
+        stretch=np.ones(slots),
+        told=np.ones(slots),
+        **_pools(room),
+    )
 
 
 def _work(slots: int) -> kernels.Work:
     return kernels.Work(
-        queue=np.empty(slots + 1, dtype=np.int32),
+        queue=np.empty(slots + 1, dtype=np.uint32),
         queued=np.zeros(slots, dtype=np.bool_),
         touched=np.zeros(slots, dtype=np.bool_),
         tries=np.zeros(slots, dtype=np.int32),
         unrest=np.zeros(slots),
         effect=np.full(slots, -1.0),
-        felt=np.empty(slots, dtype=np.int32),
+        felt=np.empty(slots, dtype=np.uint32),
     )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.flow import kernels_job_routes
+from netsim.flow.kernels_message_load import Machine
 from netsim.flow.paths import (
     PIECES,
     FlowPaths,
@@ -89,6 +90,8 @@ class JobRoutes:
     bandwidth_Bps : (n_links,) float64
     link_src, link_dst : (n_links,) int64
         Ends of the links, as in the topology.
+    machine : Machine
+        The links for the kernels, and room for their look-ups: of one job at a time.
     waits : (n_links,) bool
         Where packets wait for those of others; on an adaptive fat-tree not on the way up,
         where each takes the shortest queue.
@@ -113,6 +116,14 @@ class JobRoutes:
         self.bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
         self.link_src = topology.link_src.astype(np.int64)
         self.link_dst = topology.link_dst.astype(np.int64)
+        self.machine = Machine(
+            self.bandwidth_Bps,
+            topology.link_latency_s.astype(np.float64),
+            self.link_src,
+            self.link_dst,
+            column=np.empty(topology.n_links, dtype=np.int32),
+            first=np.empty(topology.n_nodes, dtype=np.int32),
+        )
         self.waits = np.ones(topology.n_links, dtype=np.bool_)
         self.most_slow = _DETOUR if can_detour(routing) else np.inf
         self.looks_at_others = looks_at_others(routing)
@@ -231,7 +242,9 @@ def _rows(
     ptr: LongArray, links: NDArray[np.int32], weights: FloatArray, rows: LongArray
 ) -> FlowPaths:
     """Some rows of paths."""
-    count = ptr[rows + 1] - ptr[rows]
-    new = np.concatenate([[0], np.cumsum(count)])
-    entry = np.repeat(ptr[rows] - new[:-1], count) + np.arange(new[-1])
-    return FlowPaths(new, links[entry], weights[entry] if len(weights) else None)
+    new = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(ptr[rows + 1] - ptr[rows], out=new[1:])
+    n = int(new[-1])
+    few = np.empty(n, dtype=np.int32), np.empty(n if len(weights) else 0)
+    kernels_job_routes.copy_rows(ptr, links, weights, rows, *few)
+    return FlowPaths(new, few[0], few[1] if len(weights) else None)

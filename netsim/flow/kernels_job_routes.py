@@ -30,3 +30,15 @@ def add_loads(ptr, links, weights, rows, amount, load, touched):  # type: ignore
                 n += 1
             load[link] += more
     return n
+
+
+@njit(**PLAIN_KERNEL)
+def copy_rows(ptr, links, weights, rows, some_links, some_weights):  # type: ignore[no-untyped-def]
+    """Copy rows of (ptr, links, weights), one after the other."""
+    n = 0
+    for k in range(len(rows)):
+        for i in range(ptr[rows[k]], ptr[rows[k] + 1]):
+            some_links[n] = links[i]
+            if len(weights) > 0:
+                some_weights[n] = weights[i]
+            n += 1

@@ -1,36 +1,177 @@
-"""What messages put on links in each step, compiled."""
+"""What the messages of a placed job meet on their ways, compiled."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from netsim.kernels_options import PLAIN_KERNEL
 
 
-@njit(**PLAIN_KERNEL)
-def step_loads(ptr, column, parts, pair, step, n_bytes, loads):  # type: ignore[no-untyped-def]
-    """Bytes in every step; ``loads``: (n_steps, columns), ``column``: of each link of a path."""
-    for m in range(len(pair)):
-        for e in range(ptr[pair[m]], ptr[pair[m] + 1]):
-            loads[step[m], column[e]] += n_bytes[m] * parts[e]
+class Machine(NamedTuple):
+    """Links of a machine, and room for what is looked up while a job is placed.
+
+    ``column``: of each link that the job uses, ``first``: of each node of the job its first place.
+    """
+
+    bandwidth_Bps: NDArray[np.float64]
+    latency_s: NDArray[np.float64]
+    link_src: NDArray[np.int64]
+    link_dst: NDArray[np.int64]
+    column: NDArray[np.int32]
+    first: NDArray[np.int32]
 
 
-@njit(**PLAIN_KERNEL)
-def link_inputs(ptr, links, column, width, pair, step, src, link_src, link_dst, codes):  # type: ignore[no-untyped-def]
-    """Number (step, column, link before it) for all messages into ``codes``; returns how many."""
-    n, n_links = 0, np.int64(len(link_src))
-    for m in range(len(pair)):
-        begin, end = ptr[pair[m]], ptr[pair[m] + 1]
+class Sent(NamedTuple):
+    """Messages of the followed steps, as in `JobMessages`, and the ways of their pairs.
+
+    ``src``, ``dst``: places of the pairs' nodes. Empty ``weights`` are all 1.
+    """
+
+    nodes: NDArray[np.int64]
+    src: NDArray[np.int64]
+    dst: NDArray[np.int64]
+    pair: NDArray[np.int64]
+    step: NDArray[np.int64]
+    n_bytes: NDArray[np.float64]
+    ptr: NDArray[np.int64]
+    links: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+
+class Traced(NamedTuple):
+    """The traced messages; ``late``: the logarithm of their packets, empty without weights."""
+
+    message: NDArray[np.int64]
+    compute_s: NDArray[np.float64]
+    trips: NDArray[np.float64]
+    late: NDArray[np.float64]
+
+
+class Feeders(NamedTuple):
+    """What feeds each column in each step: how many, and where their list begins and goes on."""
+
+    count: NDArray[np.int32]
+    head: NDArray[np.int32]
+    feeder: NDArray[np.int32]
+    next: NDArray[np.int32]
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def find_columns(m, sent, used):  # type: ignore[no-untyped-def]
+    """A column for each link that the job uses; returns how many. Those of its nodes follow."""
+    for i in range(len(used)):
+        m.column[used[i]] = i
+    for k in range(len(sent.nodes) - 1, -1, -1):
+        m.first[sent.nodes[k]] = k
+    return len(used)
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def port_columns(m, sent, pair, n, rails):  # type: ignore[no-untyped-def]
+    """Columns of the first ports out of the source of a pair and into its destination."""
+    src, dst = sent.nodes[sent.src[pair]], sent.nodes[sent.dst[pair]]
+    return n + m.first[src] * rails, n + (len(sent.nodes) + m.first[dst]) * rails
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def step_loads(m, sent, n, rails, loads):  # type: ignore[no-untyped-def]
+    """Bytes in every step; ``loads``: (n_steps, columns)."""
+    whole = len(sent.weights) == 0
+    for k in range(len(sent.pair)):
+        pair, n_bytes, load = sent.pair[k], sent.n_bytes[k], loads[sent.step[k]]
+        for e in range(sent.ptr[pair], sent.ptr[pair + 1]):
+            load[m.column[sent.links[e]]] += n_bytes if whole else n_bytes * sent.weights[e]
+        out, into = port_columns(m, sent, pair, n, rails)
+        for rail in range(rails):
+            load[out + rail] += n_bytes / rails
+            load[into + rail] += n_bytes / rails
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def find_feeders(m, sent, f):  # type: ignore[no-untyped-def]
+    """Links before each link of all messages, or the node where it is the first."""
+    n = 0
+    for k in range(len(sent.pair)):
+        pair, step = sent.pair[k], sent.step[k]
+        begin, end = sent.ptr[pair], sent.ptr[pair + 1]
         for e in range(begin, end):
-            base = (step[m] * width + column[e]) * n_links
-            first = True
-            for other in range(begin, end):
-                if link_dst[links[other]] == link_src[links[e]]:
-                    codes[n] = base + links[other]
-                    n += 1
+            link = sent.links[e]
+            column, first = m.column[link], True
+            for other in range(begin, end + 1):
+                if other < end:
+                    feeder = np.int64(sent.links[other])
+                    if m.link_dst[feeder] != m.link_src[link]:
+                        continue
                     first = False
-            if first:
-                codes[n] = base + src[m]
-                n += 1
-    return n
+                elif first:
+                    feeder = sent.nodes[sent.src[pair]]
+                else:
+                    continue
+                at = f.head[step, column]
+                while at >= 0 and f.feeder[at] != feeder:
+                    at = f.next[at]
+                if at < 0:
+                    f.feeder[n], f.next[n], f.head[step, column] = feeder, f.head[step, column], n
+                    f.count[step, column] += 1
+                    n += 1
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def mean_inputs(loads, count, inputs):  # type: ignore[no-untyped-def]
+    """Links that feed each column at once, mean over its bytes; at least 1."""
+    for column in range(len(inputs)):
+        total = fed = 0.0
+        for step in range(len(loads)):
+            total += loads[step, column]
+            fed += count[step, column] * loads[step, column]
+        inputs[column] = fed / total if fed > 0.0 else 1.0
+
+
+@njit(**PLAIN_KERNEL, inline="always")
+def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats):  # type: ignore[no-untyped-def]
+    """Write the ways of the traced messages as in `MessageLoad`, from the messages' own on."""
+    n_messages = len(traced.message)
+    n_entries = (len(floats) - 2 * n_messages) // 2
+    columns = ints[n_messages + 1 :]
+    latency, alone_s = floats[n_messages:], floats[2 * n_messages :]
+    weights = alone_s[n_entries:]
+    whole = len(sent.weights) == 0
+    at = ints[0] = 0
+    for k in range(n_messages):
+        pair, load = sent.pair[traced.message[k]], loads[sent.step[traced.message[k]]]
+        out, into = port_columns(m, sent, pair, n, rails)
+        from_port = sent.nodes[sent.src[pair]] * rails
+        to_port = len(m.first) * rails + sent.nodes[sent.dst[pair]] * rails
+        floor_s = load[out] / m.bandwidth_Bps[from_port]
+        floats[k] = max(floor_s, load[into] / m.bandwidth_Bps[to_port])
+        one_way_s = 0.0
+        for e in range(sent.ptr[pair], sent.ptr[pair + 1]):
+            link = sent.links[e]
+            columns[at] = m.column[link]
+            hop_s = m.latency_s[link] + router_latency_s
+            part = 1.0 if whole else sent.weights[e]
+            one_way_s += hop_s * part
+            alone_s[at] = load[m.column[link]] / m.bandwidth_Bps[link]
+            # packets on ways of their own: the last comes after the longest of as many waits
+            last = 1.0 + traced.late[k] if part < 1.0 else 1.0
+            weights[at] = part * last * felt
+            at += 1
+        latency[k] = traced.compute_s[k] + traced.trips[k] * one_way_s
+        ints[k + 1] = at
+
+
+@njit(**PLAIN_KERNEL)
+def lay_out(m, sent, traced, used, rails, router_latency_s, felt, loads, f, inputs, ints, floats):  # type: ignore[no-untyped-def]
+    """Load of a job's steps, what feeds the links, and the ways of its traced messages.
+
+    ``loads`` is 0 before, and so is ``f.count``; ``f.head`` is -1.
+    """
+    n = find_columns(m, sent, used)
+    step_loads(m, sent, n, rails, loads)
+    find_feeders(m, sent, f)
+    mean_inputs(loads, f.count, inputs)
+    trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats)

@@ -27,10 +27,10 @@ USED, WORK, FEEDS, MOST, HUNGER, HUNGRIEST, SUMS = 0, 1, 2, 3, 4, 5, 8
 class Rows(NamedTuple):
     """A link's jobs in its row.
 
-    ``moving``: use and slow of each; ``fixed``: inputs and packet_s. ``sums``: over the row, of use, use times
+    ``job``: who it is, and ``place``: where in the job's list the link stands; ``moving``: use and
+    slow of each, ``fixed``: inputs and packet_s. ``sums``: over the row, of use, use times
     packet_s, inputs, inputs times packet_s, and the largest use an input, which is that of the
-    job in place ``HUNGRIEST``; padded to a cache line. ``job``: who it is, and ``place``: where in
-    the job's list the link stands.
+    job in place ``HUNGRIEST``; padded to a cache line.
     """
 
     count: NDArray[np.int32]
@@ -150,15 +150,13 @@ def look(rows, desk, own, n_alone, most_slow):  # type: ignore[no-untyped-def]
     n = len(own.link)
     use, inputs, packet_s = own.use, own.inputs, own.packet_s
     level, slow, wait_s, used = desk.level, desk.slow, desk.wait_s, desk.used
-    for i in range(n):
-        level[i] = (1.0 - max(0.0, used[i] - use[i])) / inputs[i]
-    for i in range(n):
-        slow[i] = min(most_slow, 1.0 / met_apart(level[i] * inputs[i]))
     work, most_s = desk.work, desk.most_s
     for i in range(n):
-        spare = 1.0 - max(0.0, used[i] - use[i]) - use[i]
+        others = max(0.0, used[i] - use[i])
         queue = max(0.0, work[i] - use[i] * packet_s[i])
-        wait_s[i] = min(most_s[i], queue / (2.0 * max(SPARE, spare)))
+        level[i] = (1.0 - others) / inputs[i]
+        slow[i] = min(most_slow, 1.0 / met_apart(level[i] * inputs[i]))
+        wait_s[i] = min(most_s[i], queue / (2.0 * max(SPARE, 1.0 - others - use[i])))
     n_special, special, hunger = 0, desk.special, desk.hunger
     for i in range(n):
         free = level[i] * inputs[i]
@@ -194,10 +192,9 @@ def take(rows, desk, own, period_s):  # type: ignore[no-untyped-def]
     busy_s = own.busy_s
     for i in range(n):
         new[i] = busy_s[i] / period_s
-    for i in range(n):
-        used[i] += new[i] - use[i]
-    for i in range(n):
-        work[i] += (new[i] - use[i]) * packet_s[i]
+        more = new[i] - use[i]
+        used[i] += more
+        work[i] += more * packet_s[i]
     n_special, special = 0, desk.special
     for i in range(n):
         special[n_special] = i

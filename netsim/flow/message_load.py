@@ -11,7 +11,6 @@ from netsim.errors import NetcosimError
 from netsim.flow import kernels_message_load as kernels
 from netsim.flow.job_messages import JobMessages
 from netsim.flow.job_routes import JobRoutes
-from netsim.flow.paths import FlowPaths
 from netsim.packet.model import PacketConfig
 
 FloatArray = NDArray[np.float64]
@@ -72,97 +71,79 @@ def message_load(
         Several ports a node and messages that are not striped over them.
     """
     topology = routes.routing.topology
-    n_ports, rails = topology.n_ports, topology.rails
+    rails = topology.rails
     if rails > 1 and config.rail_policy != "striped":
         raise NetcosimError(
             f"rail_policy = {config.rail_policy!r} on {rails} ports a node is told by packets "
             "alone; at flow level messages are 'striped'"
         )
-    bandwidth = routes.bandwidth_Bps
+    bandwidth, machine = routes.bandwidth_Bps, routes.machine
     where = nodes.astype(np.int64)
-    src, dst = where[job.pair_src], where[job.pair_dst]
     links, link_bytes, paths = routes.of(
-        src, dst, job.pair_bytes, job.used_pairs, seed=seed, background_s=background_s
+        where[job.pair_src],
+        where[job.pair_dst],
+        job.pair_bytes,
+        job.used_pairs,
+        seed=seed,
+        background_s=background_s,
     )
-    parts = np.ones(len(paths.links)) if paths.weights is None else paths.weights
+    scattered = paths.weights is not None
+    sent = kernels.Sent(
+        nodes=where,
+        src=job.pair_src[job.used_pairs],
+        dst=job.pair_dst[job.used_pairs],
+        pair=job.pair,
+        step=job.step,
+        n_bytes=job.n_bytes,
+        ptr=paths.ptr,
+        links=paths.links,
+        weights=np.empty(0) if paths.weights is None else paths.weights,
+    )
+    traced = kernels.Traced(
+        message=job.traced,
+        compute_s=job.compute_s,
+        trips=job.trips,
+        late=np.log(job.n_packets) if scattered else np.empty(0),
+    )
     # a column for each link that the job uses: between routers, then out of nodes, then into them
-    column = np.searchsorted(links, paths.links)
-    ends, place = np.unique(where, return_inverse=True)
-    ports = (ends[:, None] * rails + np.arange(rails)).ravel()
-    of_column = np.concatenate([links, ports, n_ports + ports])
-    src, dst = (end[job.used_pairs][job.pair] for end in (job.pair_src, job.pair_dst))
-    first = len(links) + place.ravel() * rails
-    src, dst = first[src], len(ports) + first[dst]
-    n_steps = int(job.step.max(initial=-1)) + 1
-    loads = np.zeros((n_steps, len(of_column)))
-    kernels.step_loads(paths.ptr, column, parts, job.pair, job.step, job.n_bytes, loads)
-    for rail in range(rails):
-        np.add.at(loads, (job.step, src + rail), job.n_bytes / rails)
-        np.add.at(loads, (job.step, dst + rail), job.n_bytes / rails)
-    pair, step = job.pair[job.traced], job.step[job.traced]
-    src, dst = src[job.traced], dst[job.traced]
-    begin, count = paths.ptr[pair], np.diff(paths.ptr)[pair]
-    message_ptr = np.concatenate([[0], np.cumsum(count)])
-    entry = np.repeat(begin - message_ptr[:-1], count) + np.arange(message_ptr[-1])
-    owner = np.repeat(np.arange(len(pair)), count)
-    entry_link, entry_column = paths.links[entry], column[entry]
-    hop_s = topology.link_latency_s[entry_link] + config.router_latency_s
-    one_way_s = np.bincount(owner, weights=hop_s * parts[entry], minlength=len(pair))
-    latency = job.compute_s + job.trips * one_way_s
-    # packets on ways of their own: the last comes after the longest of as many waits
-    last = np.where(parts[entry] < 1, 1 + np.log(job.n_packets[owner]), 1.0)
-    ints = [
-        np.array([len(job.rank_ptr) - 1, len(job.step_ptr) - 1, len(pair), len(entry)]),
-        job.rank_ptr,
-        job.step_ptr,
-        message_ptr,
-        entry_column,
-    ]
-    floats = [
-        np.array([job.scale, routes.most_slow]),
-        np.maximum(*(loads[step, end] / bandwidth[of_column[end]] for end in (src, dst))),
-        latency,
-        loads[np.repeat(step, count), entry_column] / bandwidth[entry_link],
-        parts[entry] * last * routes.felt_waits,
-    ]
-    return MessageLoad(
+    shape = int(job.step.max(initial=-1)) + 1, len(links) + 2 * rails * len(where)
+    length = np.diff(paths.ptr)[job.pair]
+    n_messages, n_entries = len(job.traced), int(length[job.traced].sum())
+    head = _head(job, n_messages, n_entries)
+    ints = np.empty(len(head) + n_messages + 1 + n_entries, dtype=np.int32)
+    ints[: len(head)] = head
+    floats = np.empty(2 + 2 * (n_messages + n_entries))
+    floats[:2] = job.scale, routes.most_slow
+    inputs = np.empty(len(links))
+    kernels.lay_out(
+        machine,
+        sent,
+        traced,
         links,
-        link_bytes / bandwidth[links],
-        _inputs(routes, job, where, paths, column, loads)[: len(links)],
-        np.where(routes.waits[links], job.packet_bytes / bandwidth[links], 0.0),
-        np.concatenate(ints).astype(np.int32),
-        np.concatenate(floats),
+        rails,
+        config.router_latency_s,
+        routes.felt_waits,
+        np.zeros(shape),
+        _feeders(shape, int((length * (length + 1)).sum())),
+        inputs,
+        ints[len(head) :],
+        floats[2:],
     )
+    packet_s = np.where(routes.waits[links], job.packet_bytes / bandwidth[links], 0.0)
+    return MessageLoad(links, link_bytes / bandwidth[links], inputs, packet_s, ints, floats)
 
 
-def _inputs(
-    routes: JobRoutes,
-    job: JobMessages,
-    where: NDArray[np.int64],
-    paths: FlowPaths,
-    column: NDArray[np.int64],
-    loads: FloatArray,
-) -> FloatArray:
-    """Links that feed each column of ``loads`` at once, mean over its bytes; at least 1."""
-    n_links = routes.routing.topology.n_links
-    count = np.diff(paths.ptr)[job.pair]
-    codes = np.empty(int((count * (count + 1)).sum()), dtype=np.int64)
-    n = kernels.link_inputs(
-        paths.ptr,
-        paths.links,
-        column,
-        loads.shape[1],
-        job.pair,
-        job.step,
-        where[job.pair_src[job.used_pairs]][job.pair],
-        routes.link_src,
-        routes.link_dst,
-        codes,
+def _head(job: JobMessages, n_messages: int, n_entries: int) -> NDArray[np.int64]:
+    """What a load's integers begin with."""
+    n_ranks, n_steps = len(job.rank_ptr) - 1, len(job.step_ptr) - 1
+    counts = np.array([n_ranks, n_steps, n_messages, n_entries])
+    return np.concatenate([counts, job.rank_ptr, job.step_ptr])
+
+
+def _feeders(shape: tuple[int, int], most: int) -> kernels.Feeders:
+    return kernels.Feeders(
+        count=np.zeros(shape, dtype=np.int32),
+        head=np.full(shape, -1, dtype=np.int32),
+        feeder=np.empty(most, dtype=np.int32),
+        next=np.empty(most, dtype=np.int32),
     )
-    into = np.unique(codes[:n]) // n_links
-    at_once = np.bincount(into, minlength=loads.size).reshape(loads.shape)
-    total = loads.sum(axis=0)
-    mean = (at_once * loads).sum(axis=0)
-    fed = np.ones(loads.shape[1])
-    np.divide(mean, total, out=fed, where=mean > 0)
-    return fed

@@ -54,7 +54,7 @@ class Traced(NamedTuple):
 class Feeders(NamedTuple):
     """What feeds each column in each step: how many, and where their list begins and goes on."""
 
-    count: NDArray[np.int32]
+    many: NDArray[np.int32]
     head: NDArray[np.int32]
     feeder: NDArray[np.int32]
     next: NDArray[np.int32]
@@ -116,18 +116,18 @@ def find_feeders(m, sent, f):  # type: ignore[no-untyped-def]
                     at = f.next[at]
                 if at < 0:
                     f.feeder[n], f.next[n], f.head[step, column] = feeder, f.head[step, column], n
-                    f.count[step, column] += 1
+                    f.many[step, column] += 1
                     n += 1
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def mean_inputs(loads, count, inputs):  # type: ignore[no-untyped-def]
+def mean_inputs(loads, many, inputs):  # type: ignore[no-untyped-def]
     """Links that feed each column at once, mean over its bytes; at least 1."""
     for column in range(len(inputs)):
         total = fed = 0.0
         for step in range(len(loads)):
             total += loads[step, column]
-            fed += count[step, column] * loads[step, column]
+            fed += many[step, column] * loads[step, column]
         inputs[column] = fed / total if fed > 0.0 else 1.0
 
 
@@ -168,10 +168,10 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
 def lay_out(m, sent, traced, used, rails, router_latency_s, felt, loads, f, inputs, ints, floats):  # type: ignore[no-untyped-def]
     """Load of a job's steps, what feeds the links, and the ways of its traced messages.
 
-    ``loads`` is 0 before, and so is ``f.count``; ``f.head`` is -1.
+    ``loads`` is 0 before, and so is ``f.many``; ``f.head`` is -1.
     """
     n = find_columns(m, sent, used)
     step_loads(m, sent, n, rails, loads)
     find_feeders(m, sent, f)
-    mean_inputs(loads, f.count, inputs)
+    mean_inputs(loads, f.many, inputs)
     trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats)

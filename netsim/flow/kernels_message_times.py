@@ -127,15 +127,16 @@ def message_times(ints, floats, n, slow, wait_s, served, reached):  # type: igno
 
 
 @njit(**INNER_KERNEL)
-def job_time(jobs, job, slow, wait_s, served, reached):  # type: ignore[no-untyped-def]
-    """Time of one iteration at the ``slow`` and ``wait_s`` of the job's links.
+def job_time(jobs, job, desk):  # type: ignore[no-untyped-def]
+    """Time of one iteration at the ``slow`` and ``wait_s`` of the job's links on the desk.
 
     What waits add is passed on from rank to rank: the more steps, the nearer it is to the mean
-    of all. ``served`` and ``reached``: as `message_times` leaves them.
+    of all.
     """
+    slow, served, reached = desk.slow, desk.served, desk.reached
     n = jobs.n_links[job]
     ints, floats = jobs.ints[jobs.int_begin[job] :], jobs.floats[jobs.float_begin[job] :]
-    message_times(ints, floats, n, slow, wait_s, served, reached)
+    message_times(ints, floats, n, slow, desk.wait_s, served, reached)
     n_ranks, n_steps = ints[RANKS], ints[STEPS]
     rank_ptr = ints[COUNTS + 2 * n :]
     longest = waits = most_waits = 0.0

@@ -14,9 +14,7 @@ from netsim.flow.kernels_shares import (
     PACKET,
     SLOW,
     USE,
-    Desk,
     Own,
-    Rows,
     add_up,
     bring_back,
     fetch,
@@ -54,17 +52,6 @@ class Work(NamedTuple):
     felt: NDArray[np.uint32]
 
 
-class State(NamedTuple):
-    """All of it."""
-
-    jobs: Jobs
-    rows: Rows
-    work: Work
-    desk: Desk
-    served: NDArray[np.float64]
-    reached: NDArray[np.float64]
-
-
 @njit(**HOT_KERNEL)
 def own_links(jobs, job):  # type: ignore[no-untyped-def]
     """A job's list of links, in its record."""
@@ -82,48 +69,45 @@ def own_links(jobs, job):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL)
-def enter(s, job, load, settled):  # type: ignore[no-untyped-def]
+def enter(jobs, rows, desk, job, load, settled):  # type: ignore[no-untyped-def]
     """Write a job's record and enter it in the rows of its links, which have room.
 
     Unless it is settled its time alone is worked out.
     """
-    jobs, rows, slow = s.jobs, s.rows, s.desk.slow
     n = jobs.n_links[job] = len(load.links)
     write_record(load, jobs.ints[jobs.int_begin[job] :], jobs.floats[jobs.float_begin[job] :])
     if not settled:
         for i in range(n):
-            slow[i], s.desk.wait_s[i] = 1.0, 0.0
-        alone_s = job_time(jobs, job, slow, s.desk.wait_s, s.served, s.reached)
-        jobs.alone_s[job] = alone_s
+            desk.slow[i], desk.wait_s[i] = 1.0, 0.0
+        jobs.alone_s[job] = job_time(jobs, job, desk)
         jobs.stretch[job] = jobs.told[job] = 1.0
     own = own_links(jobs, job)
     for i in range(n):
         link = own.link[i]
-        at = own.place[i] = rows.count[link]
+        at = own.place[i] = rows.n_jobs[link]
         own.use[i] = own.busy_s[i] / (jobs.alone_s[job] * jobs.stretch[job])
         rows.job[link, at], rows.place[link, at] = job, i
         moving, fixed = rows.moving[link, at], rows.fixed[link, at]
         moving[USE], moving[SLOW] = own.use[i], 1.0
         fixed[INPUTS], fixed[PACKET] = own.inputs[i], own.packet_s[i]
-        rows.count[link] = at + 1
+        rows.n_jobs[link] = at + 1
         add_up(rows, link)
 
 
 @njit(**HOT_KERNEL)
-def delete(s, job):  # type: ignore[no-untyped-def]
+def delete(jobs, rows, job):  # type: ignore[no-untyped-def]
     """Take a job out of the rows of its links."""
-    jobs, rows = s.jobs, s.rows
     own = own_links(jobs, job)
     for i in range(len(own.link)):
         link, at = own.link[i], own.place[i]
-        last = rows.count[link] - 1
+        last = rows.n_jobs[link] - 1
         other, place = rows.job[link, last], rows.place[link, last]
         rows.job[link, at], rows.place[link, at] = other, place
         for k in range(2):
             rows.moving[link, at, k] = rows.moving[link, last, k]
             rows.fixed[link, at, k] = rows.fixed[link, last, k]
         jobs.ints[jobs.int_begin[other] + COUNTS + jobs.n_links[other] + place] = at
-        rows.count[link] = last
+        rows.n_jobs[link] = last
         add_up(rows, link)
     jobs.n_links[job] = 0
 
@@ -139,21 +123,21 @@ def push(w, job, tail):  # type: ignore[no-untyped-def]
 
 
 @njit(**INNER_KERNEL)
-def disturb(s, job, part, tolerance, tail):  # type: ignore[no-untyped-def]
+def disturb(jobs, rows, w, job, part, tolerance, tail):  # type: ignore[no-untyped-def]
     """Queue the neighbours that feel it when ``part`` of a job's use of its links comes or goes.
 
     A link of which another takes ``u`` more is slower by about ``u`` times the slowness squared,
     for the part of its time for which the neighbour uses it. The largest such effect adds up
     with those of other changes until the neighbour looks again.
     """
-    own, rows, w = own_links(s.jobs, job), s.rows, s.work
+    own = own_links(jobs, job)
     w.effect[job] = 0.0  # not felt: it would have to be told apart at each link otherwise
     n = 0
     for i in range(len(own.link)):
         link = own.link[i]
         more = part * own.use[i]
         moving, others = rows.moving[link], rows.job[link]
-        for at in range(rows.count[link]):
+        for at in range(rows.n_jobs[link]):
             other = others[at]
             if w.effect[other] < 0.0:
                 w.effect[other] = 0.0
@@ -172,26 +156,25 @@ def disturb(s, job, part, tolerance, tail):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL)
-def leave(s, leaving, tolerance, tail):  # type: ignore[no-untyped-def]
+def leave(jobs, rows, w, leaving, tolerance, tail):  # type: ignore[no-untyped-def]
     """Delete jobs; neighbours that feel it are queued. Returns the tail of the queue."""
     for k in range(len(leaving)):
-        tail = disturb(s, leaving[k], 1.0, tolerance, tail)
-        delete(s, leaving[k])
+        tail = disturb(jobs, rows, w, leaving[k], 1.0, tolerance, tail)
+        delete(jobs, rows, leaving[k])
     return tail
 
 
 @njit(**PLAIN_KERNEL)
-def solve(s, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def]
+def solve(jobs, rows, w, desk, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def]
     """Work out the coming and the queued jobs and all that they move; marks whose stretch changed.
 
     A job tells its neighbours when it has moved by more than the tolerance since it last did.
     Returns how many jobs were given up at ``max_tries``.
     """
-    jobs, rows, w, desk = s.jobs, s.rows, s.work, s.desk
     for k in range(len(coming)):
         tail = push(w, coming[k], tail)
     for k in range(len(coming)):
-        tail = disturb(s, coming[k], 1.0, tolerance, tail)
+        tail = disturb(jobs, rows, w, coming[k], 1.0, tolerance, tail)
     head = given_up = 0
     size = len(w.queue)
     while head != tail:
@@ -214,9 +197,8 @@ def solve(s, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def
         for _ in range(INNER):
             look(rows, desk, own, n_alone, most_slow)
             old = jobs.stretch[job]
-            time_s = job_time(jobs, job, desk.slow, desk.wait_s, s.served, s.reached)
             # ways among others may by luck be shorter than those alone
-            goal = max(1.0, time_s / alone_s)
+            goal = max(1.0, job_time(jobs, job, desk) / alone_s)
             near = abs(goal - old) <= tolerance * old
             new = jobs.stretch[job] = goal if near else old + damping * (goal - old)
             if new != old:
@@ -228,7 +210,7 @@ def solve(s, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def
         if moved > tolerance:
             jobs.told[job] = jobs.stretch[job]
             w.touched[job] = True
-            tail = disturb(s, job, moved, tolerance, tail)
+            tail = disturb(jobs, rows, w, job, moved, tolerance, tail)
         if not near:
             tail = push(w, job, tail)
     return given_up

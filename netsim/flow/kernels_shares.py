@@ -33,7 +33,7 @@ class Rows(NamedTuple):
     job in place ``HUNGRIEST``; padded to a cache line.
     """
 
-    count: NDArray[np.int32]
+    n_jobs: NDArray[np.int32]
     job: NDArray[np.uint32]
     place: NDArray[np.uint32]
     moving: NDArray[np.float64]
@@ -45,7 +45,8 @@ class Desk(NamedTuple):
     """Of the links of one job: sums of their rows, and what it finds there.
 
     ``most_s``: the longest wait for the others; ``mine``: whether the job is the hungriest;
-    ``alone``: places of links that nobody else uses; ``special``: of those that need a closer look.
+    ``alone``: places of links that nobody else uses; ``special``: of those that need a closer look;
+    ``served``, ``reached``: of its steps, as in `message_times`.
     """
 
     used: NDArray[np.float64]
@@ -59,6 +60,8 @@ class Desk(NamedTuple):
     mine: NDArray[np.bool_]
     alone: NDArray[np.uint32]
     special: NDArray[np.uint32]
+    served: NDArray[np.float64]
+    reached: NDArray[np.float64]
 
 
 class Own(NamedTuple):
@@ -78,7 +81,7 @@ def add_up(rows, link):  # type: ignore[no-untyped-def]
     used = work = feeds = most = hunger = 0.0
     who = -1
     moving, fixed, sums = rows.moving[link], rows.fixed[link], rows.sums[link]
-    for at in range(rows.count[link]):
+    for at in range(rows.n_jobs[link]):
         use, inputs, packet_s = moving[at, USE], fixed[at, INPUTS], fixed[at, PACKET]
         used += use
         work += use * packet_s
@@ -101,7 +104,7 @@ def fetch(rows, desk, own):  # type: ignore[no-untyped-def]
         desk.most_s[i] = max(0.0, sums[MOST] - own.inputs[i] * own.packet_s[i])
         desk.mine[i] = sums[HUNGRIEST] == own.place[i]
         desk.alone[n_alone] = i
-        n_alone += rows.count[link] < 2
+        n_alone += rows.n_jobs[link] < 2
     return n_alone
 
 
@@ -123,7 +126,7 @@ def fair_level(rows, link, me, mine):  # type: ignore[no-untyped-def]
     while count > satisfied:
         satisfied = count
         left, weight, count = 1.0, mine, 0
-        for at in range(rows.count[link]):
+        for at in range(rows.n_jobs[link]):
             use, inputs = moving[at, USE], fixed[at, INPUTS]
             little = (use <= level * inputs) & (at != me)
             left -= use if little else 0.0

@@ -142,7 +142,7 @@ def _head(job: JobMessages, n_messages: int, n_entries: int) -> NDArray[np.int64
 
 def _feeders(shape: tuple[int, int], most: int) -> kernels.Feeders:
     return kernels.Feeders(
-        count=np.zeros(shape, dtype=np.int32),
+        many=np.zeros(shape, dtype=np.int32),
         head=np.full(shape, -1, dtype=np.int32),
         feeder=np.empty(most, dtype=np.int32),
         next=np.empty(most, dtype=np.int32),

@@ -75,7 +75,8 @@ class MessageNetwork(Generic[JobId]):
         self._free = list(range(slots - 1, -1, -1))
         self._room = _ROOM
         self._used: _Size = (0, 0, 0)
-        self._s = _state(n_links, slots, width)
+        self._jobs, self._rows = _jobs(slots, _ROOM), _rows(n_links, width)
+        self._work, self._desk = _work(slots), _desk(n_links)
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -120,9 +121,11 @@ class MessageNetwork(Generic[JobId]):
 
     def _solve(self, coming: list[int], tail: int) -> list[JobId]:
         """Work out the jobs in these slots and all that feel it: jobs whose stretch changed."""
-        work = self._s.work
+        work, jobs = self._work, self._jobs
         slots = np.array(coming, dtype=np.int64)
-        self.n_unsettled += kernels.solve(self._s, slots, tail, self.tolerance, _MAX_TRIES)
+        self.n_unsettled += kernels.solve(
+            jobs, self._rows, work, self._desk, slots, tail, self.tolerance, _MAX_TRIES
+        )
         work.tries[:] = 0
         moved = np.flatnonzero(work.touched)
         work.touched[moved] = False
@@ -134,7 +137,7 @@ class MessageNetwork(Generic[JobId]):
 
     def link_use(self) -> FloatArray:
         """(n_links,) share of the time for which jobs keep each link busy, as they are now."""
-        return np.array(self._s.rows.sums[:, USED])
+        return np.array(self._rows.sums[:, USED])
 
     def others_busy_s(self, job_id: JobId) -> FloatArray:
         """How long the others keep each link busy while the job does an iteration as it is now.
@@ -143,10 +146,10 @@ class MessageNetwork(Generic[JobId]):
         -------
         (n_links,) float64
         """
-        slot, jobs = self._find(job_id), self._s.jobs
+        slot, jobs = self._find(job_id), self._jobs
         time_s = float(jobs.alone_s[slot] * jobs.stretch[slot])
         load = self._loads[slot]
-        others_s = self._s.rows.sums[:, USED] * time_s
+        others_s = self._rows.sums[:, USED] * time_s
         others_s[load.links] -= load.busy_s
         # what is left of rounding is nobody's
         others_s[others_s < 1e-9 * time_s] = 0.0
@@ -184,11 +187,11 @@ class MessageNetwork(Generic[JobId]):
 
     def stretch(self, job_id: JobId) -> float:
         """How much longer the job's communication takes than alone (>= 1), as last reported."""
-        return float(self._s.jobs.told[self._find(job_id)])
+        return float(self._jobs.told[self._find(job_id)])
 
     def alone_s(self, job_id: JobId) -> float:
         """Time of an iteration alone on the same nodes."""
-        return float(self._s.jobs.alone_s[self._find(job_id)])
+        return float(self._jobs.alone_s[self._find(job_id)])
 
     def _find(self, job_id: JobId) -> int:
         try:
@@ -200,7 +203,8 @@ class MessageNetwork(Generic[JobId]):
         """Take jobs off their links; returns the tail of the queue of who feels it."""
         if not slots:
             return tail
-        tail = int(kernels.leave(self._s, np.array(slots), self.tolerance, tail))
+        leaving = np.array(slots, dtype=np.int64)
+        tail = kernels.leave(self._jobs, self._rows, self._work, leaving, self.tolerance, tail)
         for slot in slots:
             del self._loads[slot]
         return tail
@@ -209,34 +213,35 @@ class MessageNetwork(Generic[JobId]):
         """Put a job on its links, after making room."""
         need = _size(load)
         self._reserve(need, int(load.ints[1]))
-        rows, jobs = self._s.rows, self._s.jobs
-        if len(load.links) and int(rows.count[load.links].max()) == rows.job.shape[1]:
+        rows, jobs = self._rows, self._jobs
+        if len(load.links) and int(rows.n_jobs[load.links].max()) == rows.job.shape[1]:
             self._widen()
         jobs.int_begin[slot], jobs.float_begin[slot] = record_size(*self._used)
         self._used = _sum(self._used, need)
         self._loads[slot] = load
-        kernels.enter(self._s, slot, load, settled)
+        kernels.enter(jobs, self._rows, self._desk, slot, load, settled)
 
     def _widen(self) -> None:
         """Make room in the rows of the links."""
-        rows = self._s.rows
+        rows = self._rows
         wider = {
             name: np.concatenate([getattr(rows, name)] * 2, axis=1)
             for name in ("job", "place", "moving", "fixed")
         }
-        self._s = self._s._replace(rows=rows._replace(**wider))
+        self._rows = rows._replace(**wider)
 
     def _reserve(self, need: _Size, steps: int) -> None:
         """Make room at the ends of the pools: move all jobs, into larger pools if need be."""
-        if steps > len(self._s.served):
-            self._s = self._s._replace(served=np.empty(2 * steps), reached=np.empty(2 * steps))
+        if steps > len(self._desk.served):
+            served, reached = np.empty((2, 2 * steps))
+            self._desk = self._desk._replace(served=served, reached=reached)
         if all(u + n <= h for u, n, h in zip(self._used, need, self._room, strict=True)):
             return
         sizes = {slot: _size(load) for slot, load in self._loads.items()}
         live = [sum(column) for column in zip(need, *sizes.values(), strict=True)]
         links, ints, floats = (max(h, 2 * n) for h, n in zip(self._room, live, strict=True))
         self._room, self._used = (links, ints, floats), (0, 0, 0)
-        old, new = self._s.jobs, self._s.jobs._replace(**_pools(self._room))
+        old, new = self._jobs, self._jobs._replace(**_pools(self._room))
         for slot, size in sizes.items():
             at = record_size(*self._used)
             was = int(old.int_begin[slot]), int(old.float_begin[slot])
@@ -246,19 +251,19 @@ class MessageNetwork(Generic[JobId]):
             new.int_begin[slot], new.float_begin[slot] = at
             self._used = _sum(self._used, size)
         # what their links do to them is forgotten until they look again
-        self._s.rows.moving[:, :, SLOW] = 1.0
-        self._s = self._s._replace(jobs=new)
+        self._rows.moving[:, :, SLOW] = 1.0
+        self._jobs = new
 
     def _more_slots(self) -> None:
-        s, old = self._s, len(self._s.jobs.stretch)
+        jobs, old = self._jobs, len(self._jobs.stretch)
         more = _jobs(old, (0, 0, 0))
         grown = {
-            name: np.concatenate([getattr(s.jobs, name), getattr(more, name)])
+            name: np.concatenate([getattr(jobs, name), getattr(more, name)])
             for name in ("n_links", "int_begin", "float_begin", "alone_s", "stretch", "told")
         }
         work = _work(2 * old)
-        work.unrest[:old] = s.work.unrest
-        self._s = s._replace(jobs=s.jobs._replace(**grown), work=work)
+        work.unrest[:old] = self._work.unrest
+        self._jobs, self._work = jobs._replace(**grown), work
         self._free += range(2 * old - 1, old - 1, -1)
 
 
@@ -276,26 +281,32 @@ def _pools(room: _Size) -> dict[str, NDArray[Any]]:
     return {"ints": np.empty(ints, dtype=np.uint32), "floats": np.empty(floats)}
 
 
-def _state(n_links: int, slots: int, width: int) -> kernels.State:
-    # rows of a power of two would push each other out of the cache
-    desk = np.empty((8, (n_links | 511) + 73))
-    return kernels.State(
-        jobs=_jobs(slots, _ROOM),
-        rows=Rows(
-            count=np.zeros(n_links, dtype=np.int32),
-            job=np.empty((n_links, width), dtype=np.uint32),
-            place=np.empty((n_links, width), dtype=np.uint32),
-            moving=np.empty((n_links, width, 2)),
-            fixed=np.empty((n_links, width, 2)),
-            sums=np.zeros((n_links, SUMS)),
-        ),
-        work=_work(slots),
-        desk=Desk(
-            *desk,
-            mine=np.empty(n_links, dtype=np.bool_),
-            alone=np.empty(n_links + 1, dtype=np.uint32),
-            special=np.empty(n_links + 1, dtype=np.uint32),
-        ),
+def _rows(n_links: int, width: int) -> Rows:
+    return Rows(
+        n_jobs=np.zeros(n_links, dtype=np.int32),
+        job=np.empty((n_links, width), dtype=np.uint32),
+        place=np.empty((n_links, width), dtype=np.uint32),
+        moving=np.empty((n_links, width, 2)),
+        fixed=np.empty((n_links, width, 2)),
+        sums=np.zeros((n_links, SUMS)),
+    )
+
+
+def _desk(n_links: int) -> Desk:
+    # lines a power of two apart would push each other out of the cache
+    lines = iter(np.empty((8, (n_links | 511) + 73)))
+    return Desk(
+        used=next(lines),
+        work=next(lines),
+        hunger=next(lines),
+        most_s=next(lines),
+        level=next(lines),
+        slow=next(lines),
+        wait_s=next(lines),
+        new=next(lines),
+        mine=np.empty(n_links, dtype=np.bool_),
+        alone=np.empty(n_links, dtype=np.uint32),
+        special=np.empty(n_links, dtype=np.uint32),
         served=np.empty(256),
         reached=np.empty(256),
     )

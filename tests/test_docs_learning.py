@@ -58,5 +58,5 @@ def test_the_speeds_are_those_that_are_stored() -> None:
         rows = list(csv.DictReader(file))
     assert {row["machine"] for row in rows} == {"dragonfly-272", "dragonfly-1056", "fattree-1024"}
     for row in rows:
-        told = f"| {row['machine']} | {row['contention']} | {row['actions']} | "
+        told = f"| {row['machine']} | {row['contention']} | {row['policy']} | {row['actions']} | "
         assert f"{told}{int(row['steps_per_s']):,} | {row['reset_ms']} |" in text

@@ -292,7 +292,7 @@ class Episode:
             self.point = DecisionPoint(self.run.scheduler, now_s)
             if self.look():
                 return True
-        self.point = None
+        self.point, self.waiting, self.fits = None, [], []
         self._follow()
         return False
 

@@ -8,6 +8,8 @@ from numba import njit
 from netsim.kernels_options import PLAIN_KERNEL
 
 DAY_S = 86400.0
+WAITED, FITS = 2, 5
+"""Columns of `queuesim.episode.JOB_COLUMNS` that change while a job waits."""
 
 
 @njit(**PLAIN_KERNEL)
@@ -33,8 +35,8 @@ def see(  # type: ignore[no-untyped-def]
         job = waiting[k]
         for c in range(fixed.shape[1]):
             jobs[k, c] = fixed[job, c]
-        jobs[k, 2] = np.log1p(min(now_s - submit_s[job], longest_s)) / longest
-        jobs[k, 5] = 1.0 if size[job] <= n_free else 0.0
+        jobs[k, WAITED] = np.log1p(min(now_s - submit_s[job], longest_s)) / longest
+        jobs[k, FITS] = 1.0 if size[job] <= n_free else 0.0
     n_nodes = 0
     for d in range(len(busy)):
         domains[d, 0] = 1.0 - busy[d] / nodes[d]

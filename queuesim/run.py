@@ -4,7 +4,7 @@ In each instant all arrivals and finishes happen first, then one scheduling pass
 running job has work left that shrinks at its rate, and a timeout for its end; when its rate
 changes it takes stock of what it has done and plans its end anew. Ends are callbacks of their
 events, and a pass is no event at all: it is due, and comes before the clock moves. With a process
-for each, SimPy would take twice as long.
+for each, SimPy would take more than half as long again.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_of
+from netcosim.bench_rl.figure import held_out_figure
 from netcosim.bench_rl.output import agent_file, play_and_write
 from netcosim.bench_rl.play import METRICS, PPO, Anything, Game, worth
 from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
@@ -283,6 +284,19 @@ def test_without_logs_and_cells_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(NetcosimError, match="no cell is left"):
         play_and_write([], Training.of(QUICK, "turnaround", 1), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_far_off_player_does_not_push_the_others_together() -> None:
+    """A machine's axis is logarithmic where a ratio is above 10, and there alone."""
+    columns = ("machine", "workload", "player", "ratio", "ratio_low", "ratio_high")
+    rows = [
+        ("one", "steady", AGENT, 1.1, 1.0, 1.2),
+        ("one", "steady", PPO, 9.0, 8.0, 10.0),
+        ("other", "steady", AGENT, 1.1, 1.0, 1.2),
+        ("other", "steady", PPO, 80.0, 60.0, 99.0),
+    ]
+    figure = held_out_figure(pd.DataFrame(rows, columns=list(columns)), "bounded-stretch")
+    assert [axis.get_xscale() for axis in figure.axes[:2]] == ["linear", "log"]
 
 
 def test_maskable_ppo_where_it_is_installed() -> None:

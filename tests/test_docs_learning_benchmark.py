@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from netcosim.bench_rl.cells import MACHINES, WORKLOADS
-from netcosim.bench_rl.play import METRICS
-from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE
+from netcosim.bench_rl.play import METRICS, PPO
+from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE
 from netcosim.bench_rl.tables import between, counted, differences, scores, word
 from queuesim.statistics import Interval
 
@@ -99,3 +99,20 @@ def test_agents_keep_their_best_generation() -> None:
         assert mine["training"].min() == pytest.approx(row["training"].item(), rel=1e-4)
         assert mine["generation"].tolist() == list(range(len(mine)))
         assert np.isfinite(mine["held_out"].iloc[-1])
+
+
+def test_maskable_ppo_is_judged_as_the_others() -> None:
+    """Its weeks beside those of the hand rules; the page has each row."""
+    weeks, told = pd.concat([stored("weeks"), stored("ppo-weeks")]), stored("ppo")
+    found = differences(weeks, METRIC)
+    found = found[found["player"] == PPO].reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, told, rtol=1e-3, atol=1e-4)
+    assert counted(told)[0] in PAGE
+    chance = stored("scores").set_index(["machine", "workload", "player"])["held_out"]
+    for row in told.to_dict("records"):
+        line = (
+            f"| {row['machine']}, {row['workload']} | {row['score']:,.2f} | "
+            f"{row['difference']:+,.2f} ({row['low']:+,.2f} to {row['high']:+,.2f}) | "
+            f"{row['says']} | {chance[row['machine'], row['workload'], CHANCE]:.2f} |"
+        )
+        assert line in PAGE

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = (AGENT, f"{AGENT}, {ORDER_ALONE}", BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, CHANCE)
+WIDE = 10
+"""Where a player has more than so many times the best hand rule's score, ratios go by logarithm."""
 
 
 def learning_figure(curve: pd.DataFrame, scores: pd.DataFrame, best: pd.DataFrame) -> Figure:
@@ -95,6 +97,8 @@ def held_out_figure(differences: pd.DataFrame, metric: str) -> Figure:
         axis.set_ylim(len(workloads) - 0.5, -0.5)
         axis.set_title(machine)
         axis.set_xlabel(f"{metric} over the best hand rule's")
+        if differences.loc[differences["machine"] == machine, "ratio"].max() > WIDE:
+            axis.set_xscale("log")
         grid(axis, "x")
     shared_legend(figure, axes, 3)
     return figure

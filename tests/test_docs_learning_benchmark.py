@@ -11,7 +11,16 @@ import pytest
 from netcosim.bench_rl.cells import MACHINES, WORKLOADS
 from netcosim.bench_rl.play import METRICS, PPO
 from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE
-from netcosim.bench_rl.tables import between, counted, differences, scores, word
+from netcosim.bench_rl.tables import (
+    BETTER,
+    NOT_TOLD,
+    WORSE,
+    between,
+    counted,
+    differences,
+    scores,
+    word,
+)
 from queuesim.statistics import Interval
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -84,6 +93,34 @@ def test_attacks_judge_by_every_score() -> None:
     for (_, _, metric), mine in attacks.groupby(["machine", "workload", "metric"]):
         assert mine["player"].nunique() == 4
         assert mine["best_hand_score"].nunique() == 1, metric
+
+
+def test_the_pages_words_on_attacks_are_the_tables() -> None:
+    attacks = stored("attacks")
+    told = attacks.groupby(["player", "metric"])["says"].value_counts()
+
+    def cells(player: str, metric: str, says: str) -> int:
+        return int(told.get((player, metric, says), 0))
+
+    made = attacks[(attacks["jobs"] == "other seed") & (attacks["player"] == AGENT)]
+    own = made[made["metric"].isin([METRIC, "bounded-slowdown"])]
+    assert len(own) == 2 * 9
+    assert set(own["says"]) == {NOT_TOLD}
+    text = " ".join(PAGE.split())
+    for line, metric in (
+        ("by turnaround the agent is better in {} and worse in {} of 15 cells", "turnaround"),
+        ("communication better in {} and worse in {}.", "communication"),
+    ):
+        found = (cells(AGENT, metric, says) for says in (BETTER, WORSE))
+        assert line.format(*found) in text
+    both = attacks["says"].value_counts()
+    n, chance = len(attacks), round(len(attacks) * 0.05)
+    line = "all {} comparisons of the table {} are told better and {} worse, where chance"
+    assert line.format(n, both[BETTER], both[WORSE]) in text
+    assert f"chance alone makes about {chance}" in text
+    silent = attacks[attacks["player"] == f"{AGENT}, told nothing"]
+    apart = int((silent[silent["metric"] == METRIC]["says"] != NOT_TOLD).sum())
+    assert f"by bounded stretch in {apart} of 15 cells" in text
 
 
 def test_agents_keep_their_best_generation() -> None:

@@ -10,7 +10,6 @@ from netsim.routing.base import Routing
 from netsim.topologies.fattree import FatTreeShape
 
 # docs/flow-model.md, "Jobs": stated here once more, so that a change over there is seen
-TURNS = 0.3
 SPARE = 0.2
 SCATTERED = 0.5
 DETOUR = 2.0
@@ -29,6 +28,7 @@ class PlainJob:
         config: PacketConfig,
         seed: int,
         background_s=None,
+        fraction: float = 1.0,
     ):
         topology = routing.topology
         bandwidth = topology.link_bandwidth_Bps.tolist()
@@ -100,9 +100,19 @@ class PlainJob:
         self.wait = dict.fromkeys(self.busy, 0.0)
         self.alone_s = self.time()
         self.stretch = 1.0
+        self.pause = (1 - fraction) / fraction
 
     def use(self, link: int) -> float:
+        """Share of the time for which it keeps the link busy while it communicates."""
         return self.busy[link] / (self.alone_s * self.stretch)
+
+    def mean_use(self, link: int) -> float:
+        return self.use(link) * self.stretch / (self.pause + self.stretch)
+
+    def duty_without(self, rest: float) -> float:
+        """Share of time in which it communicates when this part of its slowdown is left."""
+        stretch = 1 + (self.stretch - 1) * rest
+        return stretch / (self.pause + stretch)
 
     def time(self) -> float:
         most = max((self.busy[q] * self.slow[q] for q in self.busy), default=0.0)
@@ -137,22 +147,23 @@ class PlainJob:
         self.slow[link], self.wait[link] = 1.0, 0.0
         if not others:
             return
-        # water-filling with one job that takes all it can get: search the level
-        mine = self.inputs[link]
-        low, high = 0.0, 1.0 / mine
-        for _ in range(60):
-            level = (low + high) / 2
-            got = sum(min(o.use(link), level * o.inputs[link]) for o in others)
-            low, high = (level, high) if got + level * mine < 1 else (low, level)
-        taken = 1.0 - low * mine
-        slow = 1.0
-        for _ in range(200):
-            wanted = min(1.0, self.use(link) * slow)
-            meet = min(taken, max(0.0, (taken - (1 - wanted)) / wanted))
-            slow = 1 / (1 - (1 - TURNS) * taken - TURNS * meet)
+        crowd = 1 - 1 / len(others)
+        mine = self.use(link) * self.duty_without(crowd)
+        met = {o: o.duty_without(crowd) * o.use(link) for o in others}
+        total = sum(met.values())
+        # what is left of the link while one of the others communicates, in the mean by what is met
+        left = 1 - total - sum(met[o] * (o.use(link) - met[o]) for o in others) / total
+        slow = 1 + total / max(left, 1e-12)
+        if any(o.use(link) / o.inputs[link] > left / self.inputs[link] for o in (self, *others)):
+            # one by one, each without this job's part in what it meets
+            slow = 1.0
+            for o in others:
+                fair = o.inputs[link] / self.inputs[link]
+                more = o.use(link) / left if o.use(link) < fair * left else fair
+                slow += o.duty_without(max(0, 1 - mine / (total + mine - met[o]))) * more
         self.slow[link] = min(self.most_slow, slow)
-        work = sum(o.use(link) * o.packet[link] for o in others)
-        spare = max(SPARE, 1 - self.use(link) - sum(o.use(link) for o in others))
+        work = sum(o.mean_use(link) * o.packet[link] for o in others)
+        spare = max(SPARE, 1 - self.use(link) - sum(o.mean_use(link) for o in others))
         most = sum(o.inputs[link] * o.packet[link] for o in others)
         self.wait[link] = min(most, work / (2 * spare))
 

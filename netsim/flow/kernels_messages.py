@@ -28,12 +28,16 @@ DAMPING = 0.7
 
 
 class Jobs(NamedTuple):
-    """Jobs in slots; their records begin where it is said in the pools."""
+    """Jobs in slots; their records begin at ``int_begin`` and ``float_begin`` of the pools.
+
+    ``pause``: computing between two iterations over an iteration's communication alone.
+    """
 
     n_links: NDArray[np.int64]
     int_begin: NDArray[np.int64]
     float_begin: NDArray[np.int64]
     alone_s: NDArray[np.float64]
+    pause: NDArray[np.float64]
     stretch: NDArray[np.float64]
     told: NDArray[np.float64]
     ints: NDArray[np.uint32]
@@ -91,7 +95,7 @@ def enter(jobs, rows, desk, job, load, settled):  # type: ignore[no-untyped-def]
         moving[USE], moving[SLOW] = own.use[i], 1.0
         fixed[INPUTS], fixed[PACKET] = own.inputs[i], own.packet_s[i]
         rows.n_jobs[link] = at + 1
-        add_up(rows, link)
+        add_up(jobs, rows, link)
 
 
 @njit(**HOT_KERNEL)
@@ -108,7 +112,7 @@ def delete(jobs, rows, job):  # type: ignore[no-untyped-def]
             rows.fixed[link, at, k] = rows.fixed[link, last, k]
         jobs.ints[jobs.int_begin[other] + COUNTS + jobs.n_links[other] + place] = at
         rows.n_jobs[link] = last
-        add_up(rows, link)
+        add_up(jobs, rows, link)
     jobs.n_links[job] = 0
 
 
@@ -127,15 +131,17 @@ def disturb(jobs, rows, w, job, part, tolerance, tail):  # type: ignore[no-untyp
     """Queue the neighbours that feel it when ``part`` of a job's use of its links comes or goes.
 
     A link of which another takes ``u`` more is slower by about ``u`` times the slowness squared,
-    for the part of its time for which the neighbour uses it. The largest such effect adds up
+    for the part of its communication for which the neighbour uses it, and feels it for the share
+    of time in which the other communicates. The largest such effect adds up
     with those of other changes until the neighbour looks again.
     """
     own = own_links(jobs, job)
+    share = part * jobs.stretch[job] / (jobs.pause[job] + jobs.stretch[job])
     w.effect[job] = 0.0  # not felt: it would have to be told apart at each link otherwise
     n = 0
     for i in range(len(own.link)):
         link = own.link[i]
-        more = part * own.use[i]
+        more = share * own.use[i]
         moving, others = rows.moving[link], rows.job[link]
         for at in range(rows.n_jobs[link]):
             other = others[at]
@@ -195,14 +201,14 @@ def solve(jobs, rows, w, desk, coming, tail, tolerance, max_tries):  # type: ign
         n_alone = fetch(rows, desk, own)
         near = False
         for _ in range(INNER):
-            look(rows, desk, own, n_alone, most_slow)
+            look(jobs, rows, desk, own, n_alone, job, most_slow)
             old = jobs.stretch[job]
             # ways among others may by luck be shorter than those alone
             goal = max(1.0, job_time(jobs, job, desk) / alone_s)
             near = abs(goal - old) <= tolerance * old
-            new = jobs.stretch[job] = goal if near else old + damping * (goal - old)
+            new = goal if near else old + damping * (goal - old)
             if new != old:
-                take(rows, desk, own, alone_s * new)
+                take(jobs, rows, desk, own, job, new)
             if near:
                 break
         bring_back(rows, desk, own)

@@ -17,20 +17,21 @@ from netsim.kernels_options import HOT_KERNEL
 
 SPARE = 0.2
 """Least spare part of a link in the waits: jobs that wait send less, unlike in an open queue."""
-AVOID = 0.3
-"""How far jobs come to use a link in turn: from 0, at random, to 1, whenever there is room."""
 USE, SLOW = 0, 1
 INPUTS, PACKET = 0, 1
-USED, WORK, FEEDS, MOST, HUNGER, HUNGRIEST, SUMS = 0, 1, 2, 3, 4, 5, 8
+TINY = 1e-12
+USED, WORK, MET, SPREAD, MOST, HUNGER, HUNGRIEST, SUMS = 0, 1, 2, 3, 4, 5, 6, 8
 
 
 class Rows(NamedTuple):
     """A link's jobs in its row.
 
-    ``job``: who it is, and ``place``: where in the job's list the link stands; ``moving``: use and
-    slow of each, ``fixed``: inputs and packet_s. ``sums``: over the row, of use, use times
-    packet_s, inputs, inputs times packet_s, and the largest use an input, which is that of the
-    job in place ``HUNGRIEST``; padded to a cache line.
+    ``job``: who it is, and ``place``: the link's index in the job's list; ``moving``: use of the
+    link while the job communicates, and slow; ``fixed``: inputs and packet_s. ``sums``: over the
+    row, of mean use (use times the share of time in which the job communicates), mean use times
+    packet_s, use times `duty_without` (what another job meets), the variance of that,
+    inputs times packet_s, and the largest use an input, which is that of the job in place
+    ``HUNGRIEST``; padded to a cache line.
     """
 
     n_jobs: NDArray[np.int32]
@@ -44,16 +45,20 @@ class Rows(NamedTuple):
 class Desk(NamedTuple):
     """Of the links of one job: sums of their rows, and what it finds there.
 
-    ``most_s``: the longest wait for the others; ``mine``: whether the job is the hungriest;
+    ``crowd``: see `crowd_of`; ``most_s``: the longest wait for the others; ``left``: what they
+    leave of the link while one of them communicates; ``mine``: whether the job is the hungriest;
     ``alone``: places of links that nobody else uses; ``special``: of those that need a closer look;
     ``served``, ``reached``: of its steps, as in `message_times`.
     """
 
     used: NDArray[np.float64]
     work: NDArray[np.float64]
+    met: NDArray[np.float64]
+    spread: NDArray[np.float64]
     hunger: NDArray[np.float64]
+    crowd: NDArray[np.float64]
     most_s: NDArray[np.float64]
-    level: NDArray[np.float64]
+    left: NDArray[np.float64]
     slow: NDArray[np.float64]
     wait_s: NDArray[np.float64]
     new: NDArray[np.float64]
@@ -76,21 +81,48 @@ class Own(NamedTuple):
 
 
 @njit(**HOT_KERNEL)
-def add_up(rows, link):  # type: ignore[no-untyped-def]
-    """Work out the sums of a link's row."""
-    used = work = feeds = most = hunger = 0.0
+def crowd_of(n_jobs):  # type: ignore[no-untyped-def]
+    """Part of a job's slowdown that is left on a link of so many jobs when one of them is away."""
+    return max(0.0, (n_jobs - 2.0) / max(1.0, n_jobs - 1.0))
+
+
+@njit(**HOT_KERNEL)
+def duty_without(stretch, pause, crowd):  # type: ignore[no-untyped-def]
+    """Chance that a job communicates when another, which it does not know of, begins to.
+
+    The arrival theorem of closed queueing networks: who arrives sees the others as they are
+    without it. So it is the share of time for a stretch without the other's part.
+    """
+    without = 1.0 + (stretch - 1.0) * crowd
+    return without / (pause + without)
+
+
+@njit(**HOT_KERNEL)
+def add_up(jobs, rows, link):  # type: ignore[no-untyped-def]
+    """Work out the sums of a link's row.
+
+    Invariant: every row's sums are those of its jobs' present stretches and of its present number
+    of jobs, on which `duty_without` depends.
+    """
+    used = work = met = spread = most = hunger = 0.0
     who = -1
     moving, fixed, sums = rows.moving[link], rows.fixed[link], rows.sums[link]
+    crowd = crowd_of(rows.n_jobs[link])
     for at in range(rows.n_jobs[link]):
         use, inputs, packet_s = moving[at, USE], fixed[at, INPUTS], fixed[at, PACKET]
-        used += use
-        work += use * packet_s
-        feeds += inputs
+        job = rows.job[link, at]
+        stretch, pause = jobs.stretch[job], jobs.pause[job]
+        mean = use * stretch / (pause + stretch)
+        felt = use * duty_without(stretch, pause, crowd)
+        used += mean
+        work += mean * packet_s
+        met += felt
+        spread += felt * (use - felt)
         most += inputs * packet_s
         if use > hunger * inputs:
             hunger, who = use / inputs, at
-    sums[USED], sums[WORK], sums[FEEDS], sums[MOST] = used, work, feeds, most
-    sums[HUNGER], sums[HUNGRIEST] = hunger, who
+    sums[USED], sums[WORK], sums[MET], sums[SPREAD] = used, work, met, spread
+    sums[MOST], sums[HUNGER], sums[HUNGRIEST] = most, hunger, who
 
 
 @njit(**HOT_KERNEL)
@@ -101,6 +133,8 @@ def fetch(rows, desk, own):  # type: ignore[no-untyped-def]
         link = own.link[i]
         sums = rows.sums[link]
         desk.used[i], desk.work[i], desk.hunger[i] = sums[USED], sums[WORK], sums[HUNGER]
+        desk.met[i], desk.spread[i] = sums[MET], sums[SPREAD]
+        desk.crowd[i] = crowd_of(rows.n_jobs[link])
         desk.most_s[i] = max(0.0, sums[MOST] - own.inputs[i] * own.packet_s[i])
         desk.mine[i] = sums[HUNGRIEST] == own.place[i]
         desk.alone[n_alone] = i
@@ -114,90 +148,94 @@ def bring_back(rows, desk, own):  # type: ignore[no-untyped-def]
     for i in range(len(own.link)):
         sums, moving = rows.sums[own.link[i]], rows.moving[own.link[i], own.place[i]]
         sums[USED], sums[WORK] = desk.used[i], desk.work[i]
+        sums[MET], sums[SPREAD] = desk.met[i], desk.spread[i]
         moving[USE], moving[SLOW] = own.use[i], desk.slow[i]
 
 
 @njit(**HOT_KERNEL)
-def fair_level(rows, link, me, mine):  # type: ignore[no-untyped-def]
-    """Level of a link to which one job takes all it can get, and the others what they use."""
-    level = 1.0 / rows.sums[link, FEEDS]
+def fair_slowness(jobs, rows, link, me, inputs, met, left):  # type: ignore[no-untyped-def]
+    """How much slower a link is where no other gets more than its fair share by inputs.
+
+    Who is looked at one by one here is also seen without this very job: of a neighbour's
+    slowdown the job's part is that of what its other neighbours meet. ``met`` is of all jobs.
+    """
+    slow = 1.0
     moving, fixed = rows.moving[link], rows.fixed[link]
-    satisfied, count = -1, 0
-    while count > satisfied:
-        satisfied = count
-        left, weight, count = 1.0, mine, 0
-        for at in range(rows.n_jobs[link]):
-            use, inputs = moving[at, USE], fixed[at, INPUTS]
-            little = (use <= level * inputs) & (at != me)
-            left -= use if little else 0.0
-            weight += 0.0 if little | (at == me) else inputs
-            count += little
-        level = left / weight
-    return level
+    crowd = crowd_of(rows.n_jobs[link])
+    job = rows.job[link, me]
+    mine = moving[me, USE] * duty_without(jobs.stretch[job], jobs.pause[job], crowd)
+    for at in range(rows.n_jobs[link]):
+        if at != me:
+            job = rows.job[link, at]
+            stretch, pause, use = jobs.stretch[job], jobs.pause[job], moving[at, USE]
+            others = met - use * duty_without(stretch, pause, crowd)
+            without_me = max(0.0, 1.0 - mine / max(TINY, others))
+            fair = fixed[at, INPUTS] / inputs
+            more = use / left if use < fair * left else fair
+            slow += duty_without(stretch, pause, without_me) * more
+    return slow
 
 
 @njit(**HOT_KERNEL)
-def met_apart(free):  # type: ignore[no-untyped-def]
-    """What is left of a link to jobs of like rhythm, which partly come to use it in turn."""
-    return 1.0 - (1.0 - AVOID) * (1.0 - free)
+def look(jobs, rows, desk, own, n_alone, job, most_slow):  # type: ignore[no-untyped-def]
+    """What the others do to the job on its links: how much slower they are, and the waits.
 
-
-@njit(**HOT_KERNEL)
-def look(rows, desk, own, n_alone, most_slow):  # type: ignore[no-untyped-def]
-    """What the others leave the job of its links: how much slower they are, and the waits.
-
-    While the job uses a link it has what is left of it, or its fair share by inputs if that
-    is more (water-filling). A packet waits for the packets of others: M/D/1, and never for
-    more than one packet of each input.
+    A neighbour that communicates takes its use of what it and the others leave of the link, at
+    most its fair share by inputs, and it communicates as often as `duty_without` says. A packet
+    waits for the packets of others: M/D/1 at their mean use, and never for more than one packet
+    of each input.
     """
     n = len(own.link)
+    stretch, pause = jobs.stretch[job], jobs.pause[job]
+    share = stretch / (pause + stretch)
     use, inputs, packet_s = own.use, own.inputs, own.packet_s
-    level, slow, wait_s, used = desk.level, desk.slow, desk.wait_s, desk.used
+    left, slow, wait_s, used = desk.left, desk.slow, desk.wait_s, desk.used
+    met, spread, crowd = desk.met, desk.spread, desk.crowd
     work, most_s = desk.work, desk.most_s
     for i in range(n):
-        others = max(0.0, used[i] - use[i])
-        queue = max(0.0, work[i] - use[i] * packet_s[i])
-        level[i] = (1.0 - others) / inputs[i]
-        slow[i] = min(most_slow, 1.0 / met_apart(level[i] * inputs[i]))
-        wait_s[i] = min(most_s[i], queue / (2.0 * max(SPARE, 1.0 - others - use[i])))
+        felt = use[i] * duty_without(stretch, pause, crowd[i])
+        others = max(0.0, met[i] - felt)
+        apart = max(0.0, spread[i] - felt * (use[i] - felt))
+        left[i] = 1.0 - others - apart / max(TINY, others)
+        slow[i] = min(most_slow, 1.0 + others / max(TINY, left[i]))
+        busy = max(0.0, used[i] - use[i] * share)
+        queue = max(0.0, work[i] - use[i] * share * packet_s[i])
+        wait_s[i] = min(most_s[i], queue / (2.0 * max(SPARE, 1.0 - busy - use[i])))
     n_special, special, hunger = 0, desk.special, desk.hunger
     for i in range(n):
-        free = level[i] * inputs[i]
-        busy = (use[i] > free * met_apart(free)) | (use[i] >= free)
         special[n_special] = i
-        n_special += busy | (hunger[i] > level[i])
+        n_special += hunger[i] * inputs[i] > left[i]
     for k in range(n_special):
         i = special[k]
-        if hunger[i] > level[i]:
-            level[i] = fair_level(rows, own.link[i], own.place[i], inputs[i])
-        slow[i] = min(most_slow, slowness(use[i], level[i] * inputs[i]))
+        link, place = own.link[i], own.place[i]
+        rows.moving[link, place, USE] = use[i]
+        fair = fair_slowness(jobs, rows, link, place, inputs[i], met[i], left[i])
+        slow[i] = min(most_slow, fair)
     for k in range(n_alone):
         slow[desk.alone[k]], wait_s[desk.alone[k]] = 1.0, 0.0
 
 
 @njit(**HOT_KERNEL)
-def slowness(use, free):  # type: ignore[no-untyped-def]
-    """How much slower a link is of which a part is free, to a job that uses a part of its time."""
-    apart = met_apart(free)
-    if use >= free:
-        return 1.0 / free
-    if use <= free * apart:
-        return 1.0 / apart
-    return (1.0 - AVOID * free / use) / ((1.0 - AVOID) * free)
-
-
-@njit(**HOT_KERNEL)
-def take(rows, desk, own, period_s):  # type: ignore[no-untyped-def]
-    """Note what the job uses of its links when an iteration takes so long."""
+def take(jobs, rows, desk, own, job, new_stretch):  # type: ignore[no-untyped-def]
+    """Note a job's new stretch, and what it uses of its links at that."""
     n = len(own.link)
     use, new, inputs, packet_s = own.use, desk.new, own.inputs, own.packet_s
     used, work, hunger, mine = desk.used, desk.work, desk.hunger, desk.mine
+    met, spread, crowd = desk.met, desk.spread, desk.crowd
     busy_s = own.busy_s
+    old_stretch, pause = jobs.stretch[job], jobs.pause[job]
+    period_s = jobs.alone_s[job] * new_stretch
+    old_share, new_share = old_stretch / (pause + old_stretch), new_stretch / (pause + new_stretch)
+    jobs.stretch[job] = new_stretch
     for i in range(n):
         new[i] = busy_s[i] / period_s
-        more = new[i] - use[i]
+        more = new[i] * new_share - use[i] * old_share
         used[i] += more
         work[i] += more * packet_s[i]
+        old_felt = use[i] * duty_without(old_stretch, pause, crowd[i])
+        new_felt = new[i] * duty_without(new_stretch, pause, crowd[i])
+        met[i] += new_felt - old_felt
+        spread[i] += new_felt * (new[i] - new_felt) - old_felt * (use[i] - old_felt)
     n_special, special = 0, desk.special
     for i in range(n):
         special[n_special] = i
@@ -208,8 +246,9 @@ def take(rows, desk, own, period_s):  # type: ignore[no-untyped-def]
         sums = rows.sums[link]
         if mine[i] and new[i] < use[i]:
             rows.moving[link, place, USE] = new[i]
-            add_up(rows, link)
+            add_up(jobs, rows, link)
             used[i], work[i], hunger[i] = sums[USED], sums[WORK], sums[HUNGER]
+            met[i], spread[i] = sums[MET], sums[SPREAD]
             mine[i] = sums[HUNGRIEST] == place
         else:
             hunger[i] = sums[HUNGER] = new[i] / inputs[i]

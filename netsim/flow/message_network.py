@@ -5,13 +5,13 @@ a rank goes on when the longest of its step has arrived. Alone, a message takes 
 the fullest link of its way needs for all that the job sends over it in that step. Among
 others it is slowed in two ways:
 
-- *Shares.* While a job uses a link it has what the others leave of it, or its fair share
-  by links that feed it if that is more.
+- *Shares.* While a job uses a link it has what those of the others leave of it that communicate at
+  the time, or its fair share by links that feed it if that is more.
 - *Waits.* A packet waits for the packets of others at each link of its way, as in an M/D/1
   queue, but never for more than one from each link that feeds it.
 
-What others use is their mean use: bytes over the time that an iteration takes them now. So
-all stretches hang together, and are iterated until none moves.
+Jobs communicate for a share of their time. What others use depends on the time that an iteration
+takes them now, so all stretches depend on each other, and are iterated until none moves.
 """
 
 from __future__ import annotations
@@ -85,9 +85,21 @@ class MessageNetwork(Generic[JobId]):
         return job_id in self._slot
 
     def change(
-        self, add: Sequence[tuple[JobId, MessageLoad]], remove: Sequence[JobId]
+        self,
+        add: Sequence[tuple[JobId, MessageLoad]],
+        remove: Sequence[JobId],
+        *,
+        fractions: Sequence[float] | None = None,
     ) -> list[JobId]:
         """End and start several jobs at once.
+
+        Parameters
+        ----------
+        add : sequence of (job id, MessageLoad)
+        remove : sequence of job ids
+        fractions : sequence of float, optional
+            Of the jobs in ``add``: the share of their isolated time in which they communicate,
+            above 0. Without it they communicate all the time.
 
         Returns
         -------
@@ -97,8 +109,12 @@ class MessageNetwork(Generic[JobId]):
         Raises
         ------
         NetcosimError
-            A job that is there already, or not there, or named twice; then nothing has changed.
+            A job that is there already, or not there, or named twice, or a fraction that is not
+            above 0 and at most 1; then nothing has changed.
         """
+        shares = [1.0] * len(add) if fractions is None else list(fractions)
+        if len(shares) != len(add) or not all(0 < share <= 1 for share in shares):
+            raise NetcosimError(f"fractions = {shares}; need one above 0 and at most 1 a job added")
         names = [job_id for job_id, _ in add]
         for k, job_id in enumerate(names):
             if job_id in self._slot or job_id in names[:k]:
@@ -112,8 +128,9 @@ class MessageNetwork(Generic[JobId]):
         for job_id, slot in zip(remove, leaving, strict=True):
             del self._slot[job_id], self._ids[slot]
         coming = [self._free.pop() for _ in add]
-        for slot, (job_id, load) in zip(coming, add, strict=True):
+        for slot, (job_id, load), share in zip(coming, add, shares, strict=True):
             self._slot[job_id], self._ids[slot] = slot, job_id
+            self._jobs.pause[slot] = (1.0 - share) / share
             self._enter(slot, load)
         changed = self._solve(coming, tail)
         self._free += leaving
@@ -259,7 +276,7 @@ class MessageNetwork(Generic[JobId]):
         more = _jobs(old, (0, 0, 0))
         grown = {
             name: np.concatenate([getattr(jobs, name), getattr(more, name)])
-            for name in ("n_links", "int_begin", "float_begin", "alone_s", "stretch", "told")
+            for name in ("n_links", "int_begin", "float_begin", "alone_s", "pause", "stretch", "told")
         }
         work = _work(2 * old)
         work.unrest[:old] = self._work.unrest
@@ -294,13 +311,16 @@ def _rows(n_links: int, width: int) -> Rows:
 
 def _desk(n_links: int) -> Desk:
     # lines a power of two apart would push each other out of the cache
-    lines = iter(np.empty((8, (n_links | 511) + 73)))
+    lines = iter(np.empty((11, (n_links | 511) + 73)))
     return Desk(
         used=next(lines),
         work=next(lines),
+        met=next(lines),
+        spread=next(lines),
         hunger=next(lines),
+        crowd=next(lines),
         most_s=next(lines),
-        level=next(lines),
+        left=next(lines),
         slow=next(lines),
         wait_s=next(lines),
         new=next(lines),
@@ -318,6 +338,7 @@ def _jobs(slots: int, room: _Size) -> kernels.Jobs:
         int_begin=np.zeros(slots, dtype=np.int64),
         float_begin=np.zeros(slots, dtype=np.int64),
         alone_s=np.zeros(slots),
+        pause=np.zeros(slots),
         stretch=np.ones(slots),
         told=np.ones(slots),
         **_pools(room),

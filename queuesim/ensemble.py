@@ -31,9 +31,10 @@ from netsim.traffic import Program, Traffic, combine
 from patterns.mapping import map_ranks
 from queuesim.communication import Communication, noisy, with_compute
 from queuesim.draws import JobStreams, job_streams, stand_in_id
-from queuesim.loops import LoopTimes, complete_iterations, least_iteration_s
+from queuesim.loops import LEAST_COUNTED, LoopTimes, complete_iterations, least_iteration_s
 
 FloatArray = NDArray[np.float64]
+_DOUBLINGS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,6 +329,33 @@ class Ensemble:
             if not ended.any():
                 return complete_iterations(traffic, counts, result, self._start_ps())
             counts[ended] *= 2
+
+    def watched(self, until_s: float, n_watched: int, *, stream: int = 0) -> LoopTimes:
+        """Run `loops` for so long, or longer until each watched job has iterations that count.
+
+        Parameters
+        ----------
+        until_s : float
+        n_watched : int
+            The first so many of ``jobs``; the others are there and not watched.
+        stream : int
+            As in `packets`.
+
+        Raises
+        ------
+        NetcosimError
+            A job that does not get anywhere.
+        """
+        for _ in range(_DOUBLINGS):
+            run = self.loops(until_s, stream=stream).first(n_watched)
+            if run.iterations.min() >= LEAST_COUNTED:
+                return run
+            until_s *= 2
+        slow = self.jobs[int(np.argmin(run.iterations))]
+        raise NetcosimError(
+            f"job {slow.job_id}: fewer than {LEAST_COUNTED} iterations in {until_s / 2:.3g} s "
+            "of a packet simulation"
+        )
 
     def flows(self) -> FlowTimes:
         """Stretch of each job when all communicate all the time, at max-min fair rates.

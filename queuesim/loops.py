@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,3 +86,33 @@ def complete_iterations(
             time_s[g] = (late_ps[done[g] - 1] - start_ps[g]) / PS_PER_S / done[g]
         ends_ps.append(late_ps[: done[g]])
     return LoopTimes(time_s, done, result, tuple(ends_ps))
+
+
+LEAST_COUNTED = 4
+"""Iterations that a job must have done for a mean to be taken."""
+
+
+def first_counted(done: NDArray[np.int64], warm_up: float) -> NDArray[np.int64]:
+    """How many of so many complete iterations are left out: a part of them, at least one."""
+    left: NDArray[np.int64] = np.maximum(1, np.floor(warm_up * done)).astype(np.int64)
+    return left
+
+
+def means_s(ends_ps: Sequence[NDArray[np.int64]], count: NDArray[np.int64], warm_up: float) -> NDArray[np.float64]:
+    """Mean time of the iterations that count, from the ends of all.
+
+    Parameters
+    ----------
+    ends_ps : sequence of (n,) int64
+        By job.
+    count : (k,) int64
+        How many iterations each job is watched for; those after the warm-up count.
+    warm_up : float
+    """
+    first = first_counted(count, warm_up)
+    return np.array(
+        [
+            (ends[last - 1] - ends[begin - 1]) / PS_PER_S / (last - begin)
+            for ends, begin, last in zip(ends_ps, first.tolist(), count.tolist(), strict=True)
+        ]
+    )

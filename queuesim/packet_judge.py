@@ -1,15 +1,16 @@
 """Stretches of jobs that share links, from packets: what it may cost, and what was done.
 
-All jobs of a group send their packets at once, and each one's time over its time alone on the
-same nodes is its stretch. Equal situations (what the jobs send, and their nodes) are looked up,
-not simulated again.
+All jobs of a group repeat their iteration together, with computing between iterations as their
+communication fractions say. What an iteration takes over what it takes in isolation is the stretch
+of a job's run time, and that of its communication follows from it. Equal situations (what the jobs
+send, on which nodes, for which share of their time) are looked up, not simulated again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
@@ -18,14 +19,14 @@ from numpy.typing import NDArray
 from netsim.parameters import check_values
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble
+from queuesim.isolated_loops import IsolatedLoop, means_in, remember
 from queuesim.job_network import JobLoads, Situation
 
 FloatArray = NDArray[np.float64]
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
 
 _KEPT_GROUPS = 1 << 15
-_KEPT_ALONE = 1 << 17
+FEW_JOBS = 3
+"""Periodic jobs of like periods keep the phases that they happen to have while they are so few."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,12 @@ class PacketBudget:
 
     Attributes
     ----------
-    iterations : int
-        Iterations of the job of a group that takes longest alone.
-    max_repeats : int
-        The others repeat theirs until they take as long, so that each feels the others all
-        the time; at most this many times.
-    passes : int
-        In the first pass "as long" is as long alone. In each further one it is as long as in the
-        pass before: else the least slowed jobs end early, and the most slowed ones have
-        the network to themselves for the rest. Two passes come within 2 % of the limit.
+    periods : int
+        Length of a simulation in isolated periods of the job with the longest one. The first
+        quarter of a job's iterations does not count.
+    phases : int
+        Simulations, with other random starts, whose mean is the stretch in groups of two or three
+        jobs. Larger groups are simulated once.
     message_scale : float
         Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1.
     tolerance : float
@@ -60,9 +58,8 @@ class PacketBudget:
         Simulated groups; afterwards flow stretches are used. Runs of single jobs do not count.
     """
 
-    iterations: Annotated[int, "iterations of the job that takes longest alone", Ge(1)] = 1
-    max_repeats: Annotated[int, "most repeats of the others", Ge(1)] = 64
-    passes: Annotated[int, "passes over a group; two come within 2 %", Ge(1)] = 2
+    periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = 5
+    phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = 4
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
     tolerance: Annotated[float, "change of flow stretch that is not judged again", Ge(0)] = 0.0
     stale_share: Annotated[float, "stale jobs of a group not judged again", Ge(0), Lt(1)] = 0.0
@@ -81,16 +78,20 @@ class PacketRecord:
     ----------
     flow, packet : list of float
         Stretch of each job of each simulated group, at both levels.
-    n_simulations, n_alone, n_looked_up, n_over_budget, n_tolerated : int
-        Groups simulated, single jobs simulated, groups looked up, groups left to the flow
-        level because the budget was spent or because they had hardly changed.
+    phase_spread : list of float
+        Standard deviation over random starts of a job's stretch of its run time, of each job in
+        groups of two or three.
+    n_simulations, n_looked_up, n_over_budget, n_tolerated : int
+        Groups simulated, groups looked up, groups left to the flow level because the budget
+        was spent or because they had hardly changed.
     packet_hops : int
+        Of groups, without those of isolated jobs.
     """
 
     flow: list[float] = field(default_factory=list)
     packet: list[float] = field(default_factory=list)
+    phase_spread: list[float] = field(default_factory=list)
     n_simulations: int = 0
-    n_alone: int = 0
     n_looked_up: int = 0
     n_over_budget: int = 0
     n_tolerated: int = 0
@@ -105,11 +106,11 @@ class PacketRecord:
             "mean_flow_stretch": float(flow.mean()) if len(flow) else np.nan,
             "mean_packet_stretch": float(packet.mean()) if len(flow) else np.nan,
             "simulations": self.n_simulations,
-            "alone": self.n_alone,
             "looked_up": self.n_looked_up,
             "over_budget": self.n_over_budget,
             "tolerated": self.n_tolerated,
             "packet_hops": self.packet_hops,
+            "phase_spread": float(np.mean(self.phase_spread)) if self.phase_spread else np.nan,
         }
 
 
@@ -163,7 +164,7 @@ class PacketJudge:
         record: PacketRecord,
     ) -> None:
         self.network, self.budget, self.record = loads.network, budget, record
-        self._alone: dict[tuple[Situation, int], float] = {}
+        self._isolated = loads.isolated
         self._groups: dict[tuple[Situation, ...], tuple[float, ...]] = {}
 
     def stretches(self, group: Sequence[Situation]) -> tuple[float, ...] | None:
@@ -189,54 +190,32 @@ class PacketJudge:
 
         A job that sends nothing (a tornado of two ranks, say) has a stretch of 1.
         """
-        budget = self.budget
-        sends = [self.alone_s(job, budget.iterations) > 0 for job in group]
-        if not all(sends):
-            talking = tuple(job for job, sending in zip(group, sends, strict=True) if sending)
-            found = iter(self.judge(talking) if talking else ())
-            return tuple(next(found) if sending else 1.0 for sending in sends)
-        once = [self.alone_s(job, budget.iterations) for job in group]
-        longest = max(once)
-        iterations = [
-            budget.iterations * max(1, min(budget.max_repeats, round(longest / time_s)))
-            for time_s in once
-        ]
-        times = self._simulate(list(zip(group, iterations, strict=True)))
-        most = budget.iterations * budget.max_repeats
-        for _ in range(budget.passes - 1):
-            end = times.max()
-            # end is the latest of all, so nobody repeats less than before
-            iterations = [
-                min(most, round(n * end / time_s))
-                for n, time_s in zip(iterations, times.tolist(), strict=True)
-            ]
-            times = self._simulate(list(zip(group, iterations, strict=True)))
+        scale = self.budget.message_scale
+        loops = [self._isolated.of(job, scale) for job in group]
+        sending = [(job, loop) for job, loop in zip(group, loops, strict=True) if loop is not None]
+        found = iter(self._stretches_of(sending) if sending else ())
+        return tuple(1.0 if loop is None else next(found) for loop in loops)
+
+    def _stretches_of(self, jobs: Sequence[tuple[Situation, IsolatedLoop]]) -> list[float]:
+        """Stretches of communication of jobs that all send."""
+        draws = self.budget.phases if 1 < len(jobs) <= FEW_JOBS else 1
+        longer = np.array([self._simulate(jobs, draw) for draw in range(draws)])
         self.record.n_simulations += 1
-        alone = [self.alone_s(job, n) for job, n in zip(group, iterations, strict=True)]
-        # routings with chance may be luckier in company; a stretch below 1 means nothing
-        return tuple(max(1.0, float(t) / a) for t, a in zip(times, alone, strict=True))
+        if draws > 1:
+            self.record.phase_spread += longer.std(axis=0, ddof=1).tolist()
+        fraction = np.array([job.fraction for job, _ in jobs])
+        # routings that draw may be luckier in company; a stretch below 1 means nothing
+        stretch = 1.0 + np.maximum(longer.mean(axis=0) - 1.0, 0.0) / fraction
+        return [float(s) for s in stretch]
 
-    def alone_s(self, job: Situation, iterations: int) -> float:
-        """Communication time of a job alone on its nodes."""
-        key = (job, iterations)
-        if key not in self._alone:
-            self.record.n_alone += 1
-            return remember(self._alone, key, float(self._simulate([key])[0]), _KEPT_ALONE)
-        return self._alone[key]
-
-    def _simulate(self, situations: Sequence[tuple[Situation, int]]) -> FloatArray:
-        """Times of jobs together; the routing's stream, too, belongs to them and their repeats."""
-        said, scale = self.network.communications, self.budget.message_scale
-        jobs = [one.job(said[one.share].shortened(scale), n) for one, n in situations]
-        stream = stand_in_id(number for job in jobs for number in (job.job_id, job.repeats))
-        found = Ensemble(self.network.shared, jobs).packets(stream=stream)
-        self.record.packet_hops += found.packets.packet_hops
-        return found.time_s
-
-
-def remember(known: dict[Key, Value], key: Key, value: Value, most: int) -> Value:
-    """Put a value into a dictionary of at most so many, in place of the one put first."""
-    known[key] = value
-    if len(known) > most:
-        del known[next(iter(known))]
-    return value
+    def _simulate(
+        self, jobs: Sequence[tuple[Situation, IsolatedLoop]], draw: int
+    ) -> FloatArray:
+        """(k,) float64: period of each job among the others over its isolated one."""
+        placed = [loop.job(self.network.shared, draw) for _, loop in jobs]
+        period_s = np.array([loop.period_s for _, loop in jobs])
+        until_s = self.budget.periods * float(period_s.max()) + max(job.start_s for job in placed)
+        stream = stand_in_id([*(job.job_id for job in placed), draw])
+        seen_s, hops = means_in(Ensemble(self.network.shared, placed), until_s, stream)
+        self.record.packet_hops += hops
+        return seen_s / period_s

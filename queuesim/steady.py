@@ -18,7 +18,7 @@ from netsim.errors import NetcosimError
 from netsim.packet.model import PS_PER_S, PacketResult
 from queuesim.communication import WHOLE_S
 from queuesim.ensemble import Ensemble, PlacedJob
-from queuesim.loops import LoopTimes, least_iteration_s
+from queuesim.loops import LoopTimes, first_counted, least_iteration_s, means_s
 from queuesim.pairs import Pair
 from queuesim.snapshots import Study
 from queuesim.statistics import batch_half_width
@@ -335,27 +335,9 @@ class Steadying:
         stream: int,
         beside: Sequence[PlacedJob] = (),
     ) -> LoopTimes:
-        """The jobs in loops for so long, or longer until each has iterations that count.
-
-        Those ``beside`` are there and not watched.
-
-        Raises
-        ------
-        NetcosimError
-            A job that does not get anywhere.
-        """
+        """Watch the jobs in loops (`Ensemble.watched`); those ``beside`` are there and not watched."""
         network = self.study.sides[name].network
-        for _ in range(_ROUNDS):
-            run = Ensemble(network, [*jobs, *beside]).loops(until_s, stream=stream)
-            run = run.first(len(jobs))
-            if run.iterations.min() >= LEAST_COUNTED:
-                return run
-            until_s *= 2
-        slow = jobs[int(np.argmin(run.iterations))]
-        raise NetcosimError(
-            f"job {slow.job_id}: fewer than {LEAST_COUNTED} iterations in {until_s / 2:.3g} s "
-            "among the others; its communication hardly gets through"
-        )
+        return Ensemble(network, [*jobs, *beside]).watched(until_s, len(jobs), stream=stream)
 
     def pairs(self, found: SteadySnapshot) -> list[Pair]:
         """One a job and side, with times of one iteration."""
@@ -387,10 +369,6 @@ def _without_messages(result: PacketResult) -> PacketResult:
     return replace(result, message_post_ps=none, message_finish_ps=none)
 
 
-LEAST_COUNTED = 4
-"""Iterations that a job must have done for a mean to be taken."""
-
-
 def times_longer(half_width: float, precision: float, most: float) -> int:
     """How many times as long a run must be for its half-width to shrink so far, about.
 
@@ -414,29 +392,3 @@ def times_longer(half_width: float, precision: float, most: float) -> int:
 def whole(seconds: FloatArray) -> FloatArray:
     """To the nearest multiple of `WHOLE_S`."""
     return np.round(seconds / WHOLE_S) * WHOLE_S
-
-
-def first_counted(done: LongArray, warm_up: float) -> LongArray:
-    """How many of so many complete iterations are left out: a part of them, at least one."""
-    left: LongArray = np.maximum(1, np.floor(warm_up * done)).astype(np.int64)
-    return left
-
-
-def means_s(ends_ps: Sequence[LongArray], count: LongArray, warm_up: float) -> FloatArray:
-    """Mean time of the iterations that count, from the ends of all.
-
-    Parameters
-    ----------
-    ends_ps : sequence of (n,) int64
-        By job.
-    count : (k,) int64
-        How many iterations each job is watched for; those after the warm-up count.
-    warm_up : float
-    """
-    first = first_counted(count, warm_up)
-    return np.array(
-        [
-            (ends[last - 1] - ends[begin - 1]) / PS_PER_S / (last - begin)
-            for ends, begin, last in zip(ends_ps, first.tolist(), count.tolist(), strict=True)
-        ]
-    )

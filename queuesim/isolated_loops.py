@@ -1,0 +1,125 @@
+"""Jobs in loops with nobody else there: what a loop among others is compared with.
+
+A job communicates for a fraction f of its isolated time: it computes c (1 / f - 1) between
+iterations whose communication takes c in isolation. So a period is about c / f long; it is measured,
+because ranks that are done begin to compute while others still wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from queuesim.communication import Communication, whole
+from queuesim.draws import stand_in_id
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+from queuesim.loops import means_s
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+_KEPT = 1 << 17
+_PERIODS = 6
+WARM_UP = 0.25
+"""Part of a job's iterations, at the begin, that does not count."""
+
+
+class Situation(NamedTuple):
+    """A job as the network sees it: equal situations send the same over the same links.
+
+    Attributes
+    ----------
+    share : int
+        Index of its communication.
+    nodes : bytes
+        Its nodes (int32), in the order of the placement.
+    fraction : float
+        Share of its isolated time in which it communicates, above 0 and at most 1.
+    """
+
+    share: int
+    nodes: bytes
+    fraction: float = 1.0
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes) // 4
+
+    def job(self, communication: Communication) -> PlacedJob:
+        """Its job; what it draws belongs to what it sends and where, which stand for a job's id."""
+        nodes = np.frombuffer(self.nodes, dtype=np.int32)
+        stand_in = stand_in_id([self.share, *nodes.tolist()])
+        return PlacedJob(stand_in, communication, nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class IsolatedLoop:
+    """A job that computes between iterations, and its period in isolation.
+
+    Attributes
+    ----------
+    job : PlacedJob
+        With computing; it begins at 0.
+    period_s : float
+    """
+
+    job: PlacedJob
+    period_s: float
+
+    def started(self, network: SharedNetwork, draw: int) -> PlacedJob:
+        """The job with a start at random in its first period, another for each draw."""
+        rng = network.streams(self.job).start
+        moment = float(rng.random(draw + 1)[draw])
+        return replace(self.job, start_s=float(whole(moment * self.period_s)))
+
+
+class IsolatedLoops:
+    """Isolated loops by situation, each simulated once.
+
+    Parameters
+    ----------
+    network : SharedNetwork
+    communications : sequence of Communication
+        What the jobs of each situation's ``share`` send; it may grow.
+    """
+
+    def __init__(self, network: SharedNetwork, communications: Sequence[Communication]) -> None:
+        self._network, self._communications = network, communications
+        self._known: dict[tuple[Situation, float], IsolatedLoop | None] = {}
+
+    def of(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
+        """The loop of a job whose messages are shortened by a factor; None if it sends nothing."""
+        key = (situation, message_scale)
+        if key not in self._known:
+            remember(self._known, key, self._simulated(situation, message_scale), _KEPT)
+        return self._known[key]
+
+    def _simulated(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
+        communication = self._communications[situation.share].shortened(message_scale)
+        job = situation.job(communication)
+        stream = stand_in_id([job.job_id])
+        once_s = float(Ensemble(self._network, [job]).packets(stream=stream).time_s[0])
+        if once_s == 0:
+            return None
+        pause_s = float(whole(once_s * (1 / situation.fraction - 1)))
+        looping = replace(job, compute_s=pause_s)
+        (period_s,) = periods_s(Ensemble(self._network, [looping]), _PERIODS * (once_s + pause_s), stream)
+        return IsolatedLoop(looping, period_s)
+
+
+def periods_s(ensemble: Ensemble, until_s: float, stream: int) -> list[float]:
+    """Mean period of each job, those of the warm-up left out; runs longer if it must."""
+    run = ensemble.watched(until_s, len(ensemble.jobs), stream=stream)
+    return means_s(run.ends_ps, run.iterations, WARM_UP).tolist()
+
+
+def remember(known: dict[Key, Value], key: Key, value: Value, most: int) -> Value:
+    """Put a value into a dictionary of at most so many, in place of the one put first."""
+    known[key] = value
+    if len(known) > most:
+        del known[next(iter(known))]
+    return value

@@ -14,6 +14,7 @@ TURNS = 0.3
 SPARE = 0.2
 SCATTERED = 0.5
 DETOUR = 2.0
+POOLING = ("minimal-adaptive",)
 UGAL = ("ugal-l", "ugal-g", "par", "adaptive-local")
 SCATTERING = ("valiant", "valiant-local", *UGAL, "minimal-adaptive", "random-up")
 
@@ -73,7 +74,7 @@ class PlainJob:
                 step_bytes[step, link] = step_bytes.get((step, link), 0.0) + wire * part
                 before = [o for o in way[ends] if topology.link_dst[o] == topology.link_src[link]]
                 feeds.setdefault((step, link), set()).update(before)
-        self.busy, self.inputs, self.packet = {}, {}, {}
+        self.busy, self.inputs, self.packet, self.part = {}, {}, {}, {}
         mean_packet = sum(m[3] for m in sent) / max(1, sum(m[4] for m in sent))
         for link in sorted({k[1] for k in step_bytes if k[1] >= 2 * n}):
             at = [(s, b) for (s, q), b in step_bytes.items() if q == link]
@@ -81,6 +82,8 @@ class PlainJob:
             self.busy[link] = amount / bandwidth[link]
             self.inputs[link] = sum(len(feeds[s, link]) * b for s, b in at) / amount
             self.packet[link] = 0.0 if link in up else mean_packet / bandwidth[link]
+            squares = sum(m[3] * way[m[2]].get(link, 0.0) ** 2 for m in sent)
+            self.part[link] = squares / amount if routing.name in POOLING else 1.0
         self.most_slow = DETOUR if routing.name in UGAL else math.inf
         self.ranks: dict[int, dict[int, list]] = {}
         for rank, step, ends, _, packets, compute in sent:
@@ -150,7 +153,9 @@ class PlainJob:
             wanted = min(1.0, self.use(link) * slow)
             meet = min(taken, max(0.0, (taken - (1 - wanted)) / wanted))
             slow = 1 / (1 - (1 - TURNS) * taken - TURNS * meet)
-        self.slow[link] = min(self.most_slow, slow)
+        # the rates of the link and of those that packets can take instead, added up
+        pooled = 1 / (self.part[link] / slow + 1 - self.part[link])
+        self.slow[link] = min(self.most_slow, pooled)
         work = sum(o.use(link) * o.packet[link] for o in others)
         spare = max(SPARE, 1 - self.use(link) - sum(o.use(link) for o in others))
         most = sum(o.inputs[link] * o.packet[link] for o in others)

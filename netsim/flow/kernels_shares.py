@@ -65,7 +65,11 @@ class Desk(NamedTuple):
 
 
 class Own(NamedTuple):
-    """A job's list of links, its places in their rows, and what it does there."""
+    """A job's list of links, its places in their rows, and what it does there.
+
+    ``part``: of a message, how much takes the link while the rest takes other links; 1 where
+    packets do not choose.
+    """
 
     link: NDArray[np.uint32]
     place: NDArray[np.uint32]
@@ -73,6 +77,7 @@ class Own(NamedTuple):
     inputs: NDArray[np.float64]
     packet_s: NDArray[np.float64]
     use: NDArray[np.float64]
+    part: NDArray[np.float64]
 
 
 @njit(**HOT_KERNEL)
@@ -137,9 +142,20 @@ def fair_level(rows, link, me, mine):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
-def met_apart(free):  # type: ignore[no-untyped-def]
-    """What is left of a link to jobs of like rhythm, which partly come to use it in turn."""
-    return 1.0 - (1.0 - AVOID) * (1.0 - free)
+def taken_apart(free):  # type: ignore[no-untyped-def]
+    """What others take of a link from jobs of like rhythm, which partly come to use it in turn."""
+    return (1.0 - AVOID) * (1.0 - free)
+
+
+@njit(**HOT_KERNEL)
+def pooled(slow, part):  # type: ignore[no-untyped-def]
+    """Return how much slower a link is whose packets may take other links instead.
+
+    The ``part`` of a message that is routed over the link goes at 1 / slow of its rate, the rest
+    at its full rate over other links, and packets move from one to the other until all end at once:
+    the rates add up.
+    """
+    return 1.0 / (1.0 - part + part / slow) if part < 1.0 else slow
 
 
 @njit(**HOT_KERNEL)
@@ -151,26 +167,26 @@ def look(rows, desk, own, n_alone, most_slow):  # type: ignore[no-untyped-def]
     more than one packet of each input.
     """
     n = len(own.link)
-    use, inputs, packet_s = own.use, own.inputs, own.packet_s
+    use, inputs, packet_s, part = own.use, own.inputs, own.packet_s, own.part
     level, slow, wait_s, used = desk.level, desk.slow, desk.wait_s, desk.used
     work, most_s = desk.work, desk.most_s
     for i in range(n):
         others = max(0.0, used[i] - use[i])
         queue = max(0.0, work[i] - use[i] * packet_s[i])
         level[i] = (1.0 - others) / inputs[i]
-        slow[i] = min(most_slow, 1.0 / met_apart(level[i] * inputs[i]))
+        slow[i] = min(most_slow, 1.0 / (1.0 - part[i] * taken_apart(level[i] * inputs[i])))
         wait_s[i] = min(most_s[i], queue / (2.0 * max(SPARE, 1.0 - others - use[i])))
     n_special, special, hunger = 0, desk.special, desk.hunger
     for i in range(n):
         free = level[i] * inputs[i]
-        busy = (use[i] > free * met_apart(free)) | (use[i] >= free)
+        busy = (use[i] > free * (1.0 - taken_apart(free))) | (use[i] >= free)
         special[n_special] = i
         n_special += busy | (hunger[i] > level[i])
     for k in range(n_special):
         i = special[k]
         if hunger[i] > level[i]:
             level[i] = fair_level(rows, own.link[i], own.place[i], inputs[i])
-        slow[i] = min(most_slow, slowness(use[i], level[i] * inputs[i]))
+        slow[i] = min(most_slow, pooled(slowness(use[i], level[i] * inputs[i]), part[i]))
     for k in range(n_alone):
         slow[desk.alone[k]], wait_s[desk.alone[k]] = 1.0, 0.0
 
@@ -178,7 +194,7 @@ def look(rows, desk, own, n_alone, most_slow):  # type: ignore[no-untyped-def]
 @njit(**HOT_KERNEL)
 def slowness(use, free):  # type: ignore[no-untyped-def]
     """How much slower a link is of which a part is free, to a job that uses a part of its time."""
-    apart = met_apart(free)
+    apart = 1.0 - taken_apart(free)
     if use >= free:
         return 1.0 / free
     if use <= free * apart:

@@ -1,7 +1,7 @@
 """Write ``loop-errors.csv``: ``python docs/loop_errors.py CONFIG.toml JOBS HELD_OUT_JOBS``.
 
 Runs the exact loop of ``coupled-packets`` over the first jobs of a config's first point and policy,
-and replays its judgements under budgets (`queuesim.kept_stretches.replayed`): how many groups each
+and replays its judgements under budgets (`queuesim.kept_slowdowns.replayed`): how many groups each
 judges, and how far off the stretches are that it works with. The budget that queue.md names was
 chosen on these; the next seed, with which jobs send other things and run elsewhere, is held out.
 """
@@ -17,7 +17,7 @@ from experiments.bench import bench_of
 from experiments.config_load import config_from, load_sweep
 from experiments.points import replaced
 from queuesim.coupled_packets import CoupledPackets, PacketBudget
-from queuesim.kept_stretches import Judgement, replayed
+from queuesim.kept_slowdowns import Judgement, replayed
 
 TABLE = Path(__file__).resolve().parent / "loop-errors.csv"
 FLOWS_ALONE = (1e9, 0.5)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import ceil
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +117,14 @@ def _sized(
     return max(1, round(_UNIT_BYTES * scale)), {}
 
 
+Seconds = TypeVar("Seconds", float, NDArray[np.float64])
 WHOLE_S = 1e-7
 """Compute and start times are whole multiples: odd picoseconds would make a fine clock."""
+
+
+def whole(seconds: Seconds) -> Seconds:
+    """Round to the nearest multiple of `WHOLE_S`."""
+    return np.round(seconds / WHOLE_S) * WHOLE_S
 
 
 def noisy(mean_s: float, noise: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import OneOf
-from queuesim.job_network import JobNetwork, Situation
+from queuesim.job_network import JobNetwork
 from queuesim.model_context import ModelContext
 from queuesim.result import CUT, FAILED, NEVER_RUN, OUTCOMES, QueueResult
 from queuesim.rounds import RUNTIME_REFERENCES
 from queuesim.runtime import NO_CHANGE, RunTimeModel, RunTimes
+from queuesim.situation import Situation
 from queuesim.stretches import FlowStretches
 from workloads.job import Workload
 
@@ -161,8 +162,7 @@ class CoupledFlow(RunTimeModel):
 
     Notes
     -----
-    Jobs are taken to communicate all the time when their neighbours feel it, so the stretch
-    is an upper estimate for small fractions; docs/queue.md says so.
+    A neighbour loads its links for the share of time in which it communicates (docs/flow-model.md).
     """
 
     name = "coupled-flow"
@@ -246,7 +246,8 @@ class LiveRunTimes(RunTimes):
         n_nodes = int(self._n_nodes[job])
         if n_nodes > 1 and self._fraction[job] > 0 and not self._untouched:
             nodes = np.asarray(placement.nodes[:n_nodes], dtype=np.int32)
-            self.stretches.start(job, Situation(int(self._share[job]), nodes.tobytes()))
+            fraction = float(self._fraction[job])
+            self.stretches.start(job, Situation(int(self._share[job]), nodes.tobytes(), fraction))
         return NO_CHANGE
 
     def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:

@@ -21,7 +21,7 @@ from queuesim.coupled import (
     stretch_of_reference,
 )
 from queuesim.job_network import JobNetwork
-from queuesim.kept_stretches import Judgement
+from queuesim.kept_slowdowns import Judgement
 from queuesim.model_context import ModelContext
 from queuesim.packet_judge import PacketBudget, PacketRecord
 from queuesim.runtime import RunTimeModel, RunTimes
@@ -49,7 +49,7 @@ class CoupledPackets(RunTimeModel):
     record : PacketRecord or None
         Filled while the queue runs; one a run. None: a new one each run.
     journal : list of Judgement or None
-        Gets every judgement, for `queuesim.kept_stretches.replayed`.
+        Gets every judgement, for `queuesim.kept_slowdowns.replayed`.
     """
 
     name = "coupled-packets"

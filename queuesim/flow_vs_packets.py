@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy, Request
-from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.job_network import JobLoads, JobNetwork
 from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
 from queuesim.running_jobs import RunningJobs
+from queuesim.situation import Situation
 from workloads.size_laws import draw_size
 
 FloatArray = NDArray[np.float64]
@@ -18,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MixComparison:
-    """Stretches of the jobs of one or more mixes.
+    """Slowdowns of the jobs of one or more mixes.
 
     Attributes
     ----------
@@ -27,7 +28,7 @@ class MixComparison:
     shares : (k,) bool
         Whether it uses a router-to-router link that another job of the mix uses too.
     flow, packet : (k,) float64
-        Stretch of the job's communication at both levels.
+        Slowdown of the job at both levels: its run time over that in isolation.
     """
 
     share: NDArray[np.int64]
@@ -73,7 +74,8 @@ def random_mix(
 ) -> list[Situation]:
     """Jobs placed on an empty machine until a share of it is full or a job does not fit.
 
-    Sizes are log-uniform from 2 to ``largest`` nodes, patterns uniform over the mix.
+    Sizes are log-uniform from 2 to ``largest`` nodes, patterns uniform over the mix, and fractions
+    uniform between the two of the pattern.
     """
     total, used = policy.topology.n_nodes, 0
     jobs: list[Situation] = []
@@ -84,12 +86,14 @@ def random_mix(
             break
         used += len(placement.nodes)
         share = int(rng.integers(len(network.communications)))
-        jobs.append(Situation(share, placement.nodes[:size].astype(np.int32).tobytes()))
+        entry = network.mix.shares[share]
+        fraction = float(rng.uniform(entry.fraction_low, entry.fraction_high))
+        jobs.append(Situation(share, placement.nodes[:size].astype(np.int32).tobytes(), fraction))
     return jobs
 
 
 def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget) -> MixComparison:
-    """Stretch of every job of a mix at flow and at packet level, all jobs at once.
+    """Slowdown of every job of a mix at flow and at packet level, all jobs at once.
 
     Parameters
     ----------
@@ -108,7 +112,7 @@ def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget
         np.array([job.share for job in jobs]),
         np.array([job.n_nodes for job in jobs]),
         _sharing([load.links for _, load in placed.values()]),
-        np.array([flows.stretch(k) for k in range(len(jobs))]),
+        np.array([job.slowdown(flows.stretch(k)) for k, job in enumerate(jobs)]),
         np.array(judge.judge(tuple(jobs))),
     )
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 from queuesim.communication import Communication, whole
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 from queuesim.loops import means_s
+from queuesim.situation import Situation
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -25,35 +24,6 @@ _KEPT = 1 << 17
 _PERIODS = 6
 WARM_UP = 0.25
 """Part of a job's iterations, at the begin, that does not count."""
-
-
-class Situation(NamedTuple):
-    """A job as the network sees it: equal situations send the same over the same links.
-
-    Attributes
-    ----------
-    share : int
-        Index of its communication.
-    nodes : bytes
-        Its nodes (int32), in the order of the placement.
-    fraction : float
-        Share of its isolated time in which it communicates, above 0 and at most 1.
-    """
-
-    share: int
-    nodes: bytes
-    fraction: float = 1.0
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        return len(self.nodes) // 4
-
-    def job(self, communication: Communication) -> PlacedJob:
-        """Its job; what it draws belongs to what it sends and where, which stand for a job's id."""
-        nodes = np.frombuffer(self.nodes, dtype=np.int32)
-        stand_in = stand_in_id([self.share, *nodes.tolist()])
-        return PlacedJob(stand_in, communication, nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +44,7 @@ class IsolatedLoop:
         """The job with a start at random in its first period, another for each draw."""
         rng = network.streams(self.job).start
         moment = float(rng.random(draw + 1)[draw])
-        return replace(self.job, start_s=float(whole(moment * self.period_s)))
+        return replace(self.job, start_s=whole(moment * self.period_s))
 
 
 class IsolatedLoops:
@@ -105,16 +75,11 @@ class IsolatedLoops:
         once_s = float(Ensemble(self._network, [job]).packets(stream=stream).time_s[0])
         if once_s == 0:
             return None
-        pause_s = float(whole(once_s * (1 / situation.fraction - 1)))
+        pause_s = whole(once_s * (1 / situation.fraction - 1))
         looping = replace(job, compute_s=pause_s)
-        (period_s,) = periods_s(Ensemble(self._network, [looping]), _PERIODS * (once_s + pause_s), stream)
-        return IsolatedLoop(looping, period_s)
-
-
-def periods_s(ensemble: Ensemble, until_s: float, stream: int) -> list[float]:
-    """Mean period of each job, those of the warm-up left out; runs longer if it must."""
-    run = ensemble.watched(until_s, len(ensemble.jobs), stream=stream)
-    return means_s(run.ends_ps, run.iterations, WARM_UP).tolist()
+        loops = Ensemble(self._network, [looping])
+        run = loops.watched(_PERIODS * (once_s + pause_s), 1, stream=stream)
+        return IsolatedLoop(looping, float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]))
 
 
 def remember(known: dict[Key, Value], key: Key, value: Value, most: int) -> Value:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from netsim.flow.job_messages import JobMessages, job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.message_load import MessageLoad, message_load
 from queuesim.communication import Communication
-from queuesim.draws import stand_in_id
-from queuesim.ensemble import PlacedJob, SharedNetwork
+from queuesim.ensemble import SharedNetwork
+from queuesim.isolated_loops import IsolatedLoops
 from queuesim.measured import CommunicationMix
+from queuesim.situation import Situation
 
 _KEPT_NUMBERS = 1 << 26
 _KEPT_SITUATIONS = 256
@@ -64,32 +65,6 @@ class JobNetwork:
         return JobLoads(self)
 
 
-class Situation(NamedTuple):
-    """A job as the network sees it: equal situations send the same over the same links.
-
-    Attributes
-    ----------
-    share : int
-        Index of its communication.
-    nodes : bytes
-        Its nodes (int32), in the order of the placement.
-    """
-
-    share: int
-    nodes: bytes
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        return len(self.nodes) // 4
-
-    def job(self, communication: Communication, repeats: int = 1) -> PlacedJob:
-        """Its job; what it draws belongs to the situation, which stands for a job's id."""
-        nodes = np.frombuffer(self.nodes, dtype=np.int32)
-        stand_in = stand_in_id([self.share, *nodes.tolist()])
-        return PlacedJob(stand_in, communication, nodes, repeats=repeats)
-
-
 class Senders(Protocol):
     """What jobs share, and what those of each number send; a `JobNetwork` is one."""
 
@@ -100,7 +75,7 @@ class Senders(Protocol):
 
 
 class JobLoads:
-    """Loads of placed jobs; what they send is kept.
+    """Loads of placed jobs, and their loops in isolation; what they send is kept.
 
     Without chance in its pattern a job sends what all of its size send. With chance, each
     situation has partners of its own, and only those of the last ones are kept.
@@ -108,6 +83,7 @@ class JobLoads:
 
     def __init__(self, network: Senders) -> None:
         self.network = network
+        self.isolated = IsolatedLoops(network.shared, network.communications)
         self._routes = JobRoutes(network.shared.routing)
         self._messages: OrderedDict[tuple[int, int], JobMessages] = OrderedDict()
         self._n_kept = 0

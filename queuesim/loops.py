@@ -98,7 +98,9 @@ def first_counted(done: NDArray[np.int64], warm_up: float) -> NDArray[np.int64]:
     return left
 
 
-def means_s(ends_ps: Sequence[NDArray[np.int64]], count: NDArray[np.int64], warm_up: float) -> NDArray[np.float64]:
+def means_s(
+    ends_ps: Sequence[NDArray[np.int64]], count: NDArray[np.int64], warm_up: float
+) -> NDArray[np.float64]:
     """Mean time of the iterations that count, from the ends of all.
 
     Parameters

@@ -1,15 +1,15 @@
-"""Stretches of jobs that share links, from packets: what it may cost, and what was done.
+"""Slowdowns of jobs that share links, from packets: what they may cost, and what was done.
 
 All jobs of a group repeat their iteration together, with computing between iterations as their
-communication fractions say. What an iteration takes over what it takes in isolation is the stretch
-of a job's run time, and that of its communication follows from it. Equal situations (what the jobs
+communication fractions say. The time of an iteration, computing included, over that in isolation is
+a job's slowdown. Equal situations (what the jobs
 send, on which nodes, for which share of their time) are looked up, not simulated again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from netsim.parameters import check_values
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble
-from queuesim.isolated_loops import IsolatedLoop, means_in, remember
-from queuesim.job_network import JobLoads, Situation
+from queuesim.isolated_loops import WARM_UP, IsolatedLoop, remember
+from queuesim.job_network import JobLoads
+from queuesim.loops import means_s
+from queuesim.situation import Situation
 
 FloatArray = NDArray[np.float64]
 
@@ -44,24 +46,24 @@ class PacketBudget:
     message_scale : float
         Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1.
     tolerance : float
-        A group is judged again when its jobs have changed and the flow stretch of one of
-        them is off by more than this part from what it was at its last judgement (1 before
+        A group is judged again when its jobs have changed and the slowdown at flow level of one
+        of them is off by more than this part from what it was at its last judgement (1 before
         the first). 0: whenever its jobs have changed.
     stale_share : float
-        A job whose flow stretch is off by more than ``tolerance`` is stale. A group is not judged
-        again as long as no more than this share of its jobs are; their stretches are then
-        those of `queuesim.kept_stretches.KeptStretches`. 0: one stale job is enough.
+        A job whose slowdown at flow level is off by more than ``tolerance`` is stale. A group is not judged
+        again as long as no more than this share of its jobs are; their slowdowns are then
+        those of `queuesim.kept_slowdowns.KeptSlowdowns`. 0: one stale job is enough.
     audit : float
         Share of the situations not judged again that are simulated all the same, for the
         report of how far off what was kept is. It changes no stretch.
     max_simulations : int or None
-        Simulated groups; afterwards flow stretches are used. Runs of single jobs do not count.
+        Simulated groups; afterwards the flow level is used. Runs of single jobs do not count.
     """
 
     periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = 5
     phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = 4
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
-    tolerance: Annotated[float, "change of flow stretch that is not judged again", Ge(0)] = 0.0
+    tolerance: Annotated[float, "change of slowdown by flows that is not judged again", Ge(0)] = 0.0
     stale_share: Annotated[float, "stale jobs of a group not judged again", Ge(0), Lt(1)] = 0.0
     audit: Annotated[float, "kept judgements simulated for their error", Ge(0), Le(1)] = 0.0
     max_simulations: Annotated[int | None, "most simulated groups; flows afterwards", Ge(0)] = None
@@ -77,10 +79,10 @@ class PacketRecord:
     Attributes
     ----------
     flow, packet : list of float
-        Stretch of each job of each simulated group, at both levels.
+        Slowdown of each job of each simulated group, at both levels.
     phase_spread : list of float
-        Standard deviation over random starts of a job's stretch of its run time, of each job in
-        groups of two or three.
+        Standard deviation of the slowdown over random starts, of each job in groups of two or
+        three.
     n_simulations, n_looked_up, n_over_budget, n_tolerated : int
         Groups simulated, groups looked up, groups left to the flow level because the budget
         was spent or because they had hardly changed.
@@ -103,8 +105,8 @@ class PacketRecord:
         return {
             "judged_jobs": len(flow),
             **level_errors(flow, packet),
-            "mean_flow_stretch": float(flow.mean()) if len(flow) else np.nan,
-            "mean_packet_stretch": float(packet.mean()) if len(flow) else np.nan,
+            "mean_flow_slowdown": float(flow.mean()) if len(flow) else np.nan,
+            "mean_packet_slowdown": float(packet.mean()) if len(flow) else np.nan,
             "simulations": self.n_simulations,
             "looked_up": self.n_looked_up,
             "over_budget": self.n_over_budget,
@@ -115,7 +117,7 @@ class PacketRecord:
 
 
 def level_errors(flow: FloatArray, packet: FloatArray) -> dict[str, float]:
-    """How far stretches at flow level are from those at packet level; nan without any.
+    """How far slowdowns at flow level are from those at packet level; nan without any.
 
     ``error_p50`` and ``error_p90`` are quantiles of |flow / packet - 1|, ``one_p50`` and
     ``one_p90`` those of who always answers 1; ``rank_correlation`` is Spearman's.
@@ -147,7 +149,7 @@ def mean_ranks(values: FloatArray) -> FloatArray:
 
 
 class PacketJudge:
-    """Stretches of groups of jobs from packets; every situation is simulated once.
+    """Slowdowns of groups of jobs from packets; every situation is simulated once.
 
     Parameters
     ----------
@@ -167,8 +169,8 @@ class PacketJudge:
         self._isolated = loads.isolated
         self._groups: dict[tuple[Situation, ...], tuple[float, ...]] = {}
 
-    def stretches(self, group: Sequence[Situation]) -> tuple[float, ...] | None:
-        """Stretch of every job of a group, at least 1; None if the budget is spent."""
+    def slowdowns(self, group: Sequence[Situation]) -> tuple[float, ...] | None:
+        """Slowdown of every job of a group, at least 1; None if the budget is spent."""
         order = sorted(range(len(group)), key=lambda k: group[k])
         key = tuple(group[k] for k in order)
         found = self._groups.get(key)
@@ -181,41 +183,38 @@ class PacketJudge:
                 return None
             found = remember(self._groups, key, self.judge(key), _KEPT_GROUPS)
         result = [0.0] * len(group)
-        for place, stretch in zip(order, found, strict=True):
-            result[place] = stretch
+        for place, slowdown in zip(order, found, strict=True):
+            result[place] = slowdown
         return tuple(result)
 
     def judge(self, group: tuple[Situation, ...]) -> tuple[float, ...]:
-        """Simulate a group, whatever the budget of simulations; stretches of its jobs.
+        """Simulate a group, whatever the budget of simulations; slowdowns of its jobs.
 
-        A job that sends nothing (a tornado of two ranks, say) has a stretch of 1.
+        A job that sends nothing (a tornado of two ranks, say) has a slowdown of 1.
         """
         scale = self.budget.message_scale
         loops = [self._isolated.of(job, scale) for job in group]
         sending = [(job, loop) for job, loop in zip(group, loops, strict=True) if loop is not None]
-        found = iter(self._stretches_of(sending) if sending else ())
+        found = iter(self._slowdowns_of(sending) if sending else ())
         return tuple(1.0 if loop is None else next(found) for loop in loops)
 
-    def _stretches_of(self, jobs: Sequence[tuple[Situation, IsolatedLoop]]) -> list[float]:
-        """Stretches of communication of jobs that all send."""
+    def _slowdowns_of(self, jobs: Sequence[tuple[Situation, IsolatedLoop]]) -> list[float]:
+        """Slowdowns of jobs that all send."""
         draws = self.budget.phases if 1 < len(jobs) <= FEW_JOBS else 1
-        longer = np.array([self._simulate(jobs, draw) for draw in range(draws)])
+        found = np.array([self._simulate(jobs, draw) for draw in range(draws)])
         self.record.n_simulations += 1
         if draws > 1:
-            self.record.phase_spread += longer.std(axis=0, ddof=1).tolist()
-        fraction = np.array([job.fraction for job, _ in jobs])
-        # routings that draw may be luckier in company; a stretch below 1 means nothing
-        stretch = 1.0 + np.maximum(longer.mean(axis=0) - 1.0, 0.0) / fraction
-        return [float(s) for s in stretch]
+            self.record.phase_spread += found.std(axis=0, ddof=1).tolist()
+        # routings that draw may be luckier in company; a slowdown below 1 means nothing
+        return [max(1.0, float(s)) for s in found.mean(axis=0)]
 
-    def _simulate(
-        self, jobs: Sequence[tuple[Situation, IsolatedLoop]], draw: int
-    ) -> FloatArray:
+    def _simulate(self, jobs: Sequence[tuple[Situation, IsolatedLoop]], draw: int) -> FloatArray:
         """(k,) float64: period of each job among the others over its isolated one."""
-        placed = [loop.job(self.network.shared, draw) for _, loop in jobs]
+        shared = self.network.shared
+        together = Ensemble(shared, [loop.started(shared, draw) for _, loop in jobs])
         period_s = np.array([loop.period_s for _, loop in jobs])
-        until_s = self.budget.periods * float(period_s.max()) + max(job.start_s for job in placed)
-        stream = stand_in_id([*(job.job_id for job in placed), draw])
-        seen_s, hops = means_in(Ensemble(self.network.shared, placed), until_s, stream)
-        self.record.packet_hops += hops
-        return seen_s / period_s
+        until_s = self.budget.periods * float(period_s.max())
+        stream = stand_in_id([*(job.job_id for job in together.jobs), draw])
+        run = together.watched(until_s, len(jobs), stream=stream)
+        self.record.packet_hops += run.packets.packet_hops
+        return means_s(run.ends_ps, run.iterations, WARM_UP) / period_s

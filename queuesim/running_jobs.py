@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE, MessageNetwork
-from queuesim.job_network import JobLoads, Situation
+from queuesim.job_network import JobLoads
+from queuesim.situation import Situation
 
 _MOST_PAIRS = 1 << 13
 """Pairs of nodes of a job that looks for other ways later than at its start."""
@@ -64,7 +65,9 @@ class RunningJobs:
         list of int
             Jobs whose stretch changed.
         """
-        changed = self.network.change([(job, load) for job, (_, load) in add.items()], remove)
+        coming = [(job, load) for job, (_, load) in add.items()]
+        fractions = [situation.fraction for situation, _ in add.values()]
+        changed = self.network.change(coming, remove, fractions=fractions)
         if not self.loads.looks_at_others:
             return changed
         for job in remove:

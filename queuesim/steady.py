@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
 from netsim.packet.model import PS_PER_S, PacketResult
-from queuesim.communication import WHOLE_S
+from queuesim.communication import whole
 from queuesim.ensemble import Ensemble, PlacedJob
 from queuesim.loops import LoopTimes, first_counted, least_iteration_s, means_s
 from queuesim.pairs import Pair
@@ -387,8 +386,3 @@ def times_longer(half_width: float, precision: float, most: float) -> int:
     """
     wanted = 2.0 if np.isnan(half_width) else (half_width / precision) ** 2
     return int(2 ** np.floor(np.log2(min(max(wanted, 2.0), most))))
-
-
-def whole(seconds: FloatArray) -> FloatArray:
-    """To the nearest multiple of `WHOLE_S`."""
-    return np.round(seconds / WHOLE_S) * WHOLE_S

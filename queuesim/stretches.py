@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE
-from queuesim.job_network import JobLoads, Situation
-from queuesim.kept_stretches import Audit, Judgement, KeptStretches
+from queuesim.job_network import JobLoads
+from queuesim.kept_slowdowns import Audit, Judgement, KeptSlowdowns
 from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord
 from queuesim.running_jobs import RunningJobs
+from queuesim.situation import Situation
 
 
 class FlowStretches:
@@ -43,7 +44,7 @@ class FlowStretches:
         job : int
         situation : Situation
         load : MessageLoad, optional
-            By default what the job puts on the links if it communicates all the time.
+            What an iteration of it puts on the links, where that is known already.
         """
         load = self.loads.load(situation) if load is None else load
         if len(load.links):
@@ -104,16 +105,16 @@ class PacketStretches(FlowStretches):
     ) -> None:
         super().__init__(loads)
         self.judge = PacketJudge(loads, budget, record)
-        self.kept = KeptStretches(budget.tolerance, budget.stale_share)
+        self.kept = KeptSlowdowns(budget.tolerance, budget.stale_share)
         self.audit = Audit(loads, budget)
         self.journal = journal
         self._jobs: dict[int, tuple[Situation, NDArray[np.int32]]] = {}
-        self._stretch: dict[int, float] = {}
+        self._slowdown: dict[int, float] = {}
         self._members: dict[int, frozenset[int]] = {}
 
     def stretch(self, job: int) -> float:
         """Packet stretch of a running job's communication; 1 for one that loads no link."""
-        return self._stretch.get(job, 1.0)
+        return self._jobs[job][0].stretch(self._slowdown[job]) if job in self._slowdown else 1.0
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
         told = self.judge.record.summary()
@@ -128,7 +129,7 @@ class PacketStretches(FlowStretches):
             return {}
         for job in self._leaving:
             del self._jobs[job]
-            self._stretch.pop(job, None)
+            self._slowdown.pop(job, None)
             self._members.pop(job, None)
             self.kept.forget(job)
         for job, (situation, load) in self._coming.items():
@@ -136,10 +137,10 @@ class PacketStretches(FlowStretches):
         self._solve()
         changed: dict[int, float] = {}
         for group in self._groups():
-            for job, stretch in self._new_stretches(group).items():
-                if stretch != self._stretch.get(job, 1.0):
-                    changed[job] = stretch
-                self._stretch[job] = stretch
+            for job, slowdown in self._new_slowdowns(group).items():
+                if slowdown != self._slowdown.get(job, 1.0):
+                    changed[job] = self._jobs[job][0].stretch(slowdown)
+                self._slowdown[job] = slowdown
         return changed
 
     def _groups(self) -> list[tuple[int, ...]]:
@@ -162,44 +163,44 @@ class PacketStretches(FlowStretches):
             groups.setdefault(number, []).append(job)
         return [tuple(group) for group in groups.values()]
 
-    def _new_stretches(self, group: tuple[int, ...]) -> dict[int, float]:
-        """Stretches of a group if it has to be judged; else nothing."""
+    def _new_slowdowns(self, group: tuple[int, ...]) -> dict[int, float]:
+        """Slowdowns of a group if it has to be judged; else nothing."""
         members = frozenset(group)
         if all(self._members.get(job) == members for job in group):
             return {}
-        flow = [self.flows.stretch(job) for job in group]
+        flow = [self._jobs[job][0].slowdown(self.flows.stretch(job)) for job in group]
         if len(group) > 1 and self.kept.suffice(group, flow):
-            return self._kept_stretches(group, members, flow)
+            return self._kept_slowdowns(group, members, flow)
         packet = self._judged(group, flow) if len(group) > 1 else None
-        # alone it is 1, whatever way it takes; where the budget is spent flows have to do
-        stretches = packet or (tuple(flow) if len(group) > 1 else (1.0,))
+        # isolated it is 1, whatever way it takes; where the budget is spent flows have to do
+        slowdowns = packet or (tuple(flow) if len(group) > 1 else (1.0,))
         if self.journal is not None:
-            self.journal.append(Judgement(group, tuple(flow), stretches))
+            self.journal.append(Judgement(group, tuple(flow), slowdowns))
         self.kept.judged(group, flow, packet)
         self._members.update(dict.fromkeys(group, members))
-        return dict(zip(group, stretches, strict=True))
+        return dict(zip(group, slowdowns, strict=True))
 
     def _judged(self, group: tuple[int, ...], flow: list[float]) -> tuple[float, ...] | None:
-        """Stretches from packets; None if the budget is spent."""
+        """Slowdowns from packets; None if the budget is spent."""
         record = self.judge.record
         before = record.n_simulations
-        stretches = self.judge.stretches([self._jobs[job][0] for job in group])
-        if stretches is not None and record.n_simulations > before:
+        slowdowns = self.judge.slowdowns([self._jobs[job][0] for job in group])
+        if slowdowns is not None and record.n_simulations > before:
             record.flow += flow
-            record.packet += stretches
-        return stretches
+            record.packet += slowdowns
+        return slowdowns
 
-    def _kept_stretches(
+    def _kept_slowdowns(
         self, group: tuple[int, ...], members: frozenset[int], flow: list[float]
     ) -> dict[int, float]:
-        """Stretches of a group that is not judged again, where they change."""
+        """Slowdowns of a group that is not judged again, where they change."""
         self.judge.record.n_tolerated += 1
         situations = [self._jobs[job][0] for job in group]
         if not self.kept.stale_share:
-            # whoever is not stale keeps the stretch it has
-            self.audit.look(situations, [self.stretch(job) for job in group])
+            # whoever is not stale keeps the slowdown it has
+            self.audit.look(situations, [self._slowdown.get(job, 1.0) for job in group])
             return {}
-        stretches = self.kept.estimates(group, flow)
-        self.audit.look(situations, stretches)
+        slowdowns = self.kept.estimates(group, flow)
+        self.audit.look(situations, slowdowns)
         self._members.update(dict.fromkeys(group, members))
-        return dict(zip(group, stretches, strict=True))
+        return dict(zip(group, slowdowns, strict=True))

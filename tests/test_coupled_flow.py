@@ -25,11 +25,12 @@ from queuesim.communication import Communication
 from queuesim.coupled import CoupledFlow, LiveRunTimes, mean_stretches
 from queuesim.draws import job_streams, stand_in_id
 from queuesim.ensemble import SharedNetwork
-from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.job_network import JobLoads, JobNetwork
 from queuesim.measured import CommunicationMix, PatternShare
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
+from queuesim.situation import Situation
 from workloads.job import Workload
 
 NAMES = ("all-to-all", "halo2d", "pairs")

@@ -11,8 +11,8 @@ from alloc.registry import make_policy
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from queuesim.flow_vs_packets import compare_mix, joined, random_mix
-from queuesim.job_network import Situation
 from queuesim.packet_judge import PacketBudget
+from queuesim.situation import Situation
 
 
 def test_three_jobs_on_one_cable() -> None:

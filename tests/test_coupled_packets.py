@@ -19,7 +19,7 @@ from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from queuesim.coupled import CoupledFlow, LiveRunTimes
 from queuesim.coupled_packets import CoupledPackets
-from queuesim.job_network import JobLoads, JobNetwork, Situation
+from queuesim.job_network import JobLoads, JobNetwork
 from queuesim.packet_judge import (
     PacketBudget,
     PacketJudge,
@@ -27,6 +27,7 @@ from queuesim.packet_judge import (
     mean_ranks,
     rank_correlation,
 )
+from queuesim.situation import Situation
 
 
 def long_messages(network: JobNetwork) -> JobNetwork:

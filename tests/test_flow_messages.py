@@ -59,9 +59,7 @@ def placed(
     job = job_messages(program, ranks_per_node, config)
     load = message_load(JobRoutes(routing), job, nodes, config, seed=5, background_s=background_s)
     rank_node = np.repeat(nodes, ranks_per_node)
-    return load, PlainJob(
-        routing, program, rank_node, config, 5, background_s, fraction
-    )
+    return load, PlainJob(routing, program, rank_node, config, 5, background_s, fraction)
 
 
 @pytest.mark.parametrize(("make", "routing"), MACHINES)
@@ -162,6 +160,7 @@ def one_message(
     packet_s: float = 0.0,
     inputs: float = 1.0,
     most_slow: float = np.inf,
+    part: float = 1.0,
 ) -> MessageLoad:
     """A job of one rank, one step and one message over one link, number 0."""
     return MessageLoad(
@@ -169,6 +168,7 @@ def one_message(
         busy_s=np.array([busy_s]),
         inputs=np.array([inputs]),
         packet_s=np.array([packet_s]),
+        part=np.array([part]),
         # counts of ranks, steps, messages, entries; where each begins and ends; the link
         ints=np.array([1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 0], np.int32),
         # scale, most_slow; floor, latency; time of the entry, weight of its wait
@@ -242,6 +242,49 @@ def test_who_takes_little_while_it_communicates_is_felt_little() -> None:
         net.change(jobs, [], fractions=[0.5, 1 / 3])
         assert net.stretch("job") == pytest.approx(1 + part / (1 - part) / 3)
         assert net.stretch("other") == 1.0
+
+
+@pytest.mark.parametrize("part", [0.25, 0.5, 0.75])
+def test_packets_move_to_the_links_that_are_free(part: float) -> None:
+    """Two jobs want a link all the time and get half of it; the rest of a message goes elsewhere.
+
+    Rates add up: part / 2 + (1 - part) of the rate alone.
+    """
+    load = one_message(1.0, 0.0, 1.0, part=part)
+    assert stretch_of_two(load) == pytest.approx(1 / (1 - part / 2), rel=1e-5)
+
+
+@pytest.mark.parametrize(("make", "routing"), [MACHINES[0], MACHINES[3], MACHINES[-1]])
+def test_no_result_depends_on_the_size_of_a_buffer(
+    make, routing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pools, slots and rows that grow, and others that are large from the start: same bits."""
+    topology = make()
+    router = make_routing(topology, routing)
+    loads = []
+    rng = np.random.default_rng(8)
+    for k in range(36):
+        nodes = rng.permutation(topology.n_nodes)[: int(rng.integers(2, 6))]
+        loads.append(placed(router, PATTERNS[k % len(PATTERNS)], nodes, 20_000)[0])
+
+    def history() -> tuple[list[list[int]], list[float]]:
+        net: MessageNetwork[int] = MessageNetwork(topology.n_links)
+        told, stretches = [], []
+        for k, load in enumerate(loads):
+            told.append(net.change([(k, load)], [k - 20] if k >= 20 else []))
+            told.append(net.reroute([k - 1], lambda job, _: loads[job]) if k % 5 == 4 else [])
+            stretches += [net.stretch(j) for j in range(max(0, k - 19), k + 1)]
+        return told, stretches
+
+    monkeypatch.setattr("netsim.flow.message_network._ROOM", (1, 1, 1))
+    monkeypatch.setattr("netsim.flow.message_network._SLOTS", 1)
+    monkeypatch.setattr("netsim.flow.message_network._WIDTH", 1)
+    grown = history()
+    monkeypatch.setattr("netsim.flow.message_network._ROOM", (1 << 16, 1 << 18, 1 << 18))
+    monkeypatch.setattr("netsim.flow.message_network._SLOTS", 128)
+    monkeypatch.setattr("netsim.flow.message_network._WIDTH", 64)
+    assert history() == grown
+    assert max(grown[1]) > 1.5
 
 
 def waiting(busy_s: float, packet_s: float, inputs: float) -> MessageLoad:

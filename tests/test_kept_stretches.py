@@ -20,9 +20,10 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from queuesim.coupled import LiveRunTimes
 from queuesim.coupled_packets import CoupledPackets
-from queuesim.job_network import JobLoads, Situation
-from queuesim.kept_stretches import Audit, Judgement, KeptStretches, replayed
+from queuesim.job_network import JobLoads
+from queuesim.kept_slowdowns import Audit, Judgement, KeptSlowdowns, replayed
 from queuesim.packet_judge import PacketBudget, remember
+from queuesim.situation import Situation
 from queuesim.stretches import PacketStretches
 
 EXACT_SUM, EXACT_MAX = 2979.180015395849, 250.1054280120824
@@ -30,7 +31,7 @@ EXACT_COUNTS = {"judged_jobs": 48, "simulations": 18, "alone": 34, "packet_hops"
 
 
 def test_a_group_is_kept_while_few_of_its_jobs_are_stale() -> None:
-    kept = KeptStretches(tolerance=0.1, stale_share=0.25)
+    kept = KeptSlowdowns(tolerance=0.1, stale_share=0.25)
     group = (1, 2, 3, 4)
     kept.judged(group, (2.0, 2.0, 2.0, 1.0), (3.0, 3.0, 3.0, 1.0))
     assert kept.suffice(group, (2.19, 1.81, 2.0, 1.09))
@@ -47,11 +48,11 @@ def test_a_group_is_kept_while_few_of_its_jobs_are_stale() -> None:
     ("tolerance", "share", "keeps"), [(0.0, 0.0, False), (0.0, 0.5, True), (0.1, 0.0, True)]
 )
 def test_without_a_budget_everything_is_judged(tolerance: float, share: float, keeps: bool) -> None:
-    assert KeptStretches(tolerance, share).suffice((1, 2), (1.0, 1.0)) is keeps
+    assert KeptSlowdowns(tolerance, share).suffice((1, 2), (1.0, 1.0)) is keeps
 
 
 def test_what_is_kept_follows_the_flow_level_half_the_way() -> None:
-    kept = KeptStretches(tolerance=0.1, stale_share=0.9)
+    kept = KeptSlowdowns(tolerance=0.1, stale_share=0.9)
     kept.judged((1, 2), (2.0, 3.0), (1.5, 1.1))
     found = kept.estimates((1, 2, 3), (8.0, 0.75 * 3, 1.7))
     assert found == pytest.approx((3.0, 1.0, 1.7))

@@ -15,6 +15,7 @@ from netsim.flow.paths import (
     can_detour,
     flow_paths,
     looks_at_others,
+    pools_links,
     spreads_up,
     takes_one_way,
     walk_view,
@@ -100,6 +101,9 @@ class JobRoutes:
     felt_waits : float
         Part of the waits on its way that a message feels: a half where each packet draws or
         chooses a way of its own at every router.
+    pools_links : bool
+        Whether packets choose among the productive links of a torus: what the others take of one
+        link goes over the rest.
     looks_at_others : bool
         Whether paths depend on what others put on the links (`of`'s ``background_s``).
     """
@@ -126,6 +130,7 @@ class JobRoutes:
         )
         self.waits = np.ones(topology.n_links, dtype=np.bool_)
         self.most_slow = _DETOUR if can_detour(routing) else np.inf
+        self.pools_links = pools_links(routing)
         self.looks_at_others = looks_at_others(routing)
         self.felt_waits = 1.0
         self._view = walk_view(routing)

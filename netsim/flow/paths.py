@@ -52,6 +52,11 @@ def _ways_are_equal(routing: Routing) -> bool:
     return routing.tables.code in (MINIMAL_ADAPTIVE, LEAST_LOADED)
 
 
+def pools_links(routing: Routing) -> bool:
+    """Whether packets choose the link that is free just now among the productive ones of a torus."""
+    return routing.tables.code == MINIMAL_ADAPTIVE
+
+
 def takes_one_way(routing: Routing) -> bool:
     """Whether a route depends on nothing but its two ends, and is never split."""
     return not (routing.adaptive or routing.chance_visits)

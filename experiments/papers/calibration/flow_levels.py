@@ -157,7 +157,7 @@ def run_point(config: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     network = JobNetwork(shared, mix, communications)
     policy = make_policy(topology, config["policy"], rng)
     jobs = random_mix(network, policy, rng, largest=topology.n_nodes // 2)
-    found = compare_mix(network, jobs, PacketBudget(iterations=2, passes=3, max_repeats=200))
+    found = compare_mix(network, jobs, PacketBudget(periods=32))
     key = {k: config[k] for k in ("mixes", "study", "machine", "routing", "policy", "mix")}
     key["family"] = topology.family
     return {

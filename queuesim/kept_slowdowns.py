@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from hashlib import blake2b
 from math import sqrt
@@ -10,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from queuesim.job_network import JobLoads, Situation
+from queuesim.job_network import JobLoads
 from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
+from queuesim.situation import Situation
 
 
 class Judgement(NamedTuple):
@@ -22,10 +24,10 @@ class Judgement(NamedTuple):
     packet: tuple[float, ...]
 
 
-class KeptStretches:
-    """Stretches at the last judgement, and when they are too old.
+class KeptSlowdowns:
+    """Slowdowns at the last judgement, and when they are too old.
 
-    A job is stale where its flow stretch is off by more than the budget's ``tolerance`` from what
+    A job is stale where its slowdown by flows is off by more than the budget's ``tolerance`` from what
     it was at its last judgement (1 before the first).
 
     Parameters
@@ -40,9 +42,9 @@ class KeptStretches:
 
     Notes
     -----
-    A kept stretch follows the flow level half the way: it is multiplied by the square root of the
-    flow stretch now over that at the judgement. Not following, or following all the way, is
-    further off (docs/queue.md). A job that no packets have spoken of has its flow stretch.
+    A kept slowdown follows the flow level half the way: it is multiplied by the square root of the
+    slowdown by flows now over that at the judgement. Not following, or following all the way, is
+    further off (docs/queue.md). A job that no packets have spoken of has its slowdown by flows.
     """
 
     def __init__(self, tolerance: float, stale_share: float) -> None:
@@ -52,7 +54,7 @@ class KeptStretches:
         self._packet: dict[int, float] = {}
 
     def suffice(self, group: Sequence[int], flow: Sequence[float]) -> bool:
-        """Whether a group with these flow stretches need not be judged again."""
+        """Whether a group with these slowdowns by flows need not be judged again."""
         if self.tolerance == 0 and self.stale_share == 0:
             return False
         then = (self._flow.get(job, 1.0) for job in group)
@@ -60,7 +62,7 @@ class KeptStretches:
         return sum(off) <= self.stale_share * len(group)
 
     def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
-        """Stretches of a group with these flow stretches."""
+        """Slowdowns of a group with these slowdowns by flows."""
         known = sum(job in self._packet for job in group)
         self.n_kept += known
         self.n_by_flow += len(group) - known
@@ -107,13 +109,13 @@ class Audit:
         self._seen: set[bytes] = set()
 
     def look(self, group: Sequence[Situation], kept: Sequence[float]) -> None:
-        """Compare a group's stretches with packets, if it is in the sample."""
+        """Compare a group's slowdowns with packets, if it is in the sample."""
         if not self.share:
             return
         digest = blake2b(str(self.judge.network.shared.seed).encode(), digest_size=8)
         for job in sorted(group):
             digest.update(job.share.to_bytes(4, "little") + job.n_nodes.to_bytes(4, "little"))
-            digest.update(job.nodes)
+            digest.update(job.nodes + struct.pack("<d", job.fraction))
         name = digest.digest()
         if int.from_bytes(name, "little") >= self.share * 2.0**64 or name in self._seen:
             return
@@ -168,7 +170,7 @@ def replayed(journal: Sequence[Judgement], tolerance: float, stale_share: float)
     tolerance, stale_share : float
         As in `PacketBudget`.
     """
-    kept, n_groups, n_judged = KeptStretches(tolerance, stale_share), 0, 0
+    kept, n_groups, n_judged = KeptSlowdowns(tolerance, stale_share), 0, 0
     rows: list[tuple[int, float, float]] = []
     for place, (group, flow, packet) in enumerate(journal):
         estimates = packet

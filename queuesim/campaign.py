@@ -202,7 +202,8 @@ def ratio_of_stretches(
     Returns
     -------
     Ratio or None
-        None if one side has no rows; without an interval if one side has one snapshot alone.
+        None if one side has no rows; without an interval if one side has fewer than five snapshots
+        or jobs.
     """
     sides, seen = [], []
     for side, rows in ((mine, of_mine), (reference, of_reference)):
@@ -210,9 +211,11 @@ def ratio_of_stretches(
         if not use.any():
             return None
         seen.append(int(use.sum()))
-        sides.append((side.stretch[use], side.snapshot[use]))
-    own, other = (drawn_means(values, 1, snapshot, rng, resamples) for values, snapshot in sides)
-    several = min(own.n_snapshots, other.n_snapshots)
+        sides.append((side.stretch[use], side.snapshot[use], side.job[use]))
+    own, other = (
+        drawn_means(x, 1, snapshot, rng, resamples, job=job) for x, snapshot, job in sides
+    )
+    several = min(own.n_samples, other.n_samples)
     found = around(own.mean / other.mean, own.drawn / other.drawn, several, confidence)
     return Ratio(found.value, *known_ends(found), min(seen))
 
@@ -230,8 +233,7 @@ def speedup_table(
 
     A size class that lacks jobs on either side, or that one snapshot alone has, is left out: its
     jobs take the nearest class. A pattern without any class that is left has one row for all
-    sizes, without an interval if it comes from one snapshot; one that no snapshot has on both
-    sides gets ratio 1 in [1/2, 2], "not known".
+    sizes; one that no snapshot has on both sides gets ratio 1 in [1/2, 2], "not known".
 
     Parameters
     ----------

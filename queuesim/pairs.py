@@ -122,6 +122,7 @@ def speedup_rows(
     n_nodes: ArrayLike,
     snapshot: ArrayLike,
     ratio: ArrayLike,
+    job: ArrayLike,
     patterns: Sequence[str],
     rng: np.random.Generator,
     confidence: float = LEVEL,
@@ -130,13 +131,13 @@ def speedup_rows(
 
     A ratio is the mean over the jobs seen of a pattern and size class: run times are linear in
     it. A class that one snapshot alone has is left out: its jobs take the nearest class. A pattern
-    not seen in several snapshots has the mean of all jobs, without an interval if these come from
-    one snapshot too.
+    not seen in several snapshots has the mean of all jobs. Fewer than five snapshots or jobs have
+    no interval.
 
     Parameters
     ----------
     policy : str
-    pattern, n_nodes, snapshot, ratio : (n,)
+    pattern, n_nodes, snapshot, ratio, job : (n,)
         One a pair.
     patterns : sequence of str
         That the table must have.
@@ -146,10 +147,11 @@ def speedup_rows(
     """
     names, numbers = np.asarray(pattern), np.asarray(snapshot)
     ratios, classes = np.asarray(ratio, dtype=np.float64), size_class(n_nodes)
+    jobs = np.asarray(job)
 
     def row(of: str, sizes: tuple[int, int], mine: NDArray[np.bool_]) -> SpeedupRow:
-        ones = np.ones(int(mine.sum()))
-        found = mean_of_snapshots(ratios[mine], ones, numbers[mine], rng, confidence)
+        at = numbers[mine]
+        found = mean_of_snapshots(ratios[mine], 1, at, rng, confidence, job=jobs[mine])
         return SpeedupRow(of, *sizes, policy, found.value, *known_ends(found))
 
     rows = []
@@ -166,7 +168,7 @@ def speedup_rows(
 def mean_ratio(pairs: Sequence[Pair], rng: np.random.Generator, confidence: float = LEVEL) -> Ratio:
     """Mean communication ratio over all pairs, all jobs alike."""
     ratios, snapshots = [pair.ratio for pair in pairs], [pair.snapshot for pair in pairs]
-    found = mean_of_snapshots(ratios, np.ones(len(pairs)), snapshots, rng, confidence)
+    found = mean_of_snapshots(ratios, 1, snapshots, rng, confidence, job=job_ids(pairs))
     return Ratio(found.value, *known_ends(found), len(pairs))
 
 
@@ -194,7 +196,13 @@ def summary(
         mean over node-hours, since snapshots lie at equal work and a job is weighed by its nodes,
         with its interval.
     """
-    return summary_with(pairs, mean_of_snapshots(*off_percent(pairs, fraction), rng, confidence))
+    off = off_percent(pairs, fraction)
+    return summary_with(pairs, mean_of_snapshots(*off, rng, confidence, job=job_ids(pairs)))
+
+
+def job_ids(pairs: Sequence[Pair]) -> list[int]:
+    """Return the job of each pair."""
+    return [pair.job_id for pair in pairs]
 
 
 def off_percent(

@@ -77,18 +77,18 @@ def test_chance_takes_all_that_is_possible_and_is_the_same_again() -> None:
     assert np.isfinite(found[0]).all()
 
 
-def test_students_interval_by_hand_and_none_for_three_weeks() -> None:
-    """t of 0.975 with 3 degrees of freedom is 3.182 (any table)."""
-    told = paired([1.0, 2.0, 3.0, 6.0])
-    half = 3.1824 * np.std([1, 2, 3, 6], ddof=1) / 2
+def test_students_interval_by_hand_and_none_for_four_weeks() -> None:
+    """t of 0.975 with 4 degrees of freedom is 2.776 (any table)."""
+    told = paired([1.0, 2.0, 3.0, 6.0, 3.0])
+    half = 2.7764 * np.std([1, 2, 3, 6, 3], ddof=1) / 5**0.5
     assert told.value == 3.0
     assert told.high - told.value == pytest.approx(half, rel=1e-4)
     assert told.value - told.low == pytest.approx(half, rel=1e-4)
-    few = paired([1.0, 2.0, 3.0])
+    few = paired([1.0, 2.0, 3.0, 6.0])
     assert np.isnan(few.low)
     assert np.isnan(few.high)
     assert word(few) == NOT_TOLD
-    assert [word(paired(x)) for x in ([-1, -2, -1, -2], [1, 2, 1, 2], [-1, 1, -1, 1])] == [
+    assert [word(paired(x)) for x in ([-1, -2] * 3, [1, 2] * 3, [-1, 1] * 3)] == [
         BETTER,
         WORSE,
         NOT_TOLD,
@@ -98,10 +98,10 @@ def test_students_interval_by_hand_and_none_for_three_weeks() -> None:
 def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
     """The one that is best in hindsight is a player of its own."""
     by_player = {
-        "fcfs + a": ([2.0, 2.0], [1.0, 1.0, 1.0, 1.2]),
-        "shortest + a": ([1.0, 1.0], [2.0, 2.2, 1.8, 2.0]),
-        AGENT: ([0.5, 0.5], [1.5, 1.6, 1.4, 1.5]),
-        BLIND: ([3.0, 3.0], [2.5, 2.4, 2.6, 2.5]),
+        "fcfs + a": ([2.0, 2.0], [1.0, 1.0, 1.0, 1.2, 1.0]),
+        "shortest + a": ([1.0, 1.0], [2.0, 2.2, 1.8, 2.0, 2.0]),
+        AGENT: ([0.5, 0.5], [1.5, 1.6, 1.4, 1.5, 1.5]),
+        BLIND: ([3.0, 3.0], [2.5, 2.4, 2.6, 2.5, 2.5]),
     }
     weeks = pd.DataFrame(
         {"machine": "m", "workload": "w", "player": player, "week": week, "part": part, "x": value}
@@ -115,7 +115,7 @@ def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
     assert told.loc[AGENT, "difference"] == pytest.approx(-0.5)
     assert told.loc[AGENT, "says"] == BETTER
     assert told.loc["best in hindsight", "is"] == "fcfs + a"
-    off = np.log([1.5 / 2.0, 1.6 / 2.2, 1.4 / 1.8, 1.5 / 2.0])
+    off = np.log([1.5 / 2.0, 1.6 / 2.2, 1.4 / 1.8, 1.5 / 2.0, 1.5 / 2.0])
     assert told.loc[AGENT, "ratio"] == pytest.approx(np.exp(off.mean()))
     [row] = between(weeks, "x", AGENT, BLIND).to_dict("records")
     assert row["difference"] == pytest.approx(-1.0)

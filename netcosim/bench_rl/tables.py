@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from netcosim.bench_rl.play import PPO
 from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE, PLACING_ALONE
-from queuesim.statistics import LEAST_SNAPSHOTS, LEVEL, Interval, t_quantile
+from queuesim.statistics import LEVEL, Interval, t_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,13 +25,8 @@ BETTER, WORSE, NOT_TOLD = "better", "worse", "cannot be told"
 
 
 def paired(differences: ArrayLike, level: float = LEVEL) -> Interval:
-    """Mean over weeks with Student's interval; no ends for fewer than four weeks."""
-    x = np.asarray(differences, dtype=np.float64)
-    mean = float(x.mean())
-    if len(x) < LEAST_SNAPSHOTS:
-        return Interval(mean, np.nan, np.nan)
-    half = t_quantile(level, len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5
-    return Interval(mean, mean - half, mean + half)
+    """Return the mean over weeks with Student's interval."""
+    return t_interval(differences, level)
 
 
 def word(difference: Interval) -> str:
@@ -52,7 +47,7 @@ def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
 
     rows = []
     for (machine, workload, player), mine in weeks.groupby([*CELL, "player"], sort=False):
-        held = paired(mine[mine["part"] == "held out"][metric])
+        held = paired(mine[mine["part"] == "held out"][metric]).within(least=0.0)
         rows.append(
             {
                 "machine": machine,

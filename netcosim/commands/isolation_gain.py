@@ -34,7 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
     parser.add_argument(
-        "--minutes", type=float, default=10.0, metavar="M", help="time that there is (default 10)"
+        "--minutes",
+        type=float,
+        default=10.0,
+        metavar="M",
+        help="time budget in minutes (default 10)",
     )
     parser.add_argument(
         "--predict", action="store_true", help="tell the gain without packets, in seconds"

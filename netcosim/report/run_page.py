@@ -355,7 +355,7 @@ def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[
         return []
     told = (
         f"Relative to {reference_label(tables)}; below 1 is faster. Intervals: from drawing whole "
-        "snapshots again; none for what one snapshot alone has seen. With run-time model "
+        "snapshots again; none for fewer than five snapshots or jobs. With run-time model "
         '"measured" these ratios change the jobs\' run times in the queue.'
     )
     columns = ["pattern", "nodes", "policy", "ratio", "low", "high"]

@@ -30,7 +30,7 @@ def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.D
     """Means over the windows of each combination of keys, with their intervals.
 
     Columns ``METRIC_low`` and ``METRIC_high`` are the ends of Student's interval over windows
-    (`queuesim.statistics.t_of_snapshots`: nan below four).
+    (`queuesim.statistics.t_of_snapshots`: nan for fewer than five).
 
     Parameters
     ----------
@@ -77,6 +77,7 @@ def table_of(
             mine["n_nodes"].to_numpy(),
             mine["window"].rank(method="dense").to_numpy() * 10**6 + mine["snapshot"].to_numpy(),
             mine["run_ratio"].to_numpy(),
+            mine["job_id"].to_numpy(),
             patterns,
             point_rng({"seed": seed}, "bootstrap"),
         )

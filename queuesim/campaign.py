@@ -32,6 +32,7 @@ from queuesim.snapshots import (
     Progress,
     Ratio,
     Study,
+    in_several,
     snapshots_told,
 )
 from queuesim.statistics import around, drawn_means, known_ends
@@ -256,12 +257,13 @@ def speedup_table(
 
             def ratio_of(
                 low: int, high: int, pattern: str = pattern, mine: Measurements = mine
-            ) -> Ratio | None:
+            ) -> tuple[Ratio | None, bool]:
+                """Return the ratio, and whether both sides have it from several snapshots."""
                 masks = [
                     (names[side.share] == pattern) & (side.n_nodes >= low) & (side.n_nodes <= high)
                     for side in (mine, reference)
                 ]
-                return ratio_of_stretches(
+                ratio = ratio_of_stretches(
                     mine,
                     reference,
                     rng,
@@ -269,11 +271,12 @@ def speedup_table(
                     of_reference=masks[1],
                     confidence=confidence,
                 )
+                return ratio, in_several(mine.snapshot[masks[0]], reference.snapshot[masks[1]])
 
             found = {sizes: ratio_of(*sizes) for sizes in size_classes}
-            kept = {s: one for s, one in found.items() if one is not None and one.low is not None}
+            kept = {s: one for s, (one, several) in found.items() if one is not None and several}
             if not kept:
-                kept = {ALL_SIZES: ratio_of(*ALL_SIZES) or Ratio(*NOT_KNOWN, 0)}
+                kept = {ALL_SIZES: ratio_of(*ALL_SIZES)[0] or Ratio(*NOT_KNOWN, 0)}
             rows += [
                 SpeedupRow(pattern, *sizes, policy, one.ratio, one.low, one.high)
                 for sizes, one in kept.items()
@@ -291,6 +294,7 @@ class Stretch:
         "each job's time with all others on the network over its time alone on the first nodes of "
         "the reference's machine"
     )
+    baseline = "isolated time on the first nodes"
 
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side."""

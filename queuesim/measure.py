@@ -33,6 +33,11 @@ class Measure(Protocol):
         """What a ratio is the mean of, for a page."""
         ...
 
+    @property
+    def baseline(self) -> str:
+        """What a job's time is divided by, in a few words, for a table's head."""
+        ...
+
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side, about."""
         ...

@@ -292,7 +292,7 @@ class Measurements:
 class Ratio:
     """Communication time under a policy over that under the reference, with an interval.
 
-    ``low`` and ``high`` are None where the interval is not known (`in_several`).
+    ``low`` and ``high`` are None where the interval is not known.
     """
 
     ratio: float

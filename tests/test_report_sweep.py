@@ -20,7 +20,14 @@ from netcosim.export.files import export_tables
 from netcosim.report.compared import METRICS, Estimate, best_of, gain_percent, t_interval
 from netcosim.report.sweep_figures import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
 from netcosim.report.sweep_page import sweep_drawings, sweep_page
-from netcosim.report.sweep_tables import ITEMS, LABELS, averaged, is_label, key_length
+from netcosim.report.sweep_tables import (
+    ITEMS,
+    LABELS,
+    averaged,
+    is_label,
+    key_length,
+    policies_table,
+)
 from netcosim.report.sweep_verdict import how_told, verdict
 from netcosim.report.swept import swept
 from netsim.errors import NetcosimError
@@ -265,7 +272,7 @@ def test_no_interval_of_waits_is_too_few_or_impossible(n: int) -> None:
     """Waits of 9, 60 and 475 s: Student's interval of the three is -450 to 820 s."""
     seeds = {"run.seed": list(range(1, n + 1))}
     found = compared(policies_frame(seeds, ["a", "b"], three_waits), ["run.seed"])
-    [[row, _]] = [policies_table(found).to_dict("records")]
+    row, _ = policies_table(found).to_dict("records")
     estimates = list(found.estimates.values())
     if n == 3:
         assert "wait_interval" not in row

@@ -156,9 +156,7 @@ def result(reference: str, tables: Tables) -> str:
         ends = f"{number(low or 0.0)} to {number(high or 0.0)}"
         return f"{best} saves most node-hours against {reference}: {number(value)} % ({ends})."
     if worse:
-        return (
-            f"No policy saves node-hours against {reference}; {', '.join(worse)}: more are needed."
-        )
+        return f"No policy saves node-hours against {reference}; {', '.join(worse)} costs some."
     return f"No policy changes node-hours significantly against {reference}."
 
 

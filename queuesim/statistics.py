@@ -17,6 +17,8 @@ N_RESAMPLES = 1000
 LEVEL = 0.95
 LEAST_SAMPLES = 5
 """Fewest independent samples of an interval: fewer say too little of how they scatter."""
+LEAST_WINDOWS = 4
+"""Fewest windows of a log: each of them has many instants and jobs of its own."""
 NO_INTERVAL = f"no interval: fewer than {LEAST_SAMPLES} snapshots or jobs"
 
 
@@ -247,6 +249,7 @@ def t_of_snapshots(
     *,
     job: ArrayLike | None = None,
     most: float = np.inf,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
     """Weighted mean over snapshots with Student's t, fewer of them where neighbours are alike.
 
@@ -261,16 +264,18 @@ def t_of_snapshots(
     level : float
     most : float
         The most that is possible: no end lies beyond.
+    least_samples : int
+        `LEAST_WINDOWS` where ``snapshot`` numbers windows of a log.
 
     Returns
     -------
     Interval
-        Its ends are nan for fewer than `LEAST_SAMPLES` snapshots or jobs.
+        Its ends are nan for fewer snapshots or jobs than that.
     """
     total, weight = _of_snapshots(values, weights, snapshot)
     mean = float(total.sum() / weight.sum())
     n = len(total)
-    if independent(n, job) < LEAST_SAMPLES:
+    if independent(n, job) < least_samples:
         return Interval(mean, np.nan, np.nan)
     # a ratio of sums: what each snapshot adds to its error
     off = n * (total - mean * weight) / weight.sum()

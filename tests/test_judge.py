@@ -364,7 +364,7 @@ def test_what_is_rated_unreliable_is_not_above_its_rating(word: str) -> None:
     ("saved", "first"),
     [
         ((1.0, -1.0, 3.0), "No policy changes node-hours significantly against a."),
-        ((-3.0, -5.0, -1.0), "No policy saves node-hours against a; b costs some."),
+        ((-3.0, -5.0, -1.0), "No policy saves node-hours against a; b costs 3.0 % more."),
     ],
 )
 def test_the_first_line_recommends_what_is_significant(

@@ -63,7 +63,7 @@ def test_means_over_windows_and_their_intervals() -> None:
     values = [1.0, 3.0, 2.0, 4.0]
     frame = pd.DataFrame({"log": "x", "window": range(4), "gain": values})
     [row] = over_windows(frame, ["gain"], "log").to_dict("records")
-    mean = t_of_snapshots(values, np.ones(4), np.arange(4))
+    mean = t_of_snapshots(values, np.ones(4), np.arange(4), least_samples=4)
     assert (row["gain"], row["gain_low"], row["gain_high"]) == mean
     assert row["windows"] == 4
 

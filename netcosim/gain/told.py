@@ -121,7 +121,8 @@ def gain_told(row: Row) -> str:
     if row["why"] == "predicted":
         return f"{gain}: PREDICTED without packets ({level} interval)"
     return (
-        f"{gain}: packets at {row['snapshots']} snapshots, {row['jobs']} jobs "
+        f"{gain}: packets at {row['snapshots']} snapshot{'' if row['snapshots'] == 1 else 's'}, "
+        f"{row['jobs']} jobs "
         f"({level} interval; {row['why']})"
     )
 
@@ -132,7 +133,7 @@ def metric_told(row: Row) -> str:
     high = row["break_even_percent_high"]
     if even is None or even != even:
         broken = "a gain hardly changes it"
-    elif even <= 0 and (high is None or high <= 0):
+    elif high is not None and high <= 0:
         broken = "even without any gain"
     else:
         broken = f"even from a gain of {interval(row, 'break_even_percent', '{:.1f}')} %"

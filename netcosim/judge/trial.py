@@ -175,7 +175,7 @@ class Trial:
         schedules = self.schedules()
         study = bench.study(bench.sides(schedules), self.reference)
         study = replace(study, fraction=np.full(len(study.fraction), fraction))
-        with self.steps.step(f"packets at {percent}, ", 0.9) as tell:
+        with self.steps.step("packets, ", 0.9) as tell:
             found = bench.measure.measure(
                 study,
                 lambda: bench.queues.draws.rng("bootstrap"),

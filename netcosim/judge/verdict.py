@@ -8,7 +8,7 @@ from typing import Any
 from netcosim.judge.score import worth
 from netcosim.judge.waits import BADLY, EXACTLY, WELL
 from netsim.units import format_quantity
-from queuesim.statistics import NO_INTERVAL
+from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL
 
 MANY_PERCENT = 100.0
 """From twice as long on a time is told as a multiple."""
@@ -147,7 +147,8 @@ def result(reference: str, tables: Tables) -> str:
     saved = {str(row["policy"]): _saved(row) for row in tables.get("paired", ())}
     known = {name: (low, high) for name, (_, low, high) in saved.items() if low is not None}
     if not known:
-        return f"No interval for any policy against {reference} ({NO_INTERVAL})."
+        needs = f"an interval needs {LEAST_SAMPLES} snapshots and jobs (--snapshots, --first-jobs)"
+        return f"No policy can be compared with {reference} yet: {needs}."
     better = [name for name, (low, _) in known.items() if low > 0]
     worse = [name for name, (_, high) in known.items() if high is not None and high < 0]
     if better:
@@ -156,7 +157,8 @@ def result(reference: str, tables: Tables) -> str:
         ends = f"{number(low or 0.0)} to {number(high or 0.0)}"
         return f"{best} saves most node-hours against {reference}: {number(value)} % ({ends})."
     if worse:
-        return f"No policy saves node-hours against {reference}; {', '.join(worse)} costs some."
+        costs = ", ".join(f"{name} costs {number(-saved[name][0])} % more" for name in worse)
+        return f"No policy saves node-hours against {reference}; {costs}."
     return f"No policy changes node-hours significantly against {reference}."
 
 

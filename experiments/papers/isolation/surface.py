@@ -17,7 +17,7 @@ from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Then
 from queuesim.design import Factor
 from queuesim.scenario_fit import ASSUMED, break_even
-from queuesim.statistics import Interval, t_of_snapshots
+from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
 from queuesim.surface import (
     Surface,
     band,
@@ -237,7 +237,8 @@ def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
             parts = np.array(list(found.values()))
             low = high = np.nan
             if len(parts) and np.isfinite([whole, *parts]).all():
-                over = t_of_snapshots(parts, np.ones(len(parts)), np.arange(len(parts)))
+                number = np.arange(len(parts))
+                over = t_of_snapshots(parts, 1, number, least_samples=LEAST_WINDOWS)
                 half = (over.high - over.low) / 2
                 low, high = whole - half, whole + half
             told = {"log": log, "metric": metric, "break_even": whole, "low": low, "high": high}

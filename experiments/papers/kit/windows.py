@@ -17,7 +17,7 @@ from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.measured_times import Measured
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.pairs import speedup_rows
-from queuesim.statistics import t_of_snapshots
+from queuesim.statistics import LEAST_WINDOWS, t_of_snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.D
     """Means over the windows of each combination of keys, with their intervals.
 
     Columns ``METRIC_low`` and ``METRIC_high`` are the ends of Student's interval over windows
-    (`queuesim.statistics.t_of_snapshots`: nan for fewer than five).
+    (`queuesim.statistics.t_of_snapshots`: nan below four).
 
     Parameters
     ----------
@@ -47,7 +47,12 @@ def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.D
         for metric in metrics:
             known = part[part[metric].notna()]
             if len(known):
-                mean = t_of_snapshots(known[metric], np.ones(len(known)), known["window"])
+                mean = t_of_snapshots(
+                    known[metric],
+                    np.ones(len(known)),
+                    known["window"],
+                    least_samples=LEAST_WINDOWS,
+                )
                 ends = (metric, f"{metric}_low", f"{metric}_high")
                 row |= dict(zip(ends, mean, strict=True))
         found.append(row)

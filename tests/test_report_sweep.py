@@ -132,6 +132,8 @@ def estimate(*values: float, own: tuple[float, float] | None = None) -> Estimate
         ({"a": estimate(1, 50, 99), "b": estimate(2.1, 51, 100.2)}, "no interval"),
         ({"a": estimate(1, own=(0.9, 1.1)), "b": estimate(2, own=(1.5, 2.5))}, "told"),
         ({"a": estimate(1, own=(0.9, 1.6)), "b": estimate(2, own=(1.5, 2.5))}, "not significant"),
+        # two that are the same in each repetition: neither is named the lower one
+        ({"a": estimate(1, 50, 99), "b": estimate(1, 50, 99)}, "not significant"),
         ({"a": estimate(1), "b": estimate(2)}, "no interval"),
         ({"a": estimate(1)}, "alone"),
         (

@@ -204,8 +204,11 @@ def _beats(metric: Metric, mine: Estimate, other: Estimate) -> bool | None:
     """Whether one is better than another; None where neither has an interval."""
     shared = [r for r in mine.samples if r in other.samples]
     if len(shared) > 1:
-        less = t_interval([metric.sign * (other.samples[r] - mine.samples[r]) for r in shared])
-        return None if math.isnan(less.low) else less.low > 0
+        differences = [metric.sign * (other.samples[r] - mine.samples[r]) for r in shared]
+        less = t_interval(differences)
+        if math.isnan(less.low):
+            return None if any(differences) else False  # a tie names nobody
+        return less.low > 0
     low, high = mine.interval[1:], other.interval[1:]
     if not all(map(math.isfinite, (*low, *high))):
         return None

@@ -67,9 +67,8 @@ def test_the_answer_is_on_the_screen_and_the_same_on_two_processes(
 ) -> None:
     assert main(["isolation-gain", str(config), *LONG, "--out", "one"]) == 0
     told = capsys.readouterr()
-    verdict, *_ = re.findall(r"^jigsaw: isolation (.*) \(against baseline\)$", told.out, re.M)
-    assert verdict in ("would pay", "would not pay")
-    assert told.out.startswith("jigsaw: ")
+    words = "isolation would pay|isolation would not pay|the effect of isolation is not significant"
+    assert re.match(rf"jigsaw: ({words}) \(against baseline\)", told.out)
     assert len(told.out.splitlines()) <= 24
     assert "left out, as they do not isolate: random" in told.err
     tables = stored("one")

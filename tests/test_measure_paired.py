@@ -357,6 +357,7 @@ def test_speedup_rows_are_means_by_class():
         [16, 16, 64, 64, 5],
         [0, 1, 2, 3, 4],
         [0.5, 0.7, 0.9, 0.9, 0.2],
+        [0, 1, 2, 3, 4],
         ["pairs", "fft3d"],
         np.random.default_rng(1),
     )

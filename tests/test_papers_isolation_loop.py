@@ -77,7 +77,7 @@ def test_queues_with_a_table_that_halves_every_job() -> None:
     content["run"] = {"seed": 1, "snapshots": 0}
     rows = [
         {"policy": "baseline", "pattern": entry["pattern"], "n_nodes": 4, "run_ratio": 0.5}
-        | {"window": window, "snapshot": 0}
+        | {"window": window, "snapshot": 0, "job_id": window}
         for entry in content["communication"]["mix"]
         for window in range(4)
     ]

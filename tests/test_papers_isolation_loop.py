@@ -79,7 +79,7 @@ def test_queues_with_a_table_that_halves_every_job() -> None:
         {"policy": "baseline", "pattern": entry["pattern"], "n_nodes": 4, "run_ratio": 0.5}
         | {"window": window, "snapshot": 0, "job_id": window}
         for entry in content["communication"]["mix"]
-        for window in range(4)
+        for window in range(5)
     ]
     table = table_of(pd.DataFrame(rows), ["baseline"], [], 1)
     bounds = {"baseline": ["none", "mean", "low"]}

@@ -17,7 +17,6 @@ PAGES = {
     "isolation-loop": ("loop-", "cab"),
     "isolation-placement": "placement-",
     "isolation-shares": "shares",
-    "isolation-steps": "steps-",
 }
 """Pages, and how the names of their tables begin; the main page has those of all."""
 NUMBER = r"-?\d+(?:\.\d+)?"

@@ -287,7 +287,7 @@ def test_pages_on_live_packets_say_that_contention_is_overestimated(page: str) -
     """Until duty is modelled: one line, the same everywhere, once a page."""
     text = (Path(__file__).parents[1] / "docs" / f"{page}.md").read_text(encoding="utf-8")
     line = (
-        "Live packet-level runs let every job communicate whenever its neighbours do: about 1/f too "
-        "much contention (run times 9 % longer, where the steady loop gives 1.5 to 2 %)."
+        "Live packet-level runs let every job communicate whenever its neighbours do: about 1/f "
+        "too much contention (run times 9 % longer, where the steady loop gives 1.5 to 2 %)."
     )
     assert text.splitlines().count(line) == 1

@@ -6,7 +6,6 @@ sit at either end.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 

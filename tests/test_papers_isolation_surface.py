@@ -142,7 +142,9 @@ def test_break_even_of_a_log_and_of_its_quarters() -> None:
         for off, ratio in ((0.0, first), (10.0, first - 0.1)):
             one = {"log": "thunder", "part": part, "policy": "jigsaw", "off": off}
             rows.append(one | {"makespan_s": 100 * ratio, "mean_turnaround_s": 10 * ratio})
-    table = surface._break_even(pd.DataFrame(rows)).set_index("metric")
+    off = {f"off {name}": float(i) for i, name in enumerate(surface.ASSUMED)}
+    table = surface._break_even(pd.DataFrame([row | off for row in rows])).set_index("metric")
+    assert table.loc["makespan", list(surface.ASSUMED)].tolist() == list(off.values())
     assert table.loc["makespan", "break_even"] == pytest.approx(5.0)
     assert table.loc["makespan", "quarter 3"] == pytest.approx(7.0)
     assert table.loc["makespan", "low"] < 5.5 < table.loc["makespan", "high"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from queuesim.design import Design
+from queuesim.design import Confounded, Design, most_confounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,14 @@ class DesignResults:
     def known(self) -> NDArray[np.bool_]:
         """(n,) bool: rows with a response."""
         return np.isfinite(self.response)
+
+    @property
+    def confounded(self) -> Confounded | None:
+        """Two factors that the known rows cannot tell apart; none of trajectories (`morris`)."""
+        if self.design.method == "morris":
+            return None
+        strata = self.design.strata(self.places)
+        return most_confounded({name: column[self.known] for name, column in strata.items()})
 
 
 def design_results(

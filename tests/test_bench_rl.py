@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,17 @@ from netcosim.bench_rl.figure import held_out_figure
 from netcosim.bench_rl.output import agent_file, play_and_write
 from netcosim.bench_rl.play import METRICS, PPO, Anything, Game, worth
 from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
-from netcosim.bench_rl.tables import BETTER, NOT_TOLD, WORSE, between, differences, paired, word
+from netcosim.bench_rl.tables import (
+    BETTER,
+    NOT_SIGNIFICANT,
+    WORSE,
+    between,
+    counted,
+    detectable,
+    differences,
+    paired,
+    word,
+)
 from netcosim.cli import main
 from netcosim.reproduce import read_frames
 from netsim.errors import NetcosimError
@@ -87,12 +98,23 @@ def test_students_interval_by_hand_and_none_for_four_weeks() -> None:
     few = paired([1.0, 2.0, 3.0, 6.0])
     assert np.isnan(few.low)
     assert np.isnan(few.high)
-    assert word(few) == NOT_TOLD
+    assert word(few) == NOT_SIGNIFICANT
     assert [word(paired(x)) for x in ([-1, -2] * 3, [1, 2] * 3, [-1, 1] * 3)] == [
         BETTER,
         WORSE,
-        NOT_TOLD,
+        NOT_SIGNIFICANT,
     ]
+
+
+def test_the_detectable_difference_is_found_four_times_of_five() -> None:
+    """Quantiles of 0.975 and 0.8 with 7 degrees of freedom: 2.365 and 0.896 (any table)."""
+    rng, n, sd = np.random.default_rng(7), 8, 3.0
+    found = detectable(2.3646 * sd / n**0.5, n)
+    assert found == pytest.approx((2.3646 + 0.8960) * sd / n**0.5, rel=1e-4)
+    drawn = rng.normal(-found, sd, (2000, n))
+    power = np.mean([word(paired(weeks)) == BETTER for weeks in drawn])
+    assert power == pytest.approx(0.8, abs=0.04)
+    assert np.isnan(detectable(1.0, 3))
 
 
 def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
@@ -115,6 +137,10 @@ def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
     assert told.loc[AGENT, "difference"] == pytest.approx(-0.5)
     assert told.loc[AGENT, "says"] == BETTER
     assert told.loc["best in hindsight", "is"] == "fcfs + a"
+    half = told.loc[AGENT, "high"] - told.loc[AGENT, "difference"]
+    assert told.loc[AGENT, "detectable_percent"] == pytest.approx(100 * detectable(half, 5) / 2.0)
+    [line, *_] = counted(told.reset_index())
+    assert re.search(r"; detectable difference ([\d.]+) % \(median; \1 to \1 by cell\)$", line)
     off = np.log([1.5 / 2.0, 1.6 / 2.2, 1.4 / 1.8, 1.5 / 2.0, 1.5 / 2.0])
     assert told.loc[AGENT, "ratio"] == pytest.approx(np.exp(off.mean()))
     [row] = between(weeks, "x", AGENT, BLIND).to_dict("records")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netsim.errors import NetcosimError
-from queuesim.design import METHODS, Design, Factor
+from queuesim.design import METHODS, Design, Factor, most_confounded
 from queuesim.scenario_fit import percent_off
 from queuesim.surface import (
     band,
@@ -160,6 +160,77 @@ def test_a_seed_has_one_design_and_more_of_a_sequence_only_adds(method):
     assert ((one >= 0) & (one <= 1)).all()
     more = Design(method, 16, 3, THREE).places()
     assert np.array_equal(more[: len(one)], one) == (method != "latin-hypercube")
+
+
+def mixed(k):
+    """Ranges and factors of 3 to 7 levels in turn."""
+    return [
+        Factor(f"x{i}", levels=tuple("abcdefg"[: 3 + i % 5]) if i % 2 else ()) for i in range(k)
+    ]
+
+
+def refusal(design):
+    """Why a design has no places; empty if it has."""
+    try:
+        design.places()
+    except NetcosimError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("method", ["sobol-sequence", "latin-hypercube"])
+@pytest.mark.parametrize("n", [16, 100, 256])
+@pytest.mark.parametrize("k", [2, 4, 12, 20])
+def test_a_design_is_balanced_or_refused(method, n, k):
+    """Cramer's V of every pair, by SciPy's own code, below what random designs of the size have."""
+    from scipy.stats import chi2
+    from scipy.stats.contingency import association, crosstab
+
+    pairs = k * (k - 1) // 2
+    design = Design(method, n, 2, mixed(k))
+    if told := refusal(design):
+        assert method == "sobol-sequence"
+        assert k >= 12
+        assert "are confounded: Cramer's V 0." in told
+        assert 'set method = "latin-hypercube"' in told
+        return
+    factors, places = design.factors, design.places()
+    for i in range(k):
+        for j in range(i):
+            one, other = (factors[x].strata(places[:, x]) for x in (i, j))
+            table = crosstab(one, other).count
+            freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
+            bound = chi2.isf(1e-4 / pairs, freedom) / n / (min(table.shape) - 1)
+            assert association(table, method="cramer") <= bound**0.5, (i, j)
+
+
+def test_the_rows_number_is_the_stratum_of_a_sobol_sequence():
+    """The draw that was: row modulo 8 beside five levels of the first factor, V = 0.70."""
+    factors = [Factor("placement", levels=tuple("abcde")), *(Factor(f"x{i}") for i in range(3))]
+    design = Design("sobol-sequence", 256, 1, factors)
+    columns = design.strata(design.places())
+    assert most_confounded(columns) is None
+    pair = most_confounded({**columns, "chance": np.arange(256) % 8})
+    assert {pair.one, pair.other} == {"placement", "chance"}
+    assert pair.cramers_v == pytest.approx(0.70, abs=0.01)
+    assert pair.bound < 0.35
+
+
+def test_few_random_designs_are_taken_for_confounded_and_all_equal_columns_are():
+    rng = np.random.default_rng(3)
+    for n in (12, 40, 300):
+        found = [
+            most_confounded({str(i): rng.integers(0, 2 + i, n) for i in range(6)})
+            for _ in range(200)
+        ]
+        assert sum(pair is not None for pair in found) <= 1
+    column = rng.integers(0, 4, n)
+    pair = most_confounded({"a": column, "b": rng.permutation(column), "c": 7 - 2 * column})
+    assert (pair.one, pair.other) == ("a", "c")
+    assert pair.cramers_v == pytest.approx(1.0)
+    # a full factorial is independent; one value tells nothing apart
+    grid = np.indices((4, 5)).reshape(2, -1)
+    assert most_confounded({"a": grid[0], "b": grid[1], "c": np.zeros(20, dtype=int)}) is None
 
 
 def test_where_a_curve_first_reaches_a_value():

@@ -11,6 +11,7 @@ total-order Sobol indices, with intervals. Points that are not stored yet are le
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 HELP = "which factors of a design of experiments matter for a number"
@@ -57,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     results = design_results(args.store, table, column, where)
     found = analysed(results, args.degree, args.seed)
     known, total = int(results.known.sum()), len(results.known)
+    if pair := results.confounded:
+        print(f"netcosim: warning: {pair} with a result", file=sys.stderr)
     print(f"{args.of}: {results.design.method}, {known} of {total} rows of the design")
     if "cross_validated_r2" in found:
         first = found.iloc[0]

@@ -289,6 +289,10 @@ class Stretch:
         "each job's time with all others on the network over its time alone on the first nodes of "
         "the reference's machine"
     )
+    ignores = (
+        *("communication.mix.*.communication_fraction", "communication.from"),
+        "communication.fraction",
+    )
 
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side."""

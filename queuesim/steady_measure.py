@@ -30,6 +30,7 @@ class Steady(SteadyRules):
     name = "steady"
     description = "the same jobs at the reference's instants, all in loops until means hold still"
     compares = "each job's time for an iteration there over the same job's under the reference"
+    ignores = ("communication.mix.*.iterations",)
 
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side, about; the least."""

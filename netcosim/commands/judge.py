@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, compute, report."""
+    from netcosim.announce import report_unread
     from netcosim.judge.asked import Flags, asked_of
 
     out = Path(args.out)
@@ -81,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
         fractions=_numbers(args.fractions),
     )
     asked = asked_of(flags, None if args.config is None else Path(args.config))
+    report_unread(args.config or "the command line", [asked.config])
     with asked.config.plugged():
         _run(asked, out)
     return 0

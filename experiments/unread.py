@@ -15,11 +15,13 @@ from pydantic import BaseModel
 
 from experiments.config import Config
 from experiments.config_content import config_alone
+from experiments.draws import NEVER
 from experiments.fields import InputFile
 from experiments.read_conditions import (
     Condition,
     assigned,
     conditions_on,
+    matches,
     shown_key,
     value_at,
 )
@@ -108,11 +110,11 @@ def warn_of_unread(config: Config) -> None:
 def as_read(config: Config) -> Config:
     """The config without the keys that nothing reads, so that they make no other point of it.
 
-    What a page shows of the keys that are left out is the same; those of which it shows the value
-    stay.
+    Keys whose value a page shows or the random draws depend on stay.
     """
+    stay = ("reference.", "workload.", "communication.")
     keys = [one.key for one in unread_keys([config]) if not one.shown]
-    keys = [key for key in keys if not key.startswith("reference.")]
+    keys = [key for key in keys if not key.startswith(stay)]
     if not keys:
         return config
     content = config.resolved()
@@ -141,7 +143,7 @@ def why_unread(config: BaseModel, key: str) -> Unread | None:
         values = [_sibling(config, name) for name in names]
         if not condition.holds(*values):
             here = ", ".join(map(assigned, names, values))
-            return Unread(key, f"{here} (read where {condition.words})")
+            return Unread(key, f"{here} (read where {condition.words}){_drawn_on(config, key)}")
     if key.startswith("machine.parameters."):
         machine: Any = value_at(config, "machine")
         ignored = FAMILIES[machine.family].ignored_values(_plain_files(machine.parameters))
@@ -152,8 +154,17 @@ def why_unread(config: BaseModel, key: str) -> Unread | None:
 
 def _unread(config: BaseModel, key: str, condition: Condition) -> Unread:
     why = f"{condition.here(config, key)} (read with {condition.needs(config, key)})"
+    why += _drawn_on(config, key)
     table = ".".join(key.split(".")[: condition.depth])
     return Unread(key, why, table, condition.shown)
+
+
+def _drawn_on(config: Any, key: str) -> str:
+    """A remark where a key is part of the seed of a purpose that draws (`experiments.draws`)."""
+    drawn = key.startswith("workload.") or (
+        key.startswith("communication.") and config.run.snapshots > 0
+    )
+    return "; the random draws depend on it" if drawn and not matches(key, NEVER) else ""
 
 
 def _why_unread_there(config: Any, key: str) -> Unread | None:
@@ -177,6 +188,8 @@ def given_keys(config: BaseModel) -> Iterator[str]:
 
 def _given(section: BaseModel, where: str) -> Iterator[str]:
     preset = _packet_preset(section) if where == "machine.packet." else {}
+    if preset:
+        yield f"{where}preset"
     for name, field in type(section).model_fields.items():
         value, path = getattr(section, name), f"{where}{name}"
         if value == field.default or (name in preset and value == preset[name]):
@@ -239,8 +252,10 @@ def _own_condition(config: BaseModel, key: str) -> ReadIf | None:
     if isinstance(section, Mapping):
         declared = _declared(value_at(config, table.rpartition(".")[0]), table)
         return declared[name].read_if
-    field = type(section).model_fields[name]
-    return next((m for m in field.metadata if isinstance(m, ReadIf)), None)
+    fields = type(section).model_fields
+    if key == "machine.packet.preset":
+        return None
+    return next((m for m in fields[name].metadata if isinstance(m, ReadIf)), None)
 
 
 def _sibling(config: BaseModel, key: str) -> Any:

@@ -22,12 +22,14 @@ FILES = {
     "agent.py": "from queuesim.decide import Strict\nclass Agent(Strict):\n"
     "    def __init__(self, *files):\n        pass\n",
     "weights.json": "{}",
-    "speedups.csv": "reference_policy,pattern,min_nodes,max_nodes,policy,ratio,ratio_low,ratio_high\n"
+    "speedups.csv": "reference_policy,pattern,min_nodes,max_nodes,policy,ratio,"
+    "ratio_low,ratio_high\n"
     "baseline,all-to-all,1,16,slurm-tree,0.9,0.8,0.95\n",
     "menu.csv": "name,midplanes,shape\nA,m0,1\n",
     "wires.json": "{}",
     "outages.csv": 'start_s,end_s,nodes,kind\n40,200,"0-3",failure\n',
-    "tree.conf": "SwitchName=a Nodes=n[1-8]\nSwitchName=b Nodes=n[9-16]\nSwitchName=c Switches=a,b\n",
+    "tree.conf": "SwitchName=a Nodes=n[1-8]\nSwitchName=b Nodes=n[9-16]\n"
+    "SwitchName=c Switches=a,b\n",
 }
 """What the configs name."""
 
@@ -56,7 +58,7 @@ BASES = {
     'overrun = "cut", window = 2 }',
     "fair-share": 'queue = { run_time_model = "as-logged", order = "fair-share" }',
     "multifactor": 'queue = { run_time_model = "as-logged", order = "multifactor", multifactor = '
-    "{ partition_weight = 5, fair_share_weight = 50 }, partitions = [{ name = \"all\", nodes = "
+    '{ partition_weight = 5, fair_share_weight = 50 }, partitions = [{ name = "all", nodes = '
     '"all", default = true }, { name = "2", nodes = "0-7", factor = 0.5 }] }',
     "one partition, outages": 'queue = { run_time_model = "as-logged", partitions = [{ nodes = '
     '"0-11" }], outages = { file = "outages.csv" } }',

@@ -180,12 +180,12 @@ def arena_of(
         config = load_config_text(config)[0]
     elif not isinstance(config, Config):
         config = checked_config(config)
-    warn_of_unread(_as_used(config, contention or config.queue.run_time_model))
     with config.plugged():
         _check(config, reward, depth, n_jobs, part, asks_for_jobs)
         bench = bench_of(config)
         named = tuple(rules or config.queue.policies) if asks_for_rules else ()
         model = _model(bench, contention or config.queue.run_time_model, named)
+        warn_of_unread(_as_used(config, contention or config.queue.run_time_model))
         if asks_for_domains:
             first = config.queue.policies[0]
             check_by_count('places = "domains"', first, POLICIES[first])

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from experiments.config import Config
 from experiments.config_content import config_alone
+from experiments.config_run import PatternSection
 from experiments.draws import NEVER
 from experiments.fields import InputFile
 from experiments.read_conditions import (
@@ -197,7 +198,8 @@ def _given(section: BaseModel, where: str) -> Iterator[str]:
         if path == "reference":
             yield from (f"{path}.{key}" for key in value)
         elif isinstance(value, Mapping):
-            yield from _given_parameters(section, value, path)
+            declares = path in _PARAMETERS or isinstance(section, PatternSection)
+            yield from _given_parameters(section, value, path) if declares else value and (path,)
         elif _is_table(value):
             yield from _given(value, f"{path}.")
         elif isinstance(value, tuple) and any(map(_is_table, value)):

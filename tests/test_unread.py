@@ -21,6 +21,7 @@ from experiments.unread import as_read, given_keys, unread_keys, unread_lines
 from netcosim.announce import report_unread
 from netcosim.cli import main
 from netcosim.config_reference import config_keys
+from netcosim.curve.config import curve_from
 from netsim.errors import NetcosimError, UnreadKeyWarning
 
 KEYS = [key for key in config_keys() if not key.startswith(("sweep.", "reference", "plugins"))]
@@ -299,3 +300,12 @@ def test_a_plug_ins_keys_are_read_where_it_is_chosen() -> None:
     )
     assert "queue.mine.factor" in [one.key for one in unread_keys([other])]
     assert "queue.mine.factor" not in [one.key for one in unread_keys([mine])]
+
+
+def test_a_curve_reports_keys_of_its_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = {"family": "fattree", "radix": 4, "rail_routers": "same"}
+    plain = curve_from({"machine": machine})
+    shift = {"traffic": "shift", "parameters": {"distance": 3}}
+    for config in (plain, curve_from({"machine": machine, "curve": shift})):
+        [line] = unread_lines([config])
+        assert line.startswith("machine.rail_routers is not read: machine.rails = 1")

@@ -52,7 +52,7 @@ from netsim.packet.model import (
     PacketConfig,
 )
 from netsim.packet.presets import with_packet_preset
-from netsim.parameters import Parameter, model_from, parameters_of
+from netsim.parameters import Parameter, ReadIf, model_from, parameters_of
 from netsim.plugins import pinned_plugin, using
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
@@ -73,6 +73,12 @@ _PACKET_KEYS = (
     "recv_overhead_s", "copy_s_per_byte",
 )  # fmt: skip
 
+_WITH_RENDEZVOUS = ReadIf(
+    ("eager_limit_bytes",),
+    lambda limit: limit is not None,
+    "machine.packet.eager_limit_bytes is given",
+)
+
 
 class PacketSection(Section):
     """``[machine.packet]``: see `netsim.packet.model.PacketConfig`."""
@@ -85,7 +91,7 @@ class PacketSection(Section):
     recv_overhead_s: TimeS = 0.0
     copy_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
     eager_limit_bytes: SizeOrZeroBytes | None = None
-    control_bytes: SizeBytes = 64
+    control_bytes: Annotated[SizeBytes, _WITH_RENDEZVOUS] = 64
     rail_policy: Annotated[Text, known("rail policy", RAIL_POLICIES)] = RAIL_POLICIES[0]
     router: Annotated[Text, known("router", ROUTERS)] = "output-queued"
     crossbar_speedup: Number | Text | None = None

@@ -31,6 +31,7 @@ from experiments.kept.take import kept_of
 from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
 from experiments.steps import Notice, Progress, Steps
+from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import family_of
 from queuesim.job_network import JobNetwork
@@ -78,6 +79,11 @@ def run_cosim(
     jobs : Workload, optional
         Instead of the config's own.
 
+    Warns
+    -----
+    UnreadKeyWarning
+        A key of the config is set that nothing reads.
+
     Raises
     ------
     NetcosimError
@@ -98,6 +104,7 @@ def run_cosim(
     >>> round(result.ratios["simple"].ratio, 2)
     0.9
     """
+    warn_of_unread(config)
     with config.plugged():
         return _run(config, Steps(progress, notice), Here() if parts is None else parts, jobs)
 

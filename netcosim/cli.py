@@ -6,6 +6,7 @@ import argparse
 import importlib
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -20,7 +21,7 @@ if _FOREIGN is not None:
 
 from experiments.mpi import launched_rank  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
-from netsim.errors import NetcosimError  # noqa: E402
+from netsim.errors import NetcosimError, UnreadKeyWarning  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 from netsim.plugins import installed_plugins, load_plugin, using  # noqa: E402
 
@@ -134,7 +135,9 @@ def _run(given: Sequence[str]) -> int:
     try:
         rest, files = _without_plugins(given)
         args = build_parser().parse_args(rest)
-        with using((*installed_plugins(), *map(load_plugin, files))):
+        with using((*installed_plugins(), *map(load_plugin, files))), warnings.catch_warnings():
+            # commands report unread keys themselves, each once and with the file
+            warnings.simplefilter("ignore", UnreadKeyWarning)
             status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.
         sys.stdout.flush()

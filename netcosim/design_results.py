@@ -16,6 +16,8 @@ from queuesim.design import Confounded, Design, most_confounded
 if TYPE_CHECKING:
     import pandas as pd
 
+    from experiments.config import Config
+
 
 @dataclass(frozen=True, eq=False)
 class DesignResults:
@@ -71,6 +73,7 @@ def design_results(
     from experiments.config_load import numbered_points, parse_toml
     from experiments.points import point_key
     from experiments.store import Store
+    from experiments.unread import as_read
 
     with Store(store, "read") as opened:
         meta = opened.meta()
@@ -83,7 +86,7 @@ def design_results(
         values: list[list[float]] = [[] for _ in places]
         done = {key for key, status in opened.statuses().items() if status == "done"}
         for row, config in numbered_points(raw, path.parent):
-            key = point_key(config.resolved())
+            key = point_key(as_read(config).resolved())
             if key in done:
                 values[row].append(_response(opened.rows(key, table), column, where, table))
             else:
@@ -92,6 +95,17 @@ def design_results(
     if not np.isfinite(response).any():
         raise NetcosimError(f"{store}: no row of its design has all its points")
     return DesignResults(found.design, places, response)
+
+
+def stored_points(store: str | Path) -> list[Config]:
+    """The points of the config that a sweep's store keeps."""
+    from experiments.config_load import numbered_points, parse_toml
+    from experiments.store import Store
+
+    with Store(store, "read") as opened:
+        meta = opened.meta()
+    text, path = str(meta.get("config_text", "")), Path(str(meta.get("config_file", "")))
+    return [config for _, config in numbered_points(parse_toml(text, path), path.parent)]
 
 
 def _response(

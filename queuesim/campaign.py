@@ -295,6 +295,10 @@ class Stretch:
         "the reference's machine"
     )
     baseline = "isolated time on the first nodes"
+    ignores = (
+        *("communication.mix.*.communication_fraction", "communication.from"),
+        "communication.fraction",
+    )
 
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side."""

@@ -221,6 +221,10 @@ class Decider(ABC):
 
     name: str
     description: str
+    windowed: ClassVar[bool] = True
+    """Whether it looks at jobs behind the head, of which the window says how many."""
+    names_rules: ClassVar[bool] = True
+    """Whether its choices may name a placement rule."""
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         """A run begins.
@@ -304,6 +308,8 @@ class Strict(Decider):
 
     name = "strict"
     description = "the head of the queue or nobody, by the number of free nodes"
+    windowed = False
+    names_rules = False
 
     def decide(self, point: DecisionPoint) -> Choice | None:
         """The head, if there are nodes for it."""
@@ -322,6 +328,7 @@ class Easy(Decider):
 
     name = "easy"
     description = "later jobs may start if they cannot delay the head, by the number of free nodes"
+    names_rules = False
 
     def decide(self, point: DecisionPoint) -> Choice | None:
         """The head, or else the first behind it that does not delay it."""

@@ -61,6 +61,12 @@ class Measured(RunTimeModel):
     name = "measured"
     description = "logged times scaled by communication-time ratios measured with packets"
     section = "measured"
+    # what jobs send is read by the packets that measure it, not by the model
+    reads = (
+        *(f"communication.mix.*.{key}" for key in ("pattern", "weight", "nodes", "file")),
+        "communication.mix.*.communication_fraction",
+        *("communication.from", "communication.fraction", "communication.ranks_per_node"),
+    )
     parameters = MeasuredParameters
     table: SpeedupTable = field()
     mix: CommunicationMix = field()

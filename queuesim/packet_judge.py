@@ -15,7 +15,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 from numpy.typing import NDArray
 
-from netsim.parameters import check_values
+from netsim.parameters import ReadIf, check_values
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble
 from queuesim.job_network import JobLoads, Situation
@@ -26,6 +26,12 @@ Value = TypeVar("Value")
 
 _KEPT_GROUPS = 1 << 15
 _KEPT_ALONE = 1 << 17
+
+_SOME_ARE_KEPT = ReadIf(
+    ("tolerance", "stale_share"),
+    lambda *limits: any(limits),
+    "queue.coupled.tolerance or stale_share is above 0",
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,9 @@ class PacketBudget:
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
     tolerance: Annotated[float, "change of flow stretch that is not judged again", Ge(0)] = 0.0
     stale_share: Annotated[float, "stale jobs of a group not judged again", Ge(0), Lt(1)] = 0.0
-    audit: Annotated[float, "kept judgements simulated for their error", Ge(0), Le(1)] = 0.0
+    audit: Annotated[
+        float, "kept judgements simulated for their error", Ge(0), Le(1), _SOME_ARE_KEPT
+    ] = 0.0
     max_simulations: Annotated[int | None, "most simulated groups; flows afterwards", Ge(0)] = None
 
     def __post_init__(self) -> None:

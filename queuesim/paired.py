@@ -31,6 +31,7 @@ class Paired:
     description = "the same jobs at the reference's instants, timed under every policy"
     compares = "each job's time as it runs there over the same job's under the reference"
     baseline = "isolated time under the reference"
+    ignores = ()
     repeats: float = 5.0
     max_iterations: int = 32
     phases: bool = True

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from netcosim.bench_rl.play import PPO
 from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE, PLACING_ALONE
-from queuesim.statistics import LEVEL, Interval, t_interval
+from queuesim.statistics import LEAST_SAMPLES, LEVEL, Interval, t_interval, t_quantile
 
 if TYPE_CHECKING:
     import pandas as pd

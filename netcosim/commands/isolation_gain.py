@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask, compute, report."""
     from experiments.executor import check_jobs
+    from netcosim.announce import report_unread
     from netcosim.gain.asked import asked_of
     from netsim.errors import NetcosimError
 
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise NetcosimError(f"--minutes {args.minutes:g}; must be above 0")
     path = Path(args.config)
     asked = asked_of(path)
+    report_unread(path, [asked.config])
     with asked.config.plugged():
         return _run(asked, Path(args.out or f"netcosim-gain-{path.stem}"), args)
 

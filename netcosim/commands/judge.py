@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask, compute, report."""
     from experiments.executor import check_jobs
+    from netcosim.announce import report_unread
     from netcosim.judge.asked import Flags, asked_of
 
     check_jobs(args.jobs)
@@ -87,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         fractions=_numbers(args.fractions),
     )
     asked = asked_of(flags, None if args.config is None else Path(args.config))
+    report_unread(args.config or "the command line", [asked.config])
     with asked.config.plugged():
         _run(asked, out, args.jobs)
     return 0

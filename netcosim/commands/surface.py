@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a row a factor."""
-    from netcosim.design_results import analysed, design_results
+    from netcosim.announce import report_unread
+    from netcosim.design_results import analysed, design_results, stored_points
     from netsim.errors import NetcosimError
 
     table, dot, column = args.of.partition(".")
@@ -55,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
         raise NetcosimError(f"--degree {args.degree}: must be 1 to 8")
     if args.seed < 0:
         raise NetcosimError(f"--seed {args.seed}: must be 0 or more")
+    report_unread(args.store, stored_points(args.store))
     results = design_results(args.store, table, column, where)
     found = analysed(results, args.degree, args.seed)
     known, total = int(results.known.sum()), len(results.known)

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,10 @@ from netsim.topology import Topology
 from queuesim.backfill import Backfill, Start
 from queuesim.machine import Machine
 from queuesim.waiting import WaitingQueue
+from workloads.details import JobDetails
 from workloads.job import Workload
+
+_Columns = TypeVar("_Columns", Workload, JobDetails)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +217,30 @@ class DecisionPoint:
         return placement
 
 
+def known_at_submit(workload: Workload) -> Workload:
+    """Return read-only copies of what a scheduler may know of its jobs when they are submitted.
+
+    Run times and logged waits are NaN; where the log has them, how jobs ended and on which nodes
+    they ran is left out.
+    """
+    unknown = np.full(len(workload), np.nan)
+    details = replace(workload.details, status=None, node_list=None)
+    jobs = replace(workload, run_time_s=unknown, wait_s=unknown, details=_read_only(details))
+    return _read_only(jobs)
+
+
+def _read_only(columns: _Columns) -> _Columns:
+    """Return the same with a read-only copy of every array."""
+    copies = {
+        column.name: np.array(values)
+        for column in fields(columns)
+        if isinstance(values := getattr(columns, column.name), np.ndarray)
+    }
+    for values in copies.values():
+        values.flags.writeable = False
+    return replace(columns, **copies)
+
+
 class Decider(ABC):
     """Answers what a scheduling pass asks; stateless between runs (`begin` makes it new)."""
 
@@ -232,7 +259,7 @@ class Decider(ABC):
         Parameters
         ----------
         workload : Workload
-            Its jobs: walltimes are what a scheduler may know; run times are not.
+            Its jobs, read-only, as known at submit (`known_at_submit`): run times are NaN.
         topology : Topology
         rng : numpy.random.Generator
             For all that it draws.

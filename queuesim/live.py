@@ -21,6 +21,7 @@ from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE, MessageNetwork
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
+from netsim.topologies.checks import need_int
 from netsim.topologies.registry import preset
 from netsim.topology import Topology
 from patterns.registry import PATTERNS
@@ -28,6 +29,14 @@ from queuesim.communication import Communication
 from queuesim.coupled import rate_of
 from queuesim.ensemble import SharedNetwork
 from queuesim.job_network import JobLoads, Situation
+from queuesim.live_checks import (
+    need_items,
+    need_job_id,
+    need_nodes,
+    need_ranks,
+    need_real,
+    need_traffic,
+)
 from queuesim.packet_judge import PacketBudget, PacketRecord
 from queuesim.stretches import FlowStretches, PacketStretches
 
@@ -94,6 +103,14 @@ class Effect(NamedTuple):
     slowdown: float
 
 
+class _Sent(NamedTuple):
+    """What a job sends, as `queuesim.stretches.FlowStretches.start` takes it."""
+
+    situation: Situation
+    load: MessageLoad
+    busy_share: float
+
+
 @dataclass
 class _Senders:
     """What the jobs share, and what they send: grows as jobs with other habits come."""
@@ -138,7 +155,7 @@ class Live:
     Raises
     ------
     NetcosimError
-        An unknown machine, routing or level; a budget at flow level.
+        An unknown machine, routing or level; a budget at flow level; a number out of range.
 
     Examples
     --------
@@ -174,7 +191,18 @@ class Live:
             raise NetcosimError("a budget is for packets; level is 'flow'")
         if level != "flow" and tolerance != TOLERANCE:
             raise NetcosimError("tolerance is the flow level's; budget has that of packets")
+        if packet is not None and not isinstance(packet, PacketConfig):
+            raise NetcosimError(f"packet = {packet!r}; it must be a PacketConfig")
+        if budget is not None and not isinstance(budget, PacketBudget):
+            raise NetcosimError(f"budget = {budget!r}; it must be a PacketBudget")
+        need_real("Live", "tolerance", tolerance)
+        need_int("Live", "ranks_per_node", ranks_per_node, 1)
+        need_int("Live", "seed", seed, 0)
         topology = preset(machine) if isinstance(machine, str) else machine
+        if not isinstance(topology, Topology):
+            raise NetcosimError(
+                f"machine = {machine!r}; it must be a Topology or a name (netcosim list machines)"
+            )
         shared = SharedNetwork(
             make_routing(topology, routing),
             PacketConfig() if packet is None else packet,
@@ -239,21 +267,21 @@ class Live:
             A job that runs already or does not run, nodes that are taken or not there, a pattern
             or a number that is refused. Nothing has changed then.
         """
-        leaving = [self._found(job_id) for job_id in ended]
+        leaving = [self._found(job_id) for job_id in need_items("ended", ended)]
         if len(set(leaving)) < len(leaving):
             raise NetcosimError("a job ends twice")
-        coming = self._checked(list(started), leaving)
+        coming = self._checked(need_items("started", started), leaving)
         for number in leaving:
             nodes, _ = self._job.pop(number)
             self._owner[nodes] = -1
             self._stretches.end(number)
             del self._number[self._name.pop(number)]
-        for number, (job, nodes, situation, load) in coming.items():
+        for number, (job, nodes, sent) in coming.items():
             self._number[job.job_id], self._name[number] = number, job.job_id
             self._job[number] = (nodes, job.communication_fraction)
             self._owner[nodes] = number
-            if situation is not None:
-                self._stretches.start(number, situation, load)
+            if sent is not None:
+                self._stretches.start(number, *sent)
         changed = dict.fromkeys(coming, 1.0) | self._stretches.settle()
         return {self._name[n]: self._effect(n, stretch) for n, stretch in changed.items()}
 
@@ -265,59 +293,60 @@ class Live:
         return Effect(stretch, 1.0 / rate_of(self._job[number][1], stretch))
 
     def _found(self, job_id: Hashable) -> int:
-        if job_id not in self._number:
+        if not isinstance(job_id, Hashable) or job_id not in self._number:
             raise NetcosimError(f"job {job_id!r} does not run")
         return self._number[job_id]
 
     def _checked(
         self, started: list[LiveJob], leaving: list[int]
-    ) -> dict[int, tuple[LiveJob, NDArray[np.int32], Situation | None, MessageLoad | None]]:
+    ) -> dict[int, tuple[LiveJob, NDArray[np.int32], _Sent | None]]:
         """The jobs that start with numbers of ours; nothing is changed."""
         left = set(leaving)
         taken: dict[int, Hashable] = {}
         seen: set[Hashable] = set()
         found = {}
         for job in started:
+            if not isinstance(job, LiveJob):
+                raise NetcosimError(f"started: {job!r}; it must be a LiveJob")
+            need_job_id("job_id", job.job_id)
             where = f"job {job.job_id!r}"
             known = self._number.get(job.job_id)
             if job.job_id in seen or (known is not None and known not in left):
                 raise NetcosimError(f"{where} runs already")
             seen.add(job.job_id)
-            nodes = np.array(list(job.nodes), dtype=np.int64)
-            self._check_nodes(where, nodes, left, taken)
+            nodes = need_nodes(where, job.nodes, len(self._owner))
+            self._check_free(where, nodes, left, taken)
             taken |= dict.fromkeys(nodes.tolist(), job.job_id)
-            _check_numbers(where, job)
-            placed = nodes.astype(np.int32)
-            situation, load = self._sends(where, job, placed)
-            found[self._next] = (job, placed, situation, load)
+            need_traffic(
+                where,
+                job.pattern,
+                job.parameters,
+                job.communication_fraction,
+                job.node_bytes,
+                job.bytes_per_node_s,
+            )
+            found[self._next] = (job, nodes, self._sends(where, job, nodes))
             self._next += 1
         return found
 
-    def _check_nodes(
-        self, where: str, nodes: NDArray[np.int64], left: set[int], taken: dict[int, Hashable]
+    def _check_free(
+        self, where: str, nodes: NDArray[np.int32], left: set[int], taken: dict[int, Hashable]
     ) -> None:
-        """See that a job's nodes are there, and free once the leaving jobs are gone."""
-        n = len(self._owner)
-        if not len(nodes) or nodes.min() < 0 or nodes.max() >= n:
-            raise NetcosimError(f"{where}: its nodes must be some of 0 to {n - 1}")
-        if len(np.unique(nodes)) < len(nodes):
-            raise NetcosimError(f"{where}: a node stands there twice")
+        """Raise NetcosimError unless a job's nodes are free once the leaving jobs are gone."""
         for node, owner in zip(nodes.tolist(), self._owner[nodes].tolist(), strict=True):
             if node in taken or (owner >= 0 and owner not in left):
                 other = taken.get(node, self._name.get(owner))
                 raise NetcosimError(f"{where}: node {node} is job {other!r}'s")
 
-    def _sends(
-        self, where: str, job: LiveJob, nodes: NDArray[np.int32]
-    ) -> tuple[Situation | None, MessageLoad | None]:
+    def _sends(self, where: str, job: LiveJob, nodes: NDArray[np.int32]) -> _Sent | None:
         """What it sends from where; None for a job that sends nothing over the network."""
-        ranks = len(nodes) * self._senders.shared.ranks_per_node
+        ranks = need_ranks(where, len(nodes), self._senders.shared.ranks_per_node)
         pattern = PATTERNS[job.pattern]
         least = pattern.least_ranks(job.parameters)
         if ranks < least:
             raise NetcosimError(f"{where}: {ranks} ranks; its {job.pattern} has {least}")
         if len(nodes) == 1 or job.communication_fraction == 0:
-            return None, None
+            return None
         node_bytes = job.node_bytes
         if node_bytes is None and pattern.recorded_ranks is None:
             node_bytes = NODE_BYTES
@@ -326,14 +355,15 @@ class Live:
         said = Communication(job.pattern, parameters=job.parameters, rank_bytes=rank_bytes)
         situation = Situation(self._senders.number_of(said), nodes.tobytes())
         load = self._loads.load(situation)
+        busy_share = 1.0
         if job.bytes_per_node_s is not None and len(load.links):
-            load = self._at_rate(where, job.bytes_per_node_s, situation, load)
-        return situation, load
+            busy_share = self._busy_share(where, job.bytes_per_node_s, situation, load)
+        return _Sent(situation, load, busy_share)
 
-    def _at_rate(
+    def _busy_share(
         self, where: str, bytes_per_node_s: float, situation: Situation, load: MessageLoad
-    ) -> MessageLoad:
-        """A load that keeps links busy as a job does that computes in between."""
+    ) -> float:
+        """Return the part of its time for which a job that computes in between communicates."""
         if self._by_packets:
             raise NetcosimError(
                 f"{where}: bytes_per_node_s is known at flow level alone; packets take node_bytes"
@@ -348,19 +378,4 @@ class Live:
                 f"{where}: bytes_per_node_s = {bytes_per_node_s:g}; alone on its nodes its pattern "
                 f"sends {sent / alone_s:g} at most"
             )
-        return load._replace(busy_s=load.busy_s * share)
-
-
-def _check_numbers(where: str, job: LiveJob) -> None:
-    if job.pattern not in PATTERNS:
-        raise unknown_name(f"pattern of {where}", job.pattern, PATTERNS)
-    if not 0 <= job.communication_fraction <= 1:
-        raise NetcosimError(
-            f"{where}: communication_fraction = {job.communication_fraction}; must be 0 to 1"
-        )
-    for name, value in (
-        ("node_bytes", job.node_bytes),
-        ("bytes_per_node_s", job.bytes_per_node_s),
-    ):
-        if value is not None and not 0 < value < 1e18:
-            raise NetcosimError(f"{where}: {name} = {value}; must be above 0")
+        return float(share)

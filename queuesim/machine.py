@@ -51,8 +51,8 @@ class Machine:
         self.policy = policy
         self._estimates = Requested().prepare(workload) if estimates is None else estimates
         self._started_s: dict[int, float] = {}
-        self.n_nodes: list[int] = workload.n_nodes.tolist()
-        self.requested_s: list[float] = workload.requested_s.tolist()
+        self.n_nodes: Sequence[int] = tuple(workload.n_nodes.tolist())
+        self.requested_s: Sequence[float] = tuple(workload.requested_s.tolist())
         self._job_id: list[int] = workload.job_id.tolist()
         self.needs_Bps = bandwidth_Bps
         self._bandwidth = None if bandwidth_Bps is None else bandwidth_Bps.tolist()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.backfill import Backfill, Start, check_window
-from queuesim.decide import Decided, Decider
+from queuesim.decide import Decided, Decider, known_at_submit
 from queuesim.dependencies import Dependencies
 from queuesim.easy_sets import node_set_method
 from queuesim.estimates import EstimateModel
@@ -203,7 +203,7 @@ def _method(
     if isinstance(backfill, str):
         return find_backfill(backfill), backfill
     # draws of its own, so that what it draws moves no job's
-    backfill.begin(workload, policy.topology, rng.spawn(1)[0])
+    backfill.begin(known_at_submit(workload), policy.topology, rng.spawn(1)[0])
     return partial(Decided, decider=backfill), backfill.name
 
 

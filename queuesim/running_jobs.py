@@ -36,6 +36,7 @@ class RunningJobs:
             loads.network.shared.routing.topology.n_links, tolerance=tolerance
         )
         self._situation: dict[int, Situation] = {}
+        self._busy_share: dict[int, float] = {}
 
     def __contains__(self, job: object) -> bool:
         return job in self.network
@@ -49,7 +50,10 @@ class RunningJobs:
         return self.network.stretch(job) if job in self.network else 1.0
 
     def change(
-        self, add: Mapping[int, tuple[Situation, MessageLoad]], remove: Sequence[int]
+        self,
+        add: Mapping[int, tuple[Situation, MessageLoad]],
+        remove: Sequence[int],
+        busy_share: Mapping[int, float] | None = None,
     ) -> list[int]:
         """End and start jobs.
 
@@ -58,17 +62,23 @@ class RunningJobs:
         add : mapping of job to (Situation, MessageLoad)
             With the load alone (`JobLoads.load`).
         remove : sequence of int
+        busy_share : mapping of job to float, optional
+            Part of its time for which a job that starts communicates: the others find its links
+            busy so much less, on whatever ways it takes. 1 for jobs that are not there.
 
         Returns
         -------
         list of int
             Jobs whose stretch changed.
         """
-        changed = self.network.change([(job, load) for job, (_, load) in add.items()], remove)
+        shares = {job: (busy_share or {}).get(job, 1.0) for job in add}
+        scaled = [(job, _scaled(load, shares[job])) for job, (_, load) in add.items()]
+        changed = self.network.change(scaled, remove)
         if not self.loads.looks_at_others:
             return changed
         for job in remove:
-            del self._situation[job]
+            del self._situation[job], self._busy_share[job]
+        self._busy_share |= shares
         self._situation |= {job: situation for job, (situation, _) in add.items()}
         looking = [job for job in dict.fromkeys([*add, *changed]) if job in add or self._small(job)]
         if looking:
@@ -80,4 +90,10 @@ class RunningJobs:
         return len(pairs) <= _MOST_PAIRS
 
     def _load_among(self, job: int, others_s: NDArray[np.float64]) -> MessageLoad:
-        return self.loads.load(self._situation[job], others_s)
+        load = self.loads.load(self._situation[job], others_s)
+        return _scaled(load, self._busy_share[job])
+
+
+def _scaled(load: MessageLoad, busy_share: float) -> MessageLoad:
+    """Return a load that keeps links busy for a part of the time only."""
+    return load._replace(busy_s=load.busy_s * busy_share)

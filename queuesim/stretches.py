@@ -33,9 +33,16 @@ class FlowStretches:
         self.loads = loads
         self.flows = RunningJobs(loads, tolerance)
         self._coming: dict[int, tuple[Situation, MessageLoad]] = {}
+        self._busy_share: dict[int, float] = {}
         self._leaving: list[int] = []
 
-    def start(self, job: int, situation: Situation, load: MessageLoad | None = None) -> None:
+    def start(
+        self,
+        job: int,
+        situation: Situation,
+        load: MessageLoad | None = None,
+        busy_share: float = 1.0,
+    ) -> None:
         """A job begins; one that loads no link touches nobody.
 
         Parameters
@@ -44,10 +51,13 @@ class FlowStretches:
         situation : Situation
         load : MessageLoad, optional
             By default what the job puts on the links if it communicates all the time.
+        busy_share : float
+            Part of its time for which it communicates.
         """
         load = self.loads.load(situation) if load is None else load
         if len(load.links):
             self._coming[job] = (situation, load)
+            self._busy_share[job] = busy_share
 
     def end(self, job: int) -> None:
         """A job ends."""
@@ -73,8 +83,9 @@ class FlowStretches:
     def _solve(self) -> list[int]:
         if not (self._coming or self._leaving):
             return []
-        changed = self.flows.change(self._coming, self._leaving)
+        changed = self.flows.change(self._coming, self._leaving, self._busy_share)
         self._coming.clear()
+        self._busy_share.clear()
         self._leaving.clear()
         return changed
 

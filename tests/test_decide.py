@@ -267,11 +267,22 @@ def test_deciders_that_get_nowhere_are_told(decider: Decider, told: str) -> None
         )
 
 
-def test_topology_and_jobs_are_told_at_the_begin() -> None:
+def test_deciders_know_the_topology_and_what_is_known_at_submit() -> None:
+    """Run times, waits, ends and nodes of the log are hindsight; nothing can be written."""
+
     class Knows(Easy):
         def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
             self.known = workload, topology
 
     knows, work = Knows(), at_once(3)
     simulate_queue(work, policy("simple"), backfill=knows, rng=np.random.default_rng(0))
-    assert knows.known == (work, DRAGONFLY)
+    jobs, topology = knows.known
+    assert topology is DRAGONFLY
+    for name in ("job_id", "submit_s", "n_nodes", "requested_s", "user"):
+        assert getattr(jobs, name).tolist() == getattr(work, name).tolist()
+    assert np.isnan([jobs.run_time_s, jobs.wait_s]).all()
+    assert np.isfinite(work.run_time_s).all()
+    assert (jobs.details.status, jobs.details.node_list) == (None, None)
+    for column in (jobs.requested_s, jobs.n_nodes, jobs.run_time_s):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1

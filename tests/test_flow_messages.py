@@ -207,6 +207,39 @@ def test_two_jobs_with_little_room_for_turns(idle: float) -> None:
     )
 
 
+@pytest.mark.parametrize(("make", "routing"), [MACHINES[0], MACHINES[3], MACHINES[-1]])
+def test_no_result_depends_on_the_size_of_a_buffer(
+    make, routing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pools, slots and rows that grow, and others that are large from the start: same bits."""
+    topology = make()
+    router = make_routing(topology, routing)
+    loads = []
+    rng = np.random.default_rng(8)
+    for k in range(36):
+        nodes = rng.permutation(topology.n_nodes)[: int(rng.integers(2, 6))]
+        loads.append(placed(router, PATTERNS[k % len(PATTERNS)], nodes, 20_000)[0])
+
+    def history() -> tuple[list[list[int]], list[float]]:
+        net: MessageNetwork[int] = MessageNetwork(topology.n_links)
+        told, stretches = [], []
+        for k, load in enumerate(loads):
+            told.append(net.change([(k, load)], [k - 20] if k >= 20 else []))
+            told.append(net.reroute([k - 1], lambda job, _: loads[job]) if k % 5 == 4 else [])
+            stretches += [net.stretch(j) for j in range(max(0, k - 19), k + 1)]
+        return told, stretches
+
+    monkeypatch.setattr("netsim.flow.message_network._ROOM", (1, 1, 1))
+    monkeypatch.setattr("netsim.flow.message_network._SLOTS", 1)
+    monkeypatch.setattr("netsim.flow.message_network._WIDTH", 1)
+    grown = history()
+    monkeypatch.setattr("netsim.flow.message_network._ROOM", (1 << 16, 1 << 18, 1 << 18))
+    monkeypatch.setattr("netsim.flow.message_network._SLOTS", 128)
+    monkeypatch.setattr("netsim.flow.message_network._WIDTH", 64)
+    assert history() == grown
+    assert max(grown[1]) > 1.5
+
+
 def waiting(busy_s: float, packet_s: float, inputs: float) -> MessageLoad:
     """A job that takes 1 s alone, whatever the link does, and a wait more among others."""
     return one_message(

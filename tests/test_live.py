@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,11 @@ from queue_helpers import make_workload
 
 import netcosim as nc
 from netsim.errors import NetcosimError
+from netsim.flow.message_network import TOLERANCE
 from netsim.packet.model import PacketConfig
-from netsim.routing.registry import make_routing
+from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree
 from netsim.topologies.torus import torus
 from queuesim.communication import Communication
 from queuesim.coupled import CoupledFlow
@@ -54,7 +57,7 @@ def test_two_jobs_on_one_cable_take_twice_as_long() -> None:
 
 def test_jobs_that_send_nothing_over_the_network_touch_nobody() -> None:
     live = ring()
-    quiet = [LiveJob(1, [1]), LiveJob(2, [3, 5], communication_fraction=0.0)]
+    quiet = [LiveJob(1, [5]), LiveJob(2, [1, 3], communication_fraction=0.0)]
     assert set(live.change([A, *quiet]).values()) == {Effect(1.0, 1.0)}
 
 
@@ -71,6 +74,8 @@ def test_a_job_is_felt_at_the_rate_at_which_it_sends() -> None:
             ) as told:
                 live.change([LiveJob("b", [1, 3], bytes_per_node_s=1e17)])
             alone_Bps = float(str(told.value).split("sends ")[1].split()[0])
+            with pytest.raises(NetcosimError, match="bytes_per_node_s"):
+                live.change([LiveJob("b", [1, 3], bytes_per_node_s=1.001 * alone_Bps)])
             rate = share * alone_Bps
         live.change([A, LiveJob("b", [1, 3], bytes_per_node_s=rate)])
         felt.append(live.effect("a").stretch)
@@ -79,6 +84,49 @@ def test_a_job_is_felt_at_the_rate_at_which_it_sends() -> None:
     assert 1.2 < felt[1] < 1.6
     assert felt[-2] == pytest.approx(felt[-1], rel=0.02)
     assert alone_Bps == pytest.approx(RING.link_bandwidth_Bps[-1], rel=0.05)
+
+
+ADAPTIVE = [
+    (lambda: dragonfly(2, 4, 9), "ugal-l"),
+    (lambda: dragonfly(2, 4, 9), "ugal-g"),
+    (lambda: dragonfly(2, 4, 9), "par"),
+    (lambda: dragonfly(2, 4, 9), "adaptive-local"),
+    (lambda: dragonfly(2, 4, 9), "adaptive-shortest-path"),
+    (lambda: torus((5, 4, 3)), "minimal-adaptive"),
+    (lambda: fat_tree(6), "adaptive"),
+    (lambda: fat_tree(6), "two-choice"),
+]
+
+
+def test_every_adaptive_routing_is_here() -> None:
+    names = {name for _, name in ADAPTIVE}
+    for make in {make for make, _ in ADAPTIVE}:
+        machine = make()
+        for name in routings_for(machine.family):
+            assert name in names or not make_routing(machine, name).adaptive
+
+
+@pytest.mark.parametrize(("make", "routing"), ADAPTIVE)
+def test_jobs_at_a_low_rate_stretch_nobody(make, routing: str) -> None:
+    """From 1 B/s to all the time, in order but for the tolerance of the model; 1 B/s is nothing."""
+    machine = make()
+    nodes = np.random.default_rng(3).permutation(machine.n_nodes).tolist()
+    size = machine.n_nodes // 6
+    patterns = ("all-to-all", "halo2d", "uniform-random", "all-to-all", "permutation")
+    means = []
+    for rate in (1.0, 1e7, 1e8, 3e8, None):
+        live = Live(machine, routing=routing)
+        live.change(
+            LiveJob(k, nodes[k * size : (k + 1) * size], name, bytes_per_node_s=rate)
+            for k, name in enumerate(patterns)
+        )
+        found = [live.effect(k).stretch for k in range(len(patterns))]
+        if rate == 1.0:
+            assert found == [1.0] * len(patterns)
+        means.append(float(np.mean(found)))
+    for lower, higher in pairwise(means):
+        assert lower <= higher * (1 + TOLERANCE)
+    assert means[-2] < 0.95 * means[-1]
 
 
 def coupled(level: str, seed: int):
@@ -188,10 +236,30 @@ def test_a_trace_runs_on_a_job_that_is_large_enough(tmp_path: Path) -> None:
         ([LiveJob("c", [])], [], "its nodes must be some"),
         ([LiveJob("c", [5, 5])], [], "a node stands there twice"),
         ([LiveJob("c", [5, 6], "no-such")], [], "unknown pattern of job 'c'"),
-        ([LiveJob("c", [5, 6], node_bytes=0)], [], "node_bytes = 0; must be above 0"),
+        ([LiveJob("c", [5, 6], node_bytes=0)], [], "node_bytes = 0; it must be at least 1"),
         ([LiveJob("c", [5, 6], bytes_per_node_s=float("nan"))], [], "bytes_per_node_s = nan"),
         ([LiveJob("c", [5, 6], communication_fraction=1.5)], [], "fraction = 1.5; must be 0 to 1"),
         ([LiveJob("c", [5, 6], "adversarial")], [], "parameter group_size is missing"),
+        ([LiveJob("c", [4.9, 6.9])], [], "job 'c': a node = 4.9; it must be a whole number"),
+        ([LiveJob("c", None)], [], "job 'c': nodes = None; it must be a sequence"),
+        ([LiveJob("c", 5)], [], "job 'c': nodes = 5; it must be a sequence"),
+        ([LiveJob("c", "56")], [], "job 'c': nodes = '56'; it must be a sequence"),
+        ([LiveJob("c", [None])], [], "a node = None; it must be a whole number"),
+        ([LiveJob("c", [float("nan"), 6])], [], "a node = nan; it must be a whole number"),
+        ([LiveJob("c", [10**30, 6])], [], "its nodes must be some of 0 to 7"),
+        ([LiveJob("c", [-1, 6])], [], "a node = -1; it must be at least 0"),
+        ([LiveJob("c", [[5, 6]])], [], "a node = [5, 6]; it must be a whole number"),
+        ([LiveJob("c", np.array([[5, 6]]))], [], "a node = array([5, 6]); it must be a whole"),
+        ([LiveJob("c", [5, True])], [], "a node = True; it must be a whole number"),
+        ([LiveJob("c", [5, 6], None)], [], "unknown pattern of job 'c'"),
+        ([LiveJob("c", [5, 6], ["x"])], [], "unknown pattern of job 'c'"),
+        ([LiveJob("c", [5, 6], node_bytes=1.5)], [], "node_bytes = 1.5; it must be a whole"),
+        ([LiveJob("c", [5, 6], bytes_per_node_s="1")], [], "bytes_per_node_s = '1'; it must be"),
+        ([LiveJob("c", [5, 6], communication_fraction=None)], [], "fraction = None; it must be a"),
+        ([LiveJob("c", [5, 6], parameters=3)], [], "parameters = 3; it must be a dict"),
+        ([LiveJob(["c"], [5, 6])], [], "job_id = ['c']; it must be a number or a text"),
+        (["c"], [], "started: 'c'; it must be a LiveJob"),
+        ([], [["a"]], "job ['a'] does not run"),
     ],
 )
 def test_a_wrong_change_changes_nothing(
@@ -216,3 +284,35 @@ def test_what_is_for_one_level_alone_is_refused_at_the_other() -> None:
     live = Live(RING, level="packets")
     with pytest.raises(NetcosimError, match="known at flow level alone"):
         live.change([LiveJob(1, [0, 2], bytes_per_node_s=1e6)])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"seed": -1}, "seed = -1; it must be at least 0"),
+        ({"seed": 1.5}, "seed = 1.5; it must be a whole number"),
+        ({"ranks_per_node": 0}, "ranks_per_node = 0; it must be at least 1"),
+        ({"ranks_per_node": None}, "ranks_per_node = None; it must be a whole number"),
+        ({"tolerance": None}, "tolerance = None; it must be a number"),
+        ({"packet": 3}, "packet = 3; it must be a PacketConfig"),
+        ({"budget": 3, "level": "packets"}, "budget = 3; it must be a PacketBudget"),
+        ({"machine": None}, "machine = None; it must be a Topology or a name"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_one_line(wrong: dict[str, object], told: str) -> None:
+    with pytest.raises(NetcosimError) as caught:
+        Live(**({"machine": RING} | wrong))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ranks_per_node", [10**9, 2 * 10**9, 10**30])
+def test_too_many_ranks_are_refused_before_any_is_made(
+    ranks_per_node: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Communication, "__init__", None)  # nothing is made of the job
+    monkeypatch.setattr("netsim.limits.memory_bytes", lambda: 10**11)
+    live = Live(RING, ranks_per_node=ranks_per_node)
+    with pytest.raises(NetcosimError, match="job 'a': ranks_per_node = ") as caught:
+        live.change([A])
+    assert "\n" not in str(caught.value)

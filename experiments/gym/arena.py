@@ -19,7 +19,7 @@ from experiments.config_load import checked_config, load_config_text
 from experiments.cosim import run_cosim
 from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError, unknown_name
-from queuesim.decide import Decider, Easy, Strict
+from queuesim.decide import Decider, Easy, Strict, known_at_submit
 from queuesim.episode import REWARDS, Domains, Episode, View
 from queuesim.measured_times import Measured
 from queuesim.model_context import ModelContext
@@ -117,7 +117,8 @@ class Arena:
         which, fraction = bench.mix.draw(jobs, queues.draws.rng("jobs"))
         pattern = (which + 1) / len(bench.mix.shares)
         if self.who is not None:
-            self.who.begin(jobs, queues.topology, queues.draws.rng("jobs").spawn(1)[0])
+            draws = queues.draws.rng("jobs").spawn(1)[0]
+            self.who.begin(known_at_submit(jobs), queues.topology, draws)
         view = View(self.domains, jobs, pattern, fraction, self.depth)
         return Episode(run, view, REWARDS[self.reward][0](run), self.who)
 

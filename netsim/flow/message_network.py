@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError
 from netsim.flow import kernels_messages as kernels
 from netsim.flow.kernels_message_times import record_size
-from netsim.flow.kernels_shares import SLOW, SUMS, USED, Desk, Rows
+from netsim.flow.kernels_shares import SUMS, USED, Desk, Rows
 from netsim.flow.message_load import MessageLoad
 
 JobId = TypeVar("JobId", bound=Hashable)
@@ -37,6 +37,8 @@ _MAX_TRIES = 200
 _Size = tuple[int, int, int]
 """Links, integers and floats of loads."""
 _ROOM: _Size = (1024, 4096, 4096)
+_SLOTS, _WIDTH = 16, 4
+"""Jobs, and jobs on a link, at first; all of it grows, and no result depends on it."""
 
 
 class MessageNetwork(Generic[JobId]):
@@ -66,17 +68,16 @@ class MessageNetwork(Generic[JobId]):
     def __init__(self, n_links: int, *, tolerance: float = TOLERANCE) -> None:
         if not 0 < tolerance < 1:
             raise NetcosimError(f"tolerance = {tolerance}; need 0 < tolerance < 1")
-        slots, width = 16, 4
         self.tolerance = tolerance
         self.n_unsettled = 0
         self._slot: dict[JobId, int] = {}
         self._ids: dict[int, JobId] = {}
         self._loads: dict[int, MessageLoad] = {}
-        self._free = list(range(slots - 1, -1, -1))
+        self._free = list(range(_SLOTS - 1, -1, -1))
         self._room = _ROOM
         self._used: _Size = (0, 0, 0)
-        self._jobs, self._rows = _jobs(slots, _ROOM), _rows(n_links, width)
-        self._work, self._desk = _work(slots), _desk(n_links)
+        self._jobs, self._rows = _jobs(_SLOTS, _ROOM), _rows(n_links, _WIDTH)
+        self._work, self._desk = _work(_SLOTS), _desk(n_links)
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -250,8 +251,6 @@ class MessageNetwork(Generic[JobId]):
             new.floats[at[1] : at[1] + n_floats] = old.floats[was[1] : was[1] + n_floats]
             new.int_begin[slot], new.float_begin[slot] = at
             self._used = _sum(self._used, size)
-        # what their links do to them is forgotten until they look again
-        self._rows.moving[:, :, SLOW] = 1.0
         self._jobs = new
 
     def _more_slots(self) -> None:
@@ -264,7 +263,8 @@ class MessageNetwork(Generic[JobId]):
         work = _work(2 * old)
         work.unrest[:old] = self._work.unrest
         self._jobs, self._work = jobs._replace(**grown), work
-        self._free += range(2 * old - 1, old - 1, -1)
+        # below those that are free: a network with more slots from the start gives out the same
+        self._free = [*range(2 * old - 1, old - 1, -1), *self._free]
 
 
 def _size(load: MessageLoad) -> _Size:

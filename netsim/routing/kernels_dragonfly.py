@@ -6,9 +6,12 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
+from netsim.routing.codes import RoutingCode, codes_between
 from netsim.routing.kernels_common import draw, entry, load_of
 
-MINIMAL, VALIANT, UGAL_L, UGAL_G, PAR, VALIANT_LOCAL, ADAPTIVE_LOCAL = range(10, 17)
+MINIMAL, VALIANT, UGAL_L, UGAL_G, PAR, VALIANT_LOCAL, ADAPTIVE_LOCAL = codes_between(
+    RoutingCode.MINIMAL, RoutingCode.ADAPTIVE_LOCAL
+)
 
 (BIAS, A, G, K, LOCAL_PER_GROUP, FIRST_LOCAL, FIRST_GLOBAL, N_ROUTERS, N_GLOBAL, BITS, COMPARES,
  WEIGHT, MARGIN, FIRST_COST) = range(14)  # fmt: skip

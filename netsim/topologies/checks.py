@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import SupportsIndex
+
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX, need_memory, shown
 
@@ -52,9 +55,12 @@ def need_int(where: str, what: str, value: object, low: int) -> int:
     NetcosimError
         Not a whole number, or too small.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    number = None
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        with suppress(TypeError):  # an array of several numbers
+            number = int(value.__index__())
+    if number is None:
         raise NetcosimError(f"{where}: {what} = {value!r}; it must be a whole number")
-    number = int(value.__index__())
     if number < low:
         raise NetcosimError(f"{where}: {what} = {shown(number)}; it must be at least {low}")
     return number

@@ -195,7 +195,12 @@ class PacketConfig:
             if getattr(self, key) not in words:
                 raise unknown_name(key, str(getattr(self, key)), words)
         if not self.input_queued:
-            for key in ("crossbar_speedup", "output_buffer_bytes", "arbitration", "crossing_requires"):
+            for key in (
+                "crossbar_speedup",
+                "output_buffer_bytes",
+                "arbitration",
+                "crossing_requires",
+            ):
                 if getattr(self, key) is not None:
                     raise NetcosimError(
                         f'{key} = {getattr(self, key)} needs router = "{INPUT_QUEUED}"; '
@@ -208,8 +213,8 @@ class PacketConfig:
             raise unknown_name("crossing_requires", self.crossing_requires, CROSSING_REQUIRES)
         if self.crosses_with_credit and self.crossbar_speedup in (UNLIMITED, math.inf):
             raise NetcosimError(
-                f'crossing_requires = credit with crossbar_speedup = "{UNLIMITED}"; a crossing that '
-                "waits for credits takes time: give crossbar_speedup a number"
+                f'crossing_requires = credit needs a number as crossbar_speedup; "{UNLIMITED}" has '
+                "no time in which credits could return"
             )
         speedup = self.crossbar_speedup
         numeric = isinstance(speedup, int | float) and not isinstance(speedup, bool)

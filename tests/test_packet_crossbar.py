@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -234,28 +235,24 @@ def test_of_those_served_in_one_tick_merlin_puts_the_first_last(
     assert (second // S).tolist() == [1 + turn for turn in turns]
 
 
-def one_cable(settings: PacketConfig, simulate: Simulate) -> list[int]:
-    """Three packets from node 0 over a cable of a quarter of the speed, the third to node 1."""
-    sent = flows([(0, 2), (0, 2), (0, 1)], 1000, 3)
-    got = simulate(line([0, 0, 1], [4000]), sent, settings)
-    return got.message_finish_ps.tolist()
-
-
 def test_a_crossing_that_needs_credit_waits_at_the_input(simulate: Simulate) -> None:
-    """The buffer behind the cable takes one packet. The second crosses once the credit is back:
-    the head of the third, whose output is free, waits behind it."""
-    narrow = switch(1, buffer=1000)
-    free = one_cable(replace(narrow, crossing_requires="output-space"), simulate)
-    held = one_cable(replace(narrow, crossing_requires="credit"), simulate)
-    wide = one_cable(switch(1, crossing_requires="credit"), simulate)
-    # the first is in the buffer behind the cable at A + A, and has crossed there when its tail has:
-    # 4 S after its head; the credit is seen L later
+    """Three packets over a cable of a quarter of the speed, a fourth to another output behind them.
+
+    The buffer behind the cable takes two. The third crosses when the credit of the first is back;
+    that delays nobody but the fourth, which waits behind it.
+    """
+    sent = flows([(0, 2), (0, 2), (0, 2), (0, 1)], 1000, 3)
+    times = {}
+    for buffer, requires in product((2000, BIG), ("output-space", "credit")):
+        settings = switch(1, buffer=buffer, output_buffer_bytes=BIG, crossing_requires=requires)
+        got = simulate(line([0, 0, 1], [4000]), sent, settings)
+        times[buffer, requires] = got.message_finish_ps.tolist()
+    # the first is at the second router's input from 2 A to 2 A + 4 S; its feeder sees that L later
     credit = 2 * A + 4 * S + L
-    assert free[0] == held[0] == 2 * A + 4 * S + L + S - S
-    assert free[1] == held[1]
-    assert held[2] == credit + S + 2 * L + S + A - A
-    assert free[2] < held[2]
-    assert wide[2] < free[2]
+    free = times[2000, "output-space"]
+    assert free[3] == A + 3 * S + S + L
+    assert times[2000, "credit"] == [*free[:3], credit + S + S + L]
+    assert times[BIG, "credit"] == times[BIG, "output-space"] == free
 
 
 def test_crossings_that_need_credit_are_named_in_a_deadlock(simulate: Simulate) -> None:

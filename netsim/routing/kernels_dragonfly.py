@@ -273,9 +273,7 @@ def _route_on(  # type: ignore[no-untyped-def]
             plan = _adapt(rt, router, here, target, key, space, room, nv, buffer_bytes)
         elif taken == NOT_CHOSEN:
             taken = np.int64(1)
-            second, _ = _freest(
-                rt, router, target, second, taken, space, room, nv, buffer_bytes
-            )  # fmt: skip
+            second, _ = _freest(rt, router, target, second, taken, space, room, nv, buffer_bytes)
             plan = _plan(rt, group, first, second)
     elif plan == 0 or (code == PAR and taken == 0 and group == target):
         direct = draw(key, 1, p[K]) if plan == 0 else first

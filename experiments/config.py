@@ -28,6 +28,7 @@ from experiments.config_policies import PolicyTables, policy_tables
 from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
 from experiments.config_synthetic import SyntheticSection
 from experiments.fields import (
+    BandwidthBps,
     BandwidthsBps,
     Input,
     InputFile,
@@ -94,9 +95,11 @@ class PacketSection(Section):
     control_bytes: Annotated[SizeBytes, _WITH_RENDEZVOUS] = 64
     rail_policy: Annotated[Text, known("rail policy", RAIL_POLICIES)] = RAIL_POLICIES[0]
     router: Annotated[Text, known("router", ROUTERS)] = "output-queued"
+    crossbar_bandwidth_Bps: BandwidthBps | None = None
     crossbar_speedup: Number | Text | None = None
     output_buffer_bytes: SizeBytes | None = None
     arbitration: Text | None = None
+    crossing_requires: Text | None = None
     delivery: Annotated[Text, known("delivery", DELIVERIES)] = "tail"
     congestion_control: Annotated[Text, known("congestion control", CONGESTION_CONTROLS)] = "none"
     congestion_threshold_bytes: SizeBytes = 32768

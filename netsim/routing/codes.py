@@ -31,6 +31,9 @@ class RoutingCode(IntEnum):
     PAR = 14
     VALIANT_LOCAL = 15
     ADAPTIVE_LOCAL = 16
+    MERLIN_VALIANT = 17
+    MERLIN_ADAPTIVE = 18
+    MERLIN_UGAL = 19
     D_MOD_K = 20
     PARTITION = 21
     ADAPTIVE = 22
@@ -42,6 +45,8 @@ class RoutingCode(IntEnum):
     PLUS_VALIANT = 41
     PLUS_UGAL_L = 42
     PLUS_UGAL_G = 43
+    VALIANT_NODE = 50
+    UGAL_NODE = 51
 
 
 def codes_between(first: RoutingCode, last: RoutingCode) -> list[int]:
@@ -133,10 +138,11 @@ _RULES: dict[
     tuple[int, Callable[[Topology, str, int, NDArray[np.int64]], _Lengths]],
 ] = {
     RoutingCode.WEIGHTED: (3, _by_router),
-    RoutingCode.ADAPTIVE_LOCAL: (14, _dragonfly),
+    RoutingCode.MERLIN_UGAL: (14, _dragonfly),
     RoutingCode.TWO_CHOICE: (12, _fat_tree),
     RoutingCode.MINIMAL_ADAPTIVE: (5, _torus),
     RoutingCode.PLUS_UGAL_G: (8, _plus),
+    RoutingCode.UGAL_NODE: (14, _dragonfly),
 }
 """By the last code of a family: the least number of params, and the lengths of the tables."""
 
@@ -150,7 +156,10 @@ def _check_entries(
     elif RoutingCode.ADAPTIVE <= code <= RoutingCode.TWO_CHOICE:
         for places in (table_a, table_b):
             _check_lists(where, places, table_c, 1)
-    elif code <= RoutingCode.BY_DESTINATION or code >= RoutingCode.DIMENSION_ORDER:
+    elif (
+        code <= RoutingCode.BY_DESTINATION
+        or RoutingCode.DIMENSION_ORDER <= code <= RoutingCode.PLUS_UGAL_G
+    ):
         low, high = table_a.min(initial=0), table_a.max(initial=0)
         if low < -1 or high >= topology.n_links:
             raise NetcosimError(

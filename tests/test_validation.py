@@ -168,11 +168,17 @@ def test_files_have_all_rows_and_the_page_has_a_figure(tmp_path: Path) -> None:
     assert [row["what"] for row in table] == ["one, two", "three", "x"]
     assert records[1]["difference"] == -0.5
     page = written[0].read_text(encoding="utf-8")
-    assert "2 of 2 rows hold" in page
+    assert "2 of 3 rows hold, 1 not judged" in page
     assert "<svg " in page
     assert [section.title for section in sections_of(found)] == ["Rows", "Curves"]
-    assert "1 more stand beside models that differ" in lead_of(found)
-    assert lines_of(found, {"first": 1.0, "second": 0.5})[0] == "first   2 of 2 rows hold, 1.0 s"
+    assert lead_of(found) == "2 of 3 rows hold, 1 not judged; all measured here and now."
+    seconds = {"first": 1.0, "second": 0.5}
+    assert lines_of(found, seconds) == [
+        "first   2 of 2 rows hold, 1.0 s",
+        "second  0 of 1 rows hold, 1 not judged, 0.5 s",
+    ]
+    broken = {"first": Measured([exact("a", 1, 2, "", "by hand"), *rows])}
+    assert lines_of(broken, seconds)[0] == "first  2 of 3 rows hold, 1 fails, 1.0 s"
 
 
 def test_groups_by_name() -> None:

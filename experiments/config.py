@@ -91,6 +91,7 @@ class PacketSection(Section):
     crossbar_speedup: Number | Text | None = None
     output_buffer_bytes: SizeBytes | None = None
     arbitration: Text | None = None
+    crossing_requires: Text | None = None
     delivery: Annotated[Text, known("delivery", DELIVERIES)] = "tail"
     congestion_control: Annotated[Text, known("congestion control", CONGESTION_CONTROLS)] = "none"
     congestion_threshold_bytes: SizeBytes = 32768

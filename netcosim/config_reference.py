@@ -89,6 +89,7 @@ def config_keys() -> dict[str, Key]:
 
     found = dict(_keys_of(config_class(), ""))
     found["machine.preset"] = _by_hand("machine.preset", "a text")
+    found["machine.recipe"] = _by_hand("machine.recipe", "a text")
     found["machine.packet.preset"] = _by_hand("machine.packet.preset", _packet_presets())
     found["sweep.zip"] = _by_hand("sweep.zip", "a list of lists of keys")
     found["sweep.design"] = _by_hand("sweep.design", "a table: method, samples, seed, factors")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from routing_machines import all_routings
 
 from netsim.routing.base import Hop, Routing
+from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.kernels import links_compared, route
 from netsim.routing.kernels_chance import packet_key
 from netsim.routing.kernels_common import draw
@@ -61,6 +62,12 @@ class ArrayView:
     def used(self, link: int) -> int:
         self.buffers.add(link)
         return int((BUFFER - self.rooms[link]).sum())
+
+    def queue_bytes(self, link: int, vc: int) -> int:
+        return int(self.space[link, vc] - self.rooms[link, vc])
+
+    def queue_free(self, link: int, vc: int) -> int:
+        return BUFFER - self.queue_bytes(link, vc)
 
 
 def walk_and_compare(
@@ -122,6 +129,19 @@ def test_kernel_compares_as_the_reference(name: str, parameters: dict[str, objec
         t = dragonfly(1, 3, g, h, **speeds)
         routing = make_routing(t, name, parameters)
         walk_and_compare(routing, rng, 200)
+
+
+@pytest.mark.parametrize("name", ["valiant", "ugal-l"])
+@pytest.mark.parametrize("weight", [None, 2])
+def test_kernel_draws_a_node_as_the_reference(name: str, weight: int | None) -> None:
+    """Over one and two links a pair of groups, and in groups of chassis and slots."""
+    rng = np.random.default_rng(2)
+    machines = dragonfly(2, 3, 5), dragonfly(1, 3, 4, 3), dragonfly(1, 96, 3, group="aries")
+    for t in machines:
+        for compares in COMPARES if name == "ugal-l" else [None]:
+            given = {} if compares is None else {"ugal_compares": compares, "ugal_weight": weight}
+            routing = make_routing(t, name, {"valiant_intermediate": "node", **given})
+            walk_and_compare(routing, rng, 100, listed=t.n_nodes < 96)
 
 
 @pytest.mark.parametrize("name", [n for n in routings_for("dragonfly") if n not in SHORTEST])

@@ -350,7 +350,10 @@ def _scalars(
     sc[t.ROOM_VC] = routing.room_vc
     sc[t.LOOKS_VISITS] = looks_visits(routing)
     sc[t.COMPARES_CREDITS] = routing.compares_credits
-    sc[t.BUFFER_BYTES] = config.buffer_bytes
+    # what an idle channel has free of the buffer that the routing looks at
+    looked_at = config.output_space if routing.compares_queues else config.buffer_bytes
+    sc[t.BUFFER_BYTES] = looked_at
+    sc[t.NEEDS_CREDIT] = config.crosses_with_credit
     sc[t.HAS_COMPUTE] = clock.compute_ps is not None
     sc[t.HAS_RECV_COST] = clock.recv_ps is not None
     sc[t.RECORD] = record_messages

@@ -10,7 +10,7 @@ from netsim.packet import tables as t
 from netsim.packet.build import Clock, grown_events
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.model import ARBITRATIONS, PacketConfig
+from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
 from netsim.packet.tables import Arrays, aligned_zeros
 from netsim.routing.base import Routing
 
@@ -72,9 +72,13 @@ def with_crossbars(
         bits=bits,
         look=np.zeros((n_routers >> 6) + 1 + (n_routers >> 12) + 1, dtype=np.uint64),
         cross=np.array(crossings, dtype=np.int64) // clock.tick_ps,
-        scratch=np.zeros((3, int(n_outputs.max(initial=1))), dtype=np.int64),
+        scratch=np.zeros((4, int(n_outputs.max(initial=1))), dtype=np.int64),
         round_robin=int(config.arbitration == ARBITRATIONS[1]),
         unlimited=int(np.isinf(config.speedup)),
+        bid_bytes=np.zeros(len(arrays.channels), dtype=np.int64),
+        counts_bids=int(routing.counts_bids),
+        merlin_lru=int(config.arbitration == MERLIN_LRU),
+        needs_credit=int(config.crosses_with_credit),
     )
     return grown_events(arrays._replace(links=links)), crossbar
 

@@ -15,6 +15,7 @@ import numpy as np
 from netsim.packet.model import (
     ARBITRATIONS,
     CONGESTION_CONTROLS,
+    CROSSING_REQUIRES,
     DELIVERIES,
     INPUT_QUEUED,
     RAIL_POLICIES,
@@ -149,13 +150,17 @@ def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
         return mixed
     wire = plain.packet_bytes + plain.header_bytes
     space = rng.choice([0, wire, int(1.5 * wire), 2 * wire, 10 * wire])
-    return replace(
+    routed = replace(
         mixed,
         router=INPUT_QUEUED,
         crossbar_speedup=SPEEDUPS[rng.integers(len(SPEEDUPS))],
         output_buffer_bytes=int(space) or None,
         arbitration=[None, *ARBITRATIONS][rng.integers(1 + len(ARBITRATIONS))],
     )
+    if routed.crossbar_speedup != UNLIMITED:
+        needs = [None, *CROSSING_REQUIRES][rng.integers(1 + len(CROSSING_REQUIRES))]
+        routed = replace(routed, crossing_requires=needs)
+    return routed
 
 
 def small_machine(

@@ -24,7 +24,9 @@ MAX_DURATION_PS = 1 << 60
 
 INPUT_QUEUED = "input-queued"
 ROUTERS = ("output-queued", INPUT_QUEUED)
-ARBITRATIONS = ("least-recently-served", "round-robin")
+MERLIN_LRU = "merlin-lru"
+ARBITRATIONS = ("least-recently-served", "round-robin", MERLIN_LRU)
+CROSSING_REQUIRES = ("output-space", "credit")
 DELIVERIES = ("tail", "head")
 UNLIMITED = "unlimited"
 MIN_SPEEDUP = 0.001
@@ -61,7 +63,11 @@ class PacketConfig:
     output_buffer_bytes : int, optional
         Output buffer per (link, channel); at least one whole packet. By default ``buffer_bytes``.
     arbitration : str, optional
-        Who crosses first: "least-recently-served" (default) or "round-robin".
+        Who crosses first: "least-recently-served" (default), "round-robin", or "merlin-lru",
+        least recently served with the ties of SST's merlin.
+    crossing_requires : str, optional
+        What a packet must have to cross: "output-space" (default), or also a "credit" for the
+        buffer behind its output, as in BookSim2. Input-queued routers only.
     delivery : str
         What of a packet must have come for it to count: its "tail", or, as in SST's merlin, its
         "head", which errs by one serialisation.
@@ -106,6 +112,7 @@ class PacketConfig:
     crossbar_speedup: float | str | None = None
     output_buffer_bytes: int | None = None
     arbitration: str | None = None
+    crossing_requires: str | None = None
     delivery: str = DELIVERIES[0]
     congestion_control: str = CONGESTION_CONTROLS[0]
     congestion_threshold_bytes: int = 32768
@@ -188,7 +195,12 @@ class PacketConfig:
             if getattr(self, key) not in words:
                 raise unknown_name(key, str(getattr(self, key)), words)
         if not self.input_queued:
-            for key in ("crossbar_speedup", "output_buffer_bytes", "arbitration"):
+            for key in (
+                "crossbar_speedup",
+                "output_buffer_bytes",
+                "arbitration",
+                "crossing_requires",
+            ):
                 if getattr(self, key) is not None:
                     raise NetcosimError(
                         f'{key} = {getattr(self, key)} needs router = "{INPUT_QUEUED}"; '
@@ -197,6 +209,13 @@ class PacketConfig:
             return
         if self.arbitration is not None and self.arbitration not in ARBITRATIONS:
             raise unknown_name("arbitration", str(self.arbitration), ARBITRATIONS)
+        if self.crossing_requires not in (None, *CROSSING_REQUIRES):
+            raise unknown_name("crossing_requires", self.crossing_requires, CROSSING_REQUIRES)
+        if self.crosses_with_credit and self.crossbar_speedup in (UNLIMITED, math.inf):
+            raise NetcosimError(
+                f'crossing_requires = credit needs a number as crossbar_speedup; "{UNLIMITED}" has '
+                "no time in which credits could return"
+            )
         speedup = self.crossbar_speedup
         numeric = isinstance(speedup, int | float) and not isinstance(speedup, bool)
         if not (speedup is None or speedup == UNLIMITED or numeric):
@@ -235,6 +254,11 @@ class PacketConfig:
         """Bytes of an output buffer."""
         given = self.output_buffer_bytes
         return self.buffer_bytes if given is None else given
+
+    @property
+    def crosses_with_credit(self) -> bool:
+        """Whether a crossing waits for space in the buffer behind its output."""
+        return self.crossing_requires == CROSSING_REQUIRES[1]
 
     @property
     def head_counts(self) -> bool:

@@ -30,8 +30,21 @@ PACKET_PRESETS: dict[str, PacketPreset] = {
             "send_overhead_s": 13.5e-9,
             "router": "input-queued",
             "crossbar_speedup": 1.0,
-            "arbitration": "least-recently-served",
+            "arbitration": "merlin-lru",
             "delivery": "head",
+        },
+    ),
+    "booksim2": PacketPreset(
+        "BookSim2's dragonfly example, its flits of 8 bytes and cycles of 8 ns: links of 1 GB/s",
+        {
+            "packet_bytes": 80,  # 10 flits
+            "buffer_bytes": 2048,  # 256 flits
+            # virtual channel and switch allocation, and the last stage of the switch: 3 cycles
+            "router_latency_s": 24e-9,
+            "router": "input-queued",
+            "crossbar_speedup": 2.0,
+            "arbitration": "round-robin",
+            "crossing_requires": "credit",
         },
     ),
 }

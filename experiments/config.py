@@ -28,6 +28,7 @@ from experiments.config_policies import PolicyTables, policy_tables
 from experiments.config_run import AnalysisSection, CommunicationSection, RunSection
 from experiments.config_synthetic import SyntheticSection
 from experiments.fields import (
+    BandwidthBps,
     BandwidthsBps,
     Input,
     InputFile,
@@ -88,6 +89,7 @@ class PacketSection(Section):
     control_bytes: SizeBytes = 64
     rail_policy: Annotated[Text, known("rail policy", RAIL_POLICIES)] = RAIL_POLICIES[0]
     router: Annotated[Text, known("router", ROUTERS)] = "output-queued"
+    crossbar_bandwidth_Bps: BandwidthBps | None = None
     crossbar_speedup: Number | Text | None = None
     output_buffer_bytes: SizeBytes | None = None
     arbitration: Text | None = None

@@ -102,6 +102,7 @@ WORDS: dict[str, Words] = {
     "machine.packet.control_bytes": Words("128"),
     "machine.packet.rail_policy": Words('"round-robin"'),
     "machine.packet.router": Words('"input-queued"'),
+    "machine.packet.crossbar_bandwidth": Words('"4 GB/s"', beside=_CROSSBAR),
     "machine.packet.crossbar_speedup": Words("1.5", beside=_CROSSBAR),
     "machine.packet.output_buffer_bytes": Words('"32 KiB"', beside=_CROSSBAR),
     "machine.packet.arbitration": Words('"round-robin"', beside=_CROSSBAR),

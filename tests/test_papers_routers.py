@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -36,7 +35,7 @@ def stripped(value: Any) -> Any:
 def test_routers_are_those_of_the_packet_model() -> None:
     made = [PacketConfig(**keys) for keys in ROUTERS.values()]
     assert [p.input_queued for p in made] == [False, True, True, True, True]
-    assert [p.speedup for p in made[1:]] == [1.0, 1.5, 2.0, np.inf]
+    assert [p.crossbar_speedup for p in made[1:]] == [1.0, 1.5, 2.0, "unlimited"]
 
 
 @pytest.mark.parametrize("name", PAPER.figures)

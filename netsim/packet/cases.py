@@ -50,7 +50,11 @@ CONFIG_VALUES: Mapping[str, Sequence[Any]] = {
     "congestion_recovery_s": (1e-6, 5e-6, 3e-9),
 }
 """What is drawn for each field of `PacketConfig` but those of `with_router`; buffers in packets."""
-SPEEDUPS = (None, 0.5, 1, 1.5, 2, 4, UNLIMITED)
+CROSSBARS: Sequence[Mapping[str, Any]] = (
+    {},
+    *({"crossbar_speedup": speedup} for speedup in (0.5, 1, 1.5, 2, 4, UNLIMITED)),
+    *({"crossbar_bandwidth_Bps": bandwidth} for bandwidth in (1e9, 4e8, 1.7e9, 1e10)),
+)
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
     routed = replace(
         mixed,
         router=INPUT_QUEUED,
-        crossbar_speedup=SPEEDUPS[rng.integers(len(SPEEDUPS))],
+        **CROSSBARS[int(rng.integers(len(CROSSBARS)))],
         output_buffer_bytes=int(space) or None,
         arbitration=[None, *ARBITRATIONS][rng.integers(1 + len(ARBITRATIONS))],
     )

@@ -301,7 +301,8 @@ def cross(border, a, x, rt, slot, out):
     in_class = links[in_row + BANDWIDTH]
     out_class = links[out_row + BANDWIDTH]
     ser_out = a.ser[out_class, size_class]
-    crossed = now + max(x.cross[in_class, size_class], x.cross[out_class, size_class])
+    # not slowed down by a slower output: its buffer takes the whole packet
+    crossed = now + x.cross[in_class, size_class]
     ports[in_port + CROSSES_TO] = out
     if x.unlimited:
         ports[out_port + OUT_UNTIL] = NONE

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from math import isinf
 
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
@@ -59,6 +58,7 @@ class InputQueuedNetwork(Network):
         self.bid_bytes: dict[FifoChannel, int] = {}
         self.input_free_ps = [0] * t.n_links
         self.output_free_ps = [0] * t.n_links
+        self.fastest_Bps = int(t.link_bandwidth_Bps.max())
         self.served_last: dict[int, int] = {}
         """Output -> place of the input that it served last, for round robin."""
         self.crossbar_tries: dict[int, set[int]] = {}
@@ -105,7 +105,7 @@ class InputQueuedNetwork(Network):
 
     def _cross(self) -> None:
         for number in sorted(self.crossbar_tries.pop(self.clock.now)):
-            while self._round(self.routers[number]) and isinf(self.config.speedup):
+            while self._round(self.routers[number]) and self.config.unlimited_crossbar:
                 pass
 
     def _round(self, router: _Router) -> bool:
@@ -180,7 +180,9 @@ class InputQueuedNetwork(Network):
         if it.fifo:
             self._route_head(it)
         ser_in, ser_out = came_over.ser_ps(packet), out.ser_ps(packet)
-        crossed_ps = now + self.config.crossing_ps(max(ser_in, ser_out))
+        crossed_ps = now + self.config.crossing_ps(
+            packet.wire_bytes, came_over.bandwidth_Bps, self.fastest_Bps
+        )
         self.input_free_ps[came_over.number] = crossed_ps
         self.output_free_ps[out.number] = crossed_ps
         if crossed_ps > now:

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import math
 from dataclasses import fields, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 from experiments.config_load import config_from
 from netcosim.cli import main
-from netcosim.validation import closed_forms, engines, flows, shapes
+from netcosim.validation import closed_forms, engines, flows, merlin, shapes
 from netcosim.validation.page import lead_of, lines_of, sections_of, write_validation
 from netcosim.validation.registry import GROUPS, chosen_groups
 from netcosim.validation.row import (
@@ -71,6 +72,23 @@ def test_the_page_has_the_rows_that_are_measured(measured: dict[str, Measured]) 
     spec.loader.exec_module(draw)
     page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
     assert draw.with_tables(page, stored) == page
+
+
+def test_job_times_of_merlin_cover_speeds_placements_and_routings() -> None:
+    """Links that differ are what rows of equal links cannot see."""
+    cases = merlin.job_times()
+    speeds = (250 * 10**6, 10**9, 4 * 10**9)
+    found = {
+        (case.workload, case.placement, case.global_Bps, case.routing)
+        for case in cases
+        if case.pattern == "all-to-all"
+    }
+    assert found >= set(
+        product(merlin.JOBS, ("grouped", "scattered"), speeds, ("minimal", "valiant", "ugal"))
+    )
+    nodes = merlin.nodes_of(next(case for case in cases if case.placement == "scattered"))
+    assert sorted(nodes) == list(range(272))
+    assert (nodes != np.arange(272)).any()
 
 
 # What is broken is noticed

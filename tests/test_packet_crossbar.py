@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -220,6 +221,51 @@ def test_round_robin_goes_on_after_the_one_served_last(simulate: Simulate) -> No
     assert turns.tolist() == [1, 4, 2, 5, 3, 6]
 
 
+@pytest.mark.parametrize(
+    ("arbitration", "turns"),
+    [("least-recently-served", [1, 2]), ("merlin-lru", [2, 1])],
+)
+def test_of_those_served_in_one_tick_merlin_puts_the_first_last(
+    simulate: Simulate, arbitration: str, turns: list[int]
+) -> None:
+    """0 and 1 cross in one tick, 0 first, then both want output 4: merlin lets 1 cross first."""
+    sent = flows([(0, 2), (0, 4), (1, 3), (1, 4)], 1000, 5)
+    got = simulate(line([0] * 5), sent, switch(arbitration=arbitration))
+    second = got.message_finish_ps[[1, 3]] - (A + L)
+    assert (second // S).tolist() == [1 + turn for turn in turns]
+
+
+def test_a_crossing_that_needs_credit_waits_at_the_input(simulate: Simulate) -> None:
+    """Three packets over a cable of a quarter of the speed, a fourth to another output behind them.
+
+    The buffer behind the cable takes two. The third crosses when the credit of the first is back;
+    that delays nobody but the fourth, which waits behind it.
+    """
+    sent = flows([(0, 2), (0, 2), (0, 2), (0, 1)], 1000, 3)
+    times = {}
+    for buffer, requires in product((2000, BIG), ("output-space", "credit")):
+        settings = switch(1, buffer=buffer, output_buffer_bytes=BIG, crossing_requires=requires)
+        got = simulate(line([0, 0, 1], [4000]), sent, settings)
+        times[buffer, requires] = got.message_finish_ps.tolist()
+    # the first is at the second router's input from 2 A to 2 A + 4 S; its feeder sees that L later
+    credit = 2 * A + 4 * S + L
+    free = times[2000, "output-space"]
+    assert free[3] == A + 3 * S + S + L
+    assert times[2000, "credit"] == [*free[:3], credit + S + S + L]
+    assert times[BIG, "credit"] == times[BIG, "output-space"] == free
+
+
+def test_crossings_that_need_credit_are_named_in_a_deadlock(simulate: Simulate) -> None:
+    """As above, but that the packets stand at the inputs and the links are idle."""
+    sent = flows([(i, (i + 3) % 4) for i in range(4) for _ in range(3)], 1000, 4)
+    settings = switch(2, buffer=1000, crossing_requires="credit")
+    with pytest.raises(NetworkDeadlockError) as error:
+        simulate(one_way_ring(4), sent, settings)
+    assert "link 8 (router 0 -> router 1) vc 0 -> link 9 (router 1 -> rout" in str(error.value)
+    got = simulate(one_way_ring(4), sent, settings, until_s=20e-6)
+    assert (got.link_stall_ps[8:12] == 0).all()
+
+
 def test_without_ties_an_unlimited_crossbar_is_an_output_queue(simulate: Simulate) -> None:
     """Heads cross at once into wide buffers; nobody sees that they came through a crossbar."""
     n = 6
@@ -333,6 +379,19 @@ def test_all_to_all_through_small_buffers_ends(simulate: Simulate) -> None:
         ({"router": INPUT_QUEUED, "crossbar_bandwidth_Bps": float("nan")}, "bandwidth = nan; it"),
         ({"router": INPUT_QUEUED, "crossbar_bandwidth_Bps": True}, "bandwidth = True; it must"),
         ({"router": INPUT_QUEUED, "arbitration": "none"}, "unknown arbitration 'none'"),
+        ({"crossing_requires": "credit"}, 'crossing_requires = credit needs router = "input-'),
+        (
+            {"router": INPUT_QUEUED, "crossing_requires": "luck"},
+            "unknown crossing_requires 'luck'; valid: credit, output-space",
+        ),
+        (
+            {
+                "router": INPUT_QUEUED,
+                "crossing_requires": "credit",
+                "crossbar_speedup": "unlimited",
+            },
+            "crossing_requires = credit needs a number as crossbar_speedup",
+        ),
         ({"router": INPUT_QUEUED, "output_buffer_bytes": 2047}, "cannot hold one packet of 2048"),
         ({"router": INPUT_QUEUED, "output_buffer_bytes": 1 << 31}, "at most 1,073,741,824"),
     ],

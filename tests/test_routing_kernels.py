@@ -156,7 +156,8 @@ def test_kernel_in_aries_groups_with_many_links_a_pair(name: str) -> None:
     # Chassis and slot in each group: at most 2 + 1 + 2, and 3 more links by a detour; PAR may turn
     # after two links.
     assert 4 <= longest <= {"minimal": 5, "par": 10}.get(name, 8)
-    assert name == "minimal" or longest > 5
+    # merlin compares the better of two drawn copies: with such loads one packet in a hundred turns
+    assert name in ("minimal", "merlin-adaptive-local") or longest > 5
 
 
 def plain_mix(x: int) -> int:

@@ -24,7 +24,9 @@ from netsim.packet.model import (
 )
 from netsim.parameters import parameters_of
 from netsim.routing.base import Routing
-from netsim.routing.registry import make_routing, routings_for
+from netsim.routing.dragonfly import INTERMEDIATES
+from netsim.routing.dragonfly_reference import COMPARES
+from netsim.routing.registry import ROUTINGS, make_routing, routings_for
 from netsim.topologies.graph import graph
 from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topologies.registry import small_machine as small
@@ -50,6 +52,15 @@ CONFIG_VALUES: Mapping[str, Sequence[Any]] = {
     "congestion_recovery_s": (1e-6, 5e-6, 3e-9),
 }
 """What is drawn for each field of `PacketConfig` but those of `with_router`; buffers in packets."""
+ROUTING_VALUES: Mapping[str, Mapping[str, Sequence[Any]]] = {
+    "dragonfly": {
+        "ugal_compares": COMPARES,
+        "ugal_weight": (1, 2),
+        "ugal_counts_bids": (False,),
+        "valiant_intermediate": INTERMEDIATES,
+    }
+}
+"""What is drawn for parameters of routings, by topology family."""
 CROSSBARS: Sequence[Mapping[str, Any]] = (
     {},
     *({"crossbar_speedup": speedup} for speedup in (0.5, 1, 1.5, 2, 4, UNLIMITED)),
@@ -226,5 +237,17 @@ def random_case(rng: np.random.Generator, family: str) -> Case:
         lambda: float(rng.choice(LATENCIES_S)),
     )
     names = routings_for(topology.family)
-    routing = make_routing(topology, names[rng.integers(len(names))])
+    name = names[rng.integers(len(names))]
+    routing = make_routing(topology, name, random_parameters(rng, topology.family, name))
     return Case(routing, random_traffic(rng, topology.n_nodes), random_config(rng))
+
+
+def random_parameters(rng: np.random.Generator, family: str, routing: str) -> dict[str, Any]:
+    """Return parameters of a routing, each half of the time its default."""
+    values = ROUTING_VALUES.get(family, {})
+    known = [name for name in ROUTINGS[routing].parameters if name in values]
+    return {
+        name: values[name][int(rng.integers(len(values[name])))]
+        for name in known
+        if rng.random() < 0.5
+    }

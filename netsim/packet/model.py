@@ -203,7 +203,9 @@ class PacketConfig:
             if getattr(self, key) not in words:
                 raise unknown_name(key, str(getattr(self, key)), words)
         if not self.input_queued:
-            for key in (*CROSSBAR_KEYS, "output_buffer_bytes", "arbitration", "crossing_requires"):
+            for key in (
+                *CROSSBAR_KEYS, "output_buffer_bytes", "arbitration", "crossing_requires",
+            ):  # fmt: skip
                 if getattr(self, key) is not None:
                     raise NetcosimError(
                         f"{short_name(key)} = {getattr(self, key)} needs router = "

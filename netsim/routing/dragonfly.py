@@ -221,7 +221,7 @@ def dragonfly_routing(
     if isinstance(shape, DragonflyPlusShape):
         if intermediate != "group":
             raise NetcosimError(
-                f"valiant_intermediate = {intermediate}: a dragonfly+ has group alone"
+                f"valiant_intermediate = {intermediate}; allowed on a dragonfly+: group"
             )
         return dragonfly_plus_routing(topology, name, bias_ps=ugal.bias_ps)
     assert isinstance(shape, DragonflyShape)

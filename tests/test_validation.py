@@ -77,15 +77,13 @@ def test_the_page_has_the_rows_that_are_measured(measured: dict[str, Measured]) 
 def test_job_times_of_merlin_cover_speeds_placements_and_routings() -> None:
     """Links that differ are what rows of equal links cannot see."""
     cases = merlin.job_times()
-    speeds = (250 * 10**6, 10**9, 4 * 10**9)
     found = {
-        (case.workload, case.placement, case.global_Bps, case.routing)
+        (case.placement, case.global_Bps, case.routing)
         for case in cases
-        if case.pattern == "all-to-all"
+        if (case.workload, case.pattern) == ("4 x 68", "all-to-all")
     }
-    assert found >= set(
-        product(merlin.JOBS, ("grouped", "scattered"), speeds, ("minimal", "valiant", "ugal"))
-    )
+    speeds = (250 * 10**6, 10**9, 4 * 10**9)
+    assert found >= set(product(("grouped", "scattered"), speeds, ("minimal", "valiant", "ugal")))
     nodes = merlin.nodes_of(next(case for case in cases if case.placement == "scattered"))
     assert sorted(nodes) == list(range(272))
     assert (nodes != np.arange(272)).any()

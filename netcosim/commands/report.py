@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.page.page import write_page
     from netcosim.report.which import chosen_point
     from netsim.errors import NetcosimError
+    from netsim.whole_files import need_regular
 
     path = Path(args.store)
     with Store(path, "read") as store:
@@ -57,6 +58,10 @@ def run(args: argparse.Namespace) -> int:
         html = Path(args.html or _beside(path, args.point and key, ".html"))
         if html.exists() and html.samefile(path):
             raise NetcosimError(f"{html}: the results file itself; it would be lost")
+        # before the page, which takes a while to draw
+        need_regular(html)
+        if args.folder:
+            need_folder(Path(args.folder))
         if args.export in ("csv", "parquet"):
             check_file_names(store.table_names())
         page, failed = _page(store, key)

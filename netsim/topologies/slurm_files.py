@@ -137,9 +137,10 @@ def _read_conf(path: Path) -> Declared:
     parts: dict[str, list[Part]] = {"switchname": [], "blockname": []}
     sizes: tuple[int, ...] = ()
     speeds = n_nodes = 0
-    for where, line in _joined_lines(path):
-        pairs = _pairs(where, line)
+    lines = [(where, line, _pairs(where, line)) for where, line in _joined_lines(path)]
+    for where, _, pairs in lines:
         n_nodes = _add_nodes(where, pairs.get("nodes", ""), n_nodes)
+    for where, line, pairs in lines:
         kind = next(iter(pairs))
         if kind == "ringname":
             raise NetcosimError(f"{where}: a ring; trees and blocks of switches are read")
@@ -306,15 +307,16 @@ def _yaml_topology(where: str, entry: Mapping[str, Any]) -> Declared:
     ):
         raise NetcosimError(f"{where}: {lists} must be a list of '- {name}: NAME'")
     known = {name, "nodes", "children"} if kind == TREE else {name, "nodes"}
-    parts, n_nodes = [], 0
+    n_nodes = 0
+    for row in rows:
+        n_nodes = _add_nodes(where, str(row.get("nodes") or ""), n_nodes)
+    parts = []
     for row in rows:
         unknown = sorted(str(key) for key in set(row) - known)
         if unknown:
             raise NetcosimError(f"{where}: {name} {row[name]}: unknown key {unknown[0]!r}")
         texts = [row.get(key) for key in ("nodes", "children")]
-        listed = ["" if text is None else str(text) for text in texts]
-        n_nodes = _add_nodes(where, listed[0], n_nodes)
-        nodes, below = (_hosts(where, text) for text in listed)
+        nodes, below = (_hosts(where, "" if text is None else str(text)) for text in texts)
         parts.append(_part(where, str(row[name]), nodes, below))
     sizes = section.get("block_sizes") or []
     if not isinstance(sizes, list):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 HELP = "make an HTML page of a results file; export figures, tables, jobs, traces"
 EXPORTS = ("csv", "parquet", "evalys", "perfetto")
+OF_ONE_POINT = {"evalys": "evalys", "perfetto": "a trace"}
+"""Exports of one point that kept its jobs, as messages call them."""
 FORMS = ("svg", "pdf", "png")
 
 
@@ -46,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the page and what is asked for; 1 if points of the store have failed."""
     from experiments.store import Store
-    from netcosim.export.files import check_file_names
+    from netcosim.export.files import check_file_names, kept_run
     from netcosim.page.page import write_page
     from netcosim.report.which import chosen_point
     from netsim.errors import NetcosimError
@@ -59,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
         if html.exists() and html.samefile(path):
             raise NetcosimError(f"{html}: the results file itself; it would be lost")
         # before the page, which takes a while to draw
+        if args.export in OF_ONE_POINT:
+            kept_run(store, key, OF_ONE_POINT[args.export])
         need_regular(html)
         if args.folder:
             need_folder(Path(args.folder))

@@ -6,6 +6,7 @@ The formats are those of Slurm's man pages topology.conf(5) and topology.yaml(5)
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -228,8 +229,7 @@ def _part(where: str, name: str, nodes: tuple[str, ...], below: tuple[str, ...])
         raise NetcosimError(f"{where}: {name!r} has {told} below it; it must have one of them")
     for names in (nodes, below):
         if len(set(names)) < len(names):
-            seen: set[str] = set()
-            twice = next(n for n in names if n in seen or seen.add(n))
+            twice = next(n for n, count in Counter(names).items() if count > 1)
             raise NetcosimError(f"{where}: {name!r} has {twice!r} below it twice")
     return Part(where, name, nodes, below)
 

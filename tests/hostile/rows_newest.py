@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from hostile import rows_config, rows_machines
 from hostile.row import RUN, Make, Row, all_of, config_row, config_text, nothing, written
 from hostile.rows_judge import LOG
 from hostile.rows_store import run_store, store
@@ -555,7 +556,14 @@ ENDS = [
     ),
 ]
 
+# `rows_config` gives every key of a config the same few values; some of these are among them.
+OLDER = {row.name for rows in (rows_config.ROWS, rows_machines.ROWS) for row in rows}
 ROWS = [
-    *ENDS, *MEASURED, *COMMUNICATION, *DESIGNS, *OUTPUTS,
-    *MACHINES, *QUEUE, *PACKET, *READERS, *COMMANDS,
-]  # fmt: skip
+    row
+    for rows in (
+        *(ENDS, MEASURED, COMMUNICATION, DESIGNS, OUTPUTS),
+        *(MACHINES, QUEUE, PACKET, READERS, COMMANDS),
+    )
+    for row in rows
+    if row.name not in OLDER
+]

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -155,9 +156,9 @@ class Journal:
 
     def _write(self, path: Path, name: str, columns: Columns) -> None:
         text = json.dumps(self._about(name, columns))
-        about = np.frombuffer(text.encode(), dtype=np.uint8)
+        arrays: dict[str, Any] = {_ABOUT: np.frombuffer(text.encode(), dtype=np.uint8), **columns}
         with whole(path) as part, part.open("wb") as file:
-            np.savez(file, **{_ABOUT: about, **columns})
+            np.savez(file, **arrays)
 
 
 def journals_in(out: Path) -> list[Path]:

@@ -94,7 +94,8 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     queue_s = time.perf_counter() - began
     columns = list(dict.fromkeys([reference.column, *policies]))
     # with logged run times, then with those of every round
-    rounds = config.queue.measured.rounds if config.queue.run_time_model == Measured.name else 0
+    measured = config.queue.run_time_model == Measured.name
+    rounds = getattr(config.queue, Measured.section).rounds if measured else 0
     stages = 1 + rounds
     live_s = packets_s = 0.0
     if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:

@@ -190,6 +190,21 @@ def test_a_plan_counts_what_is_asked_for(tmp_path: Path) -> None:
     assert alone.rounds == 3
 
 
+def test_a_plan_counts_every_round(tmp_path: Path) -> None:
+    """Each measures the snapshots and runs the queues once more."""
+    measured = 'run_time_model = "measured"'
+    once, thrice = (
+        plan_run(
+            config_of(tmp_path, **{measured: f"{measured}\nmeasured.rounds = {n}"})[0], tmp_path, 1
+        )
+        for n in (1, 3)
+    )
+    assert once.schedules == 2 * 3
+    assert thrice.schedules == (1 + 3) * 3
+    assert thrice.snapshots == 3 * once.snapshots
+    assert thrice.packets_s == pytest.approx(3 * once.packets_s)
+
+
 # The journal
 
 

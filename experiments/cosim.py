@@ -209,9 +209,9 @@ class _Loop:
             if number > 1 and build is not None:
                 schedules = self.queues(build(table), 0.1, again=number)
                 self.between.append(schedules)
-            share, last = 0.8 / (rounds + 1 - number), number == rounds
+            ahead = rounds + 1 - number
             found = self.measurement = self.campaign(
-                schedules, there, share, again=number, last=last
+                schedules, there, 0.8 / ahead, again=number, ahead=ahead
             )
             table = found.table
             if alone and self.study is not None:
@@ -275,16 +275,27 @@ class _Loop:
         share: float,
         *,
         again: int = 1,
-        last: bool = True,
+        ahead: int = 1,
     ) -> Measurement:
-        """Snapshots of every policy's schedule, and of the reference's where that is elsewhere."""
+        """Measure every policy's schedule, and the reference's where that is elsewhere.
+
+        Parameters
+        ----------
+        schedules, there : mapping
+        share : float
+            Of what is left to do.
+        again : int
+            Number of the round, from 1.
+        ahead : int
+            Rounds that are left, this one among them.
+        """
         sides = self.bench.sides(schedules)
         if self.there is not None:
             own = self.there.bench.sides(there)
             sides = {self.reference.column: own[self.reference.policy], **sides}
         study = self.study = self.bench.study(sides, self.reference.column)
-        near = last and self.bench.config.run.keep == "all"
-        self.steps.say(self.bench.packet_cost(study))
+        near = ahead == 1 and self.bench.config.run.keep == "all"
+        self.steps.say(self.bench.packet_cost(study, ahead))
         with self.steps.step("packets, ", share / 2 if near else share) as tell:
             found = self.bench.measure.measure(
                 study,

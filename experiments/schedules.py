@@ -203,7 +203,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         jobs = jobs if source.log is None else from_zero(jobs)
     order, rules = setup_of(config.queue, source.history)
     io = config.communication.io
-    gateways = gateway_nodes("" if io is None else io.gateways, topology)
+    gateways = np.empty(0, np.int32) if io is None else gateway_nodes(io.gateways, topology)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
             given = config.policies.of(name)

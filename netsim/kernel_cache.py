@@ -11,6 +11,7 @@ import hashlib
 import os
 import sys
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 _PACKAGES = ("netsim", "patterns", "alloc", "queuesim")
@@ -31,8 +32,8 @@ def kernel_sources() -> tuple[Path, ...]:
 
 @cache
 def kernel_hash() -> str:
-    """Twelve hex digits that change with any kernel source."""
-    digest = hashlib.sha256()
+    """Twelve hex digits that change with any kernel source, and with Numba's version."""
+    digest = hashlib.sha256(version("numba").encode())
     for path in kernel_sources():
         digest.update(path.name.encode())
         digest.update(path.read_bytes())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Le
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError
@@ -22,6 +22,9 @@ from queuesim.rounds import CONTENDED, RUNTIME_REFERENCES
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from queuesim.speedup_file import read_speedups
 from workloads.job import Workload
+
+MAX_ROUNDS = 1000
+"""Each runs every queue and sends every snapshot again; waits settle within a few."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,10 @@ class MeasuredParameters:
         str, "the measured mean or an end of its interval", OneOf(("mean", "low", "high"))
     ] = "mean"
     rounds: Annotated[
-        int, "how often schedules are measured: those as logged, then those that came out", Ge(1)
+        int,
+        "how often schedules are measured: those as logged, then those that came out",
+        Ge(1),
+        Le(MAX_ROUNDS),
     ] = 1
     runtime_reference: Annotated[
         str,

@@ -214,10 +214,14 @@ class PacketJudge:
         for _ in range(budget.passes - 1):
             end = times.max()
             # end is the latest of all, so nobody repeats less than before
+            before = iterations
             iterations = [
                 min(most, round(n * end / time_s))
                 for n, time_s in zip(iterations, times.tolist(), strict=True)
             ]
+            # The same jobs take the same times: all further passes would repeat this one.
+            if iterations == before:
+                break
             times = self._simulate(list(zip(group, iterations, strict=True)))
         self.record.n_simulations += 1
         alone = [self.alone_s(job, n) for job, n in zip(group, iterations, strict=True)]

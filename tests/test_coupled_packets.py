@@ -110,6 +110,20 @@ def test_stretch_does_not_depend_on_who_is_named_first() -> None:
     assert again == (found[2], found[0], found[1])
 
 
+def test_passes_end_with_the_first_that_changes_nothing() -> None:
+    """A billion of them are those that it takes, and give what two hundred give."""
+    topology = one_cable()
+    network = long_messages(job_network(make_routing(topology)))
+    group = tuple(Situation(k, np.array([k, k + 3], np.int32).tobytes()) for k in range(3))
+
+    def judged(passes: int) -> tuple[float, ...]:
+        return PacketJudge(JobLoads(network), PacketBudget(passes=passes), PacketRecord()).judge(
+            group
+        )
+
+    assert judged(10**9) == judged(200)
+
+
 def test_scaled_messages_take_as_much_less() -> None:
     network, group = a_pair_in_the_quiet()
     half, whole = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netsim.errors import NetcosimError
-from netsim.routing.codes import RoutingCode
+from netsim.routing.kernels_codes import RoutingCode
 from netsim.routing.make_tables import make_tables
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.registry import FAMILIES, make_topology
@@ -40,6 +40,10 @@ def test_tables_of_every_routing_fit_their_code() -> None:
             for one, other in zip(tables, again, strict=True):
                 assert np.array_equal(one, other)
             seen.add(tables.code)
+    machine = make_topology("dragonfly", {"p": 2, "a": 2, "g": 5})
+    for name in ("valiant", "ugal-l"):
+        routing = make_routing(machine, name, {"valiant_intermediate": "node"})
+        seen.add(routing.tables.code)
     # those that need a partition or tables of a user
     assert set(RoutingCode) - seen <= {RoutingCode.PARTITION, RoutingCode.WEIGHTED}
 

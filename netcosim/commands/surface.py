@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.announce import report_unread
     from netcosim.design_results import analysed, design_results, stored_points
     from netsim.errors import NetcosimError
+    from netsim.whole_files import whole
 
     table, dot, column = args.of.partition(".")
     if not (table and dot and column):
@@ -71,5 +72,6 @@ def run(args: argparse.Namespace) -> int:
         )
     print(found.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
     if args.csv:
-        found.to_csv(Path(args.csv), index=False)
+        with whole(Path(args.csv)) as part:
+            found.to_csv(part, index=False)
     return 0

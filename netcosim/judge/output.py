@@ -32,7 +32,7 @@ from netcosim.run_output import PAGE_FILE, results_in
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
-from netsim.whole_files import make_folder, whole
+from netsim.whole_files import make_folder, write_whole
 
 CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = "judge.toml", "tables", "figures"
 
@@ -155,5 +155,4 @@ def _read(store: Store, key: str, names: list[str]) -> Tables:
 def _text(path: Path, text: str) -> None:
     """Write a text, whole or not at all, with the folder that it is in."""
     make_folder(path.parent)
-    with whole(path) as part:
-        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+    write_whole(path, text)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import INNER_KERNEL
-from netsim.routing.codes import RoutingCode, codes_between
+from netsim.routing.kernels_codes import RoutingCode, codes_between
 from netsim.routing.kernels_common import draw, entry
 from netsim.routing.kernels_fattree import choose_up
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL
-from netsim.routing.codes import RoutingCode, codes_between
+from netsim.routing.kernels_codes import RoutingCode, codes_between
 from netsim.routing.kernels_common import entry, load_of
 
 DIMENSION_ORDER, MINIMAL_ADAPTIVE = codes_between(

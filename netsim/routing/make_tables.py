@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.routing.base import Hop
-from netsim.routing.codes import check_tables
+from netsim.routing.check_tables import check_tables
 from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
 
@@ -33,7 +33,7 @@ def make_tables(
     Raises
     ------
     NetcosimError
-        A code that is not one of `netsim.routing.codes.RoutingCode`, or tables that do not fit it.
+        A code that is not one of `netsim.routing.kernels_codes.RoutingCode`, or tables that do not fit it.
     """
     scalars = np.array(params, dtype=np.int64)
     tables = _int32(table_a), _int32(table_b), _int32(table_c)

@@ -33,7 +33,8 @@ def make_tables(
     Raises
     ------
     NetcosimError
-        A code that is not one of `netsim.routing.kernels_codes.RoutingCode`, or tables that do not fit it.
+        A code that is not one of `netsim.routing.kernels_codes.RoutingCode`, or tables that do not
+        fit it.
     """
     scalars = np.array(params, dtype=np.int64)
     tables = _int32(table_a), _int32(table_b), _int32(table_c)

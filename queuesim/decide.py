@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,7 +231,7 @@ def known_at_submit(workload: Workload) -> Workload:
 
 def _read_only(columns: _Columns) -> _Columns:
     """Return the same with a read-only copy of every array."""
-    copies = {
+    copies: dict[str, Any] = {
         column.name: np.array(values)
         for column in fields(columns)
         if isinstance(values := getattr(columns, column.name), np.ndarray)
@@ -326,7 +326,7 @@ class Decided(Backfill):
             machine = self.machine
             raise NetcosimError(
                 f"decider {self.name!r}: job index {job} finds no place: it asks for "
-                f"{machine.n_nodes[job]} nodes, {machine.n_free} are free"
+                f"{machine.n_nodes[int(job)]} nodes, {machine.n_free} are free"
             )
 
 

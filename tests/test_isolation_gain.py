@@ -201,6 +201,9 @@ def test_a_predictions_interval_holds_the_errors_on_unseen_logs() -> None:
     predictor = Predictor(Fitted("mean", (3.0,)), 0, 0, 0, (1.0, -1.0, 1.0, -1.0), LIMITS)
     # Student's t of 4 degrees of freedom at 95 % is 2.776, the errors' rms is 1
     assert predictor.half_width() == pytest.approx(2.776, abs=1e-3)
+    # errors on one side count in full: 4.303 is that of two logs, and the rms of 3 and 1 is 5^0.5
+    biased = Predictor(Fitted("mean", (3.0,)), 0, 0, 0, (3.0, 1.0), LIMITS)
+    assert biased.half_width() == pytest.approx(4.3027 * 5**0.5, rel=1e-4)
     told = predictor.mean(rows())
     assert told == pytest.approx((3.0, 3.0 - 2.776, 3.0 + 2.776), abs=1e-3)
 
@@ -375,6 +378,9 @@ def test_a_queues_ratio_has_the_gains_ends_and_the_queues_chance() -> None:
     assert with_chance(1.0, [1.0, 1.03, 0.96], 0.04) == pytest.approx(
         (1.0, 1 - np.hypot(0.04, 0.04), 1.05)
     )
+    # both ends on one side: the other has the queue's chance alone
+    assert with_chance(1.0, [0.97, 0.99], 0.04) == pytest.approx((1.0, 0.95, 1.04))
+    assert with_chance(1.0, [1.03, 1.01], 0.04) == pytest.approx((1.0, 0.96, 1.05))
     assert np.isnan(with_chance(1.0, [0.9, 1.1], np.nan).low)
 
 

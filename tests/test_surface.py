@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from netsim.errors import NetcosimError
 from queuesim.design import METHODS, Design, Factor, most_confounded
 from queuesim.scenario_fit import percent_off
 from queuesim.surface import (
+    _terms,
     band,
     drawn_surfaces,
     first_reached,
@@ -103,6 +106,31 @@ def test_a_linear_function_with_noise_levels_and_an_interaction():
     level = np.array([-1.0, 0.0, 2.5])[np.minimum((new[:, 2] * 3).astype(int), 2)]
     truth = 6 * new[:, 0] + 2 * new[:, 1] + level + 8 * (new[:, 0] - 0.5) * (new[:, 1] - 0.5)
     assert np.mean((low <= truth) & (truth <= high)) > 0.8
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_terms_are_all_products_up_to_a_total_degree(degree):
+    """C(k + d, d) - 1 products of k ranges; a contrast of levels counts as one degree."""
+    for k in (2, 3, 5):
+        terms = _terms([Factor(f"x{i}") for i in range(k)], degree)
+        assert len(terms) == len(set(terms)) == math.comb(k + degree, degree) - 1
+        degrees = [sum(n + 1 for _, n in term) for term in terms]
+        assert (min(degrees), max(degrees)) == (1, degree)
+    # one factor of three levels: alone 2, beside products of the ranges one degree lower
+    mixed_terms = _terms([Factor("x"), Factor("y"), Factor("c", levels=("p", "q", "r"))], degree)
+    ranges = math.comb(2 + degree, degree) - 1
+    assert len(mixed_terms) == ranges + 2 * math.comb(2 + degree - 1, degree - 1)
+
+
+def test_a_surface_holds_what_its_degree_holds_and_no_more():
+    """x y^2 is of degree 3: exact there, and what is left of it at degree 2 is its variance."""
+    places = Design("sobol-sequence", 256, 1, THREE).places()
+    x, y = (2 * places[:, i] - 1 for i in (0, 1))
+    response = x * y**2
+    assert fit_surface(THREE, places, response, degree=3).rmse < 1e-9
+    # the best of degree 2 is x / 3: of variance 1/15 that leaves 1/15 - 1/27
+    lower = fit_surface(THREE, places, response, degree=2)
+    assert lower.rmse**2 == pytest.approx(1 / 15 - 1 / 27, rel=0.1)
 
 
 def test_noise_alone_gives_a_surface_that_tells_nothing():
@@ -233,6 +261,21 @@ def test_few_random_designs_are_taken_for_confounded_and_all_equal_columns_are()
     assert most_confounded({"a": grid[0], "b": grid[1], "c": np.zeros(20, dtype=int)}) is None
 
 
+@pytest.mark.parametrize(
+    ("samples", "factors", "told"),
+    [
+        (0, THREE, "samples = 0; must be 1 to 100,000"),
+        (100_001, THREE, "samples = 100001; must be 1 to"),
+        (4, THREE[:1], "1 factors; a design needs two or more"),
+        (4, [*THREE, THREE[0]], "a factor stands there twice"),
+    ],
+)
+def test_a_design_refuses(samples, factors, told):
+    with pytest.raises(NetcosimError, match=told):
+        Design("latin-hypercube", samples, 1, factors)
+    assert len(Design("latin-hypercube", 1, 1, THREE).places()) == 1
+
+
 def test_where_a_curve_first_reaches_a_value():
     x, y = np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 2.0])
     assert [first_reached(x, y, w) for w in (0.5, 2.0, 3.0, 3.1)] == [0.0, 0.5, 1.0, np.inf]
@@ -250,6 +293,8 @@ def test_a_factor_has_values_by_place():
     log = Factor("bytes", 16, 4096, log=True, whole=True)
     assert [log.value(u) for u in (0, 0.25, 0.5, 1)] == [16, 64, 256, 4096]
     assert log.place(256) == pytest.approx(0.5)
+    # the nearest whole number, not the one below
+    assert [Factor("n", 1, 4, whole=True).value(u) for u in (0.16, 0.17, 0.9)] == [1, 2, 4]
     assert [Factor("r", levels=("a", "b", "c")).told(u) for u in (0, 0.34, 0.67, 1)] == [*"abcc"]
 
 

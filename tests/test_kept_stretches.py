@@ -26,7 +26,7 @@ from queuesim.packet_judge import PacketBudget, remember
 from queuesim.stretches import PacketStretches
 
 EXACT_SUM, EXACT_MAX = 2979.180015395849, 250.1054280120824
-EXACT_COUNTS = {"judged_jobs": 48, "simulations": 18, "alone": 34, "packet_hops": 10348}
+EXACT_COUNTS = {"judged_jobs": 48, "simulations": 18, "alone": 34, "packet_hops": 7560}
 
 
 def test_a_group_is_kept_while_few_of_its_jobs_are_stale() -> None:

@@ -92,6 +92,8 @@ ADAPTIVE = [
     (lambda: dragonfly(2, 4, 9), "par"),
     (lambda: dragonfly(2, 4, 9), "adaptive-local"),
     (lambda: dragonfly(2, 4, 9), "adaptive-shortest-path"),
+    (lambda: dragonfly(2, 4, 9), "merlin-adaptive-local"),
+    (lambda: dragonfly(2, 4, 9), "merlin-ugal"),
     (lambda: torus((5, 4, 3)), "minimal-adaptive"),
     (lambda: fat_tree(6), "adaptive"),
     (lambda: fat_tree(6), "two-choice"),

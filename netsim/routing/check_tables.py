@@ -99,11 +99,11 @@ _RULES: dict[
     tuple[int, Callable[[Topology, str, int, NDArray[np.int64]], _Lengths]],
 ] = {
     RoutingCode.WEIGHTED: (3, _by_router),
-    RoutingCode.MERLIN_UGAL: (14, _dragonfly),
+    RoutingCode.MERLIN_UGAL: (13, _dragonfly),
     RoutingCode.TWO_CHOICE: (12, _fat_tree),
     RoutingCode.MINIMAL_ADAPTIVE: (5, _torus),
     RoutingCode.PLUS_UGAL_G: (8, _plus),
-    RoutingCode.UGAL_NODE: (14, _dragonfly),
+    RoutingCode.UGAL_NODE: (13, _dragonfly),
 }
 """By the last code of a family: the least number of params, and the lengths of the tables."""
 

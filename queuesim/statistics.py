@@ -77,7 +77,8 @@ def bootstrap_mean(
 ) -> Interval:
     """Mean of (n,) samples; see `interval`."""
     x = np.asarray(values, dtype=np.float64)
-    means = x[resamples(len(x), rng, n_resamples)].mean(axis=1)
+    drawn = resamples(len(x), rng, n_resamples)
+    means = x[drawn].mean(axis=1)
     return interval(float(x.mean()), means, len(x), least_samples=least_samples)
 
 

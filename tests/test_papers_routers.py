@@ -123,7 +123,7 @@ def test_level_spreads_conclusions_by_hand() -> None:
 
 @pytest.mark.parametrize("name", ["interference", "isolation"])
 def test_a_quick_run(name: str, tmp_path: Path) -> None:
-    """Every conclusion under every router; few snapshots have no interval, and nothing is judged."""
+    """Every conclusion under every router; few units have no interval and no verdict."""
     options = Options(scale="quick", routings=("d-mod-k",))
     done = reproduce("routers", name, out_dir=tmp_path, options=options, progress=False)
     assert done is not None

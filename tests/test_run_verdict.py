@@ -53,8 +53,8 @@ def told(*rows: Any) -> list[str]:
         ),
         (
             row("once", 0.8),
-            "once: communication is 20 % shorter than under rdn (no interval: fewer than 5 snapshots "
-            "or jobs); it leaves mean waits as they are.",
+            "once: communication is 20 % shorter than under rdn (no interval: fewer than 5 "
+            "snapshots or jobs); it leaves mean waits as they are.",
         ),
         (
             row("none"),

@@ -21,6 +21,7 @@ from queuesim.model_context import ModelContext
 from queuesim.rounds import CONTENDED, RUNTIME_REFERENCES
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from queuesim.speedup_file import read_speedups
+from queuesim.statistics import LEAST_SAMPLES
 from workloads.job import Workload
 
 MAX_ROUNDS = 1000
@@ -93,10 +94,11 @@ class Measured(RunTimeModel):
                 f'"{cls.name}" needs speed-ups from a file (queue.measured.table), or at least 1 '
                 "snapshot to measure them; run.snapshots = 0"
             )
-        if parameters.bound != "mean" and snapshots < 2:
+        if parameters.bound != "mean" and snapshots < LEAST_SAMPLES:
             raise NetcosimError(
-                f'queue.measured.bound = "{parameters.bound}" needs at least 2 snapshots, since '
-                f"one has no interval; run.snapshots = {snapshots}"
+                f'queue.measured.bound = "{parameters.bound}" needs at least '
+                f"{LEAST_SAMPLES} snapshots, since fewer have no interval; "
+                f"run.snapshots = {snapshots}"
             )
 
     @classmethod

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from queuesim.measured import SpeedupRow
 from queuesim.snapshots import ALL_SIZES, SIZE_CLASSES, Ratio, in_several, size_class
-from queuesim.statistics import LEVEL, Interval, known_ends, mean_of_snapshots
+from queuesim.statistics import LEAST_SAMPLES, LEVEL, Interval, known_ends, mean_of_snapshots
 
 FACTORS = ("ratio", "interference_ratio", "locality_ratio")
 """Of a `Pair`: the ratio, and the two of which it is the product."""
@@ -126,13 +126,15 @@ def speedup_rows(
     patterns: Sequence[str],
     rng: np.random.Generator,
     confidence: float = LEVEL,
+    *,
+    least_samples: int = LEAST_SAMPLES,
 ) -> list[SpeedupRow]:
     """A policy's rows of a speed-up table, from its pairs.
 
     A ratio is the mean over the jobs seen of a pattern and size class: run times are linear in
     it. A class that one snapshot alone has is left out: its jobs take the nearest class. A pattern
-    not seen in several snapshots has the mean of all jobs. Fewer than five snapshots or jobs have
-    no interval.
+    not seen in several snapshots has the mean of all jobs. Fewer than
+    ``least_samples`` snapshots or jobs have no interval.
 
     Parameters
     ----------
@@ -144,6 +146,8 @@ def speedup_rows(
     rng : numpy.random.Generator
         For the bootstrap.
     confidence : float
+    least_samples : int
+        See `queuesim.statistics.mean_of_snapshots`.
     """
     names, numbers = np.asarray(pattern), np.asarray(snapshot)
     ratios, classes = np.asarray(ratio, dtype=np.float64), size_class(n_nodes)
@@ -151,7 +155,9 @@ def speedup_rows(
 
     def row(of: str, sizes: tuple[int, int], mine: NDArray[np.bool_]) -> SpeedupRow:
         at = numbers[mine]
-        found = mean_of_snapshots(ratios[mine], 1, at, rng, confidence, job=jobs[mine])
+        found = mean_of_snapshots(
+            ratios[mine], 1, at, rng, confidence, job=jobs[mine], least_samples=least_samples
+        )
         return SpeedupRow(of, *sizes, policy, found.value, *known_ends(found))
 
     rows = []

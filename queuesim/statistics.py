@@ -46,13 +46,18 @@ def resamples(n: int, rng: np.random.Generator, n_resamples: int = N_RESAMPLES) 
 
 
 def interval(
-    value: float, drawn: NDArray[np.float64], n_samples: int, level: float = LEVEL
+    value: float,
+    drawn: NDArray[np.float64],
+    n_samples: int,
+    level: float = LEVEL,
+    *,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
     """Return the estimate with the quantiles of its resampled values as ends.
 
-    The ends are nan for fewer than `LEAST_SAMPLES` samples.
+    The ends are nan for fewer than ``least_samples``: `LEAST_WINDOWS` for windows of a log.
     """
-    if n_samples < LEAST_SAMPLES:
+    if n_samples < least_samples:
         return Interval(float(value), np.nan, np.nan)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(value), float(low), float(high))
@@ -64,12 +69,17 @@ def known_ends(found: Interval) -> tuple[float | None, float | None]:
 
 
 def bootstrap_mean(
-    values: ArrayLike, rng: np.random.Generator, n_resamples: int = N_RESAMPLES
+    values: ArrayLike,
+    rng: np.random.Generator,
+    n_resamples: int = N_RESAMPLES,
+    *,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
-    """Mean of (n,) samples."""
+    """Mean of (n,) samples; see `interval`."""
     x = np.asarray(values, dtype=np.float64)
     drawn = resamples(len(x), rng, n_resamples)
-    return interval(float(x.mean()), x[drawn].mean(axis=1), len(x))
+    means = x[drawn].mean(axis=1)
+    return interval(float(x.mean()), means, len(x), least_samples=least_samples)
 
 
 def bootstrap_ratio(
@@ -139,10 +149,15 @@ def drawn_means(
 
 
 def around(
-    value: float, drawn: NDArray[np.float64], n_samples: int, level: float = LEVEL
+    value: float,
+    drawn: NDArray[np.float64],
+    n_samples: int,
+    level: float = LEVEL,
+    *,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
     """As `interval`, with ends that have the estimate between them."""
-    found = interval(value, drawn, n_samples, level)
+    found = interval(value, drawn, n_samples, level, least_samples=least_samples)
     return Interval(found.value, min(found.low, found.value), max(found.high, found.value))
 
 
@@ -154,6 +169,7 @@ def mean_of_snapshots(
     level: float = LEVEL,
     *,
     job: ArrayLike | None = None,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
     """Return the weighted mean with the interval from drawing whole snapshots again.
 
@@ -167,13 +183,16 @@ def mean_of_snapshots(
     level : float
     job : (n,), optional
         Number of each sample's job. Few jobs seen often are few samples.
+    least_samples : int
+        `LEAST_WINDOWS` where the snapshots come from that many windows of a log.
 
     Returns
     -------
     Interval
-        Its ends are nan for fewer than `LEAST_SAMPLES` snapshots or jobs.
+        Its ends are nan for fewer snapshots or jobs than that.
     """
-    return around(*drawn_means(values, weights, snapshot, rng, job=job), level)
+    means = drawn_means(values, weights, snapshot, rng, job=job)
+    return around(*means, level, least_samples=least_samples)
 
 
 def t_quantile(level: float, freedom: float) -> float:

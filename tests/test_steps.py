@@ -313,13 +313,13 @@ def test_a_config_asks_for_it() -> None:
 
 
 def made_rows() -> pd.DataFrame:
-    """Two ways on one network, four snapshots of equal weight; two windows, phases drawn twice."""
+    """Two ways on one network, six snapshots of equal weight; two windows, phases drawn twice."""
     common = {"network": "fattree", "case": "as others", "periods": "equal", "noise": 0.0}
     rows = []
-    for snapshot in range(4):
+    for snapshot in range(6):
         for phases, redrawn, end, off in (
             ("random", 0, 10, 3.0),
-            ("random", 0, 30, 2.0 + snapshot),
+            ("random", 0, 30, 1.0 + snapshot),
             ("random", 1, 10, 4.0),
             ("random", 2, 10, 6.0),
             ("locked", 0, 10, 9.0),
@@ -338,7 +338,7 @@ def made_rows() -> pd.DataFrame:
 
 
 def test_the_study_compares_with_phases_drawn_anew() -> None:
-    """Drawn anew they lose 5 points; the last window's 2 to 5 is 1.5 less, in step at first 0."""
+    """Drawn anew they lose 5 points; the last window's 1 to 6 is 1.5 less, in step at first 0."""
     table = against_chance(made_rows())
     assert table["phases"].tolist() == ["random", "locked"]
     assert table["less_redrawn_points"].tolist() == [-1.5, 0.0]
@@ -349,14 +349,14 @@ def test_the_study_compares_with_phases_drawn_anew() -> None:
     assert high + 1.5 == pytest.approx(-1.5 - low)
     told = windows(made_rows())
     assert told["off_percent"].tolist() == [3.0, 3.5, 9.0, 5.0]
-    assert told["jobs"].tolist() == [12] * 4
+    assert told["jobs"].tolist() == [18] * 4
 
 
 def test_windows_in_which_a_job_stands_still_do_not_count() -> None:
     rows = made_rows().assign(from_iteration=lambda of: of["to_iteration"] // 2)
     stands = (rows["snapshot"] == 1) & (rows["to_iteration"] == 30) & (rows["phases"] == "locked")
     told = windows(rows.assign(jobs_counted=np.where(stands, 2, 3)))
-    assert told["snapshots"].tolist() == [4, 4, 4, 3]
+    assert told["snapshots"].tolist() == [6, 6, 6, 5]
 
 
 def test_one_link_in_theory() -> None:

@@ -20,7 +20,7 @@ from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from queuesim.scenario_fit import break_even
-from queuesim.statistics import t_of_snapshots
+from queuesim.statistics import LEAST_WINDOWS, t_of_snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,9 @@ def gains(steady: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for cell, part in cells(isolated, "log", "placement", "drive"):
         n = len(part)
-        found = t_of_snapshots(part["taken_off_percent"], np.ones(n), np.arange(n))
+        found = t_of_snapshots(
+            part["taken_off_percent"], np.ones(n), np.arange(n), least_samples=LEAST_WINDOWS
+        )
         row = {**cell, "stretches": n, "jobs": int(part["jobs"].sum())}
         rows.append(row | {"taken_off": found.value, "low": found.low, "high": found.high})
     return pd.DataFrame(rows)

@@ -17,7 +17,7 @@ from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.measured_times import Measured
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.pairs import speedup_rows
-from queuesim.statistics import LEAST_WINDOWS, t_of_snapshots
+from queuesim.statistics import LEAST_SAMPLES, LEAST_WINDOWS, t_of_snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +73,7 @@ def table_of(
     seed : int
         Of the bootstrap over snapshots.
     """
+    several = pairs["window"].nunique() >= LEAST_WINDOWS
     found: list[SpeedupRow] = []
     for policy in policies:
         mine = pairs[pairs["policy"] == policy]
@@ -85,6 +86,7 @@ def table_of(
             mine["job_id"].to_numpy(),
             patterns,
             point_rng({"seed": seed}, "bootstrap"),
+            least_samples=LEAST_WINDOWS if several else LEAST_SAMPLES,
         )
     return [list(astuple(row)) for row in found]
 

@@ -210,7 +210,12 @@ ROWS = [
         "queue.run_time_model",
         "run time nan s",
     ),
-    entry("estimates raise", estimate("return {}[job]"), "queue.estimates", "KeyError"),
+    plugin(
+        "estimates raise",
+        estimate("return {}[job]"),
+        "KeyError",
+        {"queue.estimates": '"mine"', "queue.policies": '["cobalt-sl"]'},
+    ),
     entry("pattern raises", pattern("raise OSError('x')"), "mix.pattern", "OSError"),
     entry("pattern of nothing", pattern("return None"), "mix.pattern"),
     entry(

@@ -242,7 +242,7 @@ def test_the_command_measures_and_stores(
 
 def test_mistakes_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, told in (
-        (["--json", str(tmp_path)], "a folder; a file was expected"),
+        (["--json", str(tmp_path)], "cannot be written: a folder; name a regular file"),
         (["--only", "nothing"], "--only nothing: no such measurement"),
         (["--quick", "--full"], "not allowed with"),
     ):

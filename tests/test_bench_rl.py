@@ -289,7 +289,7 @@ def test_logs_that_are_not_there_are_left_out_or_asked_for(tmp_path: Path) -> No
         (["--workload", "cab"], "unknown workload of the benchmark 'cab'"),
         (["--reward", "fame"], "unknown reward 'fame'"),
         (["--agent", "dqn"], "unknown agent 'dqn'"),
-        (["--held-out", "0"], "--held-out 0; must be at least 1"),
+        (["--held-out", "0"], "--held-out 0; must be 1 to 10,000"),
         (["--seed", "-1"], "--seed -1; must be at least 0"),
         (["--jobs", "0"], "jobs"),
         (["--logs", "/nowhere"], "logs = /nowhere: no such folder (--logs or NETCOSIM_LOGS)"),

@@ -109,7 +109,7 @@ def test_the_answer_comes_first_then_what_it_rests_on(page: str) -> None:
         "How to get these numbers again",
     ]
     first = page[page.index('<ul class="verdict">') :]
-    assert first.startswith('<ul class="verdict"><li>simple ')
+    assert first.startswith('<ul class="verdict"><li>simple: ')
     assert "60 jobs of 1 to " in page
     assert "dragonfly(" in page
     assert html.escape(CONFIG) in page

@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
         raise NetcosimError(f"--degree {args.degree}: must be 1 to 8")
     if args.seed < 0:
         raise NetcosimError(f"--seed {args.seed}: must be 0 or more")
-    report_unread(args.store, stored_points(args.store))
     results = design_results(args.store, table, column, where)
+    report_unread(args.store, stored_points(args.store))
     found = analysed(results, args.degree, args.seed)
     known, total = int(results.known.sum()), len(results.known)
     if pair := results.confounded:

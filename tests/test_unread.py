@@ -51,6 +51,10 @@ SAME_IN_BASE = {
     "generated jobs, as logged": ("queue.backfill",),
     # all is over within minutes, and either half-life is days
     "fair-share": ("queue.fair_share.half_life",),
+    # nobody waits: all jobs together fit on the midplanes
+    "partitions of a torus": ("queue.order", "queue.backfill"),
+    # no buffer of the size by default or of the example's fills
+    "two rails": ("machine.packet.buffer_bytes",),
 }
 """Read, and without effect on the jobs of one base."""
 ADDS_EMPTY_COLUMNS = ("queue.coupled.audit", "queue.dependencies")
@@ -210,6 +214,26 @@ def test_what_is_read_is_not_reported(capsys: pytest.CaptureFixture[str]) -> Non
         assert all(line.startswith("[communication] is not read") for line in lines), (name, lines)
     merlin = merged(base("measured"), {"machine": {"packet": {"preset": "merlin"}}})
     assert unread_lines([checked_config(merlin)]) == []
+
+
+def test_a_packet_preset_is_read_where_the_model_reads_a_key_that_it_sets() -> None:
+    preset = {"machine": {"packet": {"preset": "merlin"}}}
+    told = {
+        name: [one.key for one in unread_keys([checked_config(merged(base(name), preset))])]
+        for name in ("coupled at flow level", "as logged")
+    }
+    assert "machine.packet.preset" not in told["coupled at flow level"]
+    assert "machine.packet.preset" in told["as logged"]
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn"), [("coupled at flow level", True), ("measured", True), ("as logged", False)]
+)
+def test_what_the_draws_depend_on_is_said_to_be(name: str, drawn: bool) -> None:
+    content = base(name)
+    content["communication"]["mix"][0]["weight"] = 2.0
+    [why] = [one.why for one in unread_keys([checked_config(content)]) if "weight" in one.key]
+    assert ("the random draws depend on it" in why) == drawn
 
 
 def test_lists_with_an_entry_twice_are_refused() -> None:

@@ -79,7 +79,7 @@ BASES = {
     "two rails": 'queue.run_time_model = "as-logged"\nrun.snapshots = 1\nmachine = { family = '
     '"dragonfly", p = 2, a = 4, g = 3, rails = 2 }',
     "partitions of a torus": 'machine = { preset = "mira-midplanes" }\n'
-    'queue = { policies = ["menu"], run_time_model = "partition-bisection" }',
+    'queue = { policies = ["menu", "menu-proposed"], run_time_model = "partition-bisection" }',
     "topology.conf": 'machine = { family = "topology.conf", file = "tree.conf", taper = 0.5 }\n'
     'queue.run_time_model = "coupled-flow"',
 }

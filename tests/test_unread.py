@@ -51,8 +51,11 @@ SAME_IN_BASE = {
     "generated jobs, as logged": ("queue.backfill",),
     # all is over within minutes, and either half-life is days
     "fair-share": ("queue.fair_share.half_life",),
-    # nobody waits: all jobs together fit on the midplanes
-    "partitions of a torus": ("queue.order", "queue.backfill"),
+    # nobody waits: all jobs together fit on the midplanes; and no job whose partition differs
+    # draws a number between the two shares of bound jobs
+    "partitions of a torus": (
+        *("queue.order", "queue.backfill", "queue.partition_bisection.bound_jobs"),
+    ),
     # no buffer of the size by default or of the example's fills
     "two rails": ("machine.packet.buffer_bytes",),
 }

@@ -163,8 +163,10 @@ def _unread(config: BaseModel, key: str, condition: Condition) -> Unread:
 
 def _drawn_on(config: Any, key: str) -> str:
     """A remark where a key is part of the seed of a purpose that draws (`experiments.draws`)."""
-    draws = config.run.snapshots > 0 or config.queue.run_time_model != AsLogged.name
-    drawn = key.startswith("workload.") or (key.startswith("communication.") and draws)
+    drawn = key.startswith("workload.") or (
+        key.startswith("communication.")
+        and (config.run.snapshots > 0 or config.queue.run_time_model != AsLogged.name)
+    )
     # with a named mix, ``communication_fraction`` is no longer part of the seed
     counts = key == "communication.from" or not matches(key, NEVER)
     return "; the random draws depend on it" if drawn and counts else ""

@@ -306,7 +306,7 @@ class _Loop:
         with self.steps.step("", share / 2 if near else 0.0) as tell:
             self.neighbours = neighbours_of(
                 study,
-                {name: found.jobs[name] for name in schedules if near},
+                {n: found.jobs[n] for n in schedules if near and n in found.jobs},
                 self.parts,
                 lambda what, done: tell(done, what),
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from alloc.registry import POLICIES
 from experiments.config import Config
 from experiments.fields import InputFile
+from netsim.packet.presets import PACKET_PRESETS
 from netsim.units import short_name
 from queuesim.measure import MEASURES
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS, RUNTIME_MODELS
@@ -126,6 +127,21 @@ def _models_reading(key: str) -> list[str]:
 
 def _sent_or_modelled(config: Config, key: str) -> bool:
     return _measured(config) or _model_reads(config, key)
+
+
+def packet_preset_values(packet: Any) -> Mapping[str, Any]:
+    """The preset all of whose values a ``[machine.packet]`` has; empty if there is none."""
+    for preset in PACKET_PRESETS.values():
+        if all(getattr(packet, name) == value for name, value in preset.params.items()):
+            return preset.params
+    return {}
+
+
+def _packet_key_read(config: Config, key: str) -> bool:
+    """Whether packets or the model read a key; a preset, if they read one that it sets."""
+    names = packet_preset_values(config.machine.packet) if key.endswith(".preset") else ()
+    keys = [f"machine.packet.{name}" for name in names] or [key]
+    return any(_sent_or_modelled(config, one) for one in keys)
 
 
 def _snapshots_or_model(config: Config, key: str) -> str:
@@ -381,7 +397,7 @@ CONDITIONS = (
     ),
     Condition(
         ("machine.packet.*",),
-        _sent_or_modelled,
+        _packet_key_read,
         _values(*_DECIDE_PACKETS),
         _snapshots_or_model,
         depth=2,

@@ -23,19 +23,20 @@ from experiments.read_conditions import (
     assigned,
     conditions_on,
     matches,
+    packet_preset_values,
     shown_key,
     value_at,
 )
 from experiments.reference import reference_of
 from netsim.errors import UnreadKeyWarning
 from netsim.inputs import is_input
-from netsim.packet.presets import PACKET_PRESETS
 from netsim.parameters import Parameter, ReadIf, parameters_of
 from netsim.plugins import pinned_plugin, using
 from netsim.routing.registry import ROUTINGS
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES
 from patterns.registry import PATTERNS
+from queuesim.runtime import AsLogged
 
 
 class Unread(NamedTuple):
@@ -163,9 +164,12 @@ def _unread(config: BaseModel, key: str, condition: Condition) -> Unread:
 def _drawn_on(config: Any, key: str) -> str:
     """A remark where a key is part of the seed of a purpose that draws (`experiments.draws`)."""
     drawn = key.startswith("workload.") or (
-        key.startswith("communication.") and config.run.snapshots > 0
+        key.startswith("communication.")
+        and (config.run.snapshots > 0 or config.queue.run_time_model != AsLogged.name)
     )
-    return "; the random draws depend on it" if drawn and not matches(key, NEVER) else ""
+    # with a named mix, ``communication_fraction`` is no longer part of the seed
+    counts = key == "communication.from" or not matches(key, NEVER)
+    return "; the random draws depend on it" if drawn and counts else ""
 
 
 def _why_unread_there(config: Any, key: str) -> Unread | None:
@@ -188,7 +192,7 @@ def given_keys(config: BaseModel) -> Iterator[str]:
 
 
 def _given(section: BaseModel, where: str) -> Iterator[str]:
-    preset = _packet_preset(section) if where == "machine.packet." else {}
+    preset = packet_preset_values(section) if where == "machine.packet." else {}
     if preset:
         yield f"{where}preset"
     for name, field in type(section).model_fields.items():
@@ -224,14 +228,6 @@ def _given_parameters(section: BaseModel, values: Mapping[str, Any], path: str) 
         usual = preset.get(key, declared[key].default if key in declared else None)
         if key != "name" and value != usual:
             yield f"{path}.{key}"
-
-
-def _packet_preset(packet: Any) -> Mapping[str, Any]:
-    """The preset all of whose values a ``[machine.packet]`` has; empty if there is none."""
-    for preset in PACKET_PRESETS.values():
-        if all(getattr(packet, name) == value for name, value in preset.params.items()):
-            return preset.params
-    return {}
 
 
 # What a key's own table says

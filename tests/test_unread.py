@@ -46,7 +46,22 @@ READ_ALL_THE_SAME = (
     *("run.threads", "run.keep", "run.only_snapshot"),
 )
 """Read, and without effect on these small cases."""
-ADDS_EMPTY_COLUMNS = ("queue.coupled.audit",)
+SAME_IN_BASE = {
+    # hardly a job waits behind one that does not fit, and no start that it is promised moves
+    "generated jobs, as logged": ("queue.backfill",),
+    # all is over within minutes, and either half-life is days
+    "fair-share": ("queue.fair_share.half_life",),
+    # nobody waits: all jobs together fit on the midplanes; and no job whose partition differs
+    # draws a number between the two shares of bound jobs
+    "partitions of a torus": (
+        *("queue.order", "queue.backfill", "queue.partition_bisection.bound_jobs"),
+    ),
+    # no buffer of the size by default or of the example's fills
+    "two rails": ("machine.packet.buffer_bytes",),
+}
+"""Read, and without effect on the jobs of one base."""
+ADDS_EMPTY_COLUMNS = ("queue.coupled.audit", "queue.dependencies")
+"""Shown as asked for, though without a value other than zero where nothing reads them."""
 WHOLE_RUNS = (
     *("machine.family", "machine.preset", "workload.log"),
     *("queue.run_time_model", "run.snapshots"),
@@ -115,7 +130,7 @@ def check_each_key(name: str) -> None:
         drawn = any("the random draws depend on it" in one.why for one in unread_keys([after]))
         if unread == changed and not same and not drawn and path not in ADDS_EMPTY_COLUMNS:
             wrong.append(f"{path} is reported, and changes a table")
-        if not unread and same and path not in READ_ALL_THE_SAME:
+        if not unread and same and path not in (*READ_ALL_THE_SAME, *SAME_IN_BASE.get(name, ())):
             wrong.append(f"{path} is ignored without a word")
     assert wrong == []
 
@@ -202,6 +217,26 @@ def test_what_is_read_is_not_reported(capsys: pytest.CaptureFixture[str]) -> Non
         assert all(line.startswith("[communication] is not read") for line in lines), (name, lines)
     merlin = merged(base("measured"), {"machine": {"packet": {"preset": "merlin"}}})
     assert unread_lines([checked_config(merlin)]) == []
+
+
+def test_a_packet_preset_is_read_where_the_model_reads_a_key_that_it_sets() -> None:
+    preset = {"machine": {"packet": {"preset": "merlin"}}}
+    told = {
+        name: [one.key for one in unread_keys([checked_config(merged(base(name), preset))])]
+        for name in ("coupled at flow level", "as logged")
+    }
+    assert "machine.packet.preset" not in told["coupled at flow level"]
+    assert "machine.packet.preset" in told["as logged"]
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn"), [("coupled at flow level", True), ("measured", True), ("as logged", False)]
+)
+def test_what_the_draws_depend_on_is_said_to_be(name: str, drawn: bool) -> None:
+    content = base(name)
+    content["communication"]["mix"][0]["weight"] = 2.0
+    [why] = [one.why for one in unread_keys([checked_config(content)]) if "weight" in one.key]
+    assert ("the random draws depend on it" in why) == drawn
 
 
 def test_lists_with_an_entry_twice_are_refused() -> None:

@@ -28,8 +28,9 @@ FILES = {
     "menu.csv": "name,midplanes,shape\nA,m0,1\n",
     "wires.json": "{}",
     "outages.csv": 'start_s,end_s,nodes,kind\n40,200,"0-3",failure\n',
-    "tree.conf": "SwitchName=a Nodes=n[1-8]\nSwitchName=b Nodes=n[9-16]\n"
-    "SwitchName=c Switches=a,b\n",
+    # leaves smaller than many of the jobs, which so meet on the links between switches
+    "tree.conf": "SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[5-8]\n"
+    "SwitchName=c Nodes=n[9-12]\nSwitchName=d Nodes=n[13-16]\nSwitchName=e Switches=a,b,c,d\n",
 }
 """What the configs name."""
 
@@ -78,7 +79,7 @@ BASES = {
     "two rails": 'queue.run_time_model = "as-logged"\nrun.snapshots = 1\nmachine = { family = '
     '"dragonfly", p = 2, a = 4, g = 3, rails = 2 }',
     "partitions of a torus": 'machine = { preset = "mira-midplanes" }\n'
-    'queue = { policies = ["menu"], run_time_model = "partition-bisection" }',
+    'queue = { policies = ["menu", "menu-proposed"], run_time_model = "partition-bisection" }',
     "topology.conf": 'machine = { family = "topology.conf", file = "tree.conf", taper = 0.5 }\n'
     'queue.run_time_model = "coupled-flow"',
 }

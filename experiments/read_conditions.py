@@ -7,8 +7,6 @@ itself: the keys of its run-time model, order or policy are read where that is c
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -16,13 +14,10 @@ from typing import Any, NamedTuple
 
 from alloc.registry import POLICIES
 from experiments.config import Config
-from experiments.fields import InputFile
+from experiments.dotted_keys import assigned, value_at
 from netsim.packet.presets import PACKET_PRESETS
-from netsim.units import short_name
 from queuesim.measure import MEASURES
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS, RUNTIME_MODELS
-
-_MACHINE = re.compile(r"^machine\.(routing_)?parameters\.")
 
 
 class Condition(NamedTuple):
@@ -55,42 +50,6 @@ class Condition(NamedTuple):
 def matches(key: str, patterns: Iterable[str]) -> bool:
     """Whether a dotted key is one of some keys, or in one of some tables."""
     return any(fnmatchcase(key, p) or fnmatchcase(key, f"{p}.*") for p in patterns)
-
-
-def value_at(config: Any, key: str) -> Any:
-    """The value of a dotted key.
-
-    Raises
-    ------
-    KeyError
-        A key that the config does not have.
-    """
-    found = config
-    for part in key.split("."):
-        if isinstance(found, (dict, tuple, list)):
-            try:
-                found = found[int(part)] if isinstance(found, (tuple, list)) else found[part]
-            except (IndexError, ValueError):
-                raise KeyError(key) from None
-        elif part in getattr(type(found), "model_fields", ()):
-            found = getattr(found, part)
-        else:
-            raise KeyError(key)
-    return found
-
-
-def assigned(key: str, value: object) -> str:
-    """A key and its value as a file has them."""
-    shown = shown_key(key)
-    if value is None or value == ():
-        return f"{shown} is not given"
-    return f"{shown} = {value.file if isinstance(value, InputFile) else json.dumps(value)}"
-
-
-def shown_key(key: str) -> str:
-    """A dotted SI name as a file spells it."""
-    short = ".".join(map(short_name, key.split(".")))
-    return _MACHINE.sub("machine.", short)
 
 
 Words = Callable[[Any, str], str]

@@ -15,8 +15,8 @@ from experiments.config import Config
 from experiments.config_load import checked_config, points_of
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
+from experiments.dotted_keys import value_at
 from experiments.points import point_key
-from experiments.read_conditions import value_at
 from experiments.unread import as_read, given_keys, unread_keys, unread_lines
 from netcosim.announce import report_unread
 from netcosim.cli import main

@@ -19,7 +19,7 @@ from experiments.config_run import PatternSection
 from experiments.dotted_keys import assigned, shown_key, value_at
 from experiments.draws import NEVER
 from experiments.fields import InputFile
-from experiments.read_conditions import Condition, conditions_on, matches
+from experiments.read_conditions import Condition, conditions_on, matches, packet_preset_values
 from experiments.reference import reference_of
 from netsim.errors import UnreadKeyWarning
 from netsim.inputs import is_input

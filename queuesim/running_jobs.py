@@ -96,4 +96,6 @@ class RunningJobs:
 
 def _scaled(load: MessageLoad, busy_share: float) -> MessageLoad:
     """Return a load that keeps links busy for a part of the time only."""
+    if busy_share == 1.0:
+        return load  # as in every queue: nothing to copy at a start or a new way
     return load._replace(busy_s=load.busy_s * busy_share)

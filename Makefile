@@ -22,8 +22,10 @@ LOWEST_TESTS := $(addprefix tests/test_, $(addsuffix .py, lowest front_door star
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
 
+# The kernels are compiled once, by the first command, and loaded by all processes of the second.
 test: $(VENV)/.installed-test lint types
-	$(BIN)/python -m pytest
+	$(BIN)/netcosim warmup
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-lowest: $(LOWEST)/.installed
 	NETCOSIM_CACHE_DIR=$(LOWEST)/cache $(LOWEST)/bin/netcosim demo --out $(LOWEST)/demo

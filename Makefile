@@ -1,5 +1,7 @@
 # Two commands do all: `make demo` installs and runs the demo, `make test` installs and tests.
 # `make docs` makes the documentation site, site/index.html.
+# `make test-lowest` runs the demo and a sample of the tests with the oldest libraries that setup.cfg
+# allows, in an environment of its own.
 # For those who change the code: `make fuzz MINUTES=10` runs the property tests with other examples
 # for so long, `make mutants` looks for changes of the code that no test notices (an hour or two).
 PYTHON ?= python3
@@ -8,13 +10,26 @@ BIN := $(VENV)/bin
 
 MINUTES ?= 10
 
-.PHONY: demo test docs lint types fuzz mutants clean
+# Kernels of its own: another Numba would overwrite those of the environment in daily use.
+LOWEST ?= $(CURDIR)/.venv-lowest
+LOWEST_TESTS := $(addprefix tests/test_, $(addsuffix .py, lowest front_door start_up \
+	packet_closed_forms patterns_programs alloc_policies workloads_swf csv_jobs import_acme \
+	queue_easy queue_metrics run_parts report_exports experiments_store sweep_design gym \
+	papers_drawings run_page topology_conf))
+
+.PHONY: demo test test-lowest docs lint types fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
 
+# The kernels are compiled once, by the first command, and loaded by all processes of the second.
 test: $(VENV)/.installed-test lint types
-	$(BIN)/python -m pytest
+	$(BIN)/netcosim warmup
+	$(BIN)/python -m pytest -n auto --dist loadfile
+
+test-lowest: $(LOWEST)/.installed
+	NETCOSIM_CACHE_DIR=$(LOWEST)/cache $(LOWEST)/bin/netcosim demo --out $(LOWEST)/demo
+	NETCOSIM_CACHE_DIR=$(LOWEST)/cache $(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs/sphinx -d build/doctrees . site
@@ -39,6 +54,12 @@ $(VENV)/.installed: $(VENV)/bin/python setup.cfg pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
+$(LOWEST)/.installed: setup.cfg pyproject.toml tests/lowest.txt
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check -c tests/lowest.txt \
+		-e ".[design,parquet,rl,yaml]" pytest pytest-benchmark hypothesis mpich
+	touch $@
+
 $(VENV)/.installed-docs: $(VENV)/bin/python setup.cfg pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
 	touch $@ $(VENV)/.installed
@@ -48,4 +69,4 @@ $(VENV)/.installed-test: $(VENV)/bin/python setup.cfg pyproject.toml
 	touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache

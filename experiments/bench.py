@@ -140,11 +140,11 @@ class Bench:
         given = {} if keys is None else keys.model_dump()
         return MEASURES[section.measure](**given)
 
-    def packet_cost(self, study: Study) -> str | None:
-        """What the user should know before a study's packets are sent."""
+    def packet_cost(self, study: Study, rounds: int = 1) -> str | None:
+        """Return a line on a study's packets before they are sent, ``rounds`` times over."""
         hops = campaign_hops(study, self.measure.sent(study))
         hops *= 2 if self.config.run.keep == "all" else 1  # each job once more, alone
-        return estimate_line(hops, len(study.numbers) * len(study.sides))
+        return estimate_line(rounds * hops, rounds * len(study.numbers) * len(study.sides))
 
 
 def bench_of(config: Config, jobs: Workload | None = None) -> Bench:

@@ -34,8 +34,13 @@ class FactorSection(Section):
     def _fits_together(self) -> FactorSection:
         if bool(self.key) == bool(self.keys):
             raise NetcosimError("a factor needs key, or keys that go together")
-        ranged = self.low is not None and self.high is not None
-        if ranged == bool(self.levels) or (self.levels and (self.log or self.whole)):
+        ends = [end for end in (self.low, self.high) if end is not None]
+        ranged = len(ends) == 2
+        if (
+            len(ends) == 1
+            or ranged == bool(self.levels)
+            or (self.levels and (self.log or self.whole))
+        ):
             raise NetcosimError(f"factor {self.called} needs low and high, or levels")
         if ranged and self.keys:
             raise NetcosimError(f"factor {self.called}: keys that go together have levels")

@@ -18,6 +18,7 @@ from experiments.config_run import PatternSection
 from experiments.expand import expand
 from experiments.points import replaced
 from experiments.reference import reference_of
+from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.plugins import installed_plugins, using
@@ -50,6 +51,11 @@ def load_config(path: str | Path) -> Config:
     path : str or path
         A TOML file.
 
+    Warns
+    -----
+    UnreadKeyWarning
+        A key is set that nothing reads.
+
     Raises
     ------
     NetcosimError
@@ -68,7 +74,9 @@ def load_config(path: str | Path) -> Config:
     >>> config.queue.policies, config.queue.backfill
     (('rdn', 'level-spread'), 'easy')
     """
-    return load_config_text(path)[0]
+    config = load_config_text(path)[0]
+    warn_of_unread(config)
+    return config
 
 
 def load_config_text(path: str | Path) -> tuple[Config, str]:
@@ -79,7 +87,7 @@ def load_config_text(path: str | Path) -> tuple[Config, str]:
     if "sweep" in raw:
         raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
     with _NamedFile(path):
-        return config_from(raw, path.parent), text
+        return checked_config(raw, path.parent), text
 
 
 def load_sweep(path: str | Path) -> SweepFile:
@@ -124,7 +132,7 @@ def numbered_points(raw: Mapping[str, Any], folder: Path | None = None) -> list[
             keys |= _list_keys(content)
     rows = [{}] if design is None else design.changes
     return [
-        (row, config_from(point, folder))
+        (row, checked_config(point, folder))
         for row, changes in enumerate(rows)
         for point in expand(replaced(content, changes), list_keys=keys, zip_groups=groups)
     ]
@@ -165,6 +173,11 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     folder : path, optional
         A relative path of a log or graph file is looked up here first.
 
+    Warns
+    -----
+    UnreadKeyWarning
+        A key is set that nothing reads.
+
     Raises
     ------
     ConfigError
@@ -182,6 +195,13 @@ def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     >>> config.machine.parameters["global_bandwidth_Bps"]
     4000000000
     """
+    config = checked_config(raw, folder)
+    warn_of_unread(config)
+    return config
+
+
+def checked_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
+    """As `config_from`, for those who report unread keys themselves."""
     config = config_alone(raw, folder)
     if config.reference:
         with config.plugged():

@@ -10,11 +10,15 @@ from experiments.fields import all_finite, quantity
 from netsim.errors import NetcosimError
 from netsim.inputs import is_input
 from netsim.parameters import mistake_in, parameters_of
+from netsim.recipes import RECIPES, Recipe
 from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.family import Family, needed
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES
 from netsim.units import quantity_of, short_name
+
+_NAMES = {"preset", "family", "recipe"}
+"""Keys of the section that stand for others."""
 
 
 def list_parameters() -> set[str]:
@@ -43,6 +47,7 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         Names the key.
     """
     parameters: dict[str, Any] = {}
+    recipe = _recipe(raw)
     family = raw.get("family")
     if "preset" in raw:
         name = raw["preset"]
@@ -59,7 +64,9 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
     known = FAMILIES[family].parameters
     by_key = {short_name(name): name for name in known} | {name: name for name in known}
     own = {key: raw[key] for key in raw if key in own_keys}
-    given = {key: raw[key] for key in raw if key not in own_keys | {"preset", "family"}}
+    given = {key: raw[key] for key in raw if key not in own_keys | _NAMES}
+    if recipe is not None:
+        own = _with_recipe(recipe, own, family, set(given))
     routed = _of_routing(given, own, family)
     inner = given.pop("parameters", {})
     if not isinstance(inner, Mapping):
@@ -75,7 +82,7 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
                     for name in routings_for(family)
                     for n in ROUTINGS[name].parameters
                 }
-                | {"preset"}
+                | {"preset", "recipe"}
             )
             raise ConfigError(f"machine.{key}", None, f"unknown key;{near(key, shown)}")
         name = by_key[key]
@@ -91,6 +98,45 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         "parameters": dict(sorted(plain.items())),
         "routing_parameters": dict(sorted(routed.items())),
     }
+
+
+def _recipe(raw: Mapping[str, object]) -> Recipe | None:
+    """Return the recipe that a section names."""
+    if "recipe" not in raw:
+        return None
+    name = raw["recipe"]
+    if not isinstance(name, str) or name not in RECIPES:
+        raise ConfigError("machine.recipe", name, f"unknown recipe;{near(name, RECIPES)}")
+    return RECIPES[name]
+
+
+def _with_recipe(
+    recipe: Recipe, own: Mapping[str, Any], family: str, beside: set[str]
+) -> dict[str, Any]:
+    """Return the section's keys with those of a recipe that they and those beside leave open."""
+    if not recipe.serves(family):
+        allowed = ", ".join(recipe.families)
+        raise ConfigError("machine.recipe", recipe.name, f"needs a {allowed}, not a {family}")
+    packet = own.get("packet", {})
+    if not isinstance(packet, Mapping):
+        return dict(own)  # refused by its own name
+    preset = packet.get("preset", recipe.packet_preset)
+    if preset != recipe.packet_preset:
+        told = f'recipe {recipe.name} sets "{recipe.packet_preset}"; leave out one of the two'
+        raise ConfigError("machine.packet.preset", preset, told)
+    found = {**own, "packet": {"preset": recipe.packet_preset, **packet}}
+    if recipe.routing is None or own.get("routing", recipe.routing) != recipe.routing:
+        return found
+    parameters = own.get("routing_parameters", {})
+    if isinstance(parameters, Mapping):
+        set_already = beside | set(parameters)
+        left = {
+            name: value
+            for name, value in recipe.routing_parameters.items()
+            if not {name, short_name(name)} & set_already
+        }
+        found["routing_parameters"] = {**left, **parameters}
+    return {**found, "routing": recipe.routing}
 
 
 def _of_routing(given: dict[str, object], own: dict[str, Any], family: str) -> dict[str, object]:

@@ -255,6 +255,15 @@ class SteadySection(Section):
     most_iterations: Annotated[Whole, Field(ge=4)] = 256
     warm_up: Annotated[Number, Field(ge=0, lt=1)] = 0.25
 
+    @model_validator(mode="after")
+    def _least_to_most(self) -> SteadySection:
+        if self.most_iterations < self.least_iterations:
+            raise NetcosimError(
+                f"most_iterations = {self.most_iterations}; must be at least least_iterations = "
+                f"{self.least_iterations}"
+            )
+        return self
+
 
 class StepsSection(Section):
     """``[run.steps]``: see `queuesim.steps_measure.StepRules`."""
@@ -302,6 +311,13 @@ class RunSection(Section):
     threads: Annotated[Whole | Text, AfterValidator(checked_threads)] = 1
     observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = ()
     keep: Annotated[Text, known("what to keep", KEEP)] = "schedules"
+
+    @field_validator("observables")
+    @classmethod
+    def _each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise NetcosimError(f"{', '.join(names)}; an observable is listed twice")
+        return names
 
     @model_serializer(mode="wrap")
     def _if_unusual(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pydantic import (
 
 from experiments.fields import Count, Number, Positive, Section, Text, TimeRangeS, TimeS, known
 from netsim.errors import NetcosimError
+from netsim.parameters import ReadIf
 from netsim.units import short_name
 from workloads.gpu_clusters import GPU_CLUSTERS
 
@@ -27,7 +28,11 @@ class SyntheticSection(Section):
     """
 
     n_jobs: Count = 1000
-    mean_nodes: Annotated[Number, Field(ge=1)] = 16.0
+    mean_nodes: Annotated[
+        Number,
+        Field(ge=1),
+        ReadIf(("sizes",), lambda sizes: not sizes, "workload.synthetic.sizes is not given"),
+    ] = 16.0
     sizes: tuple[Count, ...] = ()
     run_time_range_s: TimeRangeS = (20.0, 3000.0)
     median_run_time_s: TimeS | None = None

@@ -31,6 +31,7 @@ from experiments.kept.take import kept_of
 from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
 from experiments.steps import Notice, Progress, Steps
+from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import family_of
 from queuesim.job_network import JobNetwork
@@ -78,6 +79,11 @@ def run_cosim(
     jobs : Workload, optional
         Instead of the config's own.
 
+    Warns
+    -----
+    UnreadKeyWarning
+        A key of the config is set that nothing reads.
+
     Raises
     ------
     NetcosimError
@@ -98,6 +104,7 @@ def run_cosim(
     >>> round(result.ratios["simple"].ratio, 2)
     0.9
     """
+    warn_of_unread(config)
     with config.plugged():
         return _run(config, Steps(progress, notice), Here() if parts is None else parts, jobs)
 
@@ -202,9 +209,9 @@ class _Loop:
             if number > 1 and build is not None:
                 schedules = self.queues(build(table), 0.1, again=number)
                 self.between.append(schedules)
-            share, last = 0.8 / (rounds + 1 - number), number == rounds
+            ahead = rounds + 1 - number
             found = self.measurement = self.campaign(
-                schedules, there, share, again=number, last=last
+                schedules, there, 0.8 / ahead, again=number, ahead=ahead
             )
             table = found.table
             if alone and self.study is not None:
@@ -268,16 +275,27 @@ class _Loop:
         share: float,
         *,
         again: int = 1,
-        last: bool = True,
+        ahead: int = 1,
     ) -> Measurement:
-        """Snapshots of every policy's schedule, and of the reference's where that is elsewhere."""
+        """Measure every policy's schedule, and the reference's where that is elsewhere.
+
+        Parameters
+        ----------
+        schedules, there : mapping
+        share : float
+            Of what is left to do.
+        again : int
+            Number of the round, from 1.
+        ahead : int
+            Rounds that are left, this one among them.
+        """
         sides = self.bench.sides(schedules)
         if self.there is not None:
             own = self.there.bench.sides(there)
             sides = {self.reference.column: own[self.reference.policy], **sides}
         study = self.study = self.bench.study(sides, self.reference.column)
-        near = last and self.bench.config.run.keep == "all"
-        self.steps.say(self.bench.packet_cost(study))
+        near = ahead == 1 and self.bench.config.run.keep == "all"
+        self.steps.say(self.bench.packet_cost(study, ahead))
         with self.steps.step("packets, ", share / 2 if near else share) as tell:
             found = self.bench.measure.measure(
                 study,
@@ -288,7 +306,7 @@ class _Loop:
         with self.steps.step("", share / 2 if near else 0.0) as tell:
             self.neighbours = neighbours_of(
                 study,
-                {name: found.jobs[name] for name in schedules if near},
+                {n: found.jobs[n] for n in schedules if near and n in found.jobs},
                 self.parts,
                 lambda what, done: tell(done, what),
             )

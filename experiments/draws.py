@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.points import point_seed
 
-_NEVER = (
+NEVER = (
     "analysis",
     "reference",
     "plugins",
@@ -74,6 +74,6 @@ class Draws:
         """A generator of a purpose, a key of `PURPOSES`; each ``which`` has one of its own."""
         name = f"{purpose} {which}" if which else purpose
         if name not in self._seeds:
-            leave_out = (*_NEVER, *PURPOSES[purpose])
+            leave_out = (*NEVER, *PURPOSES[purpose])
             self._seeds[name] = point_seed(self.content, name, leave_out)
         return np.random.Generator(np.random.PCG64(self._seeds[name]))

@@ -31,6 +31,9 @@ _AHEAD = 3
 _KILLED = "the worker process was killed while it computed this point, twice (out of memory?)"
 
 
+FORK_SERVER_GONE = (EOFError, ConnectionError)
+"""What starting a process raises when the process that forks it was killed."""
+
 _LEAST_LIMIT = 32
 _A_PROCESSOR = 4
 
@@ -133,7 +136,7 @@ def _feed(
                         future = executor.submit(compute, path, task[1])
                         under_way[future] = task
                     future.add_done_callback(finished.put)
-                except BrokenProcessPool:
+                except (BrokenProcessPool, *FORK_SERVER_GONE):
                     lost.append(task)
                 waiting.popleft()
             if not under_way:

@@ -203,7 +203,7 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         jobs = jobs if source.log is None else from_zero(jobs)
     order, rules = setup_of(config.queue, source.history)
     io = config.communication.io
-    gateways = gateway_nodes("" if io is None else io.gateways, topology)
+    gateways = np.empty(0, np.int32) if io is None else gateway_nodes(io.gateways, topology)
     if source.larger_jobs == "drop":
         for name in config.queue.policies:
             given = config.policies.of(name)
@@ -212,10 +212,6 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
             jobs = refuse_empty(placed, jobs)
     if any(POLICIES[name].replays for name in config.queue.policies):
         jobs = with_replay_notes(jobs, topology)
-    compared = {*config.queue.policies, *config.queue.placement_rules}
-    unread = config.policies.model_fields_set - compared
-    told = [f"[policies.{name}] is not read: it is not compared here" for name in sorted(unread)]
-    jobs = replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *told))))
     model = ESTIMATES[config.queue.estimates]
     return Queues(
         config.queue,
@@ -231,19 +227,18 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
 
 
 def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:
-    """The jobs with a note if policies and ``queue.bandwidth_need`` do not go together."""
+    """The jobs with a note on policies that need ``queue.bandwidth_need`` where it is missing."""
+    if (
+        section.bandwidth_need_Bps
+        or RUNTIME_MODELS[section.run_time_model].knows_needs
+        or jobs.details.bytes_per_node_s is not None
+    ):
+        return jobs
     readers = {name: POLICIES[name].without_need for name in section.policies}
-    readers = {name: gets for name, gets in readers.items() if gets}
-    if RUNTIME_MODELS[section.run_time_model].knows_needs:
-        found = ["queue.bandwidth_need is not read: the run-time model knows what jobs need"]
-        found = found if section.bandwidth_need_Bps else []
-    elif section.bandwidth_need_Bps:
-        found = [] if readers else ["queue.bandwidth_need is given, but no policy here reads it"]
-    else:
-        readers = readers if jobs.details.bytes_per_node_s is None else {}
-        found = [
-            f"{name} places jobs by the bandwidth they need, and queue.bandwidth_need is not "
-            f"given: every job gets {gets}"
-            for name, gets in readers.items()
-        ]
+    found = [
+        f"{name} places jobs by the bandwidth they need, and queue.bandwidth_need is not "
+        f"given: every job gets {gets}"
+        for name, gets in readers.items()
+        if gets
+    ]
     return replace(jobs, notes=tuple(dict.fromkeys((*jobs.notes, *found))))

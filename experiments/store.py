@@ -132,6 +132,8 @@ class Store:
         self._written_s = -math.inf
         if self.path.is_dir():
             raise NetcosimError(f"{self.path}: a directory; a results file was expected")
+        if self.path.exists() and not self.path.is_file():
+            raise NetcosimError(f"{self.path}: a pipe or a device; a results file was expected")
         if mode == "read" and not self.path.exists():
             raise NetcosimError(f"{self.path}: no such results file")
         if mode == "write":

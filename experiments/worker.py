@@ -7,12 +7,13 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from multiprocessing import parent_process
 from typing import cast
 
 from experiments.outcome import Outcome, PointResult, encode_tables
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, UnreadKeyWarning
 from queuesim.result import Rows
 
 PointFunction = Callable[[Mapping[str, object]], Mapping[str, Rows] | PointResult]
@@ -94,6 +95,8 @@ def describe_error(error: BaseException) -> str:
 def start_worker() -> None:
     """Set up a pool's process: Ctrl-C is the parent's business, and no orphan lives on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # the parent has reported them
+    warnings.simplefilter("ignore", UnreadKeyWarning)
     parent = parent_process()
 
     def watch() -> None:

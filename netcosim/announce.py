@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from experiments.mpi import launched_rank
 from experiments.progress import progress
@@ -45,6 +45,23 @@ def parts_of(config: Config) -> tuple[str, ...]:
     if search:
         parts.append(POLICY_SEARCH)
     return tuple(parts)
+
+
+def report_unread(file: object, points: Sequence[Any]) -> None:
+    """Say on stderr which keys of a config nothing reads.
+
+    Parameters
+    ----------
+    file : path
+        Of the config.
+    points : sequence of Config
+        Of a sweep; one for a run.
+    """
+    from experiments.unread import unread_lines
+
+    if launched_rank() == 0:
+        for line in unread_lines(points):
+            print(f"netcosim: warning: {file}: {line}", file=sys.stderr, flush=True)
 
 
 def compile_kernels(parts: Sequence[str] = PARTS) -> list[str]:

@@ -46,7 +46,13 @@ def key_told(parameter: Parameter) -> str:
 
 
 def _shown(parameter: Parameter, value: object) -> str:
-    unit = quantity_of(parameter.name)
+    return _quantity(parameter.name, value)
+
+
+def _quantity(name: str, value: object) -> str:
+    unit = quantity_of(name)
+    if isinstance(value, bool):
+        return str(value).lower()
     if unit is None or not isinstance(value, (int, float)):
         return str(value)
     return format_quantity(value, unit.dimension)
@@ -91,6 +97,22 @@ def links_told(topology: Topology) -> Lines:
 def _routing(name: str, entry: Any) -> Lines:
     families = ", ".join(entry.families) or "any"
     return [f"  topologies: {families}", *_keys(entry.parameters, "[machine]")]
+
+
+def _recipe(name: str, entry: Any) -> Lines:
+    from netsim.packet.presets import PACKET_PRESETS
+
+    def told(keys: Mapping[str, object]) -> Lines:
+        return [f"    {short_name(key)} = {_quantity(key, value)}" for key, value in keys.items()]
+
+    return [
+        f"  topologies: {', '.join(entry.families) or 'any'}",
+        f'  in a config: recipe = "{name}" under [machine]',
+        f"  routing: {entry.routing or 'the default of the topology'}",
+        *told(entry.routing_parameters),
+        f"  [machine.packet]: {PACKET_PRESETS[entry.packet_preset].description}",
+        *told(entry.packet_keys),
+    ]
 
 
 def _policy(name: str, entry: Any) -> Lines:
@@ -156,6 +178,7 @@ KINDS: dict[str, Kind] = {
     "topologies": Kind("topology", "netsim.topologies.registry:FAMILIES", _topology),
     "machines": Kind("machine", "netsim.topologies.presets:PRESETS", _machine),
     "routings": Kind("routing", "netsim.routing.registry:ROUTINGS", _routing),
+    "recipes": Kind("recipe", "netsim.recipes:RECIPES", _recipe),
     "policies": Kind("policy", "alloc.registry:POLICIES", _policy),
     "patterns": Kind("pattern", "patterns.registry:PATTERNS", _pattern),
     "task-mappings": Kind("task-mapping", "patterns.mapping:MAPPINGS"),

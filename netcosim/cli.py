@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -20,7 +22,7 @@ if _FOREIGN is not None:
 
 from experiments.mpi import launched_rank  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
-from netsim.errors import NetcosimError  # noqa: E402
+from netsim.errors import NetcosimError, UnreadKeyWarning  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 from netsim.plugins import installed_plugins, load_plugin, using  # noqa: E402
 
@@ -132,9 +134,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: Sequence[str]) -> int:
     try:
+        _check_environment()
         rest, files = _without_plugins(given)
         args = build_parser().parse_args(rest)
-        with using((*installed_plugins(), *map(load_plugin, files))):
+        with using((*installed_plugins(), *map(load_plugin, files))), warnings.catch_warnings():
+            # commands report unread keys themselves, each once and with the file
+            warnings.simplefilter("ignore", UnreadKeyWarning)
             status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.
         sys.stdout.flush()
@@ -151,16 +156,28 @@ def _run(given: Sequence[str]) -> int:
     except (BrokenPipeError, Stopped):
         raise
     except RuntimeError as error:
-        # A deadlocked network or a stuck program: the model's finding, told in one line. Known
-        # by its module, which is too heavy to import for this.
+        # A deadlocked network is the model's finding; a program that waits for ever is a mistake
+        # in its schedule. Known by module and name: too heavy to import for this.
         if type(error).__module__ != "netsim.packet.model":
             raise
+        if type(error).__name__ == "ProgramStuckError":
+            return _fail(str(error))
         _say("error: " + " ".join(str(error).split()))
         return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
     return status
+
+
+def _check_environment() -> None:
+    """Raise NetcosimError for a variable on which Numba's import would end in a traceback."""
+    given = os.environ.get("NUMBA_NUM_THREADS")
+    if given is not None and not re.fullmatch("0*[1-9][0-9]{0,5}", given.strip()):
+        raise NetcosimError(
+            f"environment variable NUMBA_NUM_THREADS = {given!r}; it must be a whole number from "
+            "1 to 999999, or unset"
+        )
 
 
 def _how_to_go_on(given: Sequence[str]) -> str:

@@ -89,6 +89,7 @@ def config_keys() -> dict[str, Key]:
 
     found = dict(_keys_of(config_class(), ""))
     found["machine.preset"] = _by_hand("machine.preset", "a text")
+    found["machine.recipe"] = _by_hand("machine.recipe", "a text")
     found["machine.packet.preset"] = _by_hand("machine.packet.preset", _packet_presets())
     found["sweep.zip"] = _by_hand("sweep.zip", "a list of lists of keys")
     found["sweep.design"] = _by_hand("sweep.design", "a table: method, samples, seed, factors")
@@ -322,6 +323,11 @@ def config_page() -> Lines:
         "its SI unit at the end (`latency_s`) takes a plain number instead. In a sweep any value",
         "may be a list or a range ([sweeps](sweeps.md)). What has a name is told in the",
         "[reference](reference.md).",
+        "",
+        "A key that is set and that no part of a run reads is reported on stderr, with the reason",
+        "and with what would read it; the run goes on. In Python it is an `UnreadKeyWarning`.",
+        "A key at its default is not reported. In a sweep a key is reported if no point reads it,",
+        "and points that differ only in keys that they do not read are one point.",
     ]
     keys = list(config_keys().values())
     for section in dict.fromkeys(key.section for key in keys):

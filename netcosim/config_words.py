@@ -81,6 +81,11 @@ WORDS: dict[str, Words] = {
     "machine.preset": Words(
         '"cab"', "a named machine, whose parameters can be replaced", "machines"
     ),
+    "machine.recipe": Words(
+        '"merlin"',
+        "another simulator's router and routing by one name; keys beside it replace its own",
+        "recipes",
+    ),
     "machine.family": Words(
         '"fattree"', "the network, whose parameters stand beside", "topologies"
     ),
@@ -97,9 +102,11 @@ WORDS: dict[str, Words] = {
     "machine.packet.control_bytes": Words("128"),
     "machine.packet.rail_policy": Words('"round-robin"'),
     "machine.packet.router": Words('"input-queued"'),
+    "machine.packet.crossbar_bandwidth": Words('"4 GB/s"', beside=_CROSSBAR),
     "machine.packet.crossbar_speedup": Words("1.5", beside=_CROSSBAR),
     "machine.packet.output_buffer_bytes": Words('"32 KiB"', beside=_CROSSBAR),
     "machine.packet.arbitration": Words('"round-robin"', beside=_CROSSBAR),
+    "machine.packet.crossing_requires": Words('"credit"', beside=_CROSSBAR),
     "machine.packet.delivery": Words('"head"'),
     "machine.packet.congestion_control": Words('"per-flow-throttle"'),
     "machine.packet.congestion_threshold_bytes": Words('"64 KiB"', beside=_CONGESTION),

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from queuesim.design import Design
+from queuesim.design import Confounded, Design, most_confounded
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from experiments.config import Config
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,14 @@ class DesignResults:
     def known(self) -> NDArray[np.bool_]:
         """(n,) bool: rows with a response."""
         return np.isfinite(self.response)
+
+    @property
+    def confounded(self) -> Confounded | None:
+        """Two factors that the known rows cannot tell apart; none of trajectories (`morris`)."""
+        if self.design.method == "morris":
+            return None
+        strata = self.design.strata(self.places)
+        return most_confounded({name: column[self.known] for name, column in strata.items()})
 
 
 def design_results(
@@ -63,6 +73,7 @@ def design_results(
     from experiments.config_load import numbered_points, parse_toml
     from experiments.points import point_key
     from experiments.store import Store
+    from experiments.unread import as_read
 
     with Store(store, "read") as opened:
         meta = opened.meta()
@@ -75,7 +86,7 @@ def design_results(
         values: list[list[float]] = [[] for _ in places]
         done = {key for key, status in opened.statuses().items() if status == "done"}
         for row, config in numbered_points(raw, path.parent):
-            key = point_key(config.resolved())
+            key = point_key(as_read(config).resolved())
             if key in done:
                 values[row].append(_response(opened.rows(key, table), column, where, table))
             else:
@@ -84,6 +95,17 @@ def design_results(
     if not np.isfinite(response).any():
         raise NetcosimError(f"{store}: no row of its design has all its points")
     return DesignResults(found.design, places, response)
+
+
+def stored_points(store: str | Path) -> list[Config]:
+    """The points of the config that a sweep's store keeps."""
+    from experiments.config_load import numbered_points, parse_toml
+    from experiments.store import Store
+
+    with Store(store, "read") as opened:
+        meta = opened.meta()
+    text, path = str(meta.get("config_text", "")), Path(str(meta.get("config_file", "")))
+    return [config for _, config in numbered_points(parse_toml(text, path), path.parent)]
 
 
 def _response(

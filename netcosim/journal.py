@@ -11,28 +11,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
+import stat
 import sys
 import time
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
 import scipy
 
-from netsim.errors import NetcosimError
 from netsim.file_lock import let_go, try_lock
-from netsim.whole_files import make_folder
+from netsim.whole_files import make_folder, need_regular, whole
 from queuesim.parts import Columns, Part, Progress, Tell, share_of
 
-FORMAT = 1
+FORMAT = 2
 _FOLDER = re.compile("unfinished-[0-9a-f]{16}")
-_FILE = re.compile(r"([0-9a-f]{32}(\.npz(\.[0-9]+)?|\.lock)|run\.lock)")
+_FILE = re.compile(
+    r"[0-9a-f]{32}\.npz|\.?[0-9a-f]{32}\.npz\.[0-9]+(\.part)?|[0-9a-f]{32}(\.npz)?\.lock|run\.lock"
+)
 _ABOUT = "about"
 _LOOK_S = 0.02
 _PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "experiments")
@@ -117,6 +117,8 @@ class Journal:
             return columns
         path = self._path(part.name)
         make_folder(self.folder)
+        # before the work: what is no file now cannot be replaced by the part then
+        need_regular(path)
         lock = try_lock(path)
         if lock is None:
             return None
@@ -133,32 +135,30 @@ class Journal:
     def _path(self, name: str) -> Path:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.npz"
 
-    def _about(self, name: str) -> dict[str, object]:
-        return {"run": self.folder.name, "part": name}
+    def _about(self, name: str, columns: Columns) -> dict[str, object]:
+        shapes = {key: [found.dtype.str, list(found.shape)] for key, found in columns.items()}
+        return {"run": self.folder.name, "part": name, "columns": shapes}
 
     def _read(self, name: str) -> Columns | None:
-        """A part; None if it is not there, or damaged."""
+        """Return a part; None if it is not there, damaged, or without a column that it had."""
         path = self._path(name)
-        if not path.exists():
-            return None
         try:
+            # a pipe would be waited at
+            if not stat.S_ISREG(path.lstat().st_mode):
+                return None
             with np.load(path, allow_pickle=False) as file:
                 columns = {key: file[key] for key in file.files}
             about = json.loads(columns.pop(_ABOUT).tobytes())
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        except Exception:
+            # whatever a damaged archive leads to: it costs the part, not the run
             return None
-        return columns if about == self._about(name) else None
+        return columns if about == self._about(name, columns) else None
 
     def _write(self, path: Path, name: str, columns: Columns) -> None:
-        about = np.frombuffer(json.dumps(self._about(name)).encode(), dtype=np.uint8)
-        part = path.with_name(f"{path.name}.{os.getpid()}")
-        try:
-            with part.open("wb") as file:
-                np.savez(file, allow_pickle=False, **{_ABOUT: about, **columns})
-            part.replace(path)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
+        text = json.dumps(self._about(name, columns))
+        arrays: dict[str, Any] = {_ABOUT: np.frombuffer(text.encode(), dtype=np.uint8), **columns}
+        with whole(path) as part, part.open("wb") as file:
+            np.savez(file, **arrays)
 
 
 def journals_in(out: Path) -> list[Path]:

@@ -13,10 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from netcosim.house import PACKAGES
-from netsim.errors import unknown_name
+from netsim.errors import NetcosimError, unknown_name
 from netsim.kernel_cache import use_kernel_cache
 from netsim.plugins import plugins_in_use
 from netsim.registry import IN_USE
+from netsim.whole_files import make_folder, write_whole
 
 Names = dict[str, dict[str, str]]
 """Kinds to names to descriptions."""
@@ -60,12 +61,9 @@ def _own_names(folder: Path | None) -> Names:
     token = IN_USE.set(())
     names = {kind: entries(kind) for kind in kinds()}
     IN_USE.reset(token)
-    with suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        # whole or not at all, for whoever reads meanwhile
-        part = kept.with_suffix(".part")
-        part.write_text(json.dumps(names), encoding="utf-8")
-        part.replace(kept)
+    with suppress(NetcosimError):
+        make_folder(kept.parent)
+        write_whole(kept, json.dumps(names))
     return names
 
 

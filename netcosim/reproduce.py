@@ -22,6 +22,7 @@ from experiments.store import Store
 from experiments.sweep import SweepSummary, run_points
 from netcosim.page.page import Section, long_table, render_page, write_page
 from netsim.errors import NetcosimError
+from netsim.whole_files import whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +158,8 @@ def write_files(
     files = []
     for name, table in {"claims": analysis.claims, **analysis.tables}.items():
         files.append(folder / f"{stem}-{name}.csv")
-        table.to_csv(files[-1], index=False)
+        with whole(files[-1]) as part:
+            table.to_csv(part, index=False)
     drawing = None if figure.draw is None else figure.draw(analysis, options)
     if drawing is not None:
         files.append(save_figure(drawing, folder / f"{stem}.{form}", form))

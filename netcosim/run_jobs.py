@@ -19,7 +19,7 @@ from typing import IO
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
-from experiments.executor import start_forkserver
+from experiments.executor import FORK_SERVER_GONE, start_forkserver
 from experiments.signals import held_back
 from experiments.worker import start_worker
 from netcosim.journal import Journal, drop, journals_in
@@ -127,9 +127,13 @@ def _helpers(
                 given = (config.resolved(), str(folder), helping)
                 helper = context.Process(target=_help, args=given)
                 # one that has been started must be known, or it would outlive us
-                with held_back():
-                    helper.start()
-                    processes.append(helper)
+                try:
+                    with held_back():
+                        helper.start()
+                        processes.append(helper)
+                except FORK_SERVER_GONE:
+                    say("the process that starts others was killed; this run goes on without it")
+                    break
         yield
         lost = sum(process.exitcode not in (None, 0) for process in processes)
         if lost:

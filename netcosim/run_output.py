@@ -72,18 +72,19 @@ def run_and_report(
             seconds = time.perf_counter() - started
             make_folder(out)
             content = config.resolved()
-            # a file without its point, or parts beside it, would be left by a stop in between
+            # a file without its point would be left by a stop in between
+            with held_back(), Store(results, "write") as store:
+                outcome = Outcome(encoded, None, seconds, found.kept)
+                store.put(point_key(content), content, outcome, code_fingerprint())
+                store.put_meta({"config_text": config_text, "title": title})
+            try:
+                path = _page(results, point_key(content), out / PAGE_FILE)
+            except KeyboardInterrupt:
+                show.say(f"results are in {results}; netcosim report draws them")
+                raise
+            # last: a kill while the page is drawn must not cost the parts
             with held_back():
-                with Store(results, "write") as store:
-                    outcome = Outcome(encoded, None, seconds, found.kept)
-                    store.put(point_key(content), content, outcome, code_fingerprint())
-                    store.put_meta({"config_text": config_text, "title": title})
                 drop(journal.folder)
-    try:
-        path = _page(results, point_key(content), out / PAGE_FILE)
-    except KeyboardInterrupt:
-        print(f"netcosim: results are in {results}; netcosim report draws them", file=sys.stderr)
-        raise
     from netcosim.report.policies import policy_table, print_table
     from netcosim.report.verdict import run_verdict
 

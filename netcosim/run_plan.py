@@ -93,7 +93,10 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     schedule = bench.queues.under(policies[0])
     queue_s = time.perf_counter() - began
     columns = list(dict.fromkeys([reference.column, *policies]))
-    stages = 2 if config.queue.run_time_model == Measured.name else 1
+    # with logged run times, then with those of every round
+    measured = config.queue.run_time_model == Measured.name
+    rounds = getattr(config.queue, Measured.section).rounds if measured else 0
+    stages = 1 + rounds
     live_s = packets_s = 0.0
     if RUNTIME_MODELS[config.queue.run_time_model].solves_flows:
         share, _ = bench.drawn
@@ -107,8 +110,9 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
         like = bench.sides(dict.fromkeys(policies, schedule))
         named = {reference.column: like[policies[0]], **like}
         study = bench.study(named, reference.column)
-        packets_s = campaign_hops(study, bench.measure.sent(study)) / HOPS_PER_S
-        study_snapshots = len(study.numbers) * sides
+        often = max(1, rounds)
+        packets_s = often * campaign_hops(study, bench.measure.sent(study)) / HOPS_PER_S
+        study_snapshots = often * len(study.numbers) * sides
     elsewhere = 0 if reference.elsewhere is None else 1
     return RunPlan(
         schedules=stages * (len(policies) + elsewhere),

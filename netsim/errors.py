@@ -19,6 +19,10 @@ class NetcosimError(ValueError):
     """
 
 
+class UnreadKeyWarning(UserWarning):
+    """A key of a config that is set and that nothing reads; see `experiments.unread`."""
+
+
 def unknown_name(what: str, name: str, valid: object) -> NetcosimError:
     """The error for a name that no registry knows; it lists the valid ones."""
     listed = ", ".join(sorted(str(v) for v in valid))  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from netsim.errors import NetcosimError
+from netsim.whole_files import need_regular
 
 
 def take_lock(path: Path, what: str = "results file") -> IO[str]:
@@ -40,10 +41,17 @@ def try_lock(path: Path) -> IO[str] | None:
     """
     lock_path = path.with_name(path.name + ".lock")
     while True:
+        need_regular(lock_path)
         try:
-            file = lock_path.open("w")
+            file = open(lock_path, "a", opener=_open_lock)  # noqa: SIM115
         except OSError as error:
             raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
+        # A lock is removed when it is let go; a file with content belongs to somebody.
+        if os.fstat(file.fileno()).st_size:
+            file.close()
+            raise NetcosimError(
+                f"{lock_path}: a file with content is in the place of the lock of {path}; move it"
+            )
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -53,6 +61,11 @@ def try_lock(path: Path) -> IO[str] | None:
         if lock_path.exists() and os.fstat(file.fileno()).st_ino == lock_path.stat().st_ino:
             return file
         file.close()
+
+
+def _open_lock(path: str, flags: int) -> int:
+    """Open a file without truncating it, following a link or waiting at a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def let_go(lock: IO[str]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from netsim.errors import NetcosimError
+from netsim.whole_files import whole
 
 MAX_TEXT_BYTES = 512 * 2**20
 """Most text that is read from one file, unzipped.
@@ -61,10 +62,12 @@ def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
 def read_lines(
     path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES, longest: int = MAX_LINE
 ) -> Iterator[str]:
-    """The lines of a table one after the other, without their ends; else as `read_text`.
+    """Yield the lines of a table without their ends; else as `read_text`.
 
-    Text is taken for Latin-1, which decodes every byte: old logs have names of people in them.
-    Only the line at hand is decoded, so a long file takes little more memory than its bytes.
+    A file that is not UTF-8 from its first byte to its last is Latin-1, which decodes every
+    byte: old logs have names of people in them. One encoding per file, so that names which
+    differ stay different. Only one line is decoded at a time, so a long file takes little more
+    memory than its bytes.
 
     Raises
     ------
@@ -73,6 +76,7 @@ def read_lines(
         ``file:line``.
     """
     raw = read_bytes(path, limit_bytes=limit_bytes)
+    encoding = encoding_of(raw)
     start, number = 0, 1
     while start < len(raw):
         end = raw.find(b"\n", start)
@@ -82,8 +86,30 @@ def read_lines(
             raise NetcosimError(
                 f"{path}:{number}: a line of {end - start:,} bytes; at most {longest:,} are read"
             )
-        yield raw[start:end].decode("latin-1")
+        yield raw[start:end].decode(encoding)
         start, number = end + 1, number + 1
+
+
+def encoding_of(raw: bytes | bytearray, *, cut: bool = False) -> str:
+    """Return "utf-8" if all bytes are UTF-8, else "latin-1".
+
+    Parameters
+    ----------
+    raw : bytes
+    cut : bool
+        Whether more would follow: the last character may be there in part.
+    """
+    if raw.isascii():
+        return "utf-8"
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(raw)
+    try:
+        for start in range(0, len(raw), _CHUNK):
+            decoder.decode(view[start : start + _CHUNK])
+        decoder.decode(b"", final=not cut)
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8"
 
 
 def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
@@ -112,7 +138,9 @@ def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
         return []
     except OSError as error:
         raise NetcosimError(f"{path}: cannot be read: {error.strerror}") from None
-    return raw.removeprefix(codecs.BOM_UTF8).decode("latin-1").splitlines()
+    raw = raw.removeprefix(codecs.BOM_UTF8)
+    encoding = encoding_of(raw, cut=True)
+    return [line.decode(encoding, errors="ignore") for line in raw.splitlines()]
 
 
 def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytearray:
@@ -199,18 +227,14 @@ def _too_long(path: Path, limit_bytes: int, when: str = "") -> NetcosimError:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text in Latin-1, gzipped if the name ends in .gz (same text, same bytes).
+    """Write text in UTF-8, gzipped if the name ends in .gz (same text, same bytes).
 
     Raises
     ------
     NetcosimError
-        The file cannot be written.
+        As `netsim.whole_files.whole`.
     """
     path = Path(path)
-    raw = text.encode("latin-1", errors="replace")
-    if path.suffix == ".gz":
-        raw = gzip.compress(raw, mtime=0)
-    try:
-        path.write_bytes(raw)
-    except OSError as error:
-        raise NetcosimError(f"{path}: cannot be written ({error.strerror})") from None
+    raw = text.encode("utf-8", errors="backslashreplace")
+    with whole(path) as part:
+        part.write_bytes(gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw)

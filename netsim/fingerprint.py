@@ -10,7 +10,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from netsim.errors import NetcosimError
 from netsim.kernel_cache import use_kernel_cache
+from netsim.whole_files import make_folder, write_whole
 
 _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim")
 
@@ -43,9 +45,9 @@ def fingerprint_of(root: Path, folder: Path) -> str:
     for name, source in sources:
         digest.update(name.encode())
         digest.update(_normalised(source.decode()).encode())
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        kept.write_text(digest.hexdigest()[:12], encoding="ascii")
+    with suppress(NetcosimError):
+        make_folder(folder)
+        write_whole(kept, digest.hexdigest()[:12])
     return digest.hexdigest()[:12]
 
 

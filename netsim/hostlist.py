@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.limits import shown
+from netsim.limits import need_memory, shown
 
 MAX_HOSTS = 10_000_000
 """More names than any machine has: a list that asks for them is a mistake."""
@@ -41,15 +42,51 @@ def expand(text: str) -> list[str]:
     'n[08-10],login'
     """
     hosts: list[str] = []
-    for item in _items(text):
-        parts = [_bracket(text, p) if p[:1] == "[" else [p] for p in _pieces(item)]
-        count = len(hosts)
-        for part in parts:
-            count = max(count, 1) * len(part)
-        if count > MAX_HOSTS:
-            raise NetcosimError(f"host list {_short(text)}: more than {MAX_HOSTS:,} hosts")
+    for count, pieces in _counted(text):
+        # before a name is made: a bracket of a few characters asks for gigabytes
+        need_memory(f"host list {_short(text)}: {count:,} hosts", count * _HOST_BYTES)
+        parts = [_numbers(piece) if isinstance(piece, list) else [piece] for piece in pieces]
         hosts += ["".join(names) for names in product(*parts)]
     return hosts
+
+
+def count_hosts(text: str) -> int:
+    """Return how many names `expand` would give, without making them.
+
+    Raises
+    ------
+    NetcosimError
+        As `expand`.
+
+    Examples
+    --------
+    >>> from netsim.hostlist import count_hosts
+    >>> count_hosts("n[08-10,20],r[1-2]c[0-1]")
+    8
+    """
+    count = 0
+    for count, _ in _counted(text):  # noqa: B007
+        pass
+    return count
+
+
+_HOST_BYTES = 100
+"""Memory of a name in a list."""
+
+_Ranges = list[tuple[int, range]]
+"""Width and numbers of each part of a bracket."""
+
+
+def _counted(text: str) -> Iterator[tuple[int, list[str | _Ranges]]]:
+    """Yield each item's plain pieces and brackets, after the number of hosts up to its end."""
+    count = 0
+    for item in _items(text):
+        pieces = [_bracket(text, p) if p[:1] == "[" else p for p in _pieces(item)]
+        brackets = [piece for piece in pieces if isinstance(piece, list)]
+        count += prod(sum(len(numbers) for _, numbers in bracket) for bracket in brackets)
+        if count > MAX_HOSTS:
+            raise NetcosimError(f"host list {_short(text)}: more than {MAX_HOSTS:,} hosts")
+        yield count, pieces
 
 
 def _short(text: str) -> str:
@@ -77,9 +114,13 @@ def _pieces(item: str) -> list[str]:
     return [piece for piece in re.split(r"(\[[^\]]*\])", item) if piece]
 
 
-def _bracket(text: str, bracket: str) -> list[str]:
-    """The numbers of "[08-10,20]", as written."""
-    numbers: list[str] = []
+def _numbers(bracket: _Ranges) -> list[str]:
+    return [f"{n:0{width}d}" for width, numbers in bracket for n in numbers]
+
+
+def _bracket(text: str, bracket: str) -> _Ranges:
+    """The ranges of "[08-10,20]"."""
+    found: _Ranges = []
     for part in bracket[1:-1].split(","):
         first, dash, last = part.strip().partition("-")
         last = last if dash else first
@@ -94,8 +135,8 @@ def _bracket(text: str, bracket: str) -> list[str]:
             raise NetcosimError(
                 f"host list {_short(text)}: range {part!r} has {shown(count)} hosts"
             )
-        numbers += [f"{n:0{len(first)}d}" for n in range(int(first), int(last) + 1)]
-    return numbers
+        found.append((len(first), range(int(first), int(last) + 1)))
+    return found
 
 
 def compress(hosts: Iterable[str]) -> str:

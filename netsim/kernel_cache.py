@@ -11,6 +11,7 @@ import hashlib
 import os
 import sys
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 _PACKAGES = ("netsim", "patterns", "alloc", "queuesim")
@@ -31,8 +32,12 @@ def kernel_sources() -> tuple[Path, ...]:
 
 @cache
 def kernel_hash() -> str:
-    """Twelve hex digits that change with any kernel source."""
+    """Twelve hex digits that change with any kernel source, and with Numba's version."""
     digest = hashlib.sha256()
+    # the file, for the version's metadata takes longer to import than all of a command's start
+    numba = find_spec("numba")
+    if numba is not None and numba.origin is not None:
+        digest.update(Path(numba.origin).with_name("_version.py").read_bytes())
     for path in kernel_sources():
         digest.update(path.name.encode())
         digest.update(path.read_bytes())

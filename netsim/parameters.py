@@ -56,6 +56,25 @@ class NamesFile:
 
 
 @dataclass(frozen=True)
+class ReadIf:
+    """Says in an annotation that a key is read only where other keys have certain values.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        The other keys of the same table, by their SI names.
+    holds : callable
+        ``holds(value of each)``: whether the key is read.
+    words : str
+        What reads it, for a message: "rails is above 1".
+    """
+
+    keys: tuple[str, ...]
+    holds: Callable[..., bool]
+    words: str
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A parameter as its signature declares it.
 
@@ -74,6 +93,8 @@ class Parameter:
     names_file : bool
     optional : bool
         Whether None is a value.
+    read_if : ReadIf or None
+        When it is read; None: always.
     """
 
     name: str
@@ -84,6 +105,7 @@ class Parameter:
     words: tuple[str, ...] = ()
     names_file: bool = False
     optional: bool = False
+    read_if: ReadIf | None = None
 
     @property
     def required(self) -> bool:
@@ -168,6 +190,7 @@ def parameters_of(takes: Takes) -> Mapping[str, Parameter]:
             words=next((m.words for m in metadata if isinstance(m, OneOf)), ()),
             names_file=NamesFile in metadata,
             optional=type(None) in _either(kind),
+            read_if=next((m for m in metadata if isinstance(m, ReadIf)), None),
         )
     return types.MappingProxyType(found)
 
@@ -199,6 +222,8 @@ def model_from(
     for key, parameter in parameters.items():
         default = ... if parameter.required else parameter.default
         kind = (kind_of or checked_kind)(parameter)
+        if parameter.read_if is not None:
+            kind = Annotated[kind, parameter.read_if]
         fields[key] = (kind, Field(default, description=parameter.description))
     return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid"), **fields)
 

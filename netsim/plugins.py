@@ -246,9 +246,10 @@ def using(plugins: Iterable[Plugin]) -> Iterator[tuple[Plugin, ...]]:
     token = IN_USE.set(tuple(together))
     try:
         yield tuple(together)
-    except NetcosimError:
+    except (NetcosimError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        # a plug-in may raise what is no Exception: sys.exit, or a class of its own
         told = _blamed(error, together)
         if told is None:
             raise
@@ -348,7 +349,9 @@ def _refusing(where: str, path: str) -> Iterator[None]:
         here = error.filename == path
         at = f", line {error.lineno}" if here else f" ({error.filename}, line {error.lineno})"
         raise NetcosimError(f"{where}{at}: not valid Python: {error.msg}") from None
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         line = _line_in(error.__traceback__, {path})
         at = f", line {line[1]}" if line else ""
         raise NetcosimError(f"{where}{at}: {_told(error)}") from error

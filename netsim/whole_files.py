@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,16 +13,21 @@ from netsim.errors import NetcosimError
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A name beside a file to write to: it becomes the file when all went well.
+    """Yield a name beside a file to write to: it becomes the file when all went well.
+
+    Every file that the project writes comes here. The file is replaced, never opened, so a
+    full disk or a kill leaves what was there before.
 
     Raises
     ------
     NetcosimError
-        A file that cannot be written.
+        A file that cannot be written, or a path that is there and is no regular file.
     """
-    # never through a link that lies in the folder
-    part = path.with_name(f".{path.name}.part")
+    need_regular(path)
+    # a name per process: two writers of one file would rename each other's half
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        # never through a link that lies in the folder
         part.unlink(missing_ok=True)
         yield part
         part.replace(path)
@@ -29,6 +36,44 @@ def whole(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write text in UTF-8, whole or not at all; half of a surrogate pair becomes its escape.
+
+    Raises
+    ------
+    NetcosimError
+        As `whole`.
+    """
+    with whole(path) as part:
+        part.write_bytes(text.encode("utf-8", errors="backslashreplace"))
+
+
+def need_regular(path: Path) -> None:
+    """Raise NetcosimError if a path is there and is no regular file.
+
+    Replacing a link or a device would destroy it, and what it points to may be anyone's.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) else error
+        raise NetcosimError(f"{path}: cannot be written: {told}") from None
+    if not stat.S_ISREG(mode):
+        raise NetcosimError(
+            f"{path}: cannot be written: {_kind(mode)}; name a regular file or a new one"
+        )
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    return "a pipe or a device"
 
 
 def make_folder(folder: Path) -> None:

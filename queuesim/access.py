@@ -133,7 +133,13 @@ def _window(
             raise NetcosimError(f"{outage.where}: {told}")
         spares |= in_partition[outage.partition]
     if outage.account:
-        spares |= _labelled(workload.details.account).get(outage.account, False)
+        accounts = _labelled(workload.details.account)
+        if outage.account not in accounts:
+            wrong = unknown_name("account", outage.account, accounts)
+            if not accounts:
+                wrong = NetcosimError(f"account {outage.account!r}; no job has an account")
+            raise NetcosimError(f"{outage.where}: {wrong}")
+        spares |= accounts[outage.account]
     return Window(
         outage.start_s,
         outage.end_s,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import unknown_name
-from netsim.parameters import OneOf
+from netsim.parameters import OneOf, ReadIf
 from queuesim.draws import draw_key, uniform_per_job
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -117,9 +117,12 @@ class Assumed(RunTimeModel):
 
     name = "assumed"
     description = "a scenario of the papers: isolated jobs run some percent faster"
+    reads = ()
     scenario: Annotated[str, "speed-up of isolated jobs", OneOf(SCENARIOS)] = "none"
     speeds_up: Annotated[
-        Sequence[str] | None, "policies whose jobs it speeds up; those that isolate if left out"
+        Sequence[str] | None,
+        "policies whose jobs it speeds up; those that isolate if left out",
+        ReadIf(("scenario",), lambda name: name != "none", 'queue.scenario is not "none"'),
     ] = None
 
     def __post_init__(self) -> None:

@@ -41,6 +41,8 @@ class Backfill(ABC):
 
     name: str
     description: str
+    windowed: ClassVar[bool] = True
+    """Whether it looks at jobs behind the head, of which ``window`` says how many."""
 
     def __init__(
         self, machine: Machine, queue: WaitingQueue, window: int | None, start: Start
@@ -100,6 +102,7 @@ class NoBackfill(Backfill):
 
     name = "none"
     description = "strict order: no job starts before the head of the queue"
+    windowed = False
 
     def run_pass(self, now_s: float) -> None:
         self.start_heads(now_s)

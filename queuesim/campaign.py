@@ -32,6 +32,7 @@ from queuesim.snapshots import (
     Progress,
     Ratio,
     Study,
+    in_several,
     snapshots_told,
 )
 from queuesim.statistics import around, drawn_means, known_ends
@@ -202,7 +203,8 @@ def ratio_of_stretches(
     Returns
     -------
     Ratio or None
-        None if one side has no rows; without an interval if one side has one snapshot alone.
+        None if one side has no rows; without an interval if one side has fewer than five snapshots
+        or jobs.
     """
     sides, seen = [], []
     for side, rows in ((mine, of_mine), (reference, of_reference)):
@@ -210,9 +212,11 @@ def ratio_of_stretches(
         if not use.any():
             return None
         seen.append(int(use.sum()))
-        sides.append((side.stretch[use], side.snapshot[use]))
-    own, other = (drawn_means(values, 1, snapshot, rng, resamples) for values, snapshot in sides)
-    several = min(own.n_snapshots, other.n_snapshots)
+        sides.append((side.stretch[use], side.snapshot[use], side.job[use]))
+    own, other = (
+        drawn_means(x, 1, snapshot, rng, resamples, job=job) for x, snapshot, job in sides
+    )
+    several = min(own.n_samples, other.n_samples)
     found = around(own.mean / other.mean, own.drawn / other.drawn, several, confidence)
     return Ratio(found.value, *known_ends(found), min(seen))
 
@@ -230,8 +234,7 @@ def speedup_table(
 
     A size class that lacks jobs on either side, or that one snapshot alone has, is left out: its
     jobs take the nearest class. A pattern without any class that is left has one row for all
-    sizes, without an interval if it comes from one snapshot; one that no snapshot has on both
-    sides gets ratio 1 in [1/2, 2], "not known".
+    sizes; one that no snapshot has on both sides gets ratio 1 in [1/2, 2], "not known".
 
     Parameters
     ----------
@@ -254,12 +257,13 @@ def speedup_table(
 
             def ratio_of(
                 low: int, high: int, pattern: str = pattern, mine: Measurements = mine
-            ) -> Ratio | None:
+            ) -> tuple[Ratio | None, bool]:
+                """Return the ratio, and whether both sides have it from several snapshots."""
                 masks = [
                     (names[side.share] == pattern) & (side.n_nodes >= low) & (side.n_nodes <= high)
                     for side in (mine, reference)
                 ]
-                return ratio_of_stretches(
+                ratio = ratio_of_stretches(
                     mine,
                     reference,
                     rng,
@@ -267,11 +271,12 @@ def speedup_table(
                     of_reference=masks[1],
                     confidence=confidence,
                 )
+                return ratio, in_several(mine.snapshot[masks[0]], reference.snapshot[masks[1]])
 
             found = {sizes: ratio_of(*sizes) for sizes in size_classes}
-            kept = {s: one for s, one in found.items() if one is not None and one.low is not None}
+            kept = {s: one for s, (one, several) in found.items() if one is not None and several}
             if not kept:
-                kept = {ALL_SIZES: ratio_of(*ALL_SIZES) or Ratio(*NOT_KNOWN, 0)}
+                kept = {ALL_SIZES: ratio_of(*ALL_SIZES)[0] or Ratio(*NOT_KNOWN, 0)}
             rows += [
                 SpeedupRow(pattern, *sizes, policy, one.ratio, one.low, one.high)
                 for sizes, one in kept.items()
@@ -288,6 +293,11 @@ class Stretch:
     compares = (
         "each job's time with all others on the network over its time alone on the first nodes of "
         "the reference's machine"
+    )
+    baseline = "isolated time on the first nodes"
+    ignores = (
+        *("communication.mix.*.communication_fraction", "communication.from"),
+        "communication.fraction",
     )
 
     def sent(self, study: Study) -> dict[str, float]:

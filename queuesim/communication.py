@@ -124,7 +124,8 @@ WHOLE_S = 1e-7
 
 def whole(seconds: Seconds) -> Seconds:
     """Round to the nearest multiple of `WHOLE_S`."""
-    return np.round(seconds / WHOLE_S) * WHOLE_S
+    rounded: Seconds = np.round(seconds / WHOLE_S) * WHOLE_S
+    return rounded
 
 
 def noisy(mean_s: float, noise: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:

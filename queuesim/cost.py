@@ -196,7 +196,8 @@ def estimate_line(hops: float, n_snapshots: int) -> str | None:
             f"{n_snapshots:,} snapshots take {hops:.2g} packet hops, "
             f"{hops / HOPS_PER_S / 86400:.2g} days; at most {MAX_PACKET_HOPS:.0e} hops "
             "are simulated: lower communication.mix.message_bytes or iterations, "
-            "communication.ranks_per_node or run.snapshots, or raise machine.packet.packet_bytes"
+            "communication.ranks_per_node, run.snapshots or queue.measured.rounds, or raise "
+            "machine.packet.packet_bytes"
         )
     seconds = hops / HOPS_PER_S
     if seconds < LONG_S:

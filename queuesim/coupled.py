@@ -144,6 +144,12 @@ def stretch_of_reference(
     return mean_stretches(*context.pilot(alone))
 
 
+FLOW_KEYS = (
+    *("packet_bytes", "header_bytes", "eager_limit_bytes", "router_latency_s", "rail_policy"),
+)
+"""Parameters of `netsim.packet.model.PacketConfig` that count at flow level."""
+
+
 @dataclass(frozen=True, eq=False)
 class CoupledFlow(RunTimeModel):
     """Run times from live contention at flow level.
@@ -169,6 +175,10 @@ class CoupledFlow(RunTimeModel):
     description = "live: running jobs slow each other on shared links, as flows do"
     section = "coupled"
     solves_flows = True
+    reads = (
+        *("communication", "machine.parameters", "machine.routing", "machine.routing_parameters"),
+        *(f"machine.packet.{key}" for key in FLOW_KEYS),
+    )
     parameters = CoupledParameters
     network: JobNetwork = field()
     runtime_reference: str = "isolated"

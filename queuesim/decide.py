@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,7 +231,7 @@ def known_at_submit(workload: Workload) -> Workload:
 
 def _read_only(columns: _Columns) -> _Columns:
     """Return the same with a read-only copy of every array."""
-    copies = {
+    copies: dict[str, Any] = {
         column.name: np.array(values)
         for column in fields(columns)
         if isinstance(values := getattr(columns, column.name), np.ndarray)
@@ -248,6 +248,10 @@ class Decider(ABC):
 
     name: str
     description: str
+    windowed: ClassVar[bool] = True
+    """Whether it looks at jobs behind the head, of which the window says how many."""
+    names_rules: ClassVar[bool] = True
+    """Whether its choices may name a placement rule."""
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         """A run begins.
@@ -322,7 +326,7 @@ class Decided(Backfill):
             machine = self.machine
             raise NetcosimError(
                 f"decider {self.name!r}: job index {job} finds no place: it asks for "
-                f"{machine.n_nodes[job]} nodes, {machine.n_free} are free"
+                f"{machine.n_nodes[int(job)]} nodes, {machine.n_free} are free"
             )
 
 
@@ -331,6 +335,8 @@ class Strict(Decider):
 
     name = "strict"
     description = "the head of the queue or nobody, by the number of free nodes"
+    windowed = False
+    names_rules = False
 
     def decide(self, point: DecisionPoint) -> Choice | None:
         """The head, if there are nodes for it."""
@@ -349,6 +355,7 @@ class Easy(Decider):
 
     name = "easy"
     description = "later jobs may start if they cannot delay the head, by the number of free nodes"
+    names_rules = False
 
     def decide(self, point: DecisionPoint) -> Choice | None:
         """The head, or else the first behind it that does not delay it."""

@@ -14,6 +14,8 @@ from queuesim.machine import Machine
 class _LeastThatFits(Decider):
     """Of the waiting jobs that fit, by the number of free nodes, the one that costs least."""
 
+    names_rules = False
+
     @abstractmethod
     def cost(self, machine: Machine, job: int) -> float:
         """The least is first; of equal ones, the first in the queue's order."""

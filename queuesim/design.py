@@ -1,12 +1,18 @@
 """Designs of experiments: which points of a space of factors are computed.
 
 Points lie in the unit cube, a side a factor; a factor says what value a place between 0 and 1
-stands for. Sampling is SALib's.
+stands for. Sampling is SALib's. Two factors whose levels come together cannot be told apart by any
+analysis, so a design is refused where two of its columns depend on each other more than those of
+random designs do (`most_confounded`): plain projections of a Sobol sequence may.
+
+Sources: Cramer, Mathematical Methods of Statistics, 1946, 21.9 (V); Joe and Kuo, SIAM Journal on
+Scientific Computing 30, 2008 (two-dimensional projections of Sobol sequences).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +24,8 @@ FloatArray = NDArray[np.float64]
 
 METHODS = {
     "morris": "trajectories that change one factor at a time; samples = their number",
-    "sobol-sequence": "a space-filling sequence, shifted by the seed; more samples only add points",
+    "sobol-sequence": "a space-filling sequence, shifted by the seed; more samples only add "
+    "points; refused where two of many factors are confounded",
     "latin-hypercube": "each factor's range cut into as many parts as samples, one point in each",
 }
 """How points are chosen, by name."""
@@ -27,6 +34,10 @@ MORRIS_LEVELS = 4
 """Places of a factor on the grid of ``morris``: 0, 1/3, 2/3 and 1."""
 MAX_SAMPLES = 100_000
 _DIGITS = 6
+FALSE_ALARM = 1e-4
+"""Share of random designs of which `most_confounded` finds a pair."""
+_IN_A_CELL = 5
+_MOST_STRATA = 8
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,11 @@ class Factor:
         """The middle of the places that stand for a level."""
         return (self.levels.index(name) + 0.5) / len(self.levels)
 
+    def strata(self, places: FloatArray) -> NDArray[np.int64]:
+        """(n,) numbers of levels; of a range, of as many equal parts as points can fill."""
+        n = len(self.levels) or n_strata(len(places))
+        return np.minimum((np.asarray(places) * n).astype(np.int64), n - 1)
+
     def told(self, place: float) -> str:
         """The value at a place in words."""
         return self.levels[self.level(place)] if self.levels else f"{self.value(place):g}"
@@ -125,15 +141,17 @@ class Design:
         Raises
         ------
         NetcosimError
-            SALib is not installed.
+            SALib is not installed; two factors are confounded.
         """
         problem = problem_of([factor.name for factor in self.factors])
         salib()
         if self.method == "morris":
             from SALib.sample import morris
 
+            # one factor changes at a time, so no two are confounded
             found = morris.sample(problem, self.samples, num_levels=MORRIS_LEVELS, seed=self.seed)
-        elif self.method == "latin-hypercube":
+            return np.asarray(found, dtype=np.float64)
+        if self.method == "latin-hypercube":
             from SALib.sample import latin
 
             found = latin.sample(problem, self.samples, seed=self.seed)
@@ -142,7 +160,83 @@ class Design:
 
             shift = np.random.default_rng(self.seed).random(len(self.factors))
             found = (sobol_sequence.sample(self.samples, len(self.factors)) + shift) % 1.0
-        return np.asarray(found, dtype=np.float64)
+        places = np.asarray(found, dtype=np.float64)
+        if pair := most_confounded(self.strata(places)):
+            raise NetcosimError(
+                f'{pair}; set method = "latin-hypercube", or change samples or seed'
+            )
+        return places
+
+    def strata(self, places: FloatArray) -> dict[str, NDArray[np.int64]]:
+        """Return each factor's strata at (n, k) places, by its name."""
+        return {f.name: f.strata(places[:, i]) for i, f in enumerate(self.factors)}
+
+
+@dataclass(frozen=True)
+class Confounded:
+    """Two columns of a design that depend on each other more than in random designs.
+
+    Attributes
+    ----------
+    one, other : str
+    cramers_v : float
+        From 0 (independent) to 1 (one determines the other).
+    bound : float
+        Below which random designs of as many points stay.
+    points : int
+    """
+
+    one: str
+    other: str
+    cramers_v: float
+    bound: float
+    points: int
+
+    def __str__(self) -> str:
+        return (
+            f"factors {self.one} and {self.other} are confounded: Cramer's V "
+            f"{self.cramers_v:.2f}; random designs of {self.points} points stay below "
+            f"{self.bound:.2f}"
+        )
+
+
+def n_strata(n_points: int) -> int:
+    """Parts of a range, so many that pairs of two ranges' parts have some points each."""
+    return int(np.clip((n_points / _IN_A_CELL) ** 0.5, 2, _MOST_STRATA))
+
+
+def most_confounded(columns: Mapping[str, NDArray[np.int64]]) -> Confounded | None:
+    """Return the two columns that depend on each other most, if more than in random designs.
+
+    Parameters
+    ----------
+    columns : mapping of str to (n,) int64
+        Levels or strata by factor; any integers that tell values apart.
+
+    Notes
+    -----
+    Pearson's chi-squared of a pair of independent columns has (r - 1)(c - 1) degrees of freedom;
+    its bound leaves out a share `FALSE_ALARM` of all designs (Bonferroni over the pairs).
+    """
+    from scipy.special import chdtri
+
+    pairs = list(itertools.combinations(columns, 2))
+    found = []
+    for one, other in pairs:
+        a, b = (np.unique(columns[name], return_inverse=True)[1] for name in (one, other))
+        counts = np.zeros((a.max(initial=0) + 1, b.max(initial=0) + 1))
+        np.add.at(counts, (a, b), 1)
+        n, smaller = len(a), min(counts.shape) - 1
+        if smaller < 1:
+            continue
+        expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
+        chi2 = float(((counts - expected) ** 2 / expected).sum())
+        freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
+        most = float(chdtri(freedom, FALSE_ALARM / len(pairs)))
+        v, bound = ((x / n / smaller) ** 0.5 for x in (chi2, most))
+        found.append(Confounded(one, other, v, bound, n))
+    worst = max(found, key=lambda pair: pair.cramers_v / pair.bound, default=None)
+    return worst if worst is not None and worst.cramers_v > worst.bound else None
 
 
 def problem_of(names: Sequence[str]) -> dict[str, object]:

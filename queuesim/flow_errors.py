@@ -51,7 +51,7 @@ FLOW_ERRORS: dict[tuple[str, str], FlowError] = {
     ("dragonfly", "adaptive-local"): FlowError(245, 0.1618, 0.4389, 0.2393, 0.6284),
     ("dragonfly", "shortest-path"): FlowError(210, 0.0996, 0.4242, 0.3489, 0.6612),
     ("torus", "dimension-order"): FlowError(444, 0.0618, 0.2619, 0.1457, 0.5029),
-    ("torus", "minimal-adaptive"): FlowError(525, 0.0461, 0.3506, 0.0228, 0.3330),
+    ("torus", "minimal-adaptive"): FlowError(525, 0.0447, 0.2995, 0.0228, 0.3330),
     ("torus", "shortest-path"): FlowError(469, 0.0761, 0.3147, 0.2449, 0.5649),
     ("hypercube", "shortest-path"): FlowError(263, 0.0469, 0.2278, 0.1249, 0.4722),
     ("hyperx", "shortest-path"): FlowError(156, 0.0918, 0.3422, 0.2441, 0.5750),

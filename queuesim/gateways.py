@@ -82,15 +82,13 @@ def _whole(seconds: float) -> float:
 
 
 def gateway_nodes(text: str, topology: Topology) -> NDArray[np.int32]:
-    """Nodes that a config names as gateways, ascending; none for an empty text.
+    """Return the nodes that a config names as gateways, ascending.
 
     Raises
     ------
     NetcosimError
-        What is no list of the machine's nodes; all of them.
+        What is no list of the machine's nodes; none, or all of them.
     """
-    if not text:
-        return np.empty(0, dtype=np.int32)
     mask = node_mask(text, topology, f"key {KEY}")
     if mask.all():
         raise NetcosimError(f"key {KEY}: {text!r}; some nodes must be left to jobs")

@@ -1,8 +1,8 @@
 """Jobs in loops with nobody else there: what a loop among others is compared with.
 
 A job communicates for a fraction f of its isolated time: it computes c (1 / f - 1) between
-iterations whose communication takes c in isolation. So a period is about c / f long; it is measured,
-because ranks that are done begin to compute while others still wait.
+iterations whose communication takes c in isolation. So a period is about c / f long. It is
+measured, because ranks that are done begin to compute while others still wait.
 """
 
 from __future__ import annotations

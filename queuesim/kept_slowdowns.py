@@ -27,8 +27,8 @@ class Judgement(NamedTuple):
 class KeptSlowdowns:
     """Slowdowns at the last judgement, and when they are too old.
 
-    A job is stale where its slowdown by flows is off by more than the budget's ``tolerance`` from what
-    it was at its last judgement (1 before the first).
+    A job is stale where its slowdown by flows is off by more than the budget's ``tolerance`` from
+    what it was at its last judgement (1 before the first).
 
     Parameters
     ----------

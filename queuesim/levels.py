@@ -92,8 +92,8 @@ def level_means(samples: Mapping[str, Samples], base: str, seed: int) -> dict[st
     return {
         level: LevelMean(
             around(*means),
-            around(means.mean - first.mean, means.drawn - first.drawn, means.n_snapshots),
-            means.n_snapshots,
+            around(means.mean - first.mean, means.drawn - first.drawn, means.n_samples),
+            means.n_samples,
         )
         for level, means in found.items()
     }

@@ -205,9 +205,8 @@ class Live:
         )
         self._senders = _Senders(shared, [])
         self._loads = JobLoads(self._senders)
-        self._by_packets = level == "packets"
         self._stretches = FlowStretches(self._loads, tolerance)
-        if self._by_packets:
+        if level == "packets":
             given = PacketBudget() if budget is None else budget
             self._stretches = PacketStretches(self._loads, given, PacketRecord())
         self._alone: MessageNetwork[int] = MessageNetwork(topology.n_links)

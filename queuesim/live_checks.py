@@ -94,9 +94,10 @@ def need_traffic(
         )
     if node_bytes is not None and need_int(where, "node_bytes", node_bytes, 1) >= 10**18:
         raise NetcosimError(f"{where}: node_bytes = {shown(node_bytes)}; must be below 1e18")
-    if bytes_per_node_s is not None:
-        if not 0 < need_real(where, "bytes_per_node_s", bytes_per_node_s) < 1e18:
-            raise NetcosimError(f"{where}: bytes_per_node_s = {bytes_per_node_s}; must be above 0")
+    if bytes_per_node_s is None:
+        return
+    if not 0 < need_real(where, "bytes_per_node_s", bytes_per_node_s) < 1e18:
+        raise NetcosimError(f"{where}: bytes_per_node_s = {bytes_per_node_s}; must be above 0")
 
 
 def need_ranks(where: str, n_nodes: int, ranks_per_node: int) -> int:

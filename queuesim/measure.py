@@ -33,6 +33,19 @@ class Measure(Protocol):
         """What a ratio is the mean of, for a page."""
         ...
 
+    @property
+    def baseline(self) -> str:
+        """What a job's time is divided by, in a few words, for a table's head."""
+        ...
+
+    @property
+    def ignores(self) -> tuple[str, ...]:
+        """Keys of a config, beside the other measures' own, that it does not read.
+
+        ``*`` stands for any name.
+        """
+        ...
+
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side, about."""
         ...

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import MAX_INDEX
 from queuesim.draws import draw_key, uniform_per_job
+from queuesim.statistics import NO_INTERVAL
 from workloads.job import Workload
 from workloads.shares.law import FractionLaw
 
@@ -33,7 +34,7 @@ class SpeedupRow:
     ratio : float
         Below 1: faster than under the reference policy.
     ratio_low, ratio_high : float or None
-        Confidence interval; both None where it is not known (one snapshot alone).
+        Confidence interval; both None where it is not known (too few samples).
     """
 
     pattern: str
@@ -140,8 +141,8 @@ class SpeedupTable:
             rows = [row for row in rows if row.ratio_low is not None]
             if not rows:
                 raise NetcosimError(
-                    f"bound {bound!r}: the ratio of {pattern} under {policy!r} has no interval (it "
-                    'was seen in one snapshot); take bound "mean", or more snapshots'
+                    f"bound {bound!r}: the ratio of {pattern} under {policy!r} has {NO_INTERVAL}; "
+                    'use bound "mean", or more snapshots'
                 )
         low = np.array([row.min_nodes for row in rows])
         high = np.array([row.max_nodes for row in rows])

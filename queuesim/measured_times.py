@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Le
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError
@@ -21,7 +21,11 @@ from queuesim.model_context import ModelContext
 from queuesim.rounds import CONTENDED, RUNTIME_REFERENCES
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from queuesim.speedup_file import read_speedups
+from queuesim.statistics import LEAST_SAMPLES
 from workloads.job import Workload
+
+MAX_ROUNDS = 1000
+"""Each runs every queue and sends every snapshot again; waits settle within a few."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,10 @@ class MeasuredParameters:
         str, "the measured mean or an end of its interval", OneOf(("mean", "low", "high"))
     ] = "mean"
     rounds: Annotated[
-        int, "how often schedules are measured: those as logged, then those that came out", Ge(1)
+        int,
+        "how often schedules are measured: those as logged, then those that came out",
+        Ge(1),
+        Le(MAX_ROUNDS),
     ] = 1
     runtime_reference: Annotated[
         str,
@@ -61,6 +68,12 @@ class Measured(RunTimeModel):
     name = "measured"
     description = "logged times scaled by communication-time ratios measured with packets"
     section = "measured"
+    # what jobs send is read by the packets that measure it, not by the model
+    reads = (
+        *(f"communication.mix.*.{key}" for key in ("pattern", "weight", "nodes", "file")),
+        "communication.mix.*.communication_fraction",
+        *("communication.from", "communication.fraction", "communication.ranks_per_node"),
+    )
     parameters = MeasuredParameters
     table: SpeedupTable = field()
     mix: CommunicationMix = field()
@@ -81,10 +94,11 @@ class Measured(RunTimeModel):
                 f'"{cls.name}" needs speed-ups from a file (queue.measured.table), or at least 1 '
                 "snapshot to measure them; run.snapshots = 0"
             )
-        if parameters.bound != "mean" and snapshots < 2:
+        if parameters.bound != "mean" and snapshots < LEAST_SAMPLES:
             raise NetcosimError(
-                f'queue.measured.bound = "{parameters.bound}" needs at least 2 snapshots, since '
-                f"one has no interval; run.snapshots = {snapshots}"
+                f'queue.measured.bound = "{parameters.bound}" needs at least '
+                f"{LEAST_SAMPLES} snapshots, since fewer have no interval; "
+                f"run.snapshots = {snapshots}"
             )
 
     @classmethod

@@ -13,12 +13,15 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Gt
 
-from netsim.parameters import OneOf, check_values
+from netsim.parameters import OneOf, ReadIf, check_values
 from queuesim.fair_share import ByUsage, FairShare
 from queuesim.orders import FloatArray, IndexArray, Live, Order, OrderContext
 from queuesim.partitions import partition_of_jobs
 from queuesim.usage import OWNERS
 from workloads.job import Workload
+
+_AGED = ReadIf(("age_weight",), bool, "queue.multifactor.age_weight is above 0")
+_SHARED = ReadIf(("fair_share_weight",), bool, "queue.multifactor.fair_share_weight is above 0")
 
 
 @dataclass(frozen=True)
@@ -29,9 +32,13 @@ class Multifactor:
     size_weight: Annotated[float, "of the nodes, larger jobs first", Ge(0)] = 0.0
     partition_weight: Annotated[float, "of the partition's factor", Ge(0)] = 0.0
     fair_share_weight: Annotated[float, "of the fair share", Ge(0)] = 0.0
-    max_age_s: Annotated[float, "time after which a job's age counts in full", Gt(0)] = 604800.0
-    by: Annotated[str, "whose use counts for the fair share", OneOf(OWNERS)] = "user"
-    half_life_s: Annotated[float, "time in which what was used counts half", Gt(0)] = 604800.0
+    max_age_s: Annotated[float, "time after which a job's age counts in full", Gt(0), _AGED] = (
+        604800.0
+    )
+    by: Annotated[str, "whose use counts for the fair share", OneOf(OWNERS), _SHARED] = "user"
+    half_life_s: Annotated[float, "time in which what was used counts half", Gt(0), _SHARED] = (
+        604800.0
+    )
 
     def __post_init__(self) -> None:
         check_values("multifactor", self)

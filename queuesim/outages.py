@@ -17,7 +17,7 @@ from typing import Annotated
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_text
-from netsim.parameters import NamesFile, OneOf, check_values
+from netsim.parameters import NamesFile, OneOf, ReadIf, check_values
 
 KINDS = ("reservation", "failure")
 COLUMNS = ("start_s", "end_s", "nodes", "kind", "partition", "account")
@@ -76,7 +76,10 @@ class OutageFile:
         None
     )
     after_failure: Annotated[
-        str, "a job on a node that fails ends, or goes back to the queue", OneOf(("end", "requeue"))
+        str,
+        "a job on a node that fails ends, or goes back to the queue",
+        OneOf(("end", "requeue")),
+        ReadIf(("file",), lambda file: file is not None, "queue.outages.file is given"),
     ] = "end"
 
     def __post_init__(self) -> None:

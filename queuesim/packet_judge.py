@@ -16,7 +16,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 from numpy.typing import NDArray
 
-from netsim.parameters import check_values
+from netsim.parameters import ReadIf, check_values
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble
 from queuesim.isolated_loops import WARM_UP, IsolatedLoop, remember
@@ -29,6 +29,12 @@ FloatArray = NDArray[np.float64]
 _KEPT_GROUPS = 1 << 15
 FEW_JOBS = 3
 """Periodic jobs of like periods keep the phases that they happen to have while they are so few."""
+
+_SOME_ARE_KEPT = ReadIf(
+    ("tolerance", "stale_share"),
+    lambda *limits: any(limits),
+    "queue.coupled.tolerance or stale_share is above 0",
+)
 
 
 @dataclass(frozen=True)
@@ -50,9 +56,9 @@ class PacketBudget:
         of them is off by more than this part from what it was at its last judgement (1 before
         the first). 0: whenever its jobs have changed.
     stale_share : float
-        A job whose slowdown at flow level is off by more than ``tolerance`` is stale. A group is not judged
-        again as long as no more than this share of its jobs are; their slowdowns are then
-        those of `queuesim.kept_slowdowns.KeptSlowdowns`. 0: one stale job is enough.
+        A job whose slowdown at flow level is off by more than ``tolerance`` is stale. A group is
+        not judged again as long as no more than this share of its jobs are; their slowdowns are
+        then those of `queuesim.kept_slowdowns.KeptSlowdowns`. 0: one stale job is enough.
     audit : float
         Share of the situations not judged again that are simulated all the same, for the
         report of how far off what was kept is. It changes no stretch.
@@ -65,7 +71,9 @@ class PacketBudget:
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
     tolerance: Annotated[float, "change of slowdown by flows that is not judged again", Ge(0)] = 0.0
     stale_share: Annotated[float, "stale jobs of a group not judged again", Ge(0), Lt(1)] = 0.0
-    audit: Annotated[float, "kept judgements simulated for their error", Ge(0), Le(1)] = 0.0
+    audit: Annotated[
+        float, "kept judgements simulated for their error", Ge(0), Le(1), _SOME_ARE_KEPT
+    ] = 0.0
     max_simulations: Annotated[int | None, "most simulated groups; flows afterwards", Ge(0)] = None
 
     def __post_init__(self) -> None:
@@ -217,4 +225,6 @@ class PacketJudge:
         stream = stand_in_id([*(job.job_id for job in together.jobs), draw])
         run = together.watched(until_s, len(jobs), stream=stream)
         self.record.packet_hops += run.packets.packet_hops
-        return means_s(run.ends_ps, run.iterations, WARM_UP) / period_s
+        together_s = means_s(run.ends_ps, run.iterations, WARM_UP)
+        slowdown: FloatArray = together_s / period_s
+        return slowdown

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from netsim.packet.model import PS_PER_S, PacketResult
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.pairing import LEAST_PERIODS, Pairing, Snapshot
-from queuesim.pairs import Pair, mean_ratio, speedup_rows, summary
+from queuesim.pairs import Pair, job_ids, mean_ratio, speedup_rows, summary
 from queuesim.parts import Here, Parts
 from queuesim.snapshots import Measurement, Measurements, Progress, Ratio, Study
-
-_ONE = "one snapshot: no interval"
+from queuesim.statistics import NO_INTERVAL
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,8 @@ class Paired:
     name = "paired"
     description = "the same jobs at the reference's instants, timed under every policy"
     compares = "each job's time as it runs there over the same job's under the reference"
+    baseline = "isolated time under the reference"
+    ignores = ()
     repeats: float = 5.0
     max_iterations: int = 32
     phases: bool = True
@@ -68,7 +69,7 @@ class Paired:
             SpeedupTable(study.reference, tuple(rows), whole_runs=self.phases),
             {"paired": told, "pairs": [pair.row() for pair in pairs]}
             | ({"proof": proof} if proof else {}),
-            tuple(policy_note(row, study.reference, _ONE) for row in told) + _proved(proof),
+            tuple(policy_note(row, study.reference) for row in told) + _proved(proof),
         )
 
     def _counted(self, study: Study) -> dict[int, float]:
@@ -110,6 +111,7 @@ def compared(
             [pair.n_nodes for pair in mine],
             [pair.snapshot for pair in mine],
             [pair.run_ratio for pair in mine],
+            job_ids(mine),
             patterns,
             rng(),
             study.confidence,
@@ -175,10 +177,10 @@ def _measurements(pairing: Pairing, name: str, snapshots: Sequence[Snapshot]) ->
     )
 
 
-def policy_note(row: Mapping[str, object], reference: str, no_interval: str) -> str:
+def policy_note(row: Mapping[str, object], reference: str) -> str:
     """What a policy takes off the run time, as a line."""
     low, high = row["taken_off_percent_low"], row["taken_off_percent_high"]
-    interval = no_interval if low is None else f"{low:.1f} to {high:.1f}"
+    interval = NO_INTERVAL if low is None else f"{low:.1f} to {high:.1f}"
     return (
         f"{row['policy']}: {row['taken_off_percent']:.1f} % ({interval}) less run time than under "
         f"{reference}, by node-hours, {row['jobs']} jobs"

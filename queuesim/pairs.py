@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from queuesim.measured import SpeedupRow
 from queuesim.snapshots import ALL_SIZES, SIZE_CLASSES, Ratio, in_several, size_class
-from queuesim.statistics import LEVEL, Interval, known_ends, mean_of_snapshots
+from queuesim.statistics import LEAST_SAMPLES, LEVEL, Interval, known_ends, mean_of_snapshots
 
 FACTORS = ("ratio", "interference_ratio", "locality_ratio")
 """Of a `Pair`: the ratio, and the two of which it is the product."""
@@ -122,34 +122,42 @@ def speedup_rows(
     n_nodes: ArrayLike,
     snapshot: ArrayLike,
     ratio: ArrayLike,
+    job: ArrayLike,
     patterns: Sequence[str],
     rng: np.random.Generator,
     confidence: float = LEVEL,
+    *,
+    least_samples: int = LEAST_SAMPLES,
 ) -> list[SpeedupRow]:
     """A policy's rows of a speed-up table, from its pairs.
 
     A ratio is the mean over the jobs seen of a pattern and size class: run times are linear in
     it. A class that one snapshot alone has is left out: its jobs take the nearest class. A pattern
-    not seen in several snapshots has the mean of all jobs, without an interval if these come from
-    one snapshot too.
+    not seen in several snapshots has the mean of all jobs. Fewer than
+    ``least_samples`` snapshots or jobs have no interval.
 
     Parameters
     ----------
     policy : str
-    pattern, n_nodes, snapshot, ratio : (n,)
+    pattern, n_nodes, snapshot, ratio, job : (n,)
         One a pair.
     patterns : sequence of str
         That the table must have.
     rng : numpy.random.Generator
         For the bootstrap.
     confidence : float
+    least_samples : int
+        See `queuesim.statistics.mean_of_snapshots`.
     """
     names, numbers = np.asarray(pattern), np.asarray(snapshot)
     ratios, classes = np.asarray(ratio, dtype=np.float64), size_class(n_nodes)
+    jobs = np.asarray(job)
 
     def row(of: str, sizes: tuple[int, int], mine: NDArray[np.bool_]) -> SpeedupRow:
-        ones = np.ones(int(mine.sum()))
-        found = mean_of_snapshots(ratios[mine], ones, numbers[mine], rng, confidence)
+        at = numbers[mine]
+        found = mean_of_snapshots(
+            ratios[mine], 1, at, rng, confidence, job=jobs[mine], least_samples=least_samples
+        )
         return SpeedupRow(of, *sizes, policy, found.value, *known_ends(found))
 
     rows = []
@@ -166,7 +174,7 @@ def speedup_rows(
 def mean_ratio(pairs: Sequence[Pair], rng: np.random.Generator, confidence: float = LEVEL) -> Ratio:
     """Mean communication ratio over all pairs, all jobs alike."""
     ratios, snapshots = [pair.ratio for pair in pairs], [pair.snapshot for pair in pairs]
-    found = mean_of_snapshots(ratios, np.ones(len(pairs)), snapshots, rng, confidence)
+    found = mean_of_snapshots(ratios, 1, snapshots, rng, confidence, job=job_ids(pairs))
     return Ratio(found.value, *known_ends(found), len(pairs))
 
 
@@ -194,7 +202,13 @@ def summary(
         mean over node-hours, since snapshots lie at equal work and a job is weighed by its nodes,
         with its interval.
     """
-    return summary_with(pairs, mean_of_snapshots(*off_percent(pairs, fraction), rng, confidence))
+    off = off_percent(pairs, fraction)
+    return summary_with(pairs, mean_of_snapshots(*off, rng, confidence, job=job_ids(pairs)))
+
+
+def job_ids(pairs: Sequence[Pair]) -> list[int]:
+    """Return the job of each pair."""
+    return [pair.job_id for pair in pairs]
 
 
 def off_percent(

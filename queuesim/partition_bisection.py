@@ -85,6 +85,7 @@ class PartitionBisection(RunTimeModel):
     name = "partition-bisection"
     description = "communication of contention-bound jobs scaled by their partition's bisection"
     section = "partition_bisection"
+    reads = ()
     knows_needs = True
     solves_flows = True
     bound_jobs: Annotated[float, "share of jobs that are contention-bound", Ge(0), Le(1)] = 0.5

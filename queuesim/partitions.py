@@ -67,18 +67,22 @@ def node_mask(text: str, topology: Topology, where: str) -> Mask:
     Raises
     ------
     NetcosimError
-        What is no host list, a node that the machine has not, none at all; begins with ``where``.
+        What is no host list, a node that the machine has not or that is named twice, none at
+        all; begins with ``where``.
     """
     mask = np.zeros(topology.n_nodes, dtype=bool)
     if text.strip() == "all":
         return ~mask
     try:
         names = expand(f"[{text.strip()}]" if _NUMBERS.fullmatch(text) else text)
-        mask[nodes_named(topology, names)] = True
+        nodes = nodes_named(topology, names)
+        mask[nodes] = True
     except NetcosimError as error:
         raise NetcosimError(f"{where}: {error}") from None
     if not mask.any():
         raise NetcosimError(f"{where}: nodes = {text!r}; it names no node")
+    if mask.sum() < len(nodes):
+        raise NetcosimError(f"{where}: nodes = {text!r}; it names a node twice")
     return mask
 
 

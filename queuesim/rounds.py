@@ -78,6 +78,7 @@ def speedups_of_alone(
             [one["n_nodes"] for one in mine],
             [one["snapshot"] for one in mine],
             [_over(one[column], one["reference_alone_s"]) for one in mine],
+            [one["job_id"] for one in mine],
             patterns,
             rng(),
             study.confidence,

@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Ge
 
 from alloc.policy import Policy, Request
-from netsim.parameters import OneOf, check_values
+from netsim.parameters import OneOf, ReadIf, check_values
 from queuesim.access import Access
 from queuesim.node_sets import allocate_within, check_holds_any
 from queuesim.orders import Order, first_by
@@ -23,7 +23,10 @@ class RuleKeys:
     """Rules that are keys of ``[queue]`` itself."""
 
     grace_s: Annotated[
-        float, 'how long past its walltime a job may run on under overrun = "cut"', Ge(0)
+        float,
+        'how long past its walltime a job may run on under overrun = "cut"',
+        Ge(0),
+        ReadIf(("overrun",), lambda overrun: overrun == "cut", 'queue.overrun = "cut"'),
     ] = 0.0
     dependencies: Annotated[
         str, "jobs wait for those that the log says they waited for", OneOf(("ignore", "keep"))

@@ -98,6 +98,8 @@ class RunTimeModel(ABC):
     """Its table of a config, ``[queue.SECTION]``; empty: its keys stand in ``[queue]`` itself."""
     solves_flows: ClassVar[bool] = False
     """Whether it runs the flow level's kernels, whose compilation takes a while once."""
+    reads: ClassVar[tuple[str, ...]] = ("communication", "machine", "run.threads")
+    """Keys of a config, or their tables, that it reads beside its own, ``*`` for any name."""
     parameters: ClassVar[type | None] = None
     """The dataclass that declares its keys (`netsim.parameters`); None: the model itself."""
 
@@ -172,6 +174,7 @@ class AsLogged(RunTimeModel):
 
     name = "as-logged"
     description = "the log's run times, whatever the placement"
+    reads = ()
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         return FixedRunTimes(np.asarray(workload.run_time_s, dtype=np.float64))

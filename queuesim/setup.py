@@ -49,7 +49,7 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
     ----------
     section
         ``[queue]``: the keys of `setup_tables` as attributes, a file with its ``checked()`` path;
-        ``order``, and ``partitions`` with the keys of `partition_table`.
+        ``order``, ``overrun``, and ``partitions`` with the keys of `partition_table`.
     history : callable
         The jobs before, for orders that go by them.
 
@@ -68,7 +68,8 @@ def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Orde
         given = order.parameters(**_values(table, parameters_of(order.parameters)))
         order = order.made(given, OrderContext(history, partitions))
     rules = Rules(
-        grace_s=keys.grace_s,
+        # nobody is cut otherwise, and a grace would report a queue with rules
+        grace_s=keys.grace_s if section.overrun == "cut" else 0.0,
         keeps_dependencies=keys.dependencies == "keep",
         partitions=partitions,
         outages=outages.read(),

@@ -68,8 +68,7 @@ def snapshots_told(numbers: Sequence[int]) -> str:
 def in_several(*snapshots: ArrayLike) -> bool:
     """Whether each of these lists of jobs comes from two snapshots or more.
 
-    An interval comes from drawing whole snapshots again; of one snapshot there is nothing to
-    draw, and every draw would be the same.
+    One snapshot says nothing of how a class of jobs fares at others.
     """
     return all(len(np.unique(np.asarray(snapshot))) > 1 for snapshot in snapshots)
 
@@ -293,7 +292,7 @@ class Measurements:
 class Ratio:
     """Communication time under a policy over that under the reference, with an interval.
 
-    ``low`` and ``high`` are None where the interval is not known (`in_several`).
+    ``low`` and ``high`` are None where the interval is not known.
     """
 
     ratio: float

@@ -1,4 +1,8 @@
-"""Bootstrap intervals (percentile method; Efron and Tibshirani 1993, chapter 13), quantiles."""
+"""Confidence intervals: bootstrap (Efron and Tibshirani 1993, chapter 13), Student's t; quantiles.
+
+Every interval of the package comes from here, so two rules hold everywhere: fewer than
+`LEAST_SAMPLES` independent samples have no interval, and none reaches beyond what is possible.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,11 @@ from netsim.errors import NetcosimError
 
 N_RESAMPLES = 1000
 LEVEL = 0.95
+LEAST_SAMPLES = 5
+"""Fewest independent samples of an interval: fewer say too little of how they scatter."""
+LEAST_WINDOWS = 4
+"""Fewest windows of a log: each of them has many instants and jobs of its own."""
+NO_INTERVAL = f"no interval: fewer than {LEAST_SAMPLES} snapshots or jobs"
 
 
 class Interval(NamedTuple):
@@ -19,6 +28,14 @@ class Interval(NamedTuple):
     value: float
     low: float
     high: float
+
+    def within(self, least: float = -np.inf, most: float = np.inf) -> Interval:
+        """Return the interval with its ends cut at the least and the most that are possible.
+
+        The true value lies between these, so the cut interval holds it as often. Unknown ends stay
+        unknown.
+        """
+        return Interval(self.value, *np.clip([self.low, self.high], least, most).tolist())
 
 
 def resamples(n: int, rng: np.random.Generator, n_resamples: int = N_RESAMPLES) -> NDArray[np.intp]:
@@ -29,13 +46,18 @@ def resamples(n: int, rng: np.random.Generator, n_resamples: int = N_RESAMPLES) 
 
 
 def interval(
-    value: float, drawn: NDArray[np.float64], n_samples: int, level: float = LEVEL
+    value: float,
+    drawn: NDArray[np.float64],
+    n_samples: int,
+    level: float = LEVEL,
+    *,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
-    """The estimate with the quantiles of its resampled values.
+    """Return the estimate with the quantiles of its resampled values as ends.
 
-    One sample drawn again and again is always the same: its ends are not known, nan.
+    The ends are nan for fewer than ``least_samples``: `LEAST_WINDOWS` for windows of a log.
     """
-    if n_samples < 2:
+    if n_samples < least_samples:
         return Interval(float(value), np.nan, np.nan)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(value), float(low), float(high))
@@ -47,12 +69,17 @@ def known_ends(found: Interval) -> tuple[float | None, float | None]:
 
 
 def bootstrap_mean(
-    values: ArrayLike, rng: np.random.Generator, n_resamples: int = N_RESAMPLES
+    values: ArrayLike,
+    rng: np.random.Generator,
+    n_resamples: int = N_RESAMPLES,
+    *,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
-    """Mean of (n,) samples."""
+    """Mean of (n,) samples; see `interval`."""
     x = np.asarray(values, dtype=np.float64)
     drawn = resamples(len(x), rng, n_resamples)
-    return interval(float(x.mean()), x[drawn].mean(axis=1), len(x))
+    means = x[drawn].mean(axis=1)
+    return interval(float(x.mean()), means, len(x), least_samples=least_samples)
 
 
 def bootstrap_ratio(
@@ -77,11 +104,14 @@ def bootstrap_ratio(
 
 
 class DrawnMeans(NamedTuple):
-    """A weighted mean, what it is with whole snapshots drawn again, and how many there are."""
+    """A weighted mean, its resampled values, and the number of independent samples.
+
+    ``n_samples`` is the number of snapshots, or that of jobs where these are fewer.
+    """
 
     mean: float
     drawn: NDArray[np.float64]
-    n_snapshots: int
+    n_samples: int
 
 
 def _of_snapshots(
@@ -96,25 +126,38 @@ def _of_snapshots(
     return total, weight
 
 
+def independent(n_snapshots: int, job: ArrayLike | None) -> int:
+    """Return the number of snapshots, or of different jobs where these are fewer."""
+    return n_snapshots if job is None else min(n_snapshots, len(np.unique(np.asarray(job))))
+
+
 def drawn_means(
     values: ArrayLike,
     weights: ArrayLike,
     snapshot: ArrayLike,
     rng: np.random.Generator,
     n_resamples: int = N_RESAMPLES,
+    *,
+    job: ArrayLike | None = None,
 ) -> DrawnMeans:
     """Weighted mean of (n,) samples with whole snapshots drawn again; see `mean_of_snapshots`."""
     total, weight = _of_snapshots(values, weights, snapshot)
     drawn = resamples(len(total), rng, n_resamples)
     means = total[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
-    return DrawnMeans(float(total.sum() / weight.sum()), means, len(total))
+    mean = float(total.sum() / weight.sum())
+    return DrawnMeans(mean, means, independent(len(total), job))
 
 
 def around(
-    value: float, drawn: NDArray[np.float64], n_samples: int, level: float = LEVEL
+    value: float,
+    drawn: NDArray[np.float64],
+    n_samples: int,
+    level: float = LEVEL,
+    *,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
     """As `interval`, with ends that have the estimate between them."""
-    found = interval(value, drawn, n_samples, level)
+    found = interval(value, drawn, n_samples, level, least_samples=least_samples)
     return Interval(found.value, min(found.low, found.value), max(found.high, found.value))
 
 
@@ -124,8 +167,11 @@ def mean_of_snapshots(
     snapshot: ArrayLike,
     rng: np.random.Generator,
     level: float = LEVEL,
+    *,
+    job: ArrayLike | None = None,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
-    """Weighted mean with the interval from drawing whole snapshots again; nan ends for one.
+    """Return the weighted mean with the interval from drawing whole snapshots again.
 
     Parameters
     ----------
@@ -135,8 +181,18 @@ def mean_of_snapshots(
         One number: all weigh alike.
     rng : numpy.random.Generator
     level : float
+    job : (n,), optional
+        Number of each sample's job. Few jobs seen often are few samples.
+    least_samples : int
+        `LEAST_WINDOWS` where the snapshots come from that many windows of a log.
+
+    Returns
+    -------
+    Interval
+        Its ends are nan for fewer snapshots or jobs than that.
     """
-    return around(*drawn_means(values, weights, snapshot, rng), level)
+    means = drawn_means(values, weights, snapshot, rng, job=job)
+    return around(*means, level, least_samples=least_samples)
 
 
 def t_quantile(level: float, freedom: float) -> float:
@@ -174,12 +230,45 @@ def batch_half_width(values: ArrayLike, level: float = LEVEL, batches: int = BAT
     return t_quantile(level, batches - 1) * deviation / float(np.sqrt(batches))
 
 
-LEAST_SNAPSHOTS = 4
-"""Of which an interval is told: fewer say too little of how they scatter."""
+def t_interval(
+    values: ArrayLike, level: float = LEVEL, *, least: float = -np.inf, most: float = np.inf
+) -> Interval:
+    """Return the mean of independent samples with Student's t interval.
+
+    Parameters
+    ----------
+    values : (n,)
+    level : float
+    least, most : float
+        What is possible: no end lies beyond.
+
+    Returns
+    -------
+    Interval
+        Its ends are nan for fewer than `LEAST_SAMPLES` samples.
+
+    Examples
+    --------
+    >>> [round(x, 3) for x in t_interval([1.0, 2.0, 3.0, 4.0, 5.0])]
+    [3.0, 1.037, 4.963]
+    """
+    x = np.asarray(values, dtype=np.float64)
+    mean = float(x.mean())
+    if len(x) < LEAST_SAMPLES:
+        return Interval(mean, np.nan, np.nan)
+    half = t_quantile(level, len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5
+    return Interval(mean, mean - half, mean + half).within(least, most)
 
 
 def t_of_snapshots(
-    values: ArrayLike, weights: ArrayLike, snapshot: ArrayLike, level: float = LEVEL
+    values: ArrayLike,
+    weights: ArrayLike,
+    snapshot: ArrayLike,
+    level: float = LEVEL,
+    *,
+    job: ArrayLike | None = None,
+    most: float = np.inf,
+    least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
     """Weighted mean over snapshots with Student's t, fewer of them where neighbours are alike.
 
@@ -189,19 +278,23 @@ def t_of_snapshots(
 
     Parameters
     ----------
-    values, weights, snapshot : (n,)
+    values, weights, snapshot, job : (n,)
         As for `mean_of_snapshots`; snapshots are numbered in the order of time.
     level : float
+    most : float
+        The most that is possible: no end lies beyond.
+    least_samples : int
+        `LEAST_WINDOWS` where ``snapshot`` numbers windows of a log.
 
     Returns
     -------
     Interval
-        Its ends are nan for fewer than `LEAST_SNAPSHOTS`.
+        Its ends are nan for fewer snapshots or jobs than that.
     """
     total, weight = _of_snapshots(values, weights, snapshot)
     mean = float(total.sum() / weight.sum())
     n = len(total)
-    if n < LEAST_SNAPSHOTS:
+    if independent(n, job) < least_samples:
         return Interval(mean, np.nan, np.nan)
     # a ratio of sums: what each snapshot adds to its error
     off = n * (total - mean * weight) / weight.sum()
@@ -209,4 +302,4 @@ def t_of_snapshots(
     alike = float(off[1:] @ off[:-1]) / scatter if scatter > 0 else 0.0
     counted = max(2.0, n * (1 - alike) / (1 + alike)) if alike > 0 else float(n)
     half = t_quantile(level, counted - 1) * (scatter / (n - 1) / counted) ** 0.5
-    return Interval(mean, mean - half, mean + half)
+    return Interval(mean, mean - half, mean + half).within(most=most)

@@ -171,7 +171,7 @@ class Steadying:
         """
         fraction = np.array([self.study.fraction[i] for i in running])
         once_s, link_s = np.array([self.once(i) for i in running]).T
-        compute_s = whole(once_s * (1 / fraction - 1))
+        compute_s: FloatArray = whole(once_s * (1 / fraction - 1))
         if self.rules.share == "drive":
             compute_s = whole(np.maximum(link_s / fraction - once_s, 0.0))
         for _ in range(_ROUNDS):
@@ -334,7 +334,7 @@ class Steadying:
         stream: int,
         beside: Sequence[PlacedJob] = (),
     ) -> LoopTimes:
-        """Watch the jobs in loops (`Ensemble.watched`); those ``beside`` are there and not watched."""
+        """Watch the jobs in loops; those ``beside`` are there and not watched."""
         network = self.study.sides[name].network
         return Ensemble(network, [*jobs, *beside]).watched(until_s, len(jobs), stream=stream)
 

@@ -81,7 +81,8 @@ class PlainJob:
             self.busy[link] = amount / bandwidth[link]
             self.inputs[link] = sum(len(feeds[s, link]) * b for s, b in at) / amount
             self.packet[link] = 0.0 if link in up else mean_packet / bandwidth[link]
-        self.most_slow = DETOUR if routing.name in UGAL else math.inf
+        avoids = routing.name in (*UGAL, "minimal-adaptive")
+        self.most_slow = DETOUR if avoids else math.inf
         self.ranks: dict[int, dict[int, list]] = {}
         for rank, step, ends, _, packets, compute in sent:
             alone, wait, late = {}, {}, compute

@@ -20,6 +20,22 @@ def small_machines() -> tuple[Topology, ...]:
     return (*made, graph(nx.petersen_graph(), name="petersen"))
 
 
+VARIANTS = {
+    "dragonfly": (
+        ("valiant", {"valiant_intermediate": "node"}),
+        ("ugal-l", {"valiant_intermediate": "node", "ugal_counts_bids": False}),
+    )
+}
+"""Parameters that make another routing, by topology family."""
+
+
 def all_routings() -> list[Routing]:
-    """Every routing on every small machine."""
-    return [make_routing(t, name) for t in small_machines() for name in routings_for(t.family)]
+    """Every routing on every small machine, and those that parameters make."""
+    return [
+        make_routing(t, name, parameters)
+        for t in small_machines()
+        for name, parameters in (
+            *((name, {}) for name in routings_for(t.family)),
+            *VARIANTS.get(t.family, ()),
+        )
+    ]

@@ -289,6 +289,23 @@ def test_kueue_preferred_climbs_and_then_spreads():
     assert not with_free(topology, "kueue-required", free, level="rack").fits_empty(4)
 
 
+@pytest.mark.parametrize(
+    ("profile", "lowest", "nodes"),
+    [
+        ("best-fit", "rack", [0, 1, 6, 7, 8]),
+        ("least-free", "rack", [0, 1, 3, 6, 9]),
+        ("best-fit", "node", [0, 1, 6, 7, 8]),
+        ("least-free", "node", [0, 1, 3, 6, 7]),
+    ],
+)
+def test_kueue_preferred_spreads_by_its_profile(profile, lowest, nodes):
+    """Racks with 2, 1, 3 and 1 free; neither block holds five, so the racks of both are sorted."""
+    h = hierarchy(("block", "rack"), (np.arange(12) // 6, np.arange(12) // 3))
+    free = {0, 1, 3, 6, 7, 8, 9}
+    policy = with_free(machine(h), "kueue-preferred", free, profile=profile, lowest_level=lowest)
+    assert placed(policy, 5) == nodes
+
+
 def test_pbs_jobs_wait_for_a_set_or_span_if_none_could_ever_hold_them():
     h = hierarchy(("group", "chassis"), (np.arange(12) // 4, np.arange(12) // 2))
     topology = machine(h)

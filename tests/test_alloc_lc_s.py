@@ -89,3 +89,42 @@ def test_lc_s_never_gives_a_link_away_twice(events):
         for other in running:
             used[other.links] += other.bandwidth_Bps
         assert (used <= 0.8 * topology.link_bandwidth_Bps).all()
+
+
+def test_lc_s_a_hold_sets_bandwidth_aside_beside_what_is_used():
+    """Of a cable's 800 MB/s a job has 300; 300 more are held: a third job of 300 goes elsewhere."""
+    topology = xgft(3, 2, levels=2)
+    policy = make_policy(topology, "lc-s", np.random.default_rng(0))
+    everyone = [take(policy, v, 1) for v in range(6)]
+
+    def across(i, need=3e8):
+        """A job on node i of both leaves, the only ones free, and its cable."""
+        job = policy.allocate(Request(10 + i, 2, bandwidth_Bps=need))
+        assert sorted(job.nodes.tolist()) == [i, 3 + i]
+        [cable] = [c for c in range(3) if topology.shape.leaf_up(0, c) in job.links.tolist()]
+        return job, cable
+
+    jobs = []
+    for i in (0, 1):
+        policy.release(everyone[i])
+        policy.release(everyone[3 + i])
+        jobs.append(across(i))
+    assert [cable for _, cable in jobs] == [0, 0]
+    held = jobs[1][0]
+    policy.release(held)
+    policy.hold(held)
+    policy.release(everyone[2])
+    policy.release(everyone[5])
+    for need, cable in ((3e8, 1), (2e8, 0)):
+        job, found = across(2, need)
+        assert found == cable
+        policy.release(job)
+    # a clone has no hold, and lifts nobody else's
+    assert policy.clone().n_free == 4
+    job, cable = across(2)
+    assert cable == 1
+    policy.release(job)
+    policy.unhold()
+    # two nodes of each leaf; the first cable has 500 MB/s again
+    job = policy.allocate(Request(11, 4, bandwidth_Bps=5e8))
+    assert [c for c in range(3) if topology.shape.leaf_up(0, c) in job.links.tolist()] == [0, 1]

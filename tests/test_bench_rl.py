@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,17 @@ from netcosim.bench_rl.figure import held_out_figure
 from netcosim.bench_rl.output import agent_file, play_and_write
 from netcosim.bench_rl.play import METRICS, PPO, Anything, Game, worth
 from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
-from netcosim.bench_rl.tables import BETTER, NOT_TOLD, WORSE, between, differences, paired, word
+from netcosim.bench_rl.tables import (
+    BETTER,
+    NOT_SIGNIFICANT,
+    WORSE,
+    between,
+    counted,
+    detectable,
+    differences,
+    paired,
+    word,
+)
 from netcosim.cli import main
 from netcosim.reproduce import read_frames
 from netsim.errors import NetcosimError
@@ -77,31 +88,42 @@ def test_chance_takes_all_that_is_possible_and_is_the_same_again() -> None:
     assert np.isfinite(found[0]).all()
 
 
-def test_students_interval_by_hand_and_none_for_three_weeks() -> None:
-    """t of 0.975 with 3 degrees of freedom is 3.182 (any table)."""
-    told = paired([1.0, 2.0, 3.0, 6.0])
-    half = 3.1824 * np.std([1, 2, 3, 6], ddof=1) / 2
+def test_students_interval_by_hand_and_none_for_four_weeks() -> None:
+    """t of 0.975 with 4 degrees of freedom is 2.776 (any table)."""
+    told = paired([1.0, 2.0, 3.0, 6.0, 3.0])
+    half = 2.7764 * np.std([1, 2, 3, 6, 3], ddof=1) / 5**0.5
     assert told.value == 3.0
     assert told.high - told.value == pytest.approx(half, rel=1e-4)
     assert told.value - told.low == pytest.approx(half, rel=1e-4)
-    few = paired([1.0, 2.0, 3.0])
+    few = paired([1.0, 2.0, 3.0, 6.0])
     assert np.isnan(few.low)
     assert np.isnan(few.high)
-    assert word(few) == NOT_TOLD
-    assert [word(paired(x)) for x in ([-1, -2, -1, -2], [1, 2, 1, 2], [-1, 1, -1, 1])] == [
+    assert word(few) == NOT_SIGNIFICANT
+    assert [word(paired(x)) for x in ([-1, -2] * 3, [1, 2] * 3, [-1, 1] * 3)] == [
         BETTER,
         WORSE,
-        NOT_TOLD,
+        NOT_SIGNIFICANT,
     ]
+
+
+def test_the_detectable_difference_is_found_four_times_of_five() -> None:
+    """Quantiles of 0.975 and 0.8 with 7 degrees of freedom: 2.365 and 0.896 (any table)."""
+    rng, n, sd = np.random.default_rng(7), 8, 3.0
+    found = detectable(2.3646 * sd / n**0.5, n)
+    assert found == pytest.approx((2.3646 + 0.8960) * sd / n**0.5, rel=1e-4)
+    drawn = rng.normal(-found, sd, (2000, n))
+    power = np.mean([word(paired(weeks)) == BETTER for weeks in drawn])
+    assert power == pytest.approx(0.8, abs=0.04)
+    assert np.isnan(detectable(1.0, 3))
 
 
 def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
     """The one that is best in hindsight is a player of its own."""
     by_player = {
-        "fcfs + a": ([2.0, 2.0], [1.0, 1.0, 1.0, 1.2]),
-        "shortest + a": ([1.0, 1.0], [2.0, 2.2, 1.8, 2.0]),
-        AGENT: ([0.5, 0.5], [1.5, 1.6, 1.4, 1.5]),
-        BLIND: ([3.0, 3.0], [2.5, 2.4, 2.6, 2.5]),
+        "fcfs + a": ([2.0, 2.0], [1.0, 1.0, 1.0, 1.2, 1.0]),
+        "shortest + a": ([1.0, 1.0], [2.0, 2.2, 1.8, 2.0, 2.0]),
+        AGENT: ([0.5, 0.5], [1.5, 1.6, 1.4, 1.5, 1.5]),
+        BLIND: ([3.0, 3.0], [2.5, 2.4, 2.6, 2.5, 2.5]),
     }
     weeks = pd.DataFrame(
         {"machine": "m", "workload": "w", "player": player, "week": week, "part": part, "x": value}
@@ -115,7 +137,11 @@ def test_the_best_hand_rule_is_chosen_on_the_training_weeks() -> None:
     assert told.loc[AGENT, "difference"] == pytest.approx(-0.5)
     assert told.loc[AGENT, "says"] == BETTER
     assert told.loc["best in hindsight", "is"] == "fcfs + a"
-    off = np.log([1.5 / 2.0, 1.6 / 2.2, 1.4 / 1.8, 1.5 / 2.0])
+    half = told.loc[AGENT, "high"] - told.loc[AGENT, "difference"]
+    assert told.loc[AGENT, "detectable_percent"] == pytest.approx(100 * detectable(half, 5) / 2.0)
+    [line, *_] = counted(told.reset_index())
+    assert re.search(r"; detectable difference ([\d.]+) % \(median; \1 to \1 by cell\)$", line)
+    off = np.log([1.5 / 2.0, 1.6 / 2.2, 1.4 / 1.8, 1.5 / 2.0, 1.5 / 2.0])
     assert told.loc[AGENT, "ratio"] == pytest.approx(np.exp(off.mean()))
     [row] = between(weeks, "x", AGENT, BLIND).to_dict("records")
     assert row["difference"] == pytest.approx(-1.0)
@@ -263,7 +289,7 @@ def test_logs_that_are_not_there_are_left_out_or_asked_for(tmp_path: Path) -> No
         (["--workload", "cab"], "unknown workload of the benchmark 'cab'"),
         (["--reward", "fame"], "unknown reward 'fame'"),
         (["--agent", "dqn"], "unknown agent 'dqn'"),
-        (["--held-out", "0"], "--held-out 0; must be at least 1"),
+        (["--held-out", "0"], "--held-out 0; must be 1 to 10,000"),
         (["--seed", "-1"], "--seed -1; must be at least 0"),
         (["--jobs", "0"], "jobs"),
         (["--logs", "/nowhere"], "logs = /nowhere: no such folder (--logs or NETCOSIM_LOGS)"),

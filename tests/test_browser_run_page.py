@@ -93,3 +93,23 @@ def test_the_page_shows_what_the_results_file_keeps(browser: Any, folder: Path) 
     ]
     assert opened.texts(".views-others .views-link")[0] == f"job {kept.jobs.job_id[most]}"
     opened.context.close()
+
+
+def test_the_page_can_reach_no_network_and_run_no_other_script(browser: Any, folder: Path) -> None:
+    """What a page could be made to do by a name in a log, the policy forbids."""
+    opened = Opened(browser, folder / "report.html")
+    opened.page.wait_for_selector(".views[data-ready=true]")
+    tried = """() => {
+        const script = document.createElement("script");
+        script.textContent = "window.injected = true";
+        document.body.append(script);
+        const image = document.createElement("img");
+        image.src = "http://127.0.0.1:9/x.png";
+        document.body.append(image);
+        return fetch("http://127.0.0.1:9/").then(() => "sent", () => "refused");
+    }"""
+    assert opened.page.evaluate(tried) == "refused"
+    assert opened.page.evaluate("window.injected === undefined")
+    refused = [line for line in opened.wrong if "Content Security Policy" in line]
+    assert len(refused) >= 3, opened.wrong
+    opened.context.close()

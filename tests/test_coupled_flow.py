@@ -329,6 +329,47 @@ def test_jobs_on_leaves_of_their_own_have_stretch_one() -> None:
     assert [live.stretch(job) for job in range(3)] == [1.0, 1.0, 1.0]
 
 
+class Generous(Policy):
+    """Two nodes of a router for a job of two, and the third of the other router besides."""
+
+    name = "generous"
+    description = "a node more than requested"
+
+    def __init__(self, topology: Topology) -> None:
+        super().__init__(topology, np.random.default_rng(0))
+        self.left = [[0, 1, 5], [3, 4, 2]]
+
+    @property
+    def n_free(self) -> int:
+        return 3 * len(self.left)
+
+    def allocate(self, request):
+        if not self.left:
+            return None
+        return Placement(request.job_id, np.array(self.left.pop(0), np.int32))
+
+    def release(self, placement):
+        self.left.append(placement.nodes.tolist())
+
+    def hold(self, placement):
+        pass
+
+    def unhold(self):
+        pass
+
+    def clone(self):
+        return Generous(self.topology)
+
+
+def test_nodes_beyond_the_request_send_nothing() -> None:
+    """Only the spare nodes lie across the cable: no job shares a link, all run as alone."""
+    topology = one_cable()
+    model = CoupledFlow(job_network(make_routing(topology), message_bytes=10**8))
+    result = run(model, make_workload([0, 0], [10, 20], [2, 2]), Generous(topology))
+    assert result.allocated_nodes.tolist() == [3, 3]
+    assert result.end_s.tolist() == [10, 20]
+
+
 def test_bad_input_says_what() -> None:
     topology = one_cable()
     network = job_network(make_routing(topology))

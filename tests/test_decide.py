@@ -202,6 +202,7 @@ def test_own_nodes_are_taken_in_their_order() -> None:
         (Choice(-1), "job index -1 does not wait"),
         (Choice(0, rule="random-walk"), "unknown placement rule 'random-walk'"),
         (Choice(0, nodes=np.array([1])), "1 nodes chosen for a job of"),
+        (Choice(0, nodes=np.arange(72)), "72 nodes chosen for a job of"),
     ],
 )
 def test_choices_that_cannot_be_are_refused(choice: Choice, told: str) -> None:

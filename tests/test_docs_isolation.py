@@ -12,12 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = {
-    "isolation": "surface-",
+    "isolation": "",
     "isolation-dragonfly": "spread",
     "isolation-loop": ("loop-", "cab"),
     "isolation-placement": "placement-",
     "isolation-shares": "shares",
-    "isolation-steps": "steps-",
 }
 """Pages, and how the names of their tables begin; the main page has those of all."""
 NUMBER = r"-?\d+(?:\.\d+)?"
@@ -59,7 +58,7 @@ def known(found: list[pd.DataFrame], digits: int) -> set[tuple[str, ...]]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_interval_is_stored(name: str) -> None:
-    found = tables(("",) if name == "isolation" else PAGES[name])
+    found = tables(PAGES[name])
     told = TOLD.findall(page(name))
     assert told
     stored = {digits: known(found, digits) for digits in range(4)}
@@ -74,129 +73,66 @@ def rows_of(text: str, *first: str) -> list[list[str]]:
 
 
 def surface(name: str) -> pd.DataFrame:
-    table = pd.read_csv(DOCS / "isolation" / f"surface-{name}.csv")
-    if "drive" in table:
-        table["drive"] = table["drive"].astype(float)
-    return table
+    return pd.read_csv(DOCS / "isolation" / f"surface-{name}.csv")
 
 
 def one(row: pd.Series, value: str, digits: int, low: str = "low", high: str = "high") -> str:
     return f"{row[value]:.{digits}f} ({row[low]:.{digits}f} .. {row[high]:.{digits}f})"
 
 
-def test_the_headline_and_its_gains() -> None:
-    """By log and placement at a share of 0.3 and drive 1."""
-    curves = surface("curves")
-    curves = curves[curves["drive"].eq(1) & (curves["share"] - 0.3).abs().lt(1e-6)]
-    for log, part in curves.groupby("log"):
-        told = [cells for cells in rows_of(page("isolation"), log) if len(cells) == 6]
-        assert told == [[log, *(one(row, "taken_off", 1) for _, row in part.iterrows())]]
+def cell_table(name: str) -> pd.DataFrame:
+    return pd.read_csv(DOCS / "isolation" / f"cells-{name}.csv")
 
 
-def test_the_indices() -> None:
-    table = surface("indices")
-    for _, row in table.iterrows():
-        [told] = [r for r in rows_of(page("isolation"), row["factor"]) if "±" in r[-1]]
-        assert told[1:3] == [
-            one(row, "first", 2, "first_low", "first_high"),
-            one(row, "total", 2, "total_low", "total_high"),
+def gains_by_cell() -> pd.DataFrame:
+    return cell_table("gain").set_index(["log", "placement", "drive"])
+
+
+def test_every_cell_is_on_the_page() -> None:
+    """A row a log and placement, a column a drive."""
+    gain = gains_by_cell()
+    assert (gain["stretches"] == 8).all()
+    for log, placement in dict.fromkeys(key[:2] for key in gain.index):
+        [told] = [r for r in rows_of(page("isolation"), log, placement) if len(r) == 4]
+        cells = [
+            one(gain.loc[(log, placement, drive)], "taken_off", 1)
+            for drive in (1, 2)
+            if (log, placement, drive) in gain.index
         ]
-        assert told[3] == f"{row['first_raw']:.2f} ± {row['first_raw_half_width']:.2f}"
-    flat = " ".join(page("isolation").split())
-    assert f"it tells {100 * row['cross_validated_r2']:.0f} % of the variance" in flat
-    assert f"{int(row['points'])} points of a design" in flat
+        assert told[2 : 2 + len(cells)] == cells
 
 
-def test_break_evens_scenarios_and_verdicts() -> None:
-    needed, crossings, verdicts = (surface(n) for n in ("break-even", "crossings", "verdicts"))
-    for _, row in needed.iterrows():
+def test_no_break_even_as_logged_and_that_of_all_at_once() -> None:
+    """On both logs Jigsaw costs no makespan with the arrivals of the log."""
+    queue = cell_table("queue").set_index(["log", "metric"])
+    at_once = surface("break-even").set_index(["log", "metric"])
+    text = " ".join(page("isolation").split())
+    for log in ("thunder", "atlas"):
+        assert queue.loc[(log, "makespan"), "break_even"] == 0
+        assert f"{one(at_once.loc[(log, 'makespan')], 'break_even', 1)} %" in text
+        [told] = [r for r in rows_of(page("isolation"), log) if len(r) == 5]
+        ratios = [f"{queue.loc[(log, m), 'ratio']:.4f}" for m in ("makespan", "turnaround")]
+        needed = [f"{queue.loc[(log, m), 'break_even']:.1f}" for m in ("makespan", "turnaround")]
+        assert told[1:] == [ratios[0], needed[0], ratios[1], needed[1]]
+
+
+def test_the_readmes_cells_are_stored() -> None:
+    """The page and the README call neither gain significantly different from the need."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    gain = gains_by_cell()
+    need = surface("break-even").set_index(["log", "metric"]).loc[("thunder", "makespan")]
+    lowest, random = (gain.loc[("thunder", name, 1)] for name in ("baseline", "random"))
+    for row, value in ((lowest, "taken_off"), (random, "taken_off"), (need, "break_even")):
+        assert f"{row[value]:.1f} % ({row['low']:.1f} to {row['high']:.1f})" in readme
+    assert "neither differs significantly" in readme
+    for row in (lowest, random):
+        assert row["low"] < need["high"]
+        assert need["low"] < row["high"]
+    assert lowest["taken_off"] < need["break_even"] < random["taken_off"]
+
+
+def test_break_evens_and_scenarios() -> None:
+    for _, row in surface("break-even").iterrows():
         [told] = [r for r in rows_of(page("isolation"), row["log"], row["metric"]) if len(r) == 9]
         assert told[2] == one(row, "break_even", 1)
-        mine = crossings[crossings["log"] == row["log"]].drop_duplicates("target")
-        off = mine.set_index("target")["taken_off"]
-        assert told[3:] == [f"{off[k]:.1f}" for k in ("5%", "10%", "20%", "V1", "V2", "Random")]
-    asked = verdicts[verdicts["drive"] == 1].set_index(["placement", "share", "log", "metric"])
-    for placement, share in dict.fromkeys(key[:2] for key in asked.index):
-        [told] = rows_of(page("isolation"), placement, f"{share:g}")
-        keys = [(placement, share, r["log"], r["metric"]) for _, r in needed.iterrows()]
-        assert told[2:-1] == [asked.loc[key, "verdict"] for key in keys]
-        agree = dict.fromkeys(key[3] for key in keys if asked.loc[key, "agree"])
-        assert told[-1] == (", ".join(agree) or "no")
-
-
-def test_the_surface_beside_the_other_studies() -> None:
-    """Where they measure: it tells less than half against random nodes, and less elsewhere."""
-    told = surface("usual").set_index(["log", "placement"])
-    folder = DOCS / "isolation"
-    gain, rounds = (pd.read_csv(folder / f"{n}.csv") for n in ("placement-gain", "loop-rounds"))
-    gain = gain[gain["drive"].eq(1) & gain["io"].eq(0)].set_index("policy")
-    rounds = rounds[rounds["round"].eq(1) & rounds["policy"].eq("jigsaw")]
-    rounds = rounds[rounds["logged"] == "contended-baseline"].set_index(["log", "reference"])
-    off, percent = "taken_off", "taken_off_percent"
-    checked = 0
-    for log in ("kth-sp2", "thunder"):
-        for placement in told.loc[log].index:
-            ours = told.loc[(log, placement)]
-            measured = [gain.loc[placement]] if log == "kth-sp2" else []
-            cells = [one(row, off, 1, f"{off}_low", f"{off}_high") for row in measured] or [""]
-            if (log, placement) in rounds.index:
-                row = rounds.loc[(log, placement)]
-                cells.append(one(row, percent, 1, f"{percent}_low", f"{percent}_high"))
-                measured.append(row.rename({percent: off, f"{percent}_low": f"{off}_low"}))
-            elif log == "thunder":
-                continue
-            else:
-                cells.append("")
-            [line] = [r for r in rows_of(page("isolation"), log, placement) if len(r) == 5]
-            assert line[2:] == [one(ours, off, 1), *cells]
-            for row in measured:
-                assert ours[off] < row[off]
-                if placement == "random":
-                    assert ours[off] < row[off] / 2
-            checked += len(measured)
-    assert checked == 5 + 3 + 3
-
-
-def test_from_which_share() -> None:
-    crossings = surface("crossings")
-    crossings = crossings[crossings["drive"] == 1]
-
-    def share(value: float) -> str:
-        return f"{value:.2f}" if value < 1 else "none"
-
-    for (log, target), part in crossings.groupby(["log", "target"]):
-        words = f"it pays ({target.split()[-1]})" if " " in target else f"{target} is true"
-        [told] = rows_of(page("isolation"), log, words)
-        assert told[2:] == [
-            f"{share(row['share'])} ({share(row['low'])} .. {share(row['high'])})"
-            for _, row in part.iterrows()
-        ]
-
-
-def test_no_corner_surely_pays() -> None:
-    """What the page and the README conclude of both logs."""
-    makespan = surface("verdicts")
-    makespan = makespan[makespan["metric"].eq("makespan")]
-    agree = makespan[makespan["agree"]]
-    assert set(agree["verdict"]) == {"does not pay"}
-    at_one = makespan[makespan["drive"] == 1].drop_duplicates(["placement", "share"])
-    flat = " ".join(page("isolation").split())
-    assert f"in {int(at_one['agree'].sum())} of {len(at_one)} rows" in flat
-    compact = at_one["placement"].isin(["baseline", "slurm-linear", "slurm-tree"])
-    assert at_one.loc[compact & at_one["share"].le(0.3), "agree"].all()
-    for others in (at_one["placement"].eq("random"), at_one["share"].eq(0.5)):
-        assert not at_one.loc[others, "agree"].any()
-    ratio = (at_one["mean"] / at_one["taken_off"])[at_one["share"] >= 0.3]
-    assert ratio.between(1.19, 1.26).all(), "a fifth to a quarter higher"
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    needs = surface("break-even").set_index(["log", "metric"])
-    for log in ("thunder", "atlas"):
-        told = one(needs.loc[(log, "makespan")], "break_even", 1)
-        assert f"{told} %" in readme
-        assert f"{told} %" in flat
-    curves = surface("curves")
-    curves = curves[curves["drive"].eq(1) & (curves["share"] - 0.3).abs().lt(1e-6)]
-    curves = curves.set_index(["log", "placement"])
-    for log in ("thunder", "atlas"):
-        for placement in ("baseline", "random"):
-            assert one(curves.loc[(log, placement)], "taken_off", 1) in readme
+        assert told[3:] == [f"{row[k]:.1f}" for k in ("5%", "10%", "20%", "V1", "V2", "Random")]

@@ -9,6 +9,7 @@ import pytest
 
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.routers.paper import PAPER
+from queuesim.statistics import LEAST_SAMPLES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "routers.md").read_text(encoding="utf-8")
@@ -25,7 +26,8 @@ def cell(row: pd.Series, column: str = "ours") -> str:
     sign = "+" if column == "change" else ""
     names = ("low", "high") if column == "ours" else ("change_low", "change_high")
     low, high = (f"{row[name]:{sign}.{digits}f}" for name in names)
-    return f"{row[column]:{sign}.{digits}f} ({low} .. {high})"
+    ends = "" if row["n"] < LEAST_SAMPLES else f" ({low} .. {high})"
+    return f"{row[column]:{sign}.{digits}f}{ends}"
 
 
 @pytest.mark.parametrize("figure", PAPER.figures)
@@ -41,7 +43,7 @@ def test_the_tables(figure: str) -> None:
 @pytest.mark.parametrize("figure", PAPER.figures)
 def test_which_conclusions_hang_on_the_router(figure: str) -> None:
     """Those that the page marks are those whose interval changes sides."""
-    table = stored(figure).reset_index().dropna(subset="neutral")
+    table = stored(figure).reset_index().dropna(subset=["neutral", "low"])
     for (conclusion, routing), part in table.groupby(["conclusion", "routing"]):
         sides = set((part["low"] > part["neutral"]).astype(int) - (part["high"] < part["neutral"]))
         marked = f"- {conclusion}, {routing}:" in PAGE
@@ -52,6 +54,8 @@ def test_the_stored_tables_are_whole() -> None:
     for figure in PAPER.figures:
         table = stored(figure)
         assert (table["n"] >= 3).all()
+        for end in ("low", "high", "change_low", "change_high"):
+            assert (table[end].notna() == (table["n"] >= LEAST_SAMPLES)).all()
         assert (table.xs(OUTPUT_QUEUED, level="router")["change"] == 0).all()
         assert f"routers/{figure}.csv" in PAGE
         assert f"images/routers-{figure}.png" in PAGE

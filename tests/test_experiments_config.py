@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config import PacketSection
 from experiments.config_load import config_from, load_config, load_sweep
+from experiments.config_packet import PacketSection
 from experiments.config_run import PatternSection, RunSection
 from experiments.points import point_key
 from netsim.errors import NetcosimError

@@ -232,8 +232,8 @@ def test_a_queue_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     [
         ("[run]\nsnapshots = 0\n", r'key queue\.run_time_model: "measured" needs speed-ups from a'),
         (
-            'measured.bound = "low"\n[run]\nsnapshots = 1\n',
-            "needs at least 2 snapshots, since one has no interval; run.snapshots = 1",
+            'measured.bound = "low"\n[run]\nsnapshots = 4\n',
+            "needs at least 5 snapshots, since fewer have no interval; run.snapshots = 4",
         ),
         ("[run]\nsnapshots = -1\n", "key run.snapshots: -1; must be at least 0"),
     ],
@@ -252,7 +252,7 @@ def test_one_snapshot_has_no_interval_on_the_screen(
     path.write_text(HEAD + "[run]\nsnapshots = 1\n")
     assert main(["run", str(path), "--out", str(tmp_path / "out")]) == 0
     line, *_ = [x for x in capsys.readouterr().out.splitlines() if x.startswith("simple")]
-    assert "(one snapshot: no interval)" in line
+    assert "(no interval)" in line
 
 
 def test_drops_and_notes_stand_on_the_screen(

@@ -23,6 +23,7 @@ from hostile import (
     rows_logs,
     rows_machines,
     rows_network,
+    rows_newest,
     rows_plugins,
     rows_queue,
     rows_sizes,
@@ -41,10 +42,13 @@ TABLES = {
     "rows_plugins": rows_plugins.ROWS,
     "rows_machines": rows_machines.ROWS,
     "rows_network": rows_network.ROWS,
+    "rows_newest": rows_newest.ROWS,
     "rows_sizes": rows_sizes.ROWS,
     "rows_store": rows_store.ROWS,
     "rows_toml": rows_toml.ROWS,
 }
+BATCH = 100
+"""Rows a process: what one row leaves in memory counts in those after it."""
 ROWS = [(table, number) for table, rows in TABLES.items() for number in range(len(rows))]
 
 
@@ -59,9 +63,10 @@ def outcomes(table: str) -> dict[int, dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     waiting = list(range(len(TABLES[table])))
     while waiting:
+        batch = waiting[:BATCH]
         command = [sys.executable, "-m", "hostile.child", f"hostile.{table}:ROWS"]
         done = subprocess.run(
-            [*command, *map(str, waiting)],
+            [*command, *map(str, batch)],
             env=environment(),
             capture_output=True,
             text=True,
@@ -69,8 +74,8 @@ def outcomes(table: str) -> dict[int, dict[str, Any]]:
         )
         lines = [json.loads(text) for text in done.stdout.splitlines()]
         found |= {line["number"]: line for line in lines}
-        # if the process died, it was over the row after the last one told
-        waiting = waiting[len(lines) + 1 :]
+        # if the process died, it was over the row after the last one printed
+        waiting = waiting[min(len(lines) + 1, len(batch)) :]
     return found
 
 

@@ -113,6 +113,70 @@ def test_pbs_status_and_sharing(tmp_path: Path) -> None:
     assert len(import_log("pbs", shared, {"shared_nodes": "whole"})) == 2
 
 
+def test_pbs_values_that_stand_in_for_others(tmp_path: Path) -> None:
+    """Account before project before group; nodect before select before nodes; qtime for ctime."""
+    text = (
+        record("1", account="a", project="b", group="c", Resource_List__nodect=4)
+        + record("2", ctime=1, project="b", group="c", Resource_List__select="3:ncpus=2")
+        + record("3", ctime=2, project="_pbs_project_default", group="c",
+                 Resource_List__nodes="2:ppn=8+n7:ppn=8")
+        + record("4", ctime=3, unique_node_count=5).replace("ctime", "qtime")
+        + record("5", ctime=4, exec_host="n1/0*8+n1/1*8+n2/0", unique_node_count=9)
+    )  # fmt: skip
+    jobs = import_log("pbs", written(tmp_path, text), {})
+    assert jobs.n_nodes.tolist() == [4, 3, 3, 5, 2]
+    assert jobs.wait_s.tolist() == [60, 59, 58, 57, 56]
+    account = jobs.details.account
+    assert account is not None
+    assert [account[k] for k in range(5)] == ["a", "b", "c", None, None]
+
+
+@pytest.mark.parametrize(
+    ("code", "walltime", "status"),
+    [
+        (0, "00:10:00", "completed"),
+        (1, "00:10:00", "failed"),
+        (-29, "02:00:00", "cancelled"),
+        # the job took 600 s: a server stops it a second late at most
+        (271, "00:10:01", "timeout"),
+        (271, "00:10:02", "cancelled"),
+        (265, "00:09:00", "timeout"),
+        (272, "00:09:00", "failed"),
+    ],
+)
+def test_pbs_exit_status(tmp_path: Path, code: int, walltime: str, status: str) -> None:
+    one = record("1", Exit_status=code, Resource_List__walltime=walltime, Resource_List__nodect=1)
+    jobs = import_log("pbs", written(tmp_path, one), {})
+    assert jobs.details.status is not None
+    assert jobs.details.status[0] == status
+
+
+def test_pbs_dependencies_and_what_is_counted(tmp_path: Path) -> None:
+    """Several of a list, of arrays, with a server; and jobs that were left in the queue."""
+    text = (
+        record("1.s", Resource_List__nodect=1)
+        + record("2[3].s", ctime=1, Resource_List__nodect=1)
+        + record("3.s", ctime=2, Resource_List__nodect=1,
+                 depend="afterany:1.s@host:2[3].s,before:9,afterok:1")
+        + record("4.s", kind="D") + record("5.s", kind="A") + record("6.s", kind="S")
+        + record("7.s", kind="Q") + record("7.s", kind="S")
+        + record("8[].s", kind="Q") + record("1.s", kind="S")
+    )  # fmt: skip
+    jobs = import_log("pbs", written(tmp_path, text), {})
+    assert jobs.details.dependency is not None
+    assert jobs.details.dependency[2] == [
+        ("afterany", 1),
+        ("afterany", 200_000_003),
+        ("afterok", 1),
+    ]
+    assert jobs.dropped == {"never began": 2, "running when the log was made": 2}
+    bad = written(tmp_path, text + record("9.s") + record("10.s").replace("start=1", "start=x"))
+    with pytest.raises(
+        NetcosimError, match=r"log.txt:12: start is 'x7.*'; a number is needed; bad_lines = .drop."
+    ):
+        import_log("pbs", bad, {})
+
+
 @pytest.mark.parametrize(
     ("text", "hosts"),
     [
@@ -176,6 +240,24 @@ def test_cobalt(tmp_path: Path) -> None:
     )
 
 
+def test_cobalt_places_and_zones(tmp_path: Path) -> None:
+    """A place that does not name as many nodes as the job has is none; dates are of the zone."""
+    odd = COBALT.replace('"0-2,7"', '"0-2"').replace('"143"', '""').replace('"7"', '"7.0"', 1)
+    jobs = import_log("cobalt", written(tmp_path, odd), {"timezone": "America/Chicago"})
+    assert jobs.job_id.tolist() == [7, 8]
+    assert [nodes_of(jobs, k) for k in range(2)] == [[], []]
+    assert jobs.notes == ()
+    # midnight in Chicago is six hours later
+    assert jobs.start_unix_s == 1_577_836_805 + 6 * 3600
+    assert jobs.details.status is not None
+    assert [jobs.details.status[k] for k in range(2)] == ["completed", None]
+    assert jobs.details.partition is not None
+    assert [jobs.details.partition[k] for k in range(2)] == ["default", "prod"]
+    assert len(set(jobs.user.tolist())) == 2
+    assert len(set(jobs.project.tolist())) == 1
+    assert jobs.run_time_s.tolist() == [600, 60]
+
+
 def flux_job(id: object = 7, **more: object) -> dict[str, object]:
     begin = 1_700_000_000.0
     return {
@@ -226,6 +308,69 @@ def test_flux(tmp_path: Path) -> None:
             "never began": 1,
             "running when the log was made": 1,
         }
+
+
+def test_a_job_that_starts_as_it_is_submitted_has_waited_0_s(tmp_path: Path) -> None:
+    begin = 1_700_000_000.0
+    listed = [
+        flux_job(1, t_run=begin),
+        flux_job(2, t_submit=begin + 10, t_run=begin + 9, nodelist="n[3-4]"),
+    ]
+    jobs = import_log("flux", written(tmp_path, json.dumps(listed)), {})
+    assert jobs.wait_s[0] == 0
+    assert np.isnan(jobs.wait_s[1])
+    assert jobs.notes == ("1 jobs start before they are submitted; their wait is not known",)
+
+
+def test_flux_priorities_below_0_are_held_jobs_and_count_as_0(tmp_path: Path) -> None:
+    """Flux gives -1 to a job without a priority of its own; one that is not told stays unknown."""
+    nodes = ["n1", "n2", "n3", "n4"]
+    listed = [
+        flux_job(k, nodelist=node, nnodes=1, priority=priority)
+        for k, (node, priority) in enumerate(zip(nodes, (16, -1, 0, None), strict=True), start=1)
+    ]
+    jobs = import_log("flux", written(tmp_path, json.dumps(listed)), {})
+    assert jobs.details.priority is not None
+    np.testing.assert_array_equal(jobs.details.priority, [16, 0, 0, np.nan])
+
+
+def test_flux_columns_that_stand_in_for_others(tmp_path: Path) -> None:
+    """No t_cleanup: t_inactive; userid for username, project for bank; every kind of dependency."""
+    begin = 1_700_000_000.0
+    kinds = {
+        "after-start": "after",
+        "after-success": "afterok",
+        "after-finish": "afterany",
+        "after-failure": "afternotok",
+        "afterok": "afterok",
+    }
+    bare = {"username": None, "bank": "", "nnodes": 1}
+    listed = [
+        flux_job(1, t_cleanup=0, nodelist="n1", userid=70, project="astro", **bare),
+        flux_job(2, t_submit=begin + 1, nodelist="n2", userid=71, project="bio", **bare),
+        flux_job(
+            3,
+            t_submit=begin + 2,
+            nodelist="n3",
+            dependencies=[
+                *(f"{kind}:1" for kind in kinds),
+                "begin-time:5",
+                "after:",
+                "afterok=1:x=2",
+            ],
+            **bare,
+        ),
+    ]
+    jobs = import_log("flux", written(tmp_path, json.dumps(listed)), {})
+    assert jobs.run_time_s.tolist() == [61, 60.5, 60.5]
+    details = jobs.details
+    assert details.account is not None
+    assert [details.account[k] for k in range(3)] == ["astro", "bio", None]
+    assert jobs.user.tolist()[2] == -1
+    assert len(set(jobs.user.tolist())) == 3
+    assert details.dependency is not None
+    expected = [*dict.fromkeys((kind, 1) for kind in kinds.values()), ("afterok", 2)]
+    assert details.dependency[2] == expected
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from netcosim.gain.told import decides, interval
 from netcosim.gain.trial import in_order
-from netcosim.gain.verdict import NOT, PAYS, UNKNOWN, Line, overall, with_chance, word
+from netcosim.gain.verdict import (
+    MATTERS,
+    NOT,
+    PAYS,
+    UNKNOWN,
+    Line,
+    overall,
+    snapshots_to_decide,
+    with_chance,
+    word,
+)
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import JobLoad
 from netsim.routing.registry import make_routing
@@ -190,6 +201,9 @@ def test_a_predictions_interval_holds_the_errors_on_unseen_logs() -> None:
     predictor = Predictor(Fitted("mean", (3.0,)), 0, 0, 0, (1.0, -1.0, 1.0, -1.0), LIMITS)
     # Student's t of 4 degrees of freedom at 95 % is 2.776, the errors' rms is 1
     assert predictor.half_width() == pytest.approx(2.776, abs=1e-3)
+    # errors on one side count in full: 4.303 is that of two logs, and the rms of 3 and 1 is 5^0.5
+    biased = Predictor(Fitted("mean", (3.0,)), 0, 0, 0, (3.0, 1.0), LIMITS)
+    assert biased.half_width() == pytest.approx(4.3027 * 5**0.5, rel=1e-4)
     told = predictor.mean(rows())
     assert told == pytest.approx((3.0, 3.0 - 2.776, 3.0 + 2.776), abs=1e-3)
 
@@ -280,6 +294,64 @@ def test_one_word_for_several_metrics() -> None:
     assert overall([PAYS, NOT]) == overall([UNKNOWN, UNKNOWN]) == UNKNOWN
 
 
+@pytest.mark.parametrize("value", [0.9, 1.1])
+@pytest.mark.parametrize("chance", [0.0, 0.05])
+def test_as_many_snapshots_as_told_decide(value: float, chance: float) -> None:
+    """The gain's part of a half-width falls as the root of the snapshots, the queue's does not."""
+    gain, n = 0.3, 8
+
+    def after(snapshots: float) -> Interval:
+        half = float(np.hypot(gain * (n / snapshots) ** 0.5, chance))
+        return Interval(value, value - half, value + half)
+
+    assert word(after(n)) == UNKNOWN
+    need = snapshots_to_decide(after(n), chance, n)
+    # by hand: gain^2 n / need + chance^2 = (0.1 - MATTERS)^2
+    assert need == pytest.approx(n * gain**2 / ((0.1 - MATTERS) ** 2 - chance**2))
+    assert word(after(0.99 * need)) == UNKNOWN
+    assert word(after(1.01 * need)) == (PAYS if value < 1 else NOT)
+    # an answer that is there needs no more
+    assert snapshots_to_decide(after(2 * need), chance, round(2 * need)) <= 2 * need
+
+
+def test_no_number_of_snapshots_decides_against_the_queues_chance() -> None:
+    ratio = Interval(1.04, 0.9, 1.18)
+    assert snapshots_to_decide(ratio, 0.05, 8) == np.inf
+    assert np.isnan(snapshots_to_decide(ratio, np.nan, 8))
+    assert np.isnan(snapshots_to_decide(Interval(1.04, np.nan, np.nan), 0.05, 8))
+
+
+@pytest.mark.parametrize(
+    ("more", "seconds", "low", "told"),
+    [
+        (None, None, 1.0, ""),
+        (40, 360.0, 1.0, "; 40 more snapshots would decide, about 6 min"),
+        (1, 0.5, None, "; an interval needs 1 more snapshot, about 500 ms"),
+        (0, 60.0, None, "; drawing the logs that an interval needs takes about 1 min"),
+        (130.4, None, 1.0, "; about 130 more snapshots would decide, more than are looked at"),
+        (
+            np.inf,
+            None,
+            1.0,
+            "; more snapshots would not decide: scheduling noise is larger than the effect",
+        ),
+    ],
+)
+def test_what_would_decide_in_words(
+    more: float | None, seconds: float | None, low: float | None, told: str
+) -> None:
+    gain = {"more_snapshots": more, "more_s": seconds, "gain_percent_low": low}
+    assert decides(gain) == told
+
+
+def test_a_break_even_of_nothing_is_zero() -> None:
+    """Least squares leave 1e-14 of a ratio of 1; "1.338e-12 %" was on the page."""
+    line = Line(1.0 + 1.338e-14, -0.01, 0.0)
+    assert line.break_even() == (0.0, 0.0, 0.0)
+    row = {"even": -0.0, "even_low": -0.04, "even_high": 1e-13}
+    assert interval(row, "even", "{:.1f}") == "0.0 (0.0 to 0.0)"
+
+
 def test_a_line_through_queues_says_where_isolation_breaks_even() -> None:
     line = Line.through([0, 5, 10, 20], [1.05, 1.0, 0.95, 0.85], 0.02)
     assert (line.at_none, line.slope) == pytest.approx((1.05, -0.01))
@@ -306,6 +378,9 @@ def test_a_queues_ratio_has_the_gains_ends_and_the_queues_chance() -> None:
     assert with_chance(1.0, [1.0, 1.03, 0.96], 0.04) == pytest.approx(
         (1.0, 1 - np.hypot(0.04, 0.04), 1.05)
     )
+    # both ends on one side: the other has the queue's chance alone
+    assert with_chance(1.0, [0.97, 0.99], 0.04) == pytest.approx((1.0, 0.95, 1.04))
+    assert with_chance(1.0, [1.03, 1.01], 0.04) == pytest.approx((1.0, 0.96, 1.05))
     assert np.isnan(with_chance(1.0, [0.9, 1.1], np.nan).low)
 
 

@@ -22,12 +22,11 @@ from queuesim.communication import Communication
 from queuesim.coupled import CoupledFlow
 from queuesim.coupled_packets import CoupledPackets
 from queuesim.ensemble import SharedNetwork
-from queuesim.job_network import JobNetwork
+from queuesim.job_network import JobNetwork, Situation
 from queuesim.live import Effect, Live, LiveJob
 from queuesim.measured import CommunicationMix, PatternShare
 from queuesim.packet_judge import PacketBudget
 from queuesim.queue import simulate_queue
-from queuesim.situation import Situation
 from queuesim.stretches import FlowStretches, PacketStretches
 
 RING = torus((4,), concentration=2)
@@ -93,6 +92,8 @@ ADAPTIVE = [
     (lambda: dragonfly(2, 4, 9), "par"),
     (lambda: dragonfly(2, 4, 9), "adaptive-local"),
     (lambda: dragonfly(2, 4, 9), "adaptive-shortest-path"),
+    (lambda: dragonfly(2, 4, 9), "merlin-adaptive-local"),
+    (lambda: dragonfly(2, 4, 9), "merlin-ugal"),
     (lambda: torus((5, 4, 3)), "minimal-adaptive"),
     (lambda: fat_tree(6), "adaptive"),
     (lambda: fat_tree(6), "two-choice"),

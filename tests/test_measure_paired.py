@@ -318,7 +318,7 @@ def test_mistakes_are_told():
 def made(ratio, n_nodes, snapshot, *, duty=1.0):
     """A job that takes 50 alone and 100 with others, ``ratio`` of that under the policy."""
     times = {"policy_s": 100 * ratio, "policy_alone_s": 100 * ratio}
-    return Pair(snapshot, "jigsaw", 7, n_nodes, 9.0, "pairs", 5, duty, 100.0, 50.0, **times)
+    return Pair(snapshot, "jigsaw", snapshot, n_nodes, 9.0, "pairs", 5, duty, 100.0, 50.0, **times)
 
 
 def test_ratios_come_apart_into_interference_and_locality():
@@ -338,11 +338,11 @@ def test_where_jobs_compute_too_run_times_are_compared():
 
 
 def test_a_summary_weighs_by_node_hours():
-    """A job of 96 nodes gains nothing, one of 32 gains 40 %: a tenth of the node-hours; at a
+    """Jobs of 96 nodes gain nothing, those of 32 gain 40 %: a tenth of the node-hours; at a
     share of 0.5 half of that."""
-    both = [made(1.0, 96, 0), made(0.6, 32, 1)]
+    both = [made(*job, i) for i, job in enumerate([(1.0, 96), (0.6, 32)] * 3)]
     for share, off in ((1.0, 10.0), (0.5, 5.0)):
-        row = summary(both, [share, share], np.random.default_rng(1))
+        row = summary(both, [share] * 6, np.random.default_rng(1))
         assert row["taken_off_percent"] == pytest.approx(off)
         assert row["taken_off_percent_low"] <= off <= row["taken_off_percent_high"]
         assert row["ratio"] == pytest.approx(0.8)
@@ -357,6 +357,7 @@ def test_speedup_rows_are_means_by_class():
         [16, 16, 64, 64, 5],
         [0, 1, 2, 3, 4],
         [0.5, 0.7, 0.9, 0.9, 0.2],
+        [0, 1, 2, 3, 4],
         ["pairs", "fft3d"],
         np.random.default_rng(1),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,10 +80,24 @@ def test_the_warning_is_of_the_kind_that_is_limited_most() -> None:
 @pytest.mark.parametrize("engine", list(ENGINES))
 @pytest.mark.parametrize("header", [0, 24])
 @pytest.mark.parametrize("whole", [1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("speedup", [None, 1, 2, "unlimited"])
+@pytest.mark.parametrize(
+    ("crossbar", "share"),
+    [
+        (None, 1),
+        ({"crossbar_speedup": 1}, 1),
+        ({"crossbar_speedup": 2}, 0.5),
+        ({"crossbar_speedup": "unlimited"}, 0),
+        ({"crossbar_bandwidth_Bps": 4e9}, 0.25),
+    ],
+)
 @pytest.mark.parametrize("delivery", ["tail", "head"])
 def test_engines_reach_that_rate_and_no_more(
-    engine: str, header: int, whole: int, speedup: float | str | None, delivery: str
+    engine: str,
+    header: int,
+    whole: int,
+    crossbar: dict[str, Any] | None,
+    share: float,
+    delivery: str,
 ) -> None:
     """With n packets of buffer, starts come n a round trip, or back to back if that is slower.
 
@@ -94,14 +109,14 @@ def test_engines_reach_that_rate_and_no_more(
     wire = 1000 + header
     settings = replace(
         config(packet=1000, header=header, buffer=wire * whole),
-        router="output-queued" if speedup is None else "input-queued",
-        crossbar_speedup=speedup,
+        router="output-queued" if crossbar is None else "input-queued",
         delivery=delivery,
+        **crossbar or {},
     )
     cable = {loop.kind: loop for loop in credit_loops(routing.topology, settings)}["cable"]
     ser = held = wire * 1000
-    if speedup is not None and delivery == "head":
-        held = {1: ser, 2: ser // 2, "unlimited": 0}[speedup]
+    if crossbar is not None and delivery == "head":
+        held = int(share * ser)
     trip = 2 * latency_ps + R + held
     assert cable.round_trip_ps == trip
     assert cable.needed_bytes == -(-trip // ser) * wire

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from packet_cases import (
     BIG,
     ENGINES,
+    GBPS,
     L,
     R,
     Send,
@@ -30,8 +32,18 @@ from packet_cases import (
 
 from netsim.analysis.load_latency import lone_time_ps
 from netsim.errors import NetcosimError
-from netsim.packet.model import INPUT_QUEUED, NetworkDeadlockError, PacketConfig
-from netsim.traffic import Traffic
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import (
+    INPUT_QUEUED,
+    NetworkDeadlockError,
+    PacketConfig,
+    serialisation_ps,
+)
+from netsim.packet.presets import packet_preset
+from netsim.routing.registry import make_routing
+from netsim.topologies.registry import make_topology
+from netsim.traffic import Traffic, combine
+from patterns.registry import make_pattern
 
 S = 1_000_000
 A = L + R
@@ -43,7 +55,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
     return seeded(request.param)
 
 
-def switch(speedup: float | str = 1, *, buffer: int = BIG, **more: object) -> PacketConfig:
+def switch(speedup: float | str | None = 1, *, buffer: int = BIG, **more: object) -> PacketConfig:
     """Input-queued routers."""
     values = {"router": INPUT_QUEUED, "crossbar_speedup": speedup, **more}
     return replace(config(buffer=buffer), **values)  # type: ignore[arg-type]
@@ -108,11 +120,11 @@ def test_a_lone_packet_waits_only_for_a_slower_crossbar(
 
 
 @pytest.mark.parametrize("byte_ps", [[4000], [250], [4000, 2000], [4000, 1000, 4000]])
-@pytest.mark.parametrize("speedup", [1, 2, "unlimited"])
+@pytest.mark.parametrize("speedup", [None, 1, 2, "unlimited"])
 def test_a_fast_crossbar_changes_nothing_for_a_lone_packet(
-    simulate: Simulate, byte_ps: list[int], speedup: float | str
+    simulate: Simulate, byte_ps: list[int], speedup: float | str | None
 ) -> None:
-    """Not even on links of different speed: at speed 1 it crosses in the time of the slower."""
+    """Not even on links of different speed: its tail has come in before it has crossed."""
     case = (line([0, len(byte_ps)], byte_ps), flows([(0, 1)], 1000, 2))
     ideal = simulate(*case, config())
     assert simulate(*case, switch(speedup)).message_finish_ps == ideal.message_finish_ps
@@ -139,6 +151,50 @@ def test_a_packet_waits_behind_the_head_for_a_free_output(
     assert got.message_finish_ps.tolist() == [A + S + L, A + 2 * S + L, second + S + L]
 
 
+CROSSBARS: dict[str, dict[str, float]] = {
+    "fastest link": {},
+    "input's link": {"crossbar_speedup": 1},
+    "a quarter": {"crossbar_bandwidth_Bps": 0.25e9},
+    "fourfold": {"crossbar_bandwidth_Bps": 4e9},
+}
+"""Of routers with links of 1 and 0.25 GB/s."""
+
+
+@pytest.mark.parametrize(
+    ("crossbar", "crossing"),
+    [("fastest link", S), ("input's link", S), ("a quarter", 4 * S), ("fourfold", S // 4)],
+)
+@pytest.mark.parametrize("delivery", ["tail", "head"])
+def test_a_slow_output_does_not_hold_a_fast_input(
+    simulate: Simulate, crossbar: str, crossing: int, delivery: str
+) -> None:
+    """0 sends over a cable of 4 ns a byte, then to its neighbour; the first crosses from A on.
+
+    The head of the second packet comes at A + S.
+    """
+    settings = switch(None, delivery=delivery, **CROSSBARS[crossbar])
+    got = simulate(line([0, 0, 1], [4000]), flows([(0, 2), (0, 1)], 1000, 3), settings)
+    begins = A + max(S, crossing)
+    ready = begins if delivery == "head" else begins + max(0, crossing - S)
+    assert got.message_finish_ps[1] == ready + L + (S if delivery == "tail" else 0)
+
+
+@pytest.mark.parametrize(
+    ("crossbar", "second"), [("fastest link", 5 * S), ("input's link", 8 * S), ("fourfold", 5 * S)]
+)
+def test_slow_inputs_fill_a_fast_output_unless_the_crossbar_is_as_slow(
+    simulate: Simulate, crossbar: str, second: int
+) -> None:
+    """From both sides over cables of 4 ns a byte to node 2; the heads come at 2 A.
+
+    The first tail leaves at 2 A + 4 S. The second packet has crossed by then, or crosses from
+    2 A + 4 S to 2 A + 8 S.
+    """
+    routing = line([0, 2, 1], [4000, 4000])
+    got = simulate(routing, flows([(0, 2), (1, 2)], 1000, 3), switch(None, **CROSSBARS[crossbar]))
+    assert sorted(got.message_finish_ps.tolist()) == [2 * A + 4 * S + L, 2 * A + second + L]
+
+
 @pytest.mark.parametrize(
     ("arbitration", "first"), [("least-recently-served", 1), ("round-robin", 0)]
 )
@@ -163,6 +219,51 @@ def test_round_robin_goes_on_after_the_one_served_last(simulate: Simulate) -> No
     got = simulate(line([0] * 4), sent, switch(arbitration="round-robin"))
     turns = (got.message_finish_ps - (A + L)) // S
     assert turns.tolist() == [1, 4, 2, 5, 3, 6]
+
+
+@pytest.mark.parametrize(
+    ("arbitration", "turns"),
+    [("least-recently-served", [1, 2]), ("merlin-lru", [2, 1])],
+)
+def test_of_those_served_in_one_tick_merlin_puts_the_first_last(
+    simulate: Simulate, arbitration: str, turns: list[int]
+) -> None:
+    """0 and 1 cross in one tick, 0 first, then both want output 4: merlin lets 1 cross first."""
+    sent = flows([(0, 2), (0, 4), (1, 3), (1, 4)], 1000, 5)
+    got = simulate(line([0] * 5), sent, switch(arbitration=arbitration))
+    second = got.message_finish_ps[[1, 3]] - (A + L)
+    assert (second // S).tolist() == [1 + turn for turn in turns]
+
+
+def test_a_crossing_that_needs_credit_waits_at_the_input(simulate: Simulate) -> None:
+    """Three packets over a cable of a quarter of the speed, a fourth to another output behind them.
+
+    The buffer behind the cable takes two. The third crosses when the credit of the first is back;
+    that delays nobody but the fourth, which waits behind it.
+    """
+    sent = flows([(0, 2), (0, 2), (0, 2), (0, 1)], 1000, 3)
+    times = {}
+    for buffer, requires in product((2000, BIG), ("output-space", "credit")):
+        settings = switch(1, buffer=buffer, output_buffer_bytes=BIG, crossing_requires=requires)
+        got = simulate(line([0, 0, 1], [4000]), sent, settings)
+        times[buffer, requires] = got.message_finish_ps.tolist()
+    # the first is at the second router's input from 2 A to 2 A + 4 S; its feeder sees that L later
+    credit = 2 * A + 4 * S + L
+    free = times[2000, "output-space"]
+    assert free[3] == A + 3 * S + S + L
+    assert times[2000, "credit"] == [*free[:3], credit + S + S + L]
+    assert times[BIG, "credit"] == times[BIG, "output-space"] == free
+
+
+def test_crossings_that_need_credit_are_named_in_a_deadlock(simulate: Simulate) -> None:
+    """As above, but that the packets stand at the inputs and the links are idle."""
+    sent = flows([(i, (i + 3) % 4) for i in range(4) for _ in range(3)], 1000, 4)
+    settings = switch(2, buffer=1000, crossing_requires="credit")
+    with pytest.raises(NetworkDeadlockError) as error:
+        simulate(one_way_ring(4), sent, settings)
+    assert "link 8 (router 0 -> router 1) vc 0 -> link 9 (router 1 -> rout" in str(error.value)
+    got = simulate(one_way_ring(4), sent, settings, until_s=20e-6)
+    assert (got.link_stall_ps[8:12] == 0).all()
 
 
 def test_without_ties_an_unlimited_crossbar_is_an_output_queue(simulate: Simulate) -> None:
@@ -268,7 +369,29 @@ def test_all_to_all_through_small_buffers_ends(simulate: Simulate) -> None:
         ({"router": INPUT_QUEUED, "crossbar_speedup": 0}, "crossbar_speedup = 0; it must be"),
         ({"router": INPUT_QUEUED, "crossbar_speedup": float("nan")}, "crossbar_speedup = nan"),
         ({"router": INPUT_QUEUED, "crossbar_speedup": "fast"}, 'a number or "unlimited"'),
+        ({"crossbar_bandwidth_Bps": 1e9}, 'crossbar_bandwidth = 1000000000.0 needs router = "inp'),
+        (
+            {"router": INPUT_QUEUED, "crossbar_bandwidth_Bps": 1e9, "crossbar_speedup": 1},
+            "crossbar_bandwidth = 1000000000.0 and crossbar_speedup = 1 contradict each other",
+        ),
+        ({"router": INPUT_QUEUED, "crossbar_bandwidth_Bps": 0}, "crossbar_bandwidth = 0; it must"),
+        ({"router": INPUT_QUEUED, "crossbar_bandwidth_Bps": float("inf")}, "bandwidth = inf; it"),
+        ({"router": INPUT_QUEUED, "crossbar_bandwidth_Bps": float("nan")}, "bandwidth = nan; it"),
+        ({"router": INPUT_QUEUED, "crossbar_bandwidth_Bps": True}, "bandwidth = True; it must"),
         ({"router": INPUT_QUEUED, "arbitration": "none"}, "unknown arbitration 'none'"),
+        ({"crossing_requires": "credit"}, 'crossing_requires = credit needs router = "input-'),
+        (
+            {"router": INPUT_QUEUED, "crossing_requires": "luck"},
+            "unknown crossing_requires 'luck'; valid: credit, output-space",
+        ),
+        (
+            {
+                "router": INPUT_QUEUED,
+                "crossing_requires": "credit",
+                "crossbar_speedup": "unlimited",
+            },
+            "crossing_requires = credit needs a number as crossbar_speedup",
+        ),
         ({"router": INPUT_QUEUED, "output_buffer_bytes": 2047}, "cannot hold one packet of 2048"),
         ({"router": INPUT_QUEUED, "output_buffer_bytes": 1 << 31}, "at most 1,073,741,824"),
     ],
@@ -284,22 +407,54 @@ def test_infinity_is_unlimited() -> None:
     infinite, named = (
         PacketConfig(router=INPUT_QUEUED, crossbar_speedup=s) for s in (float("inf"), "unlimited")
     )
-    assert infinite.crossing_ps(S) == named.crossing_ps(S) == 0
+    assert infinite.crossing_ps(1000, GBPS, GBPS) == named.crossing_ps(1000, GBPS, GBPS) == 0
 
 
 @pytest.mark.parametrize(
-    ("ser_ps", "speedup", "expected"),
+    ("wire_bytes", "ser_ps", "speedup", "expected"),
     [
-        (2_048_000, 1, 2_048_000),
-        (2_048_000, 1.5, 1_365_000),  # 1,365,333 in units of 1000
-        (1_000_000, 1.5, 667_000),  # units of 1000, as a 10,000th would be less than a hundred
-        (303_030, 2, 151_520),  # 10 divides it; 151,515 is half way, and 15,152 even
-        (301, 2, 150),
-        (1, 4, 1),
+        (2048, 2_048_000, 1, 2_048_000),
+        (2048, 2_048_000, 1.5, 1_365_000),  # 1,365,333 in units of 1000
+        (1000, 1_000_000, 1.5, 667_000),  # units of 1000: a 10,000th would be less than a hundred
+        (1000, 303_030, 2, 151_520),  # 10 divides it; 151,515 is half way, and 15,152 even
+        (1, 301, 2, 150),
+        (1, 1, 4, 1),
     ],
 )
 def test_crossings_are_rounded_to_what_a_clock_can_bear(
-    ser_ps: int, speedup: float, expected: int
+    wire_bytes: int, ser_ps: int, speedup: float, expected: int
 ) -> None:
+    """The same for a speed-up and for the bandwidth that it stands for."""
+    link_Bps = wire_bytes * 10**12 // ser_ps
+    assert serialisation_ps(wire_bytes, link_Bps) == ser_ps
     settings = PacketConfig(router=INPUT_QUEUED, crossbar_speedup=speedup)
-    assert settings.crossing_ps(ser_ps) == expected
+    assert settings.crossing_ps(wire_bytes, link_Bps, 10**13) == expected
+    own = PacketConfig(router=INPUT_QUEUED, crossbar_bandwidth_Bps=speedup * link_Bps)
+    assert own.crossing_ps(wire_bytes, link_Bps, 10**13) == pytest.approx(expected, abs=10)
+
+
+def test_a_crossing_beyond_the_clock_is_refused() -> None:
+    """2 MiB at 1 byte/s take 24 days."""
+    mib = 1 << 20
+    settings = switch(None, crossbar_bandwidth_Bps=1, packet_bytes=mib, header_bytes=mib)
+    with pytest.raises(NetcosimError, match="through a crossbar, beyond the clock"):
+        simulate_packets(line([0, 0]), flows([(0, 1)], mib, 2), settings, np.random.default_rng(1))
+
+
+SST_US = 436.639
+"""SST's merlin: 4 jobs on 68 of 272 nodes each, drawn at random, all-to-all of 1000 bytes, minimal
+routing, global links of 0.25 GB/s, the others and the crossbar of 1 GB/s; mean job time."""
+
+
+def test_a_crossbar_of_its_own_speed_meets_sst_on_unlike_links() -> None:
+    """Crossings that last as long as the input's link takes would give 638 us."""
+    speeds = {f"{kind}_bandwidth_Bps": GBPS for kind in ("node", "local")}
+    wires = {f"{kind}_latency_s": 40e-9 for kind in ("node", "local", "global")}
+    shape = {"p": 4, "a": 4, "g": 17, "global_bandwidth_Bps": GBPS // 4}
+    routing = make_routing(make_topology("dragonfly", {**shape, **speeds, **wires}), "minimal")
+    settings = replace(packet_preset("merlin"), header_bytes=45)
+    rng = np.random.default_rng(1)
+    nodes = rng.permutation(272).reshape(4, 68)
+    programs = [make_pattern("all-to-all", 68, 1000, 1, rng) for _ in nodes]
+    got = simulate_packets(routing, combine(programs, list(nodes)), settings, rng)
+    assert got.group_finish_ps.mean() / 1e6 == pytest.approx(SST_US, rel=0.02)

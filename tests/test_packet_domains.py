@@ -135,6 +135,12 @@ def test_routings_that_can_be_split_look_at_their_own_routers_links_alone(routin
         def used(self, link: int) -> int:
             return self._ask(link)
 
+        def queue_bytes(self, link: int, vc: int) -> int:
+            return self._ask(link)
+
+        def queue_free(self, link: int, vc: int) -> int:
+            return self._ask(link)
+
     view, rng, far = Seen(), np.random.default_rng(2), False
     for _ in range(300):
         src, dst = rng.integers(0, topology.n_ports, 2)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from netsim.packet import engine
+from netsim.packet.cases import Send, Step, program
 from netsim.packet.model import PacketConfig, PacketResult
+from netsim.packet.reference import simulate_reference
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
+from netsim.traffic import Traffic, combine
 from queuesim.communication import Communication
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 
@@ -52,3 +55,32 @@ def test_pauses_change_nothing(
         for field in fields(PacketResult):
             one, other = getattr(whole, field.name), getattr(paused, field.name)
             assert np.array_equal(one, other), (budget, field.name)
+
+
+def rounds(n: int, size: int, count: int) -> Traffic:
+    """Every rank sends to all others, then computes for a while, and again."""
+    steps = [
+        [
+            Step([Send((r + i) % n, size, k) for i in range(1, n)], n - 1, compute_ps=7_000_000)
+            for k in range(count)
+        ]
+        for r in range(n)
+    ]
+    return combine([program(*steps)], [np.arange(n)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("router", list(ROUTERS))
+def test_a_run_that_pauses_by_itself_is_the_plain_engines(router: str) -> None:
+    """More arrivals than the real budget, against the engine that never stops (minutes)."""
+    routing = make_routing(make_topology("dragonfly", {"p": 1, "a": 2, "g": 3}), "ugal-l")
+    config = replace(ROUTERS[router], packet_bytes=64)
+    traffic = rounds(6, 64 * 900, 50)
+    pauses: list[float] = []
+    rng = np.random.default_rng
+    fast = engine.simulate_packets(routing, traffic, config, rng(1), progress=pauses.append)
+    assert fast.packet_hops > engine.BUDGET
+    assert pauses
+    plain = simulate_reference(routing, traffic, config, rng(1))
+    for field in fields(PacketResult):
+        assert np.array_equal(getattr(fast, field.name), getattr(plain, field.name)), field.name

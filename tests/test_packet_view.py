@@ -61,6 +61,27 @@ def test_used_credits_count_what_waits_flies_and_stands_behind() -> None:
     assert seen[0] == (0, 0, 100_000)
 
 
+@pytest.mark.parametrize(("counts", "bids"), [(True, 1000), (False, 0)])
+def test_an_output_queue_does_not_hold_the_heads_that_bid(counts: bool, bids: int) -> None:
+    """Two heads come in one tick and bid for one cable: neither is in the queue, one is seen."""
+    plain = dataclasses.replace(line([0, 0, 1], [1000]), counts_bids=counts)
+    link, seen = 6, list[tuple[int, int, int]]()
+
+    def choose(view: View, router: int, dst: int, state: int, key: int, wire: int) -> Hop:
+        if router == 0:
+            seen.append((view.queued(link), view.queue_bytes(link, 0), view.queue_free(link, 0)))
+        return plain.choose(view, router, dst, state, key, wire)
+
+    settings = dataclasses.replace(
+        config(buffer=9000), router="input-queued", crossbar_speedup=4, output_buffer_bytes=5000
+    )
+    sent = traffic([Step([Send(2, 1000)])], [Step([Send(2, 1000), Send(2, 1000)])], [Step(need=3)])
+    routing = dataclasses.replace(plain, choose=choose)
+    simulate_reference(routing, sent, settings, np.random.default_rng(0))
+    # the third comes 1 us later: the first is on the cable, the second has crossed and starts then
+    assert seen == [(0, 0, 5000), (bids, 0, 5000), (1000, 1000, 4000)]
+
+
 @pytest.mark.parametrize("buffer_packets", [2, 3, 50])
 def test_ugal_leaves_a_link_once_its_used_credits_weigh_more(buffer_packets: int) -> None:
     """One stream on an idle network: a packet sees what those before it have not got back.

@@ -41,10 +41,11 @@ def test_random_draws_are_the_scenarios_own():
 
 def test_means_and_intervals_of_snapshots():
     rng = np.random.default_rng(1)
-    found = mean_of_snapshots([1, 3, 5, 9], [1, 1, 2, 4], [0, 0, 1, 2], rng)
-    assert found.value == pytest.approx(50 / 8)
+    weights = [1, 1, 2, 4, 1, 1]
+    found = mean_of_snapshots([1, 3, 5, 9, 2, 3], weights, [0, 0, 1, 2, 3, 4], rng)
+    assert found.value == pytest.approx(55 / 10)
     assert found.low <= found.value <= found.high
-    alike = mean_of_snapshots([1, 3, 1, 3], np.ones(4), [0, 0, 1, 1], rng)
+    alike = mean_of_snapshots([1, 3] * 5, np.ones(10), np.repeat(np.arange(5), 2), rng)
     assert tuple(alike) == pytest.approx((2, 2, 2))
 
 

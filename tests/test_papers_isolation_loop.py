@@ -63,7 +63,7 @@ def test_means_over_windows_and_their_intervals() -> None:
     values = [1.0, 3.0, 2.0, 4.0]
     frame = pd.DataFrame({"log": "x", "window": range(4), "gain": values})
     [row] = over_windows(frame, ["gain"], "log").to_dict("records")
-    mean = t_of_snapshots(values, np.ones(4), np.arange(4))
+    mean = t_of_snapshots(values, np.ones(4), np.arange(4), least_samples=4)
     assert (row["gain"], row["gain_low"], row["gain_high"]) == mean
     assert row["windows"] == 4
 
@@ -77,9 +77,9 @@ def test_queues_with_a_table_that_halves_every_job() -> None:
     content["run"] = {"seed": 1, "snapshots": 0}
     rows = [
         {"policy": "baseline", "pattern": entry["pattern"], "n_nodes": 4, "run_ratio": 0.5}
-        | {"window": window, "snapshot": 0}
+        | {"window": window, "snapshot": 0, "job_id": window}
         for entry in content["communication"]["mix"]
-        for window in range(4)
+        for window in range(5)
     ]
     table = table_of(pd.DataFrame(rows), ["baseline"], [], 1)
     bounds = {"baseline": ["none", "mean", "low"]}

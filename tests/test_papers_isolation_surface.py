@@ -9,7 +9,7 @@ import pytest
 from experiments.papers.isolation import surface, surface_points
 from experiments.papers.paper import Options
 from netcosim.reproduce import reproduce
-from queuesim.design import Factor
+from queuesim.design import Factor, most_confounded
 from queuesim.surface import Surface
 
 QUICK = Options(scale="quick")
@@ -19,18 +19,32 @@ def test_every_factor_changes_the_config_of_a_point() -> None:
     sections = surface_points.SMALL.sections(None) or {}
     middle = {f.name: surface_points.middle(f) for f in surface_points.FACTORS}
     middle |= {"chance": "0", "log": "synth-small"}
-    usual = surface_points._content(sections, middle, 1)
+    usual = surface_points.content(sections, middle, 1)
     for factor in (*surface_points.FACTORS, surface_points.CHANCE):
         other = factor.levels[-1] if factor.levels else factor.high
-        changed = surface_points._content(sections, middle | {factor.name: other}, 1)
+        changed = surface_points.content(sections, middle | {factor.name: other}, 1)
         assert changed != usual, factor.name
+
+
+def test_stretches_are_balanced_over_all_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the part of a design that is computed: some logs on their own machines."""
+    every = [(log, {}) for log in surface_points.LOGS]
+    monkeypatch.setattr(surface_points, "logs", lambda *_, **__: every)
+    for name in (surface_points.FILLING, surface_points.OWN):
+        design = surface_points.design(name, Options())
+        assert surface_points.CHANCE in design.factors
+        columns = design.strata(design.places())
+        assert most_confounded(columns) is None
+        logs = next(f.levels for f in design.factors if f.name == "log")
+        scaled = np.isin(np.array(logs)[columns["log"]], list(surface_points.SCALED))
+        assert most_confounded({k: column[scaled] for k, column in columns.items()}) is None
 
 
 def test_chance_scales_all_weights_alike_and_collectives_have_theirs() -> None:
     sections = surface_points.SMALL.sections(None) or {}
     v = {f.name: surface_points.middle(f) for f in surface_points.FACTORS}
     v |= {"collectives": 0.6, "log": "synth-small"}
-    one, other = (surface_points._content(sections, v | {"chance": c}, 1) for c in "03")
+    one, other = (surface_points.content(sections, v | {"chance": c}, 1) for c in "03")
     weights = [[e["weight"] for e in c["communication"]["mix"]] for c in (one, other)]
     np.testing.assert_allclose(np.array(weights[1]), 4 * np.array(weights[0]), rtol=1e-5)
     # the last entry stands in for the first where jobs are large
@@ -128,7 +142,9 @@ def test_break_even_of_a_log_and_of_its_quarters() -> None:
         for off, ratio in ((0.0, first), (10.0, first - 0.1)):
             one = {"log": "thunder", "part": part, "policy": "jigsaw", "off": off}
             rows.append(one | {"makespan_s": 100 * ratio, "mean_turnaround_s": 10 * ratio})
-    table = surface._break_even(pd.DataFrame(rows)).set_index("metric")
+    off = {f"off {name}": float(i) for i, name in enumerate(surface.ASSUMED)}
+    table = surface._break_even(pd.DataFrame([row | off for row in rows])).set_index("metric")
+    assert table.loc["makespan", list(surface.ASSUMED)].tolist() == list(off.values())
     assert table.loc["makespan", "break_even"] == pytest.approx(5.0)
     assert table.loc["makespan", "quarter 3"] == pytest.approx(7.0)
     assert table.loc["makespan", "low"] < 5.5 < table.loc["makespan", "high"]

@@ -9,7 +9,10 @@ from matplotlib.colors import to_hex
 
 from experiments.figures.panels import Look, dots, panels
 from experiments.frames import against_baseline, first_seen, lookup
-from experiments.papers.kit.claims import Claim, Says
+from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.readings import side_by_side, which_fits
+from experiments.papers.paper import Options, Reading
+from experiments.papers.registry import load_paper
 from queuesim.statistics import Interval
 
 says = Says("Fig. 1", "ugal-l")
@@ -93,3 +96,67 @@ def test_dots_are_drawn_where_and_as_they_are_said_to_be() -> None:
     assert below.get_sizes().tolist() == [10.0]
     assert above.get_sizes().tolist() == [30.0]
     assert to_hex(above.get_facecolor()[0]) == "#0000ff"
+
+
+READINGS = (Reading("first", "as it is written"), Reading("second", "as it may be meant"))
+
+
+def read_claims(held: dict[str, list[bool]]) -> pd.DataFrame:
+    """Claims "c1", "c2", ... under some conditions."""
+    return claims_frame(
+        [
+            Says("Fig. 1", condition).holds(f"c{i}", holds, "a rule")
+            for condition, all_of in held.items()
+            for i, holds in enumerate(all_of, 1)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        (
+            {"first": [True, False, False], "second": [True, True, True]},
+            "second fits all of 3 claims; first fits 1 of 3 claims (1)",
+        ),
+        (
+            {"first": [True, True, False, True, True], "second": [False] * 5},
+            "first fits 4 of 5 claims (1-2, 4-5); second fits none of 5 claims",
+        ),
+        # one reading was chosen
+        ({"second": [True, False]}, "second fits 1 of 2 claims (1)"),
+        # what the reading leaves of a condition tells claims apart
+        (
+            {"first, small": [True], "first, large": [False], "second, large": [True]},
+            "first fits 1 of 2 claims (1); second fits 1 of 2 claims (2)",
+        ),
+        ({"": [True, False, True]}, "2 of 3 claims hold"),
+    ],
+)
+def test_the_first_line_says_which_reading_fits_which_claims(
+    held: dict[str, list[bool]], told: str
+) -> None:
+    claims = side_by_side(read_claims(held), READINGS)
+    assert which_fits(claims, READINGS) == told
+
+
+def test_claims_stand_side_by_side_by_reading() -> None:
+    claims = side_by_side(read_claims({"second": [True, False], "first": [False, False]}), READINGS)
+    assert [claim.number for claim in claims] == [1, 2]
+    for claim in claims:
+        assert list(claim.rows) == ["first", "second"]
+        assert claim.condition == ""
+    assert [claim.rows["second"]["verdict"] for claim in claims] == ["holds", "differs"]
+
+
+def test_figures_of_a_paper_with_two_readings_compute_both() -> None:
+    """Each figure of the paper's own; one routing alone where it is asked for."""
+    paper = load_paper("level-spread")
+    for figure in paper.figures.values():
+        if not figure.readings:
+            continue
+        names = {reading.name for reading in figure.readings}
+        for routings, expected in (((), names), (("minimal",), {"minimal"})):
+            points = figure.points(Options("quick", routings=routings))
+            assert {dict(point["labels"])["routing"] for point in points} == expected  # type: ignore[call-overload]
+    assert [name for name, one in paper.figures.items() if not one.readings] == ["sst", "slingshot"]

@@ -22,6 +22,8 @@ from queuesim.statistics import (
     bootstrap_ratio,
     interval,
     mean_of_snapshots,
+    t_interval,
+    t_of_snapshots,
 )
 
 
@@ -96,8 +98,8 @@ def test_quadrants_by_hand() -> None:
     assert found["reference better (%)"].value == pytest.approx(100 / 3)
     assert sum(found[f"{name} (%)"].value for name in QUADRANTS) == pytest.approx(100)
     # "other better" is one of three dots of workload 0 and none of workload 1.
-    assert found["other better (%)"].low == 0
-    assert found["other better (%)"].high == pytest.approx(100 / 3)
+    assert found["other better (%)"].value == pytest.approx(100 / 6)
+    assert np.isnan(found["other better (%)"].low), "two workloads are too few for an interval"
 
 
 def test_reductions_by_hand() -> None:
@@ -142,14 +144,47 @@ def test_claims_show_ratio_and_verdict() -> None:
     assert frame["verdict"].tolist() == ["holds", "differs"]
 
 
-def test_one_sample_has_no_interval() -> None:
-    """Drawn again and again it is always the same; a width of zero would look like certainty."""
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 6])
+def test_fewer_than_five_samples_have_no_interval(n: int) -> None:
+    """Each function of the package that makes an interval keeps to the same least number."""
     rng = np.random.default_rng(1)
+    x, one = np.arange(1.0, n + 1), np.ones(n)
+    where = np.arange(n)
     for found in (
-        bootstrap_mean([3.0], rng),
-        bootstrap_ratio([3.0], [1.0], rng),
-        mean_of_snapshots([2.0, 4.0], [1.0, 1.0], [7, 7], rng),
+        bootstrap_mean(x, rng),
+        bootstrap_ratio(x, one, rng),
+        mean_of_snapshots(x, one, where, rng),
+        t_of_snapshots(x, one, where),
+        t_interval(x),
     ):
-        assert found.value == 3.0
-        assert np.isnan([found.low, found.high]).all()
-    assert mean_of_snapshots([2.0, 4.0], [1.0, 1.0], [7, 8], rng).low == 2.0
+        assert found.value == pytest.approx(x.mean())
+        ends = [found.low, found.high]
+        if n < 5:
+            assert np.isnan(ends).all()
+        else:
+            assert ends[0] < found.value < ends[1]
+
+
+def test_few_jobs_seen_often_have_no_interval() -> None:
+    """Two jobs at 20 instants: drawn again they look certain, but two jobs are no sample."""
+    value, snapshot = np.tile([0.9, 0.91], 20), np.repeat(np.arange(20), 2)
+    rng = np.random.default_rng(1)
+    for n_jobs, known in ((2, False), (4, False), (5, True)):
+        job = np.arange(40) % n_jobs
+        for found in (
+            mean_of_snapshots(value, 1, snapshot, rng, job=job),
+            t_of_snapshots(value, 1, snapshot, job=job),
+        ):
+            assert np.isfinite([found.low, found.high]).all() == known
+
+
+def test_no_interval_reaches_beyond_what_is_possible() -> None:
+    """Waits of 1 to 360 s: Student's interval begins below 0, where no mean wait can be."""
+    waits = [1.0, 2.0, 3.0, 4.0, 360.0]
+    plain, cut = t_interval(waits), t_interval(waits, least=0.0)
+    assert plain.low < 0
+    assert cut == (plain.value, 0.0, plain.high)
+    off = t_of_snapshots([99.0, 99.5, 10.0, 99.0, 98.0, 99.9], 1, np.arange(6), most=100.0)
+    assert off.high == 100.0
+    unknown = t_interval(waits[:4], least=0.0)
+    assert np.isnan([unknown.low, unknown.high]).all()

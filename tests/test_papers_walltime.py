@@ -183,7 +183,8 @@ def frames_by_hand() -> dict[str, pd.DataFrame]:
             means = {"mean_wait_s": 60 * wait, "mean_bounded_slowdown": 5.0}
             runs.append({**keys, **means, "loss_of_capacity": 0.2})
             days += [
-                {**keys, "day": d, "jobs": 10, "wait_min": wait * d, **rest} for d in (1, 2, 3)
+                {**keys, "day": d, "jobs": 10, "wait_min": wait * d, **rest}
+                for d in (1, 2, 3, 1, 2, 3)
             ]
     return {"runs": pd.DataFrame(runs), "days": pd.DataFrame(days)}
 
@@ -205,7 +206,7 @@ def test_gains_by_hand(tmp_path: Path) -> None:
 
 
 def test_levels_by_hand(tmp_path: Path) -> None:
-    # The means over jobs of three days with 10 jobs each and waits of 100, 200, 300 in all.
+    # The means over jobs of six days with 10 jobs each: waits of 100, 200, 300 in all, twice.
     frames = frames_by_hand()
     frames["runs"].loc[0, "mean_wait_s"] = 1200.0
     table = levels_table(frames, options_for(tmp_path))
@@ -213,13 +214,13 @@ def test_levels_by_hand(tmp_path: Path) -> None:
     assert (row["month"], row["value"]) == ("m1", 20.0)
     assert 10.0 <= row["low"] < 20.0 < row["high"] <= 30.0
     lost = table[table["metric"] == "loss_of_capacity"].iloc[0]
-    # Three days of 0.2 each: the shares of a schedule add up.
-    assert (lost["low"], lost["high"]) == (pytest.approx(0.6), pytest.approx(0.6))
+    # Six days of 0.2 each: the shares of a schedule add up.
+    assert (lost["low"], lost["high"]) == (pytest.approx(1.2), pytest.approx(1.2))
 
 
 def test_day_gain_pads_the_shorter_schedule() -> None:
-    base = pd.DataFrame({"wait_min": [4.0, 4.0, 4.0]})
-    new = pd.DataFrame({"wait_min": [3.0, 3.0]})
+    base = pd.DataFrame({"wait_min": [4.0] * 6})
+    new = pd.DataFrame({"wait_min": [3.0] * 4})
     found = day_gain(new, base, "wait_min", np.random.default_rng(1))
     assert found.value == pytest.approx(0.5)
     assert found.low < 0.5 < found.high

@@ -100,6 +100,29 @@ def test_free_times() -> None:
     assert seen == [[0.0] * 7, [1000.0] * 7, [1200.0] * 7]
 
 
+def test_an_idle_partition_that_holds_nobody_up_has_no_window() -> None:
+    """Two midplanes without a partition of both: B is free now, whatever runs on A."""
+    parts = tuple(Partition(name, (k,), (1,), frozenset()) for k, name in enumerate("AB"))
+    apart = BlueGene("two", (2,), ("a", "b"), parts, 1)
+    machine = Machine(make_workload([0], [1000], [1]), on(apart))
+    queue = make_queue(find_order("fcfs"), make_workload([0], [1000], [1]), 2)
+    backfill = CobaltBackfill(machine, queue, None, lambda job: None)
+    machine.allocate(0, 0.0)
+    assert backfill.free_times(7.0).tolist() == [1000.0, 7.0]
+
+
+def test_a_job_starts_where_the_window_is_long_enough() -> None:
+    # From 10 on B runs until 1000 and D until 3000; job 5 (four nodes) drains all. A's window ends
+    # at 1000, when AB may begin, C's at 3000: job 6 (2000 s) goes to C, though A stands before it.
+    run = [10, 1000, 10, 3000, 500, 2000]
+    result = simulate(
+        make_workload([0, 0, 0, 0, 1, 2], run, [1, 1, 1, 1, 4, 1]), on(four_midplanes())
+    )
+    assert [nodes_of(result, job) for job in range(4)] == [[0], [1], [2], [3]]
+    assert result.start_s[5] == 10
+    assert nodes_of(result, 5) == [2]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", ["fcfs", "wfp"])
 def test_one_partition_is_lindleys_recursion(kind: type[Cobalt], order: str) -> None:

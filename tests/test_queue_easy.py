@@ -159,6 +159,24 @@ def test_a_newcomer_before_the_head_ends_the_reservation() -> None:
     assert starts[[1, 5, 14, 15]].tolist() == [5, 5, 4, 4]
 
 
+def test_a_job_that_ends_late_after_the_shadow_time_ends_the_reservation() -> None:
+    """The first job (promised for 150) ends at 160, the second (for 100) goes on until 300.
+
+    The head of four nodes was promised 100 on nodes 2, 3, 4 and 7. At 160 it gets a new reservation
+    on 0 to 3, since the second counts as ending now: a job of two nodes has to wait, one of a
+    single node starts on 7.
+    """
+    workload = make_workload(
+        [0, 0, 0, 5, 6, 7],
+        [160, 300, 1000, 10, 500, 500],
+        [2, 3, 2, 4, 2, 1],
+        [150, 100, 1000, 10, 500, 500],
+    )
+    starts = start_times(workload, HeldMask(NODES))
+    assert starts.tolist() == [0, 0, 0, 300, 310, 160]
+    assert starts.tolist() == PlainEasy(workload, HeldMask(NODES), "fcfs", 50).run().tolist()
+
+
 def test_window_limits_the_look_ahead() -> None:
     # B blocks; C is too large to backfill; D could, but only a window of 2 sees it.
     workload = make_workload([0, 0, 0, 0], [10, 5, 5, 5], [3, 4, 2, 1])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from queue_helpers import Mask, make_workload
 
 from netsim.errors import NetcosimError
-from queuesim.fair_share import FairShare, fair_share_order
-from queuesim.multifactor import Multifactor, multifactor_order
+from queuesim.fair_share import ByUsage, FairShare, fair_share_order
+from queuesim.multifactor import Multifactor, WeightedFactors, multifactor_order
 from queuesim.orders import OrderContext
 from queuesim.partitions import Partition
 from queuesim.queue import simulate_queue
@@ -158,6 +158,19 @@ def test_history_counts_as_if_it_had_been_simulated() -> None:
     assert simulate(jobs, order).start_s.tolist() == [0, 10, 5]
 
 
+@pytest.mark.parametrize(("half_life_s", "starts"), [(1e6, [0, 10, 5]), (100.0, [0, 5, 10])])
+def test_what_was_used_long_ago_fades_with_the_half_life(
+    half_life_s: float, starts: list[int]
+) -> None:
+    """User 4 used 80 node-seconds a thousand seconds before user 7 used 20."""
+    past = make_workload([0, 1000], [10, 10], [8, 2])
+    past = replace(past, user=np.array([4, 7], dtype=np.int32), wait_s=np.zeros(2))
+    jobs = make_workload([0, 1, 1], [5, 5, 5], [8, 8, 8])
+    jobs = replace(jobs, user=np.array([9, 4, 7], dtype=np.int32))
+    order = fair_share_order(FairShare(half_life_s=half_life_s), OrderContext(lambda: past))
+    assert simulate(jobs, order).start_s.tolist() == starts
+
+
 def test_partitions_priority_comes_before_the_order_and_its_factor_within() -> None:
     # 1 in "low" comes first, but "high" goes before it; with factors alone the weight decides.
     workload = make_workload([0, 1, 2], [5, 5, 5], [8, 8, 8])
@@ -179,3 +192,62 @@ def test_a_log_without_owners_is_refused() -> None:
     for by in ("user", "account", "project"):
         with pytest.raises(NetcosimError, match=f"fair share by {by}: the log tells no {by}"):
             simulate(workload, fair_share_order(FairShare(by=by)))
+
+
+@pytest.mark.parametrize(
+    ("max_age_s", "starts"),
+    [
+        # at 20 s both count as old: 1 + 0.05 for the first, 1 + 0.1 for the larger one
+        (10.0, [0, 25, 20]),
+        # 20 of 40 s and 15 of 40 s: 0.55 and 0.475
+        (40.0, [0, 20, 25]),
+    ],
+)
+def test_an_age_counts_up_to_max_age(max_age_s: float, starts: list[int]) -> None:
+    workload = make_workload([0, 0, 5], [20, 5, 5], [8, 4, 8])
+    weights = Multifactor(age_weight=1.0, size_weight=0.1, max_age_s=max_age_s)
+    assert simulate(workload, multifactor_order(weights)).start_s.tolist() == starts
+
+
+def test_the_factors_of_a_job_by_hand() -> None:
+    """Age 30 of 120 s, 2 of 8 nodes, a partition's 0.5, and all that was used is its owner's."""
+    workload = make_workload([0, 60], [5, 5], [8, 2])
+    partition = Labels.of(["slow", "fast"])
+    user = np.array([3, 7], dtype=np.int32)
+    workload = replace(workload, user=user, details=JobDetails(partition=partition))
+    parts = (Partition("fast", factor=0.5), Partition("slow", factor=0.25))
+    weights = Multifactor(
+        age_weight=1000.0,
+        size_weight=100.0,
+        partition_weight=10.0,
+        fair_share_weight=1.0,
+        max_age_s=120.0,
+    )
+    factors = WeightedFactors(workload, weights, OrderContext(partitions=parts))
+    jobs = np.array([0, 1])
+    # nobody has used anything: 2^0
+    assert factors.score(jobs, 90.0) == pytest.approx([750 + 100 + 2.5 + 1, 250 + 25 + 5 + 1])
+    factors.started(1, 90.0)
+    # of two owners with half each, one has used all: 2^(-1 / 0.5)
+    assert factors.score(jobs, 120.0) == pytest.approx([1000 + 100 + 2.5 + 1, 500 + 25 + 5 + 0.25])
+    factors.ended(1, 120.0)
+    factors.started(0, 120.0)
+    # 60 node-seconds each, since the second's job is over: both have their share
+    assert factors.score(jobs, 127.5) == pytest.approx([1102.5 + 0.5, 562.5 + 30 + 0.5], rel=1e-6)
+
+
+def test_a_job_over_its_fair_share_is_halved_for_each_share() -> None:
+    """Slurm's 2^(-use / share) with a third each: half of all use is one share and a half."""
+    workload = make_workload([0] * 3, [10] * 3, [2, 2, 4])
+    workload = replace(workload, user=np.array([5, 6, 7], dtype=np.int32))
+    used = ByUsage(workload, FairShare(half_life_s=1e9), None)
+    jobs = np.arange(3)
+    assert used.factor(jobs, 0.0).tolist() == [1, 1, 1]
+    for change, now_s in ((used.started, 0.0), (used.ended, 10.0)):
+        for job in (0, 1):
+            change(job, now_s)
+    assert used.factor(jobs, 20.0) == pytest.approx([2**-1.5, 2**-1.5, 1.0])
+    assert used.score(jobs, 20.0) == pytest.approx([-20.0, -20.0, 0.0], rel=1e-6)
+    used.started(2, 20.0)
+    # 20, 20 and 40 node-seconds: a quarter, a quarter and a half
+    assert used.factor(jobs, 30.0) == pytest.approx([2**-0.75, 2**-0.75, 2**-1.5])

@@ -66,7 +66,7 @@ def jobs_of(draw: st.DrawFn, *, late: bool = True, depend: bool = True) -> Workl
     return with_details(
         workload,
         partition=Labels.of(draw(letters)),
-        account=Labels.of(draw(letters)),
+        account=Labels.of(["a", *draw(letters)[1:]]),
         dependency=Dependencies.of(waits) if depend else None,
     )
 

@@ -56,7 +56,8 @@ def test_whole_numbers_come_back_as_they_were(values: list[int], kind: str) -> N
 
 
 def test_times_names_and_nodes_come_back() -> None:
-    common, first, second = map(read, parts_of(KEPT))
+    common, first, second = map(read, parts_of(KEPT, "isolated time on Mars"))
+    assert common["baseline"] == "isolated time on Mars"
     unit = common["unit_s"]
     assert common["policies"] == ["rdn", "simple"]
     assert (first["policy"], second["policy"]) == ("rdn", "simple")

@@ -20,7 +20,14 @@ from netcosim.export.files import export_tables
 from netcosim.report.compared import METRICS, Estimate, best_of, gain_percent, t_interval
 from netcosim.report.sweep_figures import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
 from netcosim.report.sweep_page import sweep_drawings, sweep_page
-from netcosim.report.sweep_tables import ITEMS, LABELS, averaged, is_label, key_length
+from netcosim.report.sweep_tables import (
+    ITEMS,
+    LABELS,
+    averaged,
+    is_label,
+    key_length,
+    policies_table,
+)
 from netcosim.report.sweep_verdict import how_told, verdict
 from netcosim.report.swept import swept
 from netsim.errors import NetcosimError
@@ -91,16 +98,17 @@ def test_quantities_are_told_with_their_units() -> None:
 
 
 def test_the_t_interval_is_students() -> None:
-    values = [3.0, 5.0, 4.0, 9.0]
-    low, high = stats.t.interval(0.95, 3, loc=5.25, scale=stats.sem(values))
-    assert t_interval(values) == pytest.approx((5.25, low, high))
-    assert pd.isna(t_interval([1.0]).low)
+    values = [3.0, 5.0, 4.0, 9.0, 4.0]
+    low, high = stats.t.interval(0.95, 4, loc=5, scale=stats.sem(values))
+    assert t_interval(values) == pytest.approx((5, low, high))
+    assert pd.isna(t_interval(values[:4]).low)
 
 
 def estimate(*values: float, own: tuple[float, float] | None = None) -> Estimate:
     samples = {(i,): v for i, v in enumerate(values)}
     if len(values) > 1:
-        return Estimate(t_interval(values), "repetitions", samples)
+        found = t_interval(values)
+        return Estimate(found, "none" if pd.isna(found.low) else "repetitions", samples)
     ends = own or (float("nan"), float("nan"))
     return Estimate(Interval(values[0], *ends), "measurement" if own else "none", samples)
 
@@ -109,15 +117,32 @@ def estimate(*values: float, own: tuple[float, float] | None = None) -> Estimate
     ("found", "state"),
     [
         # far apart from seed to seed, but always 1 to 1.2 less: the pairs tell
-        ({"a": estimate(1, 50, 99), "b": estimate(2.1, 51, 100.2)}, "told"),
-        ({"a": estimate(1, 2, 3), "b": estimate(3, 1.5, 2.5)}, "cannot be told"),
+        (
+            {
+                "a": estimate(1, 50, 99, 148, 197),
+                "b": estimate(2.1, 51, 100.2, 149, 198.1),
+            },
+            "told",
+        ),
+        (
+            {"a": estimate(1, 2, 3, 2, 2), "b": estimate(3, 1.5, 2.5, 2, 2)},
+            "not significant",
+        ),
+        # the same pairs, but too few of them
+        ({"a": estimate(1, 50, 99), "b": estimate(2.1, 51, 100.2)}, "no interval"),
         ({"a": estimate(1, own=(0.9, 1.1)), "b": estimate(2, own=(1.5, 2.5))}, "told"),
-        ({"a": estimate(1, own=(0.9, 1.6)), "b": estimate(2, own=(1.5, 2.5))}, "cannot be told"),
+        ({"a": estimate(1, own=(0.9, 1.6)), "b": estimate(2, own=(1.5, 2.5))}, "not significant"),
+        # two that are the same in each repetition: neither is named the lower one
+        ({"a": estimate(1, 50, 99), "b": estimate(1, 50, 99)}, "not significant"),
         ({"a": estimate(1), "b": estimate(2)}, "no interval"),
         ({"a": estimate(1)}, "alone"),
         (
-            {"a": estimate(1, 1.1, 0.9), "b": estimate(9, 9.1, 9), "c": estimate(1, 1.2, 0.8)},
-            "cannot be told",
+            {
+                "a": estimate(1, 1.1, 0.9, 1, 1),
+                "b": estimate(9, 9.1, 9, 9, 9),
+                "c": estimate(1, 1.2, 0.8, 1.1, 1),
+            },
+            "not significant",
         ),
     ],
 )
@@ -128,16 +153,23 @@ def test_which_is_best_and_whether_it_can_be_told(found: dict[str, Estimate], st
 
 
 def test_more_utilisation_is_better() -> None:
-    found = {"a": estimate(0.5, 0.6, 0.7), "b": estimate(0.6, 0.71, 0.8)}
+    found = {
+        "a": estimate(0.5, 0.6, 0.7, 0.6, 0.6),
+        "b": estimate(0.6, 0.71, 0.8, 0.7, 0.7),
+    }
     best = best_of(UTILISATION, found)
     assert best is not None
     assert (best.state, best.policy) == ("told", "b")
 
 
 def test_the_gain_leaves_zero_out_where_the_difference_does() -> None:
-    gain = gain_percent(estimate(1, 50, 99), estimate(2, 52, 102))
-    low, high = stats.t.interval(0.95, 2, loc=2, scale=stats.sem([1, 2, 3]))
+    gain = gain_percent(estimate(1, 50, 99, 48, 52), estimate(2, 52, 102, 50, 54))
+    low, high = stats.t.interval(0.95, 4, loc=2, scale=stats.sem([1, 2, 3, 2, 2]))
     assert gain == pytest.approx((100 * 2 / 52, 100 * low / 52, 100 * high / 52))
+    assert pd.isna(gain_percent(estimate(1, 50, 99), estimate(2, 52, 102)).low)
+    # of five waits of nothing against one that is long, no more than all can be gained
+    nothing = gain_percent(estimate(0, 0, 0, 0, 0), estimate(1, 2, 3, 4, 90))
+    assert nothing.value == nothing.high == 100
     ours = gain_percent(estimate(0.7, own=(0.6, 0.8)), estimate(1, own=(1, 1)))
     assert ours == pytest.approx((30, 20, 40))
 
@@ -147,11 +179,11 @@ def regions(point: Mapping[str, Any], policy: str) -> dict[str, object]:
     load, seed, ugal = point["load"], point["run.seed"], point["routing"] == "ugal"
     factor = 1.0
     if policy == "simple":
-        factor = 0.9 if ugal else (1.25 if load >= 2 else 1 + (seed - 2) * 0.2)
+        factor = 0.9 if ugal else (1.25 if load >= 2 else 1 + (seed - 3) * 0.2)
     return {"mean_wait_s": 3600 * load * factor * (1 + 0.01 * seed), "utilisation": 0.5}
 
 
-REGIONS = {"routing": ["minimal", "ugal"], "load": [1, 2, 4], "run.seed": [1, 2, 3]}
+REGIONS = {"routing": ["minimal", "ugal"], "load": [1, 2, 4], "run.seed": [1, 2, 3, 4, 5]}
 
 
 def test_regions_of_the_best_policy() -> None:
@@ -168,17 +200,17 @@ def test_regions_of_the_best_policy() -> None:
         ("ugal", "1"): "simple",
         ("ugal", "2"): "simple",
         ("ugal", "4"): "simple",
-        ("minimal", "1"): "cannot be told",
+        ("minimal", "1"): "not significant",
         ("minimal", "2"): "rdn",
         ("minimal", "4"): "rdn",
     }
     [wait] = [line for line in verdict(found) if line.startswith("Wait")]
     assert "rdn is best at 2 of 6 (load 2, routing minimal; load 4, routing minimal)" in wait
     assert "simple is best at 3 of 6 (routing ugal), 10 to 10 % below rdn" in wait
-    assert wait.endswith("at 1 of 6 it cannot be told.")
-    assert "3 repetitions" in how_told(found)
+    assert wait.endswith("no policy is significantly best at 1 of 6.")
+    assert "5 repetitions" in how_told(found)
     [both] = [line for line in verdict(found) if line.startswith("Utilisation")]
-    assert both == "Utilisation: it cannot be told anywhere which policy is best."
+    assert both == "Utilisation: no policy is significantly best anywhere."
 
 
 def test_drawings_show_what_the_estimates_say() -> None:
@@ -191,7 +223,7 @@ def test_drawings_show_what_the_estimates_say() -> None:
     lines = {str(line.get_label()): line for line in axis.get_lines()}
     x, y = lines["simple"].get_data()
     assert list(x) == [1, 2, 4]
-    assert list(y) == pytest.approx([0.9 * 1.02 * load for load in (1, 2, 4)])
+    assert list(y) == pytest.approx([0.9 * 1.03 * load for load in (1, 2, 4)])
     assert axis.get_xscale() == "log"
     assert figure.axes[0].get_ylim() == axis.get_ylim()
     [by_routing, _] = curve_drawings(found, 1)
@@ -230,6 +262,28 @@ def test_any_number_of_axes_has_drawings() -> None:
     many = compared(policies_frame({"load": [1], "z": list(range(40))}, ["a", "b"], flat),
                     ["load", "z"])  # fmt: skip
     assert len(many.swept.axes) == 1
+
+
+def three_waits(point: Mapping[str, Any], policy: str) -> dict[str, object]:
+    waits = {1: 9.0, 2: 60.0, 3: 475.0, 4: 20.0, 5: 30.0}
+    return {"mean_wait_s": waits[point["run.seed"]] * (1 + 0.3 * (policy == "b"))}
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_no_interval_of_waits_is_too_few_or_impossible(n: int) -> None:
+    """Waits of 9, 60 and 475 s: Student's interval of the three is -450 to 820 s."""
+    seeds = {"run.seed": list(range(1, n + 1))}
+    found = compared(policies_frame(seeds, ["a", "b"], three_waits), ["run.seed"])
+    row, _ = policies_table(found).to_dict("records")
+    estimates = list(found.estimates.values())
+    if n == 3:
+        assert "wait_interval" not in row
+        assert "3 repetitions are too few for an interval" in how_told(found)
+        assert "without intervals the lowest value is that of a" in verdict(found)[0]
+        assert all(pd.isna(one.interval.low) for one in estimates)
+    else:
+        assert [one.interval.low for one in estimates] == [0.0, 0.0]
+        assert str(row["wait_interval"]).startswith("0 to ")
 
 
 # Tables

@@ -121,8 +121,8 @@ def test_ratios_over_times_alone_by_hand() -> None:
     assert result.study is not None
     assert result.measurement is not None
     rows = [
-        {**pair("jigsaw", 11.0, 12.0, 10.0), "snapshot": 0},
-        {**pair("jigsaw", 9.0, 14.0, 10.0), "snapshot": 1},
+        {**pair("jigsaw", 11.0, 12.0, 10.0), "snapshot": 0, "job_id": 0},
+        {**pair("jigsaw", 9.0, 14.0, 10.0), "snapshot": 1, "job_id": 1},
     ]
     table = SpeedupTable("random", (), whole_runs=True)
     found = Measurement({}, {}, table, {"pairs": rows})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
 import tomllib
@@ -107,7 +109,7 @@ def test_the_answer_comes_first_then_what_it_rests_on(page: str) -> None:
         "How to get these numbers again",
     ]
     first = page[page.index('<ul class="verdict">') :]
-    assert first.startswith('<ul class="verdict"><li>simple ')
+    assert first.startswith('<ul class="verdict"><li>simple: ')
     assert "60 jobs of 1 to " in page
     assert "dragonfly(" in page
     assert html.escape(CONFIG) in page
@@ -310,3 +312,22 @@ def test_short_jobs_count_as_ten_seconds(out: Path) -> None:
     start[:3] = 9.0, 19.0, 0.0
     found = slowdowns(np.zeros(len(start)), replace(schedule, start_s=start, end_s=start + 1))
     np.testing.assert_allclose(found, [1.0, 2.0, 1.0])
+
+
+def test_only_the_pages_own_scripts_run_and_nothing_is_loaded(page: str) -> None:
+    """Every inline script has its digest in the policy, and no other word lets one run."""
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    rules = dict(rule.split(maxsplit=1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    assert len(scripts) > 1
+    assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
+    assert rules["img-src"] == rules["font-src"] == "data:"
+    assert set(rules) == {
+        *("default-src", "script-src", "style-src", "img-src", "font-src"),
+        *("base-uri", "form-action"),
+    }
+    assert page.index("Content-Security-Policy") < page.index("<script")
+    # what the policy would forbid
+    assert not re.search(r"<[^>]* on[a-z]+=", page)

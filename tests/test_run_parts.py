@@ -190,6 +190,21 @@ def test_a_plan_counts_what_is_asked_for(tmp_path: Path) -> None:
     assert alone.rounds == 3
 
 
+def test_a_plan_counts_every_round(tmp_path: Path) -> None:
+    """Each measures the snapshots and runs the queues once more."""
+    measured = 'run_time_model = "measured"'
+    once, thrice = (
+        plan_run(
+            config_of(tmp_path, **{measured: f"{measured}\nmeasured.rounds = {n}"})[0], tmp_path, 1
+        )
+        for n in (1, 3)
+    )
+    assert once.schedules == 2 * 3
+    assert thrice.schedules == (1 + 3) * 3
+    assert thrice.snapshots == 3 * once.snapshots
+    assert thrice.packets_s == pytest.approx(3 * once.packets_s)
+
+
 # The journal
 
 
@@ -403,3 +418,98 @@ def test_processes_must_fit_the_memory(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(NetcosimError, match=r"--jobs 2: about .* of memory needed"):
         run_and_report(config, text, tmp_path / "out", title="t", jobs=2)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_part_without_a_column_that_it_had_is_computed_again(tmp_path: Path) -> None:
+    """A sound file of another shape than was written: by name, by shape and by kind."""
+    log: list[str] = []
+    kept = Journal(tmp_path / "j")
+    kept.each([part_of("a", [1.0, 2.0], log)])
+    with np.load(kept._path("a")) as file:
+        about = file["about"]
+    others: list[dict[str, Any]] = [{}, {"x": np.zeros(3)}, {"x": np.zeros(2, np.int64)}]
+    for number, columns in enumerate(others):
+        np.savez(kept._path("a"), about=about, **columns)
+        [found] = kept.each([part_of("a", [1.0, 2.0], log)])
+        assert found["x"].tolist() == [1.0, 2.0]
+        assert log == ["a"] * (number + 2)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_part_is_read_if_it_is_a_regular_file(tmp_path: Path, kind: str) -> None:
+    """A pipe is not waited at; the line comes before the part is computed."""
+    log: list[str] = []
+    kept = Journal(tmp_path / "j")
+    kept.each([part_of("a", 1.0)])
+    path = kept._path("a")
+    path.rename(tmp_path / "moved")
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "moved")
+    with pytest.raises(NetcosimError, match=kind):
+        kept.each([part_of("a", 1.0, log)])
+    assert log == []
+
+
+def test_a_kill_while_the_page_is_drawn_costs_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, text = config_of(tmp_path)
+    out = tmp_path / "out"
+
+    def killed(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("netcosim.run_output._page", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_and_report(config, text, out, title="t")
+    [folder] = journals_in(out)
+    parts = len(Journal(folder))
+    assert parts > 3
+    written: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "_write", lambda self, path, name, columns: written.append(name))
+        run_and_report(config, text, out, title="t")
+    assert written == []
+    assert (out / "report.html").exists()
+    assert journals_in(out) == []
+
+
+@pytest.mark.parametrize("error", [EOFError("unexpected EOF"), ConnectionRefusedError(111, "no")])
+def test_a_fork_server_that_is_killed_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def start(self: object) -> None:
+        raise error
+
+    monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", start)
+    config, _ = config_of(tmp_path)
+    kept = Journal(tmp_path / "out" / journal_name(point_key(config.resolved())))
+    said: list[str] = []
+    with at_work(config, kept, 2, said.append):
+        pass
+    assert said == ["the process that starts others was killed; this run goes on without it"]
+
+
+def test_a_sweeps_points_outlive_their_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A point whose process could not be started is run again with the next server."""
+    from experiments import executor
+    from experiments.outcome import Outcome
+
+    real, failed = executor.ProcessPoolExecutor, list[int]()
+
+    class Dying(real):  # type: ignore[valid-type, misc]
+        def submit(self, *given: Any, **named: Any) -> Any:
+            if not failed:
+                failed.append(1)
+                raise EOFError("unexpected EOF")
+            return super().submit(*given, **named)
+
+    monkeypatch.setattr(executor, "ProcessPoolExecutor", Dying)
+    found: dict[str, Outcome] = {}
+    executor.run_pool("sweep_points:draw", [("a", {"i": 2, "seed": 1})], found.__setitem__, 2)
+    assert failed == [1]
+    assert list(found) == ["a"]
+    assert found["a"].error is None

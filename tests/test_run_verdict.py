@@ -44,8 +44,8 @@ def told(*rows: Any) -> list[str]:
         ),
         (
             row("level-spread", 0.97, (0.87, 1.07)),
-            "level-spread cannot be told from rdn in communication (0.87 to 1.07); it leaves mean "
-            "waits as they are.",
+            "level-spread is not significantly different from rdn in communication (0.87 to 1.07); "
+            "it leaves mean waits as they are.",
         ),
         (
             row("same", 1.0, (1.0, 1.0)),
@@ -53,8 +53,8 @@ def told(*rows: Any) -> list[str]:
         ),
         (
             row("once", 0.8),
-            "once: communication is 20 % shorter than under rdn in the one snapshot there is (no "
-            "interval); it leaves mean waits as they are.",
+            "once: communication is 20 % shorter than under rdn (no interval: fewer than 5 "
+            "snapshots or jobs); it leaves mean waits as they are.",
         ),
         (
             row("none"),
@@ -68,12 +68,12 @@ def test_what_is_told_of_a_policy(other: Any, expected: str) -> None:
 
 
 def test_an_interval_that_ends_at_one_tells_nothing() -> None:
-    assert "cannot be told" in told(row("a", 0.9, (0.8, 1.0)))[0]
-    assert "cannot be told" in told(row("a", 1.1, (1.0, 1.2)))[0]
+    assert "is not significantly different" in told(row("a", 0.9, (0.8, 1.0)))[0]
+    assert "is not significantly different" in told(row("a", 1.1, (1.0, 1.2)))[0]
     assert "shortens" in told(row("a", 0.9, (0.8, 0.999)))[0]
 
 
-def test_the_largest_gain_comes_first_and_what_cannot_be_told_last() -> None:
+def test_the_largest_gain_comes_first_and_what_is_not_significant_last() -> None:
     lines = told(
         row("luck", 0.5, (0.2, 1.2)), row("small", 0.9, (0.85, 0.95)), row("large", 0.6, (0.5, 0.7))
     )
@@ -101,12 +101,12 @@ def test_where_nobody_waits_there_is_no_percentage() -> None:
     assert lines[1].endswith("; it lets nobody wait, as rdn.")
 
 
-def test_waits_never_have_an_interval_and_communication_has_one_from_two_snapshots_on() -> None:
+def test_waits_never_have_an_interval_and_communication_has_one_from_five_snapshots_on() -> None:
     several = limits({"policies": [RDN, row("a", 0.9, (0.8, 0.95))]})
     assert several[-1] == LUCK
     assert "interval of communication" in several[0]
     [single, luck] = limits({"policies": [RDN, row("a", 0.9)]})
-    assert "One snapshot has no interval" in single
+    assert "needs at least 5 snapshots (run.snapshots) and jobs" in single
     assert luck == LUCK
 
 

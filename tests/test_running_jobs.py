@@ -97,47 +97,31 @@ def test_large_jobs_look_at_their_start_only(monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(kept) != sorted(before)
 
 
-def crowd(
-    loads: JobLoads, first: Situation, pairs: tuple[tuple[int, int], ...]
-) -> tuple[RunningJobs, set[int]]:
-    """Start a job, then pairs that together overfill one side. Return which jobs changed."""
+def crowd(loads: JobLoads, first: tuple[Situation, ...]) -> tuple[RunningJobs, list[int]]:
+    """Some jobs, and then two pairs that together overfill one side: who has changed."""
     jobs = RunningJobs(loads)
-    jobs.change({0: (first, loads.load(first))}, [])
-    later = {10 + k: situation(0, nodes) for k, nodes in enumerate(pairs)}
-    return jobs, set(jobs.change({k: (job, loads.load(job)) for k, job in later.items()}, []))
-
-
-def test_what_does_not_fit_goes_over_the_other_link() -> None:
-    """Three nodes a router. Two pairs leave a job a third of a side, of which it uses a half.
-
-    That third and the other side, which is free, carry more than its node can send.
-    """
-    loads = JobLoads(long_jobs("minimal-adaptive", concentration=3))
-    jobs, changed = crowd(loads, situation(1, (1, 19)), ((0, 15), (2, 17)))
-    assert changed == {10, 11}
-    assert jobs.stretch(0) == 1.0
+    for k, job in enumerate(first):
+        jobs.change({k: (job, loads.load(job))}, [])
+    pairs = [situation(0, nodes) for nodes in ((0, 15), (2, 17))]
+    return jobs, jobs.change({10 + k: (job, loads.load(job)) for k, job in enumerate(pairs)}, [])
 
 
 @pytest.mark.parametrize(("most_pairs", "stays"), [(8192, False), (0, True)])
 def test_who_is_slowed_looks_again(
     monkeypatch: pytest.MonkeyPatch, most_pairs: int, stays: bool
 ) -> None:
-    """Seven nodes a router. A job of three nodes at each of two corners, and four pairs on a side.
+    """Three nodes a router. Two pairs leave a job a third of a side of which it wants a half.
 
-    The job looks again, and takes more of the free side; too large a job does not look. Alone its
-    nodes send for 5 s, 9 s' worth over both sides; it has at least a fifth of the crowded one, as
-    each pair, and all of the other: no more than 9 s / 1.2 = 7.5 s.
+    It is slowed by 1.5 then, looks again, and takes the free side; too large a job does not look.
+    (Without the bound of 2 on what a link can do, under which half a job's bytes cost it nothing.)
     """
+    monkeypatch.setattr("netsim.flow.job_routes._DETOUR", np.inf)
     monkeypatch.setattr("queuesim.running_jobs._MOST_PAIRS", most_pairs)
-    loads = JobLoads(long_jobs("minimal-adaptive", concentration=7))
-    corners = situation(0, (0, 1, 2, 42, 43, 44))
-    before = loads.load(corners).busy_s
-    jobs, changed = crowd(loads, corners, ((3, 38), (4, 39), (5, 40), (6, 41)))
-    assert {0, 10, 11, 12, 13} <= changed
-    after = jobs.network.load(0).busy_s
-    assert (after.tolist() == before.tolist()) == stays
-    assert (after.min() < 0.9 * before.min()) == (not stays)
-    assert 1.2 < jobs.stretch(0) <= 1.5
+    loads = JobLoads(long_jobs("minimal-adaptive", concentration=3))
+    corner = situation(1, (1, 19))
+    jobs, changed = crowd(loads, (corner,))
+    assert {10, 11, *([0] if stays else [])} <= set(changed)
+    assert jobs.stretch(0) == pytest.approx(1.5 if stays else 1.0, rel=0.02)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -22,6 +22,7 @@ from netsim.topologies.fattree import fat_tree
 from netsim.topologies.registry import make_topology
 from queuesim.communication import Communication
 from queuesim.ensemble import SharedNetwork
+from queuesim.loops import LoopTimes
 from queuesim.queue import simulate_queue
 from queuesim.snapshots import Side, Study
 from queuesim.statistics import batch_half_width, t_of_snapshots, t_quantile
@@ -34,7 +35,7 @@ from queuesim.steady import (
     times_longer,
     whole,
 )
-from queuesim.steady_measure import Steady
+from queuesim.steady_measure import Steady, _seen
 from workloads.csv_jobs import read_csv
 
 LINK_BPS = 10**9
@@ -61,11 +62,12 @@ def study(
     free: dict[int, float] = RING,
     tree: bool = False,
     policies: tuple[str, ...] = (),
+    second_nodes: int = 2,
 ) -> Study:
-    """A snapshot of two jobs of two nodes that exchange."""
+    """A snapshot of two jobs that exchange, the first of two nodes."""
     lines = ["job,nodes,arrival_s,run_s"]
     lines += [f"{node + 1},1,0,{free.get(node, 5000.0)}" for node in range(8)]
-    lines += [f"{FIRST},2,20,4000", f"{SECOND},2,40,4000"]
+    lines += [f"{FIRST},2,20,4000", f"{SECOND},{second_nodes},40,4000"]
     path = tmp_path / "two.csv"
     path.write_text("\n".join(lines) + "\n")
     jobs = read_csv(path)
@@ -215,6 +217,45 @@ def test_longer_until_means_hold_still(tmp_path: Path) -> None:
     assert capped.iterations.max() <= 64
 
 
+class KnownHalfWidths(Steadying):
+    """The first job's mean is known to 4 %, the second's to 1 %, however long they run."""
+
+    def half_widths(self, run: LoopTimes) -> np.ndarray:
+        return np.array([0.04, 0.01])
+
+
+def test_precision_is_that_of_the_mean_by_nodes(tmp_path: Path) -> None:
+    """2 nodes at 4 % and 6 at 1 %: 1.75 %, where the mean of both jobs is 2.5 %."""
+    free = {0: 10.0, 2: 10.0} | dict.fromkeys((1, 3, 4, 5, 6, 7), 30.0)
+    found = study(tmp_path, fraction=0.4, free=free, second_nodes=6)
+    [(number, running)] = found.instants(found.reference)
+    counts = {}
+    for precision in (1.0, 0.018, 0.017):
+        rules = SteadyRules(phases="locked", precision=precision, most_iterations=64)
+        watched = KnownHalfWidths(found, rules)
+        snapshot = watched.snapshot(number, watched.running(running))
+        counts[precision] = int(snapshot.iterations.min())
+    assert counts[1.0] == counts[0.018] < counts[0.017]
+    table = _seen(found, [replace(snapshot, half_width=np.array([0.04, 0.01]))])
+    assert table["half_width_percent"] == pytest.approx(1.75)
+    half_known = _seen(found, [replace(snapshot, half_width=np.array([np.nan, 0.01]))])
+    assert half_known["half_width_percent"] == pytest.approx(1.0)
+    assert half_known["half_width_not_known"] == 1
+
+
+def test_the_duty_of_a_pair_is_the_share_of_its_isolated_time(tmp_path: Path) -> None:
+    """However much longer an iteration is among the others, and though it is on other nodes."""
+    free = {0: 10.0, 4: 10.0, 1: 30.0, 6: 30.0}
+    shared = study(tmp_path, fraction=0.3, free=free, tree=True, policies=("jigsaw",))
+    watched = Steadying(shared, SteadyRules(phases="locked"))
+    [(number, running)] = shared.instants(shared.reference)
+    pairs = watched.pairs(watched.snapshot(number, watched.running(running)))
+    assert len(pairs) == 2
+    for pair in pairs:
+        assert pair.reference_s > 1.1 * pair.reference_alone_s
+        assert pair.duty == pytest.approx(0.3, rel=0.01)
+
+
 def test_means_leave_the_first_iterations_out() -> None:
     ends = [np.array([5, 6, 7, 8, 18]), np.array([10, 14, 30, 40, 50])]
     # of four the first is left out; of five one, too
@@ -248,13 +289,13 @@ def test_snapshots_that_are_alike_count_for_less() -> None:
     mixed = t_of_snapshots(rng.permutation(x), 1.0, np.arange(16))
     assert alike.value == pytest.approx(mixed.value)
     assert alike.high - alike.low > 1.3 * (mixed.high - mixed.low)
-    assert np.isnan(t_of_snapshots(x[:3], 1.0, np.arange(3)).low)
+    assert np.isnan(t_of_snapshots(x[:4], 1.0, np.arange(4)).low)
 
 
 def test_weights_count_in_student_s_interval() -> None:
     """Equal snapshots of unequal weight: the weighted mean, and no scatter left."""
-    values, weights = np.array([1.0, 3, 1, 3, 1, 3, 1, 3]), np.array([3.0, 1] * 4)
-    found = t_of_snapshots(values, weights, np.repeat(np.arange(4), 2))
+    values, weights = np.array([1.0, 3] * 5), np.array([3.0, 1] * 5)
+    found = t_of_snapshots(values, weights, np.repeat(np.arange(5), 2))
     assert found == pytest.approx((1.5, 1.5, 1.5))
     assert t_quantile(0.95, 3) == pytest.approx(3.182446, rel=1e-6)
 

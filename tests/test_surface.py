@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from netsim.errors import NetcosimError
-from queuesim.design import METHODS, Design, Factor
+from queuesim.design import METHODS, Design, Factor, most_confounded
 from queuesim.scenario_fit import percent_off
 from queuesim.surface import (
+    _terms,
     band,
     drawn_surfaces,
     first_reached,
@@ -105,6 +108,31 @@ def test_a_linear_function_with_noise_levels_and_an_interaction():
     assert np.mean((low <= truth) & (truth <= high)) > 0.8
 
 
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_terms_are_all_products_up_to_a_total_degree(degree):
+    """C(k + d, d) - 1 products of k ranges; a contrast of levels counts as one degree."""
+    for k in (2, 3, 5):
+        terms = _terms([Factor(f"x{i}") for i in range(k)], degree)
+        assert len(terms) == len(set(terms)) == math.comb(k + degree, degree) - 1
+        degrees = [sum(n + 1 for _, n in term) for term in terms]
+        assert (min(degrees), max(degrees)) == (1, degree)
+    # one factor of three levels: alone 2, beside products of the ranges one degree lower
+    mixed_terms = _terms([Factor("x"), Factor("y"), Factor("c", levels=("p", "q", "r"))], degree)
+    ranges = math.comb(2 + degree, degree) - 1
+    assert len(mixed_terms) == ranges + 2 * math.comb(2 + degree - 1, degree - 1)
+
+
+def test_a_surface_holds_what_its_degree_holds_and_no_more():
+    """x y^2 is of degree 3: exact there, and what is left of it at degree 2 is its variance."""
+    places = Design("sobol-sequence", 256, 1, THREE).places()
+    x, y = (2 * places[:, i] - 1 for i in (0, 1))
+    response = x * y**2
+    assert fit_surface(THREE, places, response, degree=3).rmse < 1e-9
+    # the best of degree 2 is x / 3: of variance 1/15 that leaves 1/15 - 1/27
+    lower = fit_surface(THREE, places, response, degree=2)
+    assert lower.rmse**2 == pytest.approx(1 / 15 - 1 / 27, rel=0.1)
+
+
 def test_noise_alone_gives_a_surface_that_tells_nothing():
     places = Design("latin-hypercube", 120, 4, THREE).places()
     response = np.random.default_rng(8).normal(size=120)
@@ -162,6 +190,92 @@ def test_a_seed_has_one_design_and_more_of_a_sequence_only_adds(method):
     assert np.array_equal(more[: len(one)], one) == (method != "latin-hypercube")
 
 
+def mixed(k):
+    """Ranges and factors of 3 to 7 levels in turn."""
+    return [
+        Factor(f"x{i}", levels=tuple("abcdefg"[: 3 + i % 5]) if i % 2 else ()) for i in range(k)
+    ]
+
+
+def refusal(design):
+    """Why a design has no places; empty if it has."""
+    try:
+        design.places()
+    except NetcosimError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("method", ["sobol-sequence", "latin-hypercube"])
+@pytest.mark.parametrize("n", [16, 100, 256])
+@pytest.mark.parametrize("k", [2, 4, 12, 20])
+def test_a_design_is_balanced_or_refused(method, n, k):
+    """Cramer's V of every pair, by SciPy's own code, below what random designs of the size have."""
+    from scipy.stats import chi2
+    from scipy.stats.contingency import association, crosstab
+
+    pairs = k * (k - 1) // 2
+    design = Design(method, n, 2, mixed(k))
+    if told := refusal(design):
+        assert method == "sobol-sequence"
+        assert k >= 12
+        assert "are confounded: Cramer's V 0." in told
+        assert 'set method = "latin-hypercube"' in told
+        return
+    factors, places = design.factors, design.places()
+    for i in range(k):
+        for j in range(i):
+            one, other = (factors[x].strata(places[:, x]) for x in (i, j))
+            table = crosstab(one, other).count
+            freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
+            bound = chi2.isf(1e-4 / pairs, freedom) / n / (min(table.shape) - 1)
+            assert association(table, method="cramer") <= bound**0.5, (i, j)
+
+
+def test_the_rows_number_is_the_stratum_of_a_sobol_sequence():
+    """The draw that was: row modulo 8 beside five levels of the first factor, V = 0.70."""
+    factors = [Factor("placement", levels=tuple("abcde")), *(Factor(f"x{i}") for i in range(3))]
+    design = Design("sobol-sequence", 256, 1, factors)
+    columns = design.strata(design.places())
+    assert most_confounded(columns) is None
+    pair = most_confounded({**columns, "chance": np.arange(256) % 8})
+    assert {pair.one, pair.other} == {"placement", "chance"}
+    assert pair.cramers_v == pytest.approx(0.70, abs=0.01)
+    assert pair.bound < 0.35
+
+
+def test_few_random_designs_are_taken_for_confounded_and_all_equal_columns_are():
+    rng = np.random.default_rng(3)
+    for n in (12, 40, 300):
+        found = [
+            most_confounded({str(i): rng.integers(0, 2 + i, n) for i in range(6)})
+            for _ in range(200)
+        ]
+        assert sum(pair is not None for pair in found) <= 1
+    column = rng.integers(0, 4, n)
+    pair = most_confounded({"a": column, "b": rng.permutation(column), "c": 7 - 2 * column})
+    assert (pair.one, pair.other) == ("a", "c")
+    assert pair.cramers_v == pytest.approx(1.0)
+    # a full factorial is independent; one value tells nothing apart
+    grid = np.indices((4, 5)).reshape(2, -1)
+    assert most_confounded({"a": grid[0], "b": grid[1], "c": np.zeros(20, dtype=int)}) is None
+
+
+@pytest.mark.parametrize(
+    ("samples", "factors", "told"),
+    [
+        (0, THREE, "samples = 0; must be 1 to 100,000"),
+        (100_001, THREE, "samples = 100001; must be 1 to"),
+        (4, THREE[:1], "1 factors; a design needs two or more"),
+        (4, [*THREE, THREE[0]], "a factor stands there twice"),
+    ],
+)
+def test_a_design_refuses(samples, factors, told):
+    with pytest.raises(NetcosimError, match=told):
+        Design("latin-hypercube", samples, 1, factors)
+    assert len(Design("latin-hypercube", 1, 1, THREE).places()) == 1
+
+
 def test_where_a_curve_first_reaches_a_value():
     x, y = np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 2.0])
     assert [first_reached(x, y, w) for w in (0.5, 2.0, 3.0, 3.1)] == [0.0, 0.5, 1.0, np.inf]
@@ -179,6 +293,8 @@ def test_a_factor_has_values_by_place():
     log = Factor("bytes", 16, 4096, log=True, whole=True)
     assert [log.value(u) for u in (0, 0.25, 0.5, 1)] == [16, 64, 256, 4096]
     assert log.place(256) == pytest.approx(0.5)
+    # the nearest whole number, not the one below
+    assert [Factor("n", 1, 4, whole=True).value(u) for u in (0.16, 0.17, 0.9)] == [1, 2, 4]
     assert [Factor("r", levels=("a", "b", "c")).told(u) for u in (0, 0.34, 0.67, 1)] == [*"abcc"]
 
 

@@ -15,9 +15,10 @@ from experiments.cosim import cosim_point, run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.points import replaced
 from netcosim.cli import main
-from netcosim.design_results import design_results
+from netcosim.design_results import DesignResults, design_results
 from netsim.errors import NetcosimError
 from queuesim.assumed import Assumed
+from queuesim.design import Design, Factor
 from queuesim.parts import Here, Keeping
 from queuesim.runtime import AsLogged
 
@@ -158,6 +159,39 @@ def test_salib_that_is_missing_is_one_line(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "SALib", None)
     with pytest.raises(NetcosimError, match=r"needs SALib, which is not installed: pip install"):
         load_sweep(file(tmp_path, "morris"))
+
+
+def test_results_that_confound_two_factors_warn_in_one_line(monkeypatch, capsys) -> None:
+    """Rows without a result are left out; here all where two factors differ."""
+    factors = [Factor("a"), Factor("b", levels=("p", "q")), Factor("c", levels=("r", "s"))]
+    design = Design("latin-hypercube", 200, 1, factors)
+    places = design.places()
+    whole = DesignResults(design, places, places.sum(axis=1))
+    assert whole.confounded is None
+    agree = (places[:, 1] < 0.5) == (places[:, 2] < 0.5)
+    holed = DesignResults(design, places, np.where(agree, whole.response, np.nan))
+    monkeypatch.setattr("netcosim.design_results.design_results", lambda *_: holed)
+    monkeypatch.setattr("netcosim.design_results.stored_points", lambda _: [])
+    assert main(["surface", "d.db", "--of", "policies.mean_wait_s"]) == 0
+    shown = capsys.readouterr().err
+    assert shown.startswith("netcosim: warning: factors b and c are confounded: Cramer's V 1.00; ")
+    assert shown.count("\n") == 1
+    # trajectories change one factor at a time
+    morris = Design("morris", 30, 1, factors)
+    places = morris.places()
+    assert DesignResults(morris, places, places.sum(axis=1)).confounded is None
+
+
+def test_a_confounded_design_is_refused_before_it_is_computed(tmp_path: Path) -> None:
+    many = "".join(
+        f'[[sweep.design.factors]]\nname = "x{i}"\nkey = "run.seed"\n'
+        + ("levels = [1, 2, 3, 4, 5]\n" if i % 2 else "low = 1\nhigh = 9\nwhole = true\n")
+        for i in range(20)
+    )
+    path = file(tmp_path, "sobol-sequence", ("samples = 16", "samples = 64"))
+    path.write_text(path.read_text() + many)
+    with pytest.raises(NetcosimError, match=r"are confounded: .* set method = \"latin-hypercube\""):
+        load_sweep(path)
 
 
 def test_a_number_must_be_one_row_and_a_design_must_be_there(tmp_path, monkeypatch, capsys) -> None:

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import math
 from dataclasses import fields, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 from experiments.config_load import config_from
 from netcosim.cli import main
-from netcosim.validation import closed_forms, engines, flows, shapes
+from netcosim.validation import closed_forms, engines, flows, merlin, shapes
 from netcosim.validation.page import lead_of, lines_of, sections_of, write_validation
 from netcosim.validation.registry import GROUPS, chosen_groups
 from netcosim.validation.row import (
@@ -71,6 +72,22 @@ def test_the_page_has_the_rows_that_are_measured(measured: dict[str, Measured]) 
     spec.loader.exec_module(draw)
     page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
     assert draw.with_tables(page, stored) == page
+
+
+def test_job_times_of_merlin_cover_speeds_placements_and_routings() -> None:
+    """Links that differ are what rows of equal links cannot see."""
+    cases = merlin.job_times()
+    found = {
+        (case.placement, case.global_Bps, case.routing)
+        for case in cases
+        if (case.workload, case.pattern) == ("4 x 68", "all-to-all")
+    }
+    unlike = (250 * 10**6, 4 * 10**9)
+    assert found >= set(product(("grouped", "scattered"), unlike, ("minimal", "ugal")))
+    assert found >= set(product(("grouped", "scattered"), (250 * 10**6,), ("valiant",)))
+    nodes = merlin.nodes_of(next(case for case in cases if case.placement == "scattered"))
+    assert sorted(nodes) == list(range(272))
+    assert (nodes != np.arange(272)).any()
 
 
 # What is broken is noticed
@@ -168,11 +185,17 @@ def test_files_have_all_rows_and_the_page_has_a_figure(tmp_path: Path) -> None:
     assert [row["what"] for row in table] == ["one, two", "three", "x"]
     assert records[1]["difference"] == -0.5
     page = written[0].read_text(encoding="utf-8")
-    assert "2 of 2 rows hold" in page
+    assert "2 of 3 rows hold, 1 not judged" in page
     assert "<svg " in page
     assert [section.title for section in sections_of(found)] == ["Rows", "Curves"]
-    assert "1 more stand beside models that differ" in lead_of(found)
-    assert lines_of(found, {"first": 1.0, "second": 0.5})[0] == "first   2 of 2 rows hold, 1.0 s"
+    assert lead_of(found) == "2 of 3 rows hold, 1 not judged; all measured here and now."
+    seconds = {"first": 1.0, "second": 0.5}
+    assert lines_of(found, seconds) == [
+        "first   2 of 2 rows hold, 1.0 s",
+        "second  0 of 1 rows hold, 1 not judged, 0.5 s",
+    ]
+    broken = {"first": Measured([exact("a", 1, 2, "", "by hand"), *rows])}
+    assert lines_of(broken, seconds)[0] == "first  2 of 3 rows hold, 1 fails, 1.0 s"
 
 
 def test_groups_by_name() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
-from netsim.parameters import OneOf
+from netsim.parameters import OneOf, ReadIf
 from workloads import transform
 from workloads.formats import LogFormat, Reading, format_of
 from workloads.gpu_clusters import gpu_cluster_workload
@@ -50,14 +50,22 @@ class JobSource(Reading):
     ] = None
     days: Annotated[float | None, "the first days of what is left", Gt(0)] = None
     first_jobs: Annotated[int | None, "the first jobs of what is left", Ge(1)] = None
-    arrival_factor: Annotated[float, "multiplies submit times", Gt(0)] = 1.0
+    arrival_factor: Annotated[
+        float,
+        "multiplies submit times",
+        Gt(0),
+        ReadIf(("all_at_zero",), lambda at_zero: not at_zero, "workload.all_at_zero = false"),
+    ] = 1.0
     size_factor: Annotated[float, "multiplies sizes, rounded up", Gt(0)] = 1.0
     sizes: Annotated[
         Sequence[int], "sizes that the machine gives: a job's is rounded up to the next", Ge(1)
     ] = ()
     all_at_zero: Annotated[bool, "all jobs are submitted at time 0"] = False
     run_times: Annotated[
-        str, "as logged, or cut at the walltime", OneOf(("logged", "to-walltime"))
+        str,
+        "as logged, or cut at the walltime",
+        OneOf(("logged", "to-walltime")),
+        ReadIf(("log",), lambda log: log is not None, "workload.log is given"),
     ] = "logged"
     walltimes: Annotated[
         str, "what the scheduler knows: the request, or the run time", OneOf(("logged", "exact"))

@@ -15,8 +15,9 @@ from alloc.registry import POLICIES, make_policy
 from experiments.bench import Bench, bench_of
 from experiments.config import Config, QueueSection
 from experiments.config_decider import check_by_count, made_decider
-from experiments.config_load import config_from, load_config
+from experiments.config_load import checked_config, load_config_text
 from experiments.cosim import run_cosim
+from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.decide import Decider, Easy, Strict, known_at_submit
 from queuesim.episode import REWARDS, Domains, Episode, View
@@ -177,20 +178,28 @@ def arena_of(
         worlds have not.
     """
     if isinstance(config, str | Path):
-        config = load_config(config)
+        config = load_config_text(config)[0]
     elif not isinstance(config, Config):
-        config = config_from(config)
+        config = checked_config(config)
     with config.plugged():
         _check(config, reward, depth, n_jobs, part, asks_for_jobs)
         bench = bench_of(config)
         named = tuple(rules or config.queue.policies) if asks_for_rules else ()
         model = _model(bench, contention or config.queue.run_time_model, named)
+        warn_of_unread(_as_used(config, contention or config.queue.run_time_model))
         if asks_for_domains:
             first = config.queue.policies[0]
             check_by_count('places = "domains"', first, POLICIES[first])
         who = None if asks_for_jobs else _who(config.queue)
         domains = Domains(bench.machine.topology, level)
         return Arena(bench, model, named, who, reward, depth, domains, n_jobs, part)
+
+
+def _as_used(config: Config, model: str) -> Config:
+    """The config with the run-time model of the episodes, and packets for that model alone."""
+    run = config.run if model == Measured.name else config.run.model_copy(update={"snapshots": 0})
+    queue = config.queue.model_copy(update={"run_time_model": model})
+    return config.model_copy(update={"queue": queue, "run": run})
 
 
 def _who(queue: QueueSection) -> Decider:

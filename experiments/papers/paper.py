@@ -99,6 +99,22 @@ Draw = Callable[[Analysis, Options], "Figure"]
 
 
 @dataclass(frozen=True)
+class Reading:
+    """One way to read what a paper leaves open.
+
+    Attributes
+    ----------
+    name : str
+        The claims' conditions begin with it.
+    description : str
+        Why it may be meant, in a few words.
+    """
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True)
 class PaperFigure:
     """A figure or table of a paper.
 
@@ -115,6 +131,9 @@ class PaperFigure:
     draw : callable (analysis, options) -> Figure, or None
     then : Then or None
         More points, made from the tables of the first.
+    readings : tuple of Reading
+        All of which ``points`` computes unless the options choose; empty where the paper leaves
+        nothing open.
     """
 
     name: str
@@ -124,6 +143,7 @@ class PaperFigure:
     analyse: Analyse
     draw: Draw | None = None
     then: Then | None = None
+    readings: tuple[Reading, ...] = ()
 
 
 @dataclass(frozen=True)

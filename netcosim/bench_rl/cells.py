@@ -22,6 +22,9 @@ from workloads.job import Workload
 from workloads.registry import known_log
 from workloads.transform import from_zero, select
 
+MAX_HELD_OUT = 10_000
+"""Weeks; two hundred years of a log."""
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -328,8 +331,8 @@ def chosen(
                 raise unknown_name(kind, name, known)
     how = SCALES[scale]
     if held_out is not None:
-        if held_out < 1:
-            raise NetcosimError(f"--held-out {held_out}; must be at least 1")
+        if not 1 <= held_out <= MAX_HELD_OUT:
+            raise NetcosimError(f"--held-out {held_out}; must be 1 to {MAX_HELD_OUT:,}")
         how = replace(how, held_out=held_out)
     folder = folder_of_logs(logs)
     notes, there = [], []

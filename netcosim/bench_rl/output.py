@@ -17,7 +17,7 @@ from netcosim.bench_rl.points import AGENT, BLIND, FUNCTION, ORDER_ALONE, Traini
 from netcosim.bench_rl.tables import between, counted, differences, scores
 from netcosim.reproduce import read_frames
 from netsim.errors import NetcosimError
-from netsim.whole_files import make_folder, whole
+from netsim.whole_files import make_folder, whole, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,8 +131,7 @@ def _written(
     ):
         if player == AGENT:
             files.append(out / f"agent-{machine}-{workload}.py")
-            with whole(files[-1]) as path:
-                path.write_text(agent_file(str(machine), str(workload), list(mine["weight"])))
+            write_whole(files[-1], agent_file(str(machine), str(workload), list(mine["weight"])))
     return Played(summary, told, networks, tuple(files))
 
 

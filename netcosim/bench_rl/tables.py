@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from netcosim.bench_rl.play import PPO
 from netcosim.bench_rl.points import AGENT, BLIND, CHANCE, ORDER_ALONE, PLACING_ALONE
-from queuesim.statistics import LEAST_SNAPSHOTS, LEVEL, Interval, t_quantile
+from queuesim.statistics import LEAST_SAMPLES, LEVEL, Interval, t_interval, t_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,24 +21,32 @@ TOLD = (
     *(BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, CHANCE, "best in hindsight"),
 )
 """Players whose differences to the best hand rule are told."""
-BETTER, WORSE, NOT_TOLD = "better", "worse", "cannot be told"
+BETTER, WORSE, NOT_SIGNIFICANT = "better", "worse", "not significant"
+POWER = 0.8
+"""How often a difference as large as `detectable` would come out significant."""
 
 
 def paired(differences: ArrayLike, level: float = LEVEL) -> Interval:
-    """Mean over weeks with Student's interval; no ends for fewer than four weeks."""
-    x = np.asarray(differences, dtype=np.float64)
-    mean = float(x.mean())
-    if len(x) < LEAST_SNAPSHOTS:
-        return Interval(mean, np.nan, np.nan)
-    half = t_quantile(level, len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5
-    return Interval(mean, mean - half, mean + half)
+    """Return the mean over weeks with Student's interval."""
+    return t_interval(differences, level)
 
 
 def word(difference: Interval) -> str:
     """What a difference says, where less is better."""
     if difference.high < 0:
         return BETTER
-    return WORSE if difference.low > 0 else NOT_TOLD
+    return WORSE if difference.low > 0 else NOT_SIGNIFICANT
+
+
+def detectable(half_width: float, n: int, level: float = LEVEL) -> float:
+    """Return the least true difference that n pairs find significant with power `POWER`.
+
+    From the half-width of Student's interval, t s / sqrt(n): the quantile of the power joins that
+    of the level (Cohen, Statistical Power Analysis for the Behavioral Sciences, 1988, chapter 2).
+    """
+    if n < LEAST_SAMPLES:
+        return float("nan")
+    return half_width * (1 + t_quantile(2 * POWER - 1, n - 1) / t_quantile(level, n - 1))
 
 
 def is_hand(player: str) -> bool:
@@ -52,7 +60,7 @@ def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
 
     rows = []
     for (machine, workload, player), mine in weeks.groupby([*CELL, "player"], sort=False):
-        held = paired(mine[mine["part"] == "held out"][metric])
+        held = paired(mine[mine["part"] == "held out"][metric]).within(least=0.0)
         rows.append(
             {
                 "machine": machine,
@@ -116,18 +124,23 @@ def _beside(held: pd.DataFrame, one: str, other: str) -> dict[str, object]:
     ratio = np.exp(list(paired(np.log(held[one] / held[other])))).tolist()
     told: dict[str, object] = {"difference": off.value, "low": off.low, "high": off.high}
     told["says"] = word(off)
+    least = detectable(off.high - off.value, len(held))
+    told["detectable_percent"] = 100 * least / float(held[other].mean())
     return told | dict(zip(("ratio", "ratio_low", "ratio_high"), ratio, strict=True))
 
 
 def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:
-    """A line a player: in how many cells it is better and worse than what it is beside."""
+    """A line a player: in how many cells it is better and worse than what it is beside.
+
+    The detectable difference is the range over cells, in percent of the score beside.
+    """
     lines = []
     for names, mine in table.groupby(list(by), sort=False):
         said = mine["says"].value_counts()
         better, worse = (said.get(which, 0) for which in (BETTER, WORSE))
         lines.append(
             f"{' beside '.join(map(str, names))}: better in {better}, worse in {worse} of "
-            f"{len(mine)} cells; {_gain(mine['ratio'])}"
+            f"{len(mine)} cells; {_gain(mine['ratio'])}{_power(mine['detectable_percent'])}"
         )
     return lines
 
@@ -135,6 +148,19 @@ def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:
 def _gain(ratios: Iterable[float]) -> str:
     percent = 100 * (float(np.exp(np.mean(np.log(list(ratios))))) - 1)
     return f"geometric mean over cells {percent:+.1f} %"
+
+
+def _power(percent: pd.Series) -> str:
+    known = percent.dropna()
+    if known.empty:
+        return ""
+    low, middle, high = map(percent_shown, known.quantile([0, 0.5, 1]))
+    return f"; detectable difference {middle} % (median; {low} to {high} by cell)"
+
+
+def percent_shown(percent: float) -> str:
+    """Return a percentage with a decimal below 10."""
+    return f"{percent:.1f}" if percent < 10 else f"{percent:,.0f}"
 
 
 def _by_week(mine: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -41,11 +41,11 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.bench.table import head, line, report, summary
     from netcosim.folders import need_folder
     from netsim.errors import NetcosimError
+    from netsim.whole_files import make_folder, need_regular, write_whole
 
     target = None if args.json is None else Path(args.json)
     if target is not None:
-        if target.is_dir():
-            raise NetcosimError(f"--json {target}: a folder; a file was expected")
+        need_regular(target)
         need_folder(target.parent)
     cases = chosen(args.full, args.only)
     # in another process, whose memory does not count
@@ -64,7 +64,6 @@ def run(args: argparse.Namespace) -> int:
         print(line(*readings[-1]), flush=True)
     print("\n".join(["", *summary(readings)]))
     if target is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(report(host, readings), indent=1)
-        target.write_text(f"{text}\n", encoding="utf-8")
+        make_folder(target.parent)
+        write_whole(target, f"{json.dumps(report(host, readings), indent=1)}\n")
     return 0 if len(readings) == len(cases) else 1

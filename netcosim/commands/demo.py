@@ -10,6 +10,7 @@ a start for your own.
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 
 from netcosim.folders import need_folder
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.demo_config import demo_config_text, read_demo_log
     from netcosim.log_summary import left_out_and_notes
     from netsim.errors import NetcosimError
+    from netsim.whole_files import make_folder, write_whole
 
     if args.first is not None and args.first < 1:
         raise NetcosimError(f"--first {args.first}; it must be at least 1")
@@ -58,10 +60,11 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.out)
     need_folder(out)
     made = not out.exists()
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     path = out / "demo.toml"
-    path.write_text(text, encoding="utf-8")
+    before = set(out.iterdir())
     try:
+        write_whole(path, text)
         config = load_config(path)
         compile_kernels(parts_of(config))
         # what it imports takes a while and must not come before a word on compiling
@@ -69,9 +72,13 @@ def run(args: argparse.Namespace) -> int:
 
         page = run_and_report(config, text, out, title="netcosim demo")
     except NetcosimError:
-        path.unlink()
-        if made:
-            out.rmdir()
+        # The config alone is no result. Whatever else is new was computed: it stays, and the
+        # error that ended the run is the one that is printed.
+        with suppress(OSError):
+            if set(out.iterdir()) - before == {path}:
+                path.unlink()
+                if made:
+                    out.rmdir()
         raise
     print(f"open {page} in a browser; {path} is the config that made it")
     return 0

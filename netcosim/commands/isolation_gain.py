@@ -34,7 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
     parser.add_argument(
-        "--minutes", type=float, default=10.0, metavar="M", help="time that there is (default 10)"
+        "--minutes",
+        type=float,
+        default=10.0,
+        metavar="M",
+        help="time budget in minutes (default 10)",
     )
     parser.add_argument(
         "--predict", action="store_true", help="tell the gain without packets, in seconds"
@@ -44,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask, compute, report."""
     from experiments.executor import check_jobs
+    from netcosim.announce import report_unread
     from netcosim.gain.asked import asked_of
     from netsim.errors import NetcosimError
 
@@ -52,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise NetcosimError(f"--minutes {args.minutes:g}; must be above 0")
     path = Path(args.config)
     asked = asked_of(path)
+    report_unread(path, [asked.config])
     with asked.config.plugged():
         return _run(asked, Path(args.out or f"netcosim-gain-{path.stem}"), args)
 

@@ -2,6 +2,9 @@
 
 netcosim judge --log sacct.txt --machine topology.conf --policies slurm-tree,random --out judged
 
+A run that was stopped goes on from the parts that it has done: the same command again. The results
+do not depend on the number of processes.
+
 The first policy is what the others are compared with: what runs today. First the simulated queue
 is held against the waits of the log; then packets say what placement does to communication, the
 queue is run again with what that does to run times, and the number of switches a job, which
@@ -40,12 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="CONFIG.toml", help="what the flags do not say; flags win"
     )
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="local processes")
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
     parser.add_argument(
         "--taper", type=float, help="bandwidth up for what comes from below a switch"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="the first N jobs of the log")
-    parser.add_argument("--days", type=float, metavar="D", help="the first D days of the log")
+    parser.add_argument("--first-jobs", type=int, metavar="N", help="only the log's first N jobs")
+    parser.add_argument("--days", type=float, metavar="D", help="only the log's first D days")
     parser.add_argument("--month", metavar="YYYY-MM", help="one month of the log (UTC)")
     parser.add_argument("--order", help="of the queue (netcosim list orders; default fcfs)")
     parser.add_argument("--backfill", help="netcosim list backfills; default easy")
@@ -61,8 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, compute, report."""
+    from experiments.executor import check_jobs
+    from netcosim.announce import report_unread
     from netcosim.judge.asked import Flags, asked_of
 
+    check_jobs(args.jobs)
     out = Path(args.out)
     need_folder(out)
     flags = Flags(
@@ -70,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         machine=args.machine,
         policies=_names(args.policies),
         bandwidth=args.bandwidth,
-        jobs=args.jobs,
+        first_jobs=args.first_jobs,
         days=args.days,
         taper=args.taper,
         month=args.month,
@@ -81,23 +88,24 @@ def run(args: argparse.Namespace) -> int:
         fractions=_numbers(args.fractions),
     )
     asked = asked_of(flags, None if args.config is None else Path(args.config))
+    report_unread(args.config or "the command line", [asked.config])
     with asked.config.plugged():
-        _run(asked, out)
+        _run(asked, out, args.jobs)
     return 0
 
 
-def _run(asked: Asked, out: Path) -> None:
+def _run(asked: Asked, out: Path, jobs: int) -> None:
     from netcosim.announce import compile_kernels, parts_of
     from netcosim.thread_share import with_threads_that_fit
 
-    config, line = with_threads_that_fit(asked.config, 1)
+    config, line = with_threads_that_fit(asked.config, jobs)
     if line is not None:
         print(f"netcosim: {line}", file=sys.stderr)
     compile_kernels(parts_of(config))
     # what it imports takes a while and must not come before a word on compiling
     from netcosim.judge.output import judge_and_report
 
-    judge_and_report(replace(asked, config=config), out)
+    judge_and_report(replace(asked, config=config), out, jobs)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 HELP = "make an HTML page of a results file; export figures, tables, jobs, traces"
 EXPORTS = ("csv", "parquet", "evalys", "perfetto")
+OF_ONE_POINT = {"evalys": "evalys", "perfetto": "a trace"}
+"""Exports of one point that kept its jobs, as messages call them."""
 FORMS = ("svg", "pdf", "png")
 
 
@@ -46,10 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the page and what is asked for; 1 if points of the store have failed."""
     from experiments.store import Store
-    from netcosim.export.files import check_file_names
+    from netcosim.export.files import check_file_names, kept_run
     from netcosim.page.page import write_page
     from netcosim.report.which import chosen_point
     from netsim.errors import NetcosimError
+    from netsim.whole_files import need_regular
 
     path = Path(args.store)
     with Store(path, "read") as store:
@@ -57,6 +60,12 @@ def run(args: argparse.Namespace) -> int:
         html = Path(args.html or _beside(path, args.point and key, ".html"))
         if html.exists() and html.samefile(path):
             raise NetcosimError(f"{html}: the results file itself; it would be lost")
+        # before the page, which takes a while to draw
+        if args.export in OF_ONE_POINT:
+            kept_run(store, key, OF_ONE_POINT[args.export])
+        need_regular(html)
+        if args.folder:
+            need_folder(Path(args.folder))
         if args.export in ("csv", "parquet"):
             check_file_names(store.table_names())
         page, failed = _page(store, key)

@@ -8,12 +8,15 @@
   netcosim reproduce level-spread fig4 --scale quick --set endpoint=firefly
   netcosim reproduce jigsaw fig6 --logs ~/joblogs --jobs 2
 
-Results stay in OUT/PAPER.sqlite: what is there is not computed again.
+Where a paper leaves two readings, a figure is computed under both, and the first line says which
+one fits which claims; --routing runs one alone. Results stay in OUT/PAPER.sqlite: what is there is
+not computed again.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="instead of the figure's own; may be given several times",
+        help="instead of the figure's own, one reading of the paper; may be given several times",
     )
     parser.add_argument(
         "--measure", default="", metavar="NAME", help="which communication time to compare"
@@ -122,33 +125,62 @@ def run(args: argparse.Namespace) -> int:
 
 
 def lines_of(paper: str, done: Reproduction) -> list[str]:
-    """The claims as a table for the terminal, then the files."""
+    """Return which claims hold under which reading, the claims as a table, and the files."""
+    from experiments.papers.kit.readings import side_by_side, which_fits
+
+    claims = side_by_side(done.analysis.claims, done.figure.readings)
+    fits = which_fits(claims, done.figure.readings)
     lines = [
-        f"{paper} {done.figure.name}: {done.figure.description}",
-        f"  {done.computed} points computed in {done.seconds:.0f} s",
+        f"{paper} {done.figure.name}: {fits}",
+        f"  {done.figure.description}; {done.computed} points computed in {done.seconds:.0f} s",
     ]
-    claims = done.analysis.claims
-    width, wide = (
-        max((len(str(text)) for text in claims[column]), default=0)
-        for column in ("claim", "condition")
-    )
-    lines.append(
-        f"  {'':<{width}}  {'':<{wide}} {'paper':>13} {'expected':>8} {'ours':>8}  "
-        f"{'95 % interval':<17} verdict"
-    )
-    for row in claims.itertuples():
-        ends = f"{_number(row.low)} .. {_number(row.high)}" if _known(row.low) else ""
-        paper = _number(row.paper)
-        if _known(row.paper_high):
-            paper += f" .. {_number(row.paper_high)}"
-        lines.append(
-            f"  {row.claim:<{width}}  {row.condition:<{wide}} {paper:>13} "
-            f"{_number(row.expected):>8} {_number(row.ours):>8}  {ends:<17} {row.verdict}"
-        )
+    readings = list(dict.fromkeys(name for claim in claims for name in claim.rows))
+    lines += [f"  {r.name}: {r.description}" for r in done.figure.readings if r.name in readings]
+    expected = any(_known(row["expected"]) for claim in claims for row in claim.rows.values())
+    head = ["", "", "", "paper", *(["expected"] if expected else [])]
+    for name in readings:
+        head += [name or "netcosim", "verdict"]
+    table = [head]
+    for claim in claims:
+        first = next(iter(claim.rows.values()))
+        row = [
+            f"{claim.number}",
+            claim.claim,
+            claim.condition,
+            _range(first, "paper", "paper_high"),
+        ]
+        row += [_number(first["expected"])] if expected else []
+        for name in readings:
+            mine = claim.rows.get(name)
+            row += ["-", "-"] if mine is None else [_with_ends(mine), mine["verdict"]]
+        table.append(row)
+    lines += [f"  {line}" for line in _aligned(table) if claims]
     lines += [f"  {note}" for note in done.analysis.notes]
     lines += [f"  failed: {key[:12]}: {error}" for key, error in done.failed]
     lines += [f"  wrote {path}" for path in done.files]
     return lines
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines with columns of one width; columns without any text are left out."""
+    columns = [column for column in zip(*table, strict=True) if any(column)]
+    widths = [max(map(len, column)) for column in columns]
+    rows = zip(*columns, strict=True)
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _range(row: Mapping[str, object], low: str, high: str) -> str:
+    ends = f" .. {_number(row[high])}" if _known(row[high]) else ""
+    return _number(row[low]) + ends
+
+
+def _with_ends(row: Mapping[str, object]) -> str:
+    """Return netcosim's number with its 95 % interval where it has one."""
+    value = _number(row["ours"])
+    return f"{value} ({_range(row, 'low', 'high')})" if _known(row["low"]) else value
 
 
 def _known(value: object) -> bool:

@@ -37,10 +37,12 @@ def run(args: argparse.Namespace) -> int:
     """Run and report."""
     from experiments.config_load import load_config_text
     from experiments.executor import check_jobs
+    from netcosim.announce import report_unread
 
     check_jobs(args.jobs)
     path = Path(args.config)
     config, text = load_config_text(path)
+    report_unread(path, [config])
     with config.plugged():
         return _run(config, text, path, args)
 

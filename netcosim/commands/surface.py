@@ -11,6 +11,7 @@ total-order Sobol indices, with intervals. Points that are not stored yet are le
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 HELP = "which factors of a design of experiments matter for a number"
@@ -38,8 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a row a factor."""
-    from netcosim.design_results import analysed, design_results
+    from netcosim.announce import report_unread
+    from netcosim.design_results import analysed, design_results, stored_points
     from netsim.errors import NetcosimError
+    from netsim.whole_files import whole
 
     table, dot, column = args.of.partition(".")
     if not (table and dot and column):
@@ -55,8 +58,11 @@ def run(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise NetcosimError(f"--seed {args.seed}: must be 0 or more")
     results = design_results(args.store, table, column, where)
+    report_unread(args.store, stored_points(args.store))
     found = analysed(results, args.degree, args.seed)
     known, total = int(results.known.sum()), len(results.known)
+    if pair := results.confounded:
+        print(f"netcosim: warning: {pair} with a result", file=sys.stderr)
     print(f"{args.of}: {results.design.method}, {known} of {total} rows of the design")
     if "cross_validated_r2" in found:
         first = found.iloc[0]
@@ -66,5 +72,6 @@ def run(args: argparse.Namespace) -> int:
         )
     print(found.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
     if args.csv:
-        found.to_csv(Path(args.csv), index=False)
+        with whole(Path(args.csv)) as part:
+            found.to_csv(part, index=False)
     return 0

@@ -38,18 +38,20 @@ def run(args: argparse.Namespace) -> int:
     from experiments.config_load import load_sweep
     from experiments.executor import check_jobs
     from experiments.mpi import launched_by_mpi, launched_rank
-    from netcosim.announce import compile_kernels, parts_of
+    from experiments.unread import as_read
+    from netcosim.announce import compile_kernels, parts_of, report_unread
     from netcosim.thread_share import with_threads_that_fit
     from netsim.units import format_quantity
 
     check_jobs(args.jobs)
     sweep = load_sweep(args.config)
+    report_unread(args.config, sweep.points)
     processes = args.jobs if not launched_by_mpi() else max(2, args.jobs)
     fitting = [with_threads_that_fit(point, processes) for point in sweep.points]
     if launched_rank() == 0:
         for line in dict.fromkeys(line for _, line in fitting if line is not None):
             print(f"netcosim: {line}", file=sys.stderr)
-    points = [point.resolved() for point, _ in fitting]
+    points = [as_read(point).resolved() for point, _ in fitting]
     store = Path(args.store or f"{sweep.path.stem}.db")
     compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
     # what it imports takes a while and must not come before a word on compiling

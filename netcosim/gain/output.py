@@ -20,7 +20,7 @@ from netcosim.gain.figure import break_even_figure
 from netcosim.gain.queues import Clock
 from netcosim.gain.tables import Tables, measured_tables, predicted_tables
 from netcosim.gain.told import answer, lines_of, rests_on
-from netcosim.gain.trial import Trial, help_with
+from netcosim.gain.trial import TIME_USED, Trial, help_with
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.page.page import Section, long_table, render_page, write_page
 from netcosim.run_jobs import at_work
@@ -79,7 +79,7 @@ def judge_and_report(
             with held_back(), Store(results, "write") as store:
                 store.put(point_key(content), content, outcome, code_fingerprint())
                 store.put_meta({"config_text": asked.text, "title": "netcosim isolation-gain"})
-            undecided = any(row["why"] == "the time is used" for row in tables["gains"])
+            undecided = any(row["why"] == TIME_USED for row in tables["gains"])
             if not undecided:
                 drop(journal.folder)
     path = write_page(out / PAGE_FILE, _page(asked, tables))
@@ -126,7 +126,7 @@ def _page(asked: Asked, tables: Tables) -> str:
             "What isolation takes off",
             "Packets of the jobs at instants of the reference's schedule, all in loops until "
             "their means hold still; mean over node-hours, Student's interval over snapshots. "
-            "It is told at a level that leaves room for having looked several times.",
+            "Intervals are corrected for repeated looks.",
             frames["gains"],
         ),
     ]

@@ -26,13 +26,13 @@ from queuesim.metrics import makespan_s, turnaround_s
 from queuesim.parts import Columns, Part, Parts, Tell, schedule_columns, schedule_from
 from queuesim.result import QueueResult
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
-from queuesim.statistics import t_quantile
+from queuesim.statistics import LEAST_SAMPLES, t_quantile
 from workloads.drawn import drawn_log
 from workloads.job import Workload
 
 GAINS = (0.0, *PAPERS_PERCENT)
 MOST_DRAWN = 12
-LEAST_DRAWN = 4
+LEAST_DRAWN = LEAST_SAMPLES
 DRAWN_SHARE, PACKETS_SHARE = 0.3, 0.85
 """Parts of the time after which no other log is drawn, and no other snapshot looked at."""
 
@@ -142,7 +142,7 @@ class Queueing:
 
         names = self.config.queue.policies
         found = self.each([Part(f"queue, {n}", partial(compute, n)) for n in names], "queues")
-        self._queue_s = float(sum(float(one["seconds"]) for one in found))
+        self.queues_s = float(sum(float(one["seconds"]) for one in found))
         return {
             n: schedule_from(one, queues.jobs, queues.topology)
             for n, one in zip(names, found, strict=True)
@@ -201,7 +201,7 @@ class Queueing:
         _ = self.curve
         done, step = 0, self.clock.jobs
         while done < MOST_DRAWN:
-            need_s = self._queue_s * 1.2
+            need_s = self.queues_s * 1.2
             if done >= LEAST_DRAWN and self.clock.left_s(DRAWN_SHARE) < need_s:
                 break
             if done < LEAST_DRAWN and self.clock.left_s(PACKETS_SHARE) < 2 * need_s:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from netcosim.gain.trial import FACTORS, FEATURED, Gain, Trial
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, overall, with_chance, word
+from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, overall, with_chance, word
 from netsim.errors import NetcosimError
 from queuesim.isolation_gain import Columns, Predictor, shipped
 from queuesim.result import Rows
@@ -33,7 +34,10 @@ def measured_tables(trial: Trial) -> Tables:
             metrics.append(_metric_row(trial, name, metric, ratio))
     node_hours = [{"policy": name, **_ends("ratio", _node_hours(fed[name]))} for name in gains]
     return {
-        "gains": [_gain_row(trial, name, one, why) for name, one in gains.items()],
+        "gains": [
+            _gain_row(trial, name, one, why) | _more(trial, name, metrics)
+            for name, one in gains.items()
+        ],
         "metrics": metrics,
         "node_hours": node_hours,
         "shares": _share_rows(trial, gains),
@@ -95,6 +99,27 @@ def _gain_row(trial: Trial, name: str, one: Gain, why: str) -> dict[str, object]
         "level": trial.config.run.confidence if why == "predicted" else trial.level,
         "why": why,
     }
+
+
+def _more(trial: Trial, name: str, metrics: Rows) -> dict[str, object]:
+    """Return what would decide on a policy of which no metric is significant; None where known.
+
+    ``more_snapshots`` is infinite where no number of them would, ``more_s`` the time they take.
+    """
+    mine = [row for row in metrics if row["policy"] == name]
+    if any(row["verdict"] != UNKNOWN for row in mine):
+        return {"more_snapshots": None, "more_s": None}
+    ratios = {
+        str(row["metric"]): Interval(
+            *(
+                math.nan if row[end] is None else float(str(row[end]))
+                for end in ("ratio", "ratio_low", "ratio_high")
+            )
+        )
+        for row in mine
+    }
+    snapshots, seconds = trial.more(name, ratios)
+    return {"more_snapshots": snapshots, "more_s": None if math.isnan(seconds) else seconds}
 
 
 def _metric_row(trial: Trial, name: str, metric: str, ratio: Interval) -> dict[str, object]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isinf
 from typing import Any
 
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, overall
+from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, overall
 from netsim.units import format_quantity
+from queuesim.statistics import LEAST_SAMPLES
 from queuesim.steady import SHARES
 
 Row = Mapping[str, Any]
@@ -14,12 +16,16 @@ Tables = Mapping[str, Sequence[Row]]
 
 
 def interval(row: Row, name: str, form: str) -> str:
-    """A number with its ends: ``1.02 (0.99 to 1.05)``."""
-    value = form.format(row[name])
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    """Return a number with its ends: ``1.02 (0.99 to 1.05)``; nothing is ``-0.0``."""
+    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
     if low is None or high is None:
-        return f"{value} (no interval)"
-    return f"{value} ({form.format(low)} to {form.format(high)})"
+        return f"{_rounded(value, form)} (no interval)"
+    return f"{_rounded(value, form)} ({_rounded(low, form)} to {_rounded(high, form)})"
+
+
+def _rounded(value: float, form: str) -> str:
+    text = form.format(value)
+    return text.removeprefix("-") if float(text) == 0 else text
 
 
 def verdicts(tables: Tables) -> dict[str, str]:
@@ -33,21 +39,56 @@ def verdicts(tables: Tables) -> dict[str, str]:
 
 
 def answer(tables: Tables) -> list[str]:
-    """One line a policy: the verdict."""
+    """Return one line a policy: the verdict, and where it is open what would decide."""
     reference = tables["rests_on"][0]["reference"]
-    return [
-        f"{name}: isolation {said} (against {reference})" for name, said in verdicts(tables).items()
+    lines = []
+    for (name, said), gain in zip(verdicts(tables).items(), tables["gains"], strict=True):
+        words = {str(m["verdict"]) for m in tables["metrics"] if m["policy"] == name}
+        if said != UNKNOWN:
+            lines.append(f"{name}: isolation {said} (against {reference})")
+        elif words == {UNKNOWN}:
+            effect = f"{name}: the effect of isolation is not significant (against {reference})"
+            lines.append(f"{effect}{decides(gain)}")
+        else:
+            lines.append(f"{name}: {_disagree(name, tables)} (against {reference})")
+    return lines
+
+
+def _disagree(policy: str, tables: Tables) -> str:
+    parts = [
+        f"{METRICS[row['metric']]} {row['verdict']}"
+        for row in tables["metrics"]
+        if row["policy"] == policy
     ]
+    return f"isolation by {', by '.join(parts)}"
+
+
+def decides(gain: Row) -> str:
+    """Return what would decide on a policy, as the end of a sentence; empty for a prediction."""
+    more, seconds = gain.get("more_snapshots"), gain.get("more_s")
+    if more is None:
+        return ""
+    if seconds is not None:
+        about = f"about {format_quantity(float(seconds), 'time', 1)}"
+        if not more:
+            return f"; drawing the logs that an interval needs takes {about}"
+        what = f"{more:.0f} more snapshot{'' if more == 1 else 's'}"
+        if gain["gain_percent_low"] is None:
+            return f"; an interval needs {what}, {about}"
+        return f"; {what} would decide, {about}"
+    if isinf(more):
+        return "; more snapshots would not decide: scheduling noise is larger than the effect"
+    return f"; about {more:.0f} more snapshots would decide, more than are looked at"
 
 
 def lines_of(tables: Tables) -> list[str]:
     """All that the terminal shows, in one screen for one or two policies."""
     [about] = tables["rests_on"]
-    lines = [
-        f"{about['log']}: {about['jobs']:,} jobs on {about['machine']}, {about['nodes']:,} nodes"
-    ]
-    for told, gain in zip(answer(tables), tables["gains"], strict=True):
-        lines += ["", told, f"  run time: {gain_told(gain)}"]
+    lines = [*answer(tables)]
+    jobs = f"{about['jobs']:,} jobs on {about['machine']}, {about['nodes']:,} nodes"
+    lines += ["", f"{about['log']}: {jobs}"]
+    for gain in tables["gains"]:
+        lines += [f"{gain['policy']}:", f"  run time: {gain_told(gain)}"]
         for row in tables["metrics"]:
             if row["policy"] == gain["policy"]:
                 lines.append(f"  {metric_told(row)}")
@@ -80,7 +121,8 @@ def gain_told(row: Row) -> str:
     if row["why"] == "predicted":
         return f"{gain}: PREDICTED without packets ({level} interval)"
     return (
-        f"{gain}: packets at {row['snapshots']} snapshots, {row['jobs']} jobs "
+        f"{gain}: packets at {row['snapshots']} snapshot{'' if row['snapshots'] == 1 else 's'}, "
+        f"{row['jobs']} jobs "
         f"({level} interval; {row['why']})"
     )
 
@@ -88,9 +130,10 @@ def gain_told(row: Row) -> str:
 def metric_told(row: Row) -> str:
     """A metric's ratio, its verdict, and the gain from which it would be even."""
     even = row["break_even_percent"]
+    high = row["break_even_percent_high"]
     if even is None or even != even:
         broken = "a gain hardly changes it"
-    elif row["break_even_percent_high"] is None or row["break_even_percent_high"] <= 0:
+    elif high is not None and high <= 0:
         broken = "even without any gain"
     else:
         broken = f"even from a gain of {interval(row, 'break_even_percent', '{:.1f}')} %"
@@ -116,8 +159,14 @@ def rests_on(tables: Tables) -> list[str]:
         f"nodes as {about['reference']} chooses them; {about['routing']}; node links of "
         f"{format_quantity(about['node_Bps'], 'bandwidth')}, the fabric's "
         f"{format_quantity(about['fabric_Bps'], 'bandwidth')}.",
-        f"The queue's own chance: {about['drawn_logs']} logs drawn again from blocks of this one.",
+        _scheduling_noise(int(about["drawn_logs"])),
     ]
     if about.get("outside"):
         lines.append(f"WARNING, outside of what the predictor was fitted on: {about['outside']}.")
     return lines
+
+
+def _scheduling_noise(logs: int) -> str:
+    if logs < LEAST_SAMPLES:
+        return f"Scheduling noise not estimated ({logs} of {LEAST_SAMPLES} bootstrap logs drawn)."
+    return f"Scheduling noise estimated from {logs} bootstrap logs, drawn from blocks of this one."

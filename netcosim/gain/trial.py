@@ -16,21 +16,31 @@ from typing import Any
 import numpy as np
 
 from experiments.config_load import config_from
-from netcosim.gain.queues import PACKETS_SHARE, Clock, Queueing, arrays, metrics, numbers
-from netcosim.gain.verdict import METRICS, UNKNOWN, word
+from netcosim.gain.queues import (
+    LEAST_DRAWN,
+    PACKETS_SHARE,
+    Clock,
+    Queueing,
+    arrays,
+    metrics,
+    numbers,
+)
+from netcosim.gain.verdict import METRICS, UNKNOWN, snapshots_to_decide, word
 from netsim.errors import NetcosimError
 from queuesim.gain_features import LoadCache, job_features
 from queuesim.measured import SpeedupTable
 from queuesim.measured_times import Measured
-from queuesim.pairs import Pair, off_percent, speedup_rows
+from queuesim.pairs import Pair, job_ids, off_percent, speedup_rows
 from queuesim.parts import Columns, Part, Parts, Tell
 from queuesim.snapshots import Study
 from queuesim.statistics import Interval, t_of_snapshots
 from queuesim.steady import Steadying
 
-LOOKS = (4, 8, 16, 32, 64)
+LOOKS = (5, 8, 16, 32, 64)
 """Numbers of snapshots after which it is asked whether they decide. Looking several times would
 find something sooner or later, so each look has its part of the risk (Bonferroni)."""
+TIME_USED, ALL_USED, ENOUGH = "time used", "all snapshots used", "more would change no verdict"
+"""Why no more snapshots were looked at."""
 FACTORS = (0.5, 1.0, 2.0)
 """Of the communication share, for what the answer would be."""
 MOST_SHARE = 0.95
@@ -119,13 +129,13 @@ class Trial(Queueing):
         pairs: list[Pair] = []
         self._seen: list[Columns] = []
         found: dict[str, Gain] = {}
-        seconds: list[float] = []
-        done, why = 0, "all snapshots are used"
+        seconds = self._snapshot_s = list[float]()
+        done, why = 0, ALL_USED
         for look in LOOKS:
             while done < look:
                 mean_s = float(np.mean(seconds)) if seconds else 0.0
                 if seconds and self.clock.left_s(PACKETS_SHARE) < mean_s:
-                    why = "the time is used"
+                    why = TIME_USED
                     break
                 batch = self.order[done : min(done + self.clock.jobs, look)]
                 parts = [Part(f"snapshot {k}", partial(compute, k)) for k in batch]
@@ -136,10 +146,10 @@ class Trial(Queueing):
                     seconds.append(float(one["seconds"]))
                 done += len(batch)
             found = self._gains(pairs)
-            if why != "all snapshots are used":
+            if why == TIME_USED:
                 break
             if found and self._enough(found):
-                why = "they decide, or no number of them would"
+                why = ENOUGH
                 break
         if not found:
             raise NetcosimError(
@@ -155,7 +165,9 @@ class Trial(Queueing):
             if mine:
                 off, nodes, snapshot = off_percent(mine, np.ones(len(mine)))
                 gain, by_job = (
-                    t_of_snapshots(off, weights, snapshot, self.level)
+                    t_of_snapshots(
+                        off, weights, snapshot, self.level, job=job_ids(mine), most=100.0
+                    )
                     # a snapshot sees a job as often as it is long
                     for weights in (nodes, np.ones(len(mine)))
                 )
@@ -172,6 +184,38 @@ class Trial(Queueing):
                 if word(line.at(gain)) == UNKNOWN and not line.hopeless(gain):
                     return False
         return True
+
+    def more(self, name: str, ratios: Mapping[str, Interval]) -> tuple[float, float]:
+        """Return about how many more snapshots would decide on a policy, and the time they take.
+
+        One metric that is decided is enough for a verdict. Snapshots are added up to the next of
+        `LOOKS`.
+
+        Parameters
+        ----------
+        name : str
+        ratios : mapping
+            By metric, not significant any of them.
+
+        Returns
+        -------
+        (float, float)
+            Snapshots, infinite where no number would decide, and seconds with as many processes.
+        """
+        gain, done = self.measured[0][name], len(self._snapshot_s)
+        logs = max(0, LEAST_DRAWN - len(self.drawn[name]))
+        wanted = [
+            snapshots_to_decide(ratio, self.chance(name, metric), gain.snapshots)
+            for metric, ratio in ratios.items()
+        ]
+        # without an interval nothing is known but the fewest snapshots that have one
+        least = LOOKS[0] if logs or done < LOOKS[0] else math.inf
+        need = min(least if math.isnan(one) else one for one in wanted)
+        if need > LOOKS[-1]:
+            return need - done, math.nan
+        more = max(next(look for look in LOOKS if look >= need) - done, 0)
+        work_s = logs * self.queues_s + more * float(np.mean(self._snapshot_s))
+        return more, work_s / self.clock.jobs
 
     def shares(self) -> dict[str, float]:
         """What f came out as: of the time among the others, and of the link; weighed by nodes."""
@@ -198,6 +242,7 @@ class Trial(Queueing):
                 [pair.n_nodes for pair in mine],
                 [pair.snapshot for pair in mine],
                 [pair.run_ratio for pair in mine],
+                job_ids(mine),
                 patterns,
                 bench.queues.draws.rng("bootstrap"),
             )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from queuesim.statistics import Interval
 
-PAYS, NOT, UNKNOWN = "would pay", "would not pay", "cannot be told"
+PAYS, NOT, UNKNOWN = "would pay", "would not pay", "not significant"
 METRICS = {"makespan": "makespan", "mean_turnaround": "mean turnaround"}
 """By which isolation is judged; node-hours follow from the gain alone."""
 PAPERS_PERCENT = (5.0, 10.0, 20.0)
@@ -19,6 +19,8 @@ MATTERS = 0.001
 """A ratio nearer to 1 than this is no difference: where a log leaves nodes idle, its last arrival
 ends the makespan under any policy."""
 _FLAT = 1e-4
+_DIGITS = 9
+"""Of a break-even in percent: a ratio of 1 is met to the last bits of its least squares only."""
 
 
 def word(ratio: Interval) -> str:
@@ -74,13 +76,43 @@ class Line:
         if self.slope > -_FLAT:
             return None
         ends = [(self.at_none - 1 + off) / -self.slope for off in (0.0, -self.chance, self.chance)]
-        return Interval(*ends)
+        # no negative zero
+        return Interval(*(round(end, _DIGITS) + 0.0 for end in ends))
 
     def hopeless(self, gain_percent: Interval) -> bool:
         """Whether no smaller interval of the gain would decide: 1 is within chance at all of it."""
         ends = (gain_percent.low, gain_percent.high)
         off = max(abs(self.at_none + self.slope * g - 1) for g in ends)
         return bool(np.isnan(self.chance)) or off <= max(self.chance, MATTERS)
+
+
+def snapshots_to_decide(ratio: Interval, chance: float, snapshots: int) -> float:
+    """Return about how many snapshots would decide whether a ratio is above or below 1.
+
+    The half-width of the interval has two parts, one beside the other: the queue's chance, which
+    snapshots do not change, and the gain's, which falls as their square root.
+
+    Parameters
+    ----------
+    ratio : Interval
+    chance : float
+        Half-width of the queue's chance.
+    snapshots : int
+        Of the interval.
+
+    Returns
+    -------
+    float
+        At most ``snapshots`` where the ratio is decided, infinite where no number would decide,
+        nan where an interval or the chance is not known.
+    """
+    if np.isnan([ratio.low, ratio.high, chance]).any():
+        return float("nan")
+    off = abs(ratio.value - 1) - MATTERS
+    if off <= chance:
+        return float("inf")
+    half = ratio.value - ratio.low if ratio.value > 1 else ratio.high - ratio.value
+    return snapshots * max(half**2 - chance**2, 0.0) / (off**2 - chance**2)
 
 
 def with_chance(value: float, ends: Sequence[float], chance: float) -> Interval:

@@ -79,7 +79,7 @@ class Flags:
     ----------
     log, machine, bandwidth, month, order, backfill : str or None
     policies : tuple of str
-    jobs, seed, snapshots : int or None
+    first_jobs, seed, snapshots : int or None
     days, taper : float or None
     fractions : tuple of float
     """
@@ -88,7 +88,7 @@ class Flags:
     machine: str | None = None
     policies: tuple[str, ...] = ()
     bandwidth: str | None = None
-    jobs: int | None = None
+    first_jobs: int | None = None
     days: float | None = None
     taper: float | None = None
     month: str | None = None
@@ -226,7 +226,7 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
             workload["known_log"] = known
     if "log" not in workload and "synthetic" not in workload:
         raise NetcosimError("no jobs: give --log FILE, or workload.log in a config")
-    given = {"first_jobs": flags.jobs, "days": flags.days, "month": flags.month}
+    given = {"first_jobs": flags.first_jobs, "days": flags.days, "month": flags.month}
     workload |= {key: value for key, value in given.items() if value is not None}
     workload.setdefault("larger_jobs", "drop")
     if flags.policies:

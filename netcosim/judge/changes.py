@@ -44,7 +44,9 @@ def communication_rows(pairs: pd.DataFrame, rng: NewRng, level: float = LEVEL) -
             for size, sized in by_size(rows)
         ]
         for pattern, size, rows in parts:
-            ratio = mean_of_snapshots(rows["ratio"], 1, rows["snapshot"], rng(), level)
+            ratio = mean_of_snapshots(
+                rows["ratio"], 1, rows["snapshot"], rng(), level, job=rows["job_id"]
+            )
             low, high = known_ends(ratio)
             found.append(
                 {

@@ -6,33 +6,38 @@ done; the same command goes on from there.
 
 from __future__ import annotations
 
+import hashlib
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
-from experiments.progress import progress
+from experiments.progress import Show, progress
 from experiments.steps import Steps
 from experiments.store import Rows, Store
+from netcosim.journal import Journal, drop, journal_name
 from netcosim.judge.asked import Asked
 from netcosim.judge.page import judge_sections
-from netcosim.judge.trial import Tables, Trial
+from netcosim.judge.trial import Tables, Trial, run_parts
 from netcosim.judge.verdict import answer
 from netcosim.judge.waits import trust
 from netcosim.page.page import render_page, write_page
 from netcosim.report.figure_files import write_section_figures
+from netcosim.run_jobs import at_work
 from netcosim.run_output import PAGE_FILE, results_in
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
-from netsim.whole_files import make_folder, whole
+from netsim.whole_files import make_folder, write_whole
 
 CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = "judge.toml", "tables", "figures"
 
 
-def judge_and_report(asked: Asked, out: Path) -> Path:
+def judge_and_report(asked: Asked, out: Path, jobs: int = 1) -> Path:
     """Compute what is not stored, write everything, print the answer.
 
     Parameters
@@ -40,6 +45,8 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
     asked : Asked
     out : path
         Folder; made if it is missing.
+    jobs : int
+        Local processes; they change no result.
 
     Raises
     ------
@@ -49,17 +56,16 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
     results = results_in(out)
     started = time.perf_counter()
     with progress(100, "%") as show:
-        steps = Steps(lambda what, share: show.at(100 * share, what), show.say)
-        tables = _computed(asked, steps, results)
+        tables = _computed(asked, show, results, jobs)
     frames = {name: pd.DataFrame(rows) for name, rows in tables.items()}
-    lines = [*answer(tables), *(f"{note[0].upper()}{note[1:]}." for note in asked.notes)]
-    first = dict(tables["reproduced"][0])
     queue = asked.config.queue
-    lead = "\n\n".join([*lines, trust(first, queue.order, queue.backfill)])
+    trusted = trust(dict(tables["reproduced"][0]), queue.order, queue.backfill)
+    notes = [f"{note[0].upper()}{note[1:]}." for note in asked.notes]
+    lines = [*answer(tables, trusted), *notes]
     sections = judge_sections(asked, frames)
     page = render_page(
         f"Does the topology setting pay? {frames['machine_and_jobs'].iloc[0]['log']}",
-        lead,
+        "\n\n".join(lines),
         sections,
         config=asked.text,
         seeds={"run.seed": asked.config.run.seed, "run.repetition": asked.config.run.repetition},
@@ -71,7 +77,7 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
     write_section_figures(sections, out / FIGURES_FOLDER, "svg")
     path = write_page(out / PAGE_FILE, page)
     # last, because a reader that has gone away must not cost the results
-    print("\n".join([*lines, trust(first, queue.order, queue.backfill)]))
+    print("\n".join(lines))
     print(
         f"{time.perf_counter() - started:.0f} s; page: {path}; tables: {out / TABLES_FOLDER}; "
         f"figures: {out / FIGURES_FOLDER}"
@@ -80,28 +86,48 @@ def judge_and_report(asked: Asked, out: Path) -> Path:
     return path
 
 
-def _computed(asked: Asked, steps: Steps, results: Path) -> dict[str, Rows]:
-    """All tables; parts that an earlier run of the same sources has stored are not computed."""
+def _computed(asked: Asked, show: Show, results: Path, jobs: int) -> dict[str, Rows]:
+    """Return all tables; what an earlier run of the same sources has stored is not computed."""
     content = asked.config.resolved()
-    trial = Trial(asked, steps)
-    parts = [None, *asked.section.fractions]
+    points = {
+        fraction: {**content, "judge": {"communication_fraction": fraction}}
+        for fraction in (None, *asked.section.fractions)
+    }
+    found = {fraction: _stored(results, point_key(point)) for fraction, point in points.items()}
+    missing = [fraction for fraction, tables in found.items() if tables is None]
+    if missing:
+        work = {**content, "judge": {"fractions": missing, "sources": _sources()}}
+        journal = Journal(results.parent / journal_name(point_key(work)), show.restart)
+        steps = Steps(lambda what, share: show.at(100 * share, what), show.say)
+        trial = Trial(asked.config, asked.section.fractions, journal, steps)
+        with at_work(asked.config, journal, jobs, show.say, partial(run_parts, missing)):
+            for fraction in missing:
+                found[fraction] = _stored_now(trial, fraction, points[fraction], asked, results)
+            drop(journal.folder)
     tables: dict[str, Rows] = {}
-    for fraction in parts:
-        point = {**content, "judge": {"communication_fraction": fraction}}
-        found = _stored(results, point_key(point))
-        if found is None:
-            begun = time.perf_counter()
-            found = trial.run() if fraction is None else trial.at(fraction)
-            seconds = time.perf_counter() - begun
-            make_folder(results.parent)
-            with Store(results, "write") as store:
-                outcome = Outcome(encode_tables(found), None, seconds)
-                store.put(point_key(point), point, outcome, code_fingerprint())
-                store.put_meta({"config_text": asked.text, "title": "netcosim judge"})
-                found = _read(store, point_key(point), list(found))
-        for name, rows in found.items():
+    for some in found.values():
+        for name, rows in (some or {}).items():
             tables[name] = [*tables.get(name, ()), *rows]
     return tables
+
+
+def _stored_now(
+    trial: Trial, fraction: float | None, point: dict[str, Any], asked: Asked, results: Path
+) -> Tables:
+    """Compute and store the tables of a point, and return them as they are stored."""
+    begun = time.perf_counter()
+    tables = trial.compute(fraction)
+    outcome = Outcome(encode_tables(tables), None, time.perf_counter() - begun)
+    make_folder(results.parent)
+    with Store(results, "write") as store:
+        store.put(point_key(point), point, outcome, code_fingerprint())
+        store.put_meta({"config_text": asked.text, "title": "netcosim judge"})
+        return _read(store, point_key(point), list(tables))
+
+
+def _sources() -> str:
+    """Return a digest of what computes parts beside the sources that a journal's name has."""
+    return hashlib.sha256(Path(__file__).with_name("trial.py").read_bytes()).hexdigest()
 
 
 def _stored(results: Path, key: str) -> Tables | None:
@@ -129,5 +155,4 @@ def _read(store: Store, key: str, names: list[str]) -> Tables:
 def _text(path: Path, text: str) -> None:
     """Write a text, whole or not at all, with the folder that it is in."""
     make_folder(path.parent)
-    with whole(path) as part:
-        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+    write_whole(path, text)

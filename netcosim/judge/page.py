@@ -162,7 +162,7 @@ def _communication(frames: Frames, reference: str, colours: Colours) -> list[Sec
             "two columns to the right. Intervals: whole snapshots drawn again.",
             rows,
             communication_figure(rows, reference, colours),
-            "Bars below 0: faster. Lines: intervals; none where one snapshot alone has such jobs.",
+            "Bars below 0: faster. Lines: intervals; none for fewer than 5 snapshots or jobs.",
         ),
         Section(
             "What that is in node-hours",

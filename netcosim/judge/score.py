@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from queuesim.statistics import LEVEL, Interval, around, known_ends, mean_of_snapshots, resamples
+from queuesim.statistics import (
+    LEVEL,
+    Interval,
+    around,
+    independent,
+    known_ends,
+    mean_of_snapshots,
+    resamples,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,9 +50,14 @@ def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def drawn_correlation(
-    x: ArrayLike, y: ArrayLike, snapshot: ArrayLike, rng: np.random.Generator, level: float = LEVEL
+    x: ArrayLike,
+    y: ArrayLike,
+    snapshot: ArrayLike,
+    job: ArrayLike,
+    rng: np.random.Generator,
+    level: float = LEVEL,
 ) -> Interval:
-    """Rank correlation, with the interval from drawing whole snapshots again."""
+    """Return the rank correlation with the interval from drawing whole snapshots again."""
     first, second = np.asarray(x), np.asarray(y)
     units, unit = np.unique(np.asarray(snapshot), return_inverse=True)
     value = rank_correlation(first, second)
@@ -56,7 +69,7 @@ def drawn_correlation(
     known = np.array([one for one in drawn if not np.isnan(one)])
     if np.isnan(value) or not len(known):
         return Interval(value, np.nan, np.nan)
-    return around(value, known, len(units), level)
+    return around(value, known, independent(len(units), job), level)
 
 
 def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
@@ -143,17 +156,19 @@ def _score_row(
     # a quotient of whole numbers is rounded once, so that equal changes are ties
     change = np.log((other["switches"] / other["reference_switches"]).to_numpy(dtype=float))
     ratio = np.log(other["communication_ratio"].to_numpy(dtype=float))
-    snapshot, moved = other["snapshot"].to_numpy(), change != 0
+    snapshot, job, moved = other["snapshot"].to_numpy(), other["job_id"].to_numpy(), change != 0
     found: dict[str, object] = {"pairs": len(other), "moved": int(moved.sum())}
     told = dict.fromkeys(("agree", "change_correlation", "across_correlation"), _UNKNOWN)
     if moved.sum() >= LEAST_PAIRS:
         same = np.abs(ratio[moved]) < LIKE
         agree = 100 * np.where(same, 0.5, np.sign(change[moved]) == np.sign(ratio[moved]))
-        told["agree"] = mean_of_snapshots(agree, 1, snapshot[moved], rng, level)
-        told["change_correlation"] = drawn_correlation(change, ratio, snapshot, rng, level)
+        told["agree"] = mean_of_snapshots(agree, 1, snapshot[moved], rng, level, job=job[moved])
+        told["change_correlation"] = drawn_correlation(change, ratio, snapshot, job, rng, level)
     if len(rows) >= LEAST_PAIRS:
         over, lost = rows["switches_over_least"], rows["slowdown"]
-        told["across_correlation"] = drawn_correlation(over, lost, rows["snapshot"], rng, level)
+        told["across_correlation"] = drawn_correlation(
+            over, lost, rows["snapshot"], rows["job_id"], rng, level
+        )
     for name, value in told.items():
         unit = "_percent" if name == "agree" else ""
         low, high = known_ends(value)
@@ -169,9 +184,9 @@ def worth(row: Mapping[str, Any]) -> str:
     """A row of `score_rows` in words."""
     agree, low = row["agree_percent"], row["agree_low_percent"]
     if agree is None or low is None:
-        return "cannot be told: too few jobs were placed on another number of switches"
+        return "was not rated: too few jobs were placed on another number of switches"
     if low <= HALF:
-        return "worth nothing that can be told"
+        return "not a significant guide to which placement is faster"
     which = f"a {'fair' if agree >= FAIR_PERCENT else 'weak'} guide to which placement is faster"
     value, least = row["change_correlation"], row["change_correlation_low"]
     much = value is not None and least is not None and least > 0 and value >= GOOD

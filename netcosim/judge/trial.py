@@ -9,21 +9,22 @@ not of where a job lies.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from experiments.bench import Bench, bench_of
+from experiments.config import Config
+from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.reference import Reference, reference_of
 from experiments.schedules import Queues
 from experiments.steps import Steps
 from experiments.store import Rows
-from netcosim.judge.asked import Asked
 from netcosim.judge.changes import changes_of, communication_rows, gain_rows, most_rows, queue_rows
 from netcosim.judge.score import placement_rows, score_rows
 from netcosim.judge.waits import reproduced, waits_by_size
@@ -32,7 +33,9 @@ from netsim.hierarchy import hierarchy_of
 from queuesim.measured_times import Measured
 from queuesim.metrics import wait_s
 from queuesim.observables.locality import locality
+from queuesim.parts import Columns, Here, Named, Part, Parts, Tell, schedule_columns, schedule_from
 from queuesim.result import QueueResult
+from queuesim.runtime import RunTimeModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,20 +53,26 @@ class Trial:
 
     Attributes
     ----------
-    asked : Asked
+    config : Config
+    fractions : tuple of float
+        Communication fractions at which everything is measured again.
+    parts : Parts
+        Gets schedules and packet simulations computed.
     steps : Steps
     logged : dict of str to QueueResult
-        Schedules with the run times of the log; made when they are asked for.
+        Schedules with the run times of the log; computed on first use.
     """
 
-    asked: Asked
-    steps: Steps
+    config: Config
+    fractions: tuple[float, ...]
+    parts: Parts = field(default_factory=Here)
+    steps: Steps = field(default_factory=Steps)
     logged: dict[str, QueueResult] | None = None
 
     @cached_property
     def origin(self) -> Reference:
         """What the others are compared with."""
-        return reference_of(self.asked.config)
+        return reference_of(self.config)
 
     @property
     def reference(self) -> str:
@@ -73,12 +82,12 @@ class Trial:
     @property
     def names(self) -> tuple[str, ...]:
         """All policies, the reference first."""
-        return tuple(dict.fromkeys((self.reference, *self.asked.config.queue.policies)))
+        return tuple(dict.fromkeys((self.reference, *self.config.queue.policies)))
 
     @cached_property
     def bench(self) -> Bench:
         """The config's machine and jobs."""
-        bench = bench_of(self.asked.config)
+        bench = bench_of(self.config)
         if not (bench.queues.jobs.n_nodes > 1).any():
             raise NetcosimError(
                 f"{bench.queues.jobs.name}: every job has one node; placement changes nothing"
@@ -89,12 +98,28 @@ class Trial:
         """Schedules with the run times of the log, by policy, the reference first."""
         if self.logged is None:
             self.logged = {}
-        for name in self.names:
-            if name not in self.logged:
-                with self.steps.step(f"queue, as-logged, {name}", 0.05):
-                    self.logged[name] = self._queues(name).under(name)
+        missing = [name for name in self.names if name not in self.logged]
+        self.logged |= self._each("judge, queue, as-logged", missing, None, 0.05)
         self.logged = {name: self.logged[name] for name in self.names}
         return self.logged
+
+    def _each(
+        self, what: str, names: Sequence[str], model: RunTimeModel | None, share: float
+    ) -> dict[str, QueueResult]:
+        """Return the schedules of some policies under a run-time model, each a part of its own."""
+
+        queues = {name: self._queues(name) for name in names}
+
+        def compute(name: str, tell: Tell) -> Columns:
+            return schedule_columns(queues[name].under(name, model))
+
+        parts = [Part(f"{what}, {name}", partial(compute, name)) for name in names]
+        with self.steps.step("", share) as tell:
+            found = self.parts.each(parts, lambda part, done: tell(done, part))
+        return {
+            name: schedule_from(columns, queues[name].jobs, queues[name].topology)
+            for name, columns in zip(names, found, strict=True)
+        }
 
     def _queues(self, name: str) -> Queues:
         """The queues of a policy: the reference may have another config."""
@@ -105,10 +130,11 @@ class Trial:
 
     def run(self) -> Tables:
         """The tables of the run, but for other fractions."""
-        bench, config = self.bench, self.asked.config
-        share = 1 / (1 + _FRACTION_PART * len(self.asked.section.fractions))
+        bench, config = self.bench, self.config
+        share = 1 / (1 + _FRACTION_PART * len(self.fractions))
         with self.steps.step("", share) as tell:
-            result = run_cosim(config, lambda what, done: tell(done, what), self.steps.say)
+            told = self.steps.say
+            result = run_cosim(config, lambda what, done: tell(done, what), told, self.parts)
         self.logged = dict(result.logged)
         asked_for = result_tables(result)
         schedules = self.schedules()
@@ -121,7 +147,7 @@ class Trial:
         jobs = _jobs(bench, schedules, fed)
         where = schedules if result.logged else {**fed, self.reference: result.reference_schedule}
         pairs = _pairs(bench, asked_for.get("pairs", []), where)
-        tables = derived_tables(jobs, pairs, self.reference, self.asked, bench)
+        tables = derived_tables(jobs, pairs, self.reference, config, bench)
         kept = ("policies", "paired", "proof", "speedups")
         return {
             **{name: asked_for[name] for name in kept if name in asked_for},
@@ -138,28 +164,51 @@ class Trial:
             "machine_and_jobs": [_about(bench)],
         }
 
+    def compute(self, fraction: float | None) -> Tables:
+        """Return the tables of the run, or of everything measured again at a fraction."""
+        return self.run() if fraction is None else self.at(fraction)
+
     def at(self, fraction: float) -> Tables:
         """Everything measured again with another share of communication in every job."""
-        bench, names = self.bench, self.asked.config.queue.policies
+        bench, names = self.bench, self.config.queue.policies
+        percent = f"{100 * fraction:g} %"
         schedules = self.schedules()
         study = bench.study(bench.sides(schedules), self.reference)
         study = replace(study, fraction=np.full(len(study.fraction), fraction))
-        with self.steps.step(f"packets at {100 * fraction:g} %, ", 0.9) as tell:
+        with self.steps.step("packets, ", 0.9) as tell:
             found = bench.measure.measure(
                 study,
                 lambda: bench.queues.draws.rng("bootstrap"),
-                progress=lambda what, done: tell(done, what),
+                Named(self.parts, f"at {percent}, "),
+                lambda what, done: tell(done, what),
             )
-        model, fed = Measured(found.table, bench.mix), {}
-        for name in names if found.table.rows else ():
-            with self.steps.step(f"queue at {100 * fraction:g} %, {name}", 0.2):
-                fed[name] = bench.queues.under(name, model)
+        model = Measured(found.table, bench.mix)
+        known = names if found.table.rows else ()
+        fed = self._each(f"judge, queue at {percent}", known, model, 0.2)
         if self.origin.elsewhere is not None:
             fed[self.reference] = nearest(schedules, self.reference)
         rows = fraction_rows(
             fraction, False, found.tables["paired"], found.ratios, fed, self.reference
         )
         return {"fraction": rows}
+
+
+def run_parts(wanted: Sequence[float | None], content: Mapping[str, object], parts: Parts) -> None:
+    """Compute the parts of a trial in another process.
+
+    Parameters
+    ----------
+    wanted : sequence of float or None
+        Communication fractions; None is the run itself.
+    content : mapping
+        A resolved config.
+    parts : Parts
+    """
+    config = config_from(dict(content))
+    with config.plugged():
+        trial = Trial(config, tuple(fraction for fraction in wanted if fraction is not None), parts)
+        for fraction in wanted:
+            trial.compute(fraction)
 
 
 def nearest(schedules: Mapping[str, QueueResult], reference: str) -> QueueResult:
@@ -207,7 +256,7 @@ def fraction_rows(
 
 
 def derived_tables(
-    jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, asked: Asked, bench: Bench
+    jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, config: Config, bench: Bench
 ) -> Tables:
     """All that follows from a row a job and a row a measured pair."""
     import pandas as pd
@@ -215,10 +264,10 @@ def derived_tables(
     def rng() -> np.random.Generator:
         return bench.queues.draws.rng("bootstrap")
 
-    level = asked.config.run.confidence
+    level = config.run.confidence
     changes = changes_of(jobs, reference)
     simulated = jobs
-    if asked.config.reference:
+    if config.reference:
         # the log's own schedule has its waits; the queue that comes nearest to them stands first
         simulated = jobs[jobs["policy"] != reference]
         off = (simulated["wait_s"] - simulated["logged_wait_s"]).abs()

@@ -6,14 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netcosim.judge.score import worth
-from netcosim.judge.waits import BADLY, UNKNOWN
+from netcosim.judge.waits import BADLY, EXACTLY, WELL
 from netsim.units import format_quantity
+from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL
 
 MANY_PERCENT = 100.0
 """From twice as long on a time is told as a multiple."""
+RELIABLE = (EXACTLY, WELL)
+"""Ratings of the simulated queue with which its waits can be relied on."""
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
+Change = tuple[float, float | None, float | None]
+"""Percent less than under the reference, and the ends of its interval, low to high."""
 
 
 def number(value: float) -> str:
@@ -23,7 +28,7 @@ def number(value: float) -> str:
     return text.replace("-0.0", "0") if float(text) == 0 else text
 
 
-def off_percent(row: Row, name: str) -> tuple[float, float | None, float | None]:
+def off_percent(row: Row, name: str) -> Change:
     """How much less than under the reference, in percent: the mean and the ends, low to high."""
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
     if low is None or high is None:
@@ -31,15 +36,12 @@ def off_percent(row: Row, name: str) -> tuple[float, float | None, float | None]
     return 100 * (1 - value), 100 * (1 - high), 100 * (1 - low)
 
 
-def change_told(
-    found: tuple[float, float | None, float | None], what: str, less: str, more: str
-) -> str:
-    """A change in words.
+def change_told(found: Change, what: str, less: str, more: str) -> str:
+    """Describe a change.
 
     Parameters
     ----------
-    found : (value, low, high)
-        Percent less than under the reference.
+    found : Change
     what : str
         Of what: "communication".
     less, more : str
@@ -47,12 +49,12 @@ def change_told(
     """
     value, low, high = found
     if low is None or high is None:
-        return f"{what}: cannot be told ({_signed(-value)} % in the one sample there is)"
+        return f"changes {what} by {_signed(-value)} % ({NO_INTERVAL})"
     if low == high == 0:
         return f"leaves {what} as it is"
     if low <= 0 <= high:
         ends = f"{_signed(-high)} to {_signed(-low)}"
-        return f"makes no difference in {what} that can be told ({_signed(-value)} %, {ends})"
+        return f"does not change {what} significantly ({_signed(-value)} %, {ends})"
     if value > 0:
         return f"{less.format(number(value) + ' %')} ({number(low)} to {number(high)})"
     return f"{more.format(number(-value) + ' %')} ({number(-high)} to {number(-low)})"
@@ -62,25 +64,31 @@ def _signed(value: float) -> str:
     return f"+{number(value)}" if value > 0 else number(value)
 
 
-def policy_told(policy: str, tables: Tables) -> str:
-    """What a policy changes against the reference, in one sentence."""
-    everything = [
-        row
-        for row in tables.get("communication", ())
-        if (row["policy"], row["pattern"], row["nodes"]) == (policy, "all", "all")
-    ]
+def policy_told(policy: str, tables: Tables, waits: bool) -> str:
+    """Describe in one sentence what a policy changes against the reference.
+
+    Node-hours come first: they are what a setting is worth. Waits are left out where they cannot
+    be relied on.
+    """
     parts = []
-    for row in everything:
-        told = off_percent(row, "communication_ratio")
-        parts.append(_timed(told, "communication"))
     for row in tables.get("paired", ()):
         if row["policy"] == policy:
-            saved = [row[f"taken_off_percent{end}"] for end in ("", "_low", "_high")]
             less, more = "saves {} of the node-hours", "costs {} more node-hours"
-            parts.append(change_told((saved[0], saved[1], saved[2]), "node-hours", less, more))
+            parts.append(change_told(_saved(row), "node-hours", less, more))
+    for row in tables.get("communication", ()):
+        if (row["policy"], row["pattern"], row["nodes"]) == (policy, "all", "all"):
+            parts.append(_timed(off_percent(row, "communication_ratio"), "communication"))
     if not parts:
-        parts.append("communication: cannot be told (no job that communicates was seen)")
-    return f"{policy} {'; '.join([*parts, _waits_told(policy, tables)])}"
+        parts.append("no communication was measured: no job of several nodes ran at any snapshot")
+    if waits:
+        parts.append(_waits_told(policy, tables))
+    return f"{policy} {'; '.join(parts)}."
+
+
+def _saved(row: Row) -> Change:
+    """Return the node-hours that a policy saves, in percent."""
+    value, low, high = (row[f"taken_off_percent{end}"] for end in ("", "_low", "_high"))
+    return value, low, high
 
 
 def _waits_told(policy: str, tables: Tables) -> str:
@@ -101,7 +109,7 @@ def told_s(seconds: float) -> str:
     return format_quantity(float(seconds), "time", 2)
 
 
-def _timed(found: tuple[float, float | None, float | None], what: str) -> str:
+def _timed(found: Change, what: str) -> str:
     value, low, high = found
     if low is not None and high is not None and high < 0 and value <= -MANY_PERCENT:
         times = [number(1 - end / 100) for end in (value, high, low)]
@@ -109,31 +117,67 @@ def _timed(found: tuple[float, float | None, float | None], what: str) -> str:
     return change_told(found, what, f"shortens {what} by {{}}", f"lengthens {what} by {{}}")
 
 
-def answer(tables: Tables) -> list[str]:
-    """The answer: one sentence on all policies, what weakens it, and what the score is worth."""
+def answer(tables: Tables, trusted: str) -> list[str]:
+    """Return the answer: the result, one sentence a policy, the score's worth, and the waits.
+
+    Waits are printed only as far as the simulated queue reproduces the log's: with the policies
+    where it does well, below its rating and by their direction where it does so roughly or nobody
+    knows, not at all where it does badly.
+
+    Parameters
+    ----------
+    tables : mapping
+    trusted : str
+        How far waits can be relied on (`netcosim.judge.waits.trust`).
+    """
     reference, *others = (str(row["policy"]) for row in tables["queue"])
-    lines = [
-        f"Against {reference}: " + ". ".join(policy_told(policy, tables) for policy in others) + "."
-    ]
     word = tables["reproduced"][0]["reproduces"]
-    if word == BADLY:
-        lines.append(
-            "Cannot be told: what this means for waiting, since the simulated queue does not "
-            "reproduce the waits of the log (below)."
-        )
-    elif word == UNKNOWN:
-        lines.append("Nobody can check the waits: the log has too few of its own (below).")
-    for row in tables.get("score", ()):
-        if row["pattern"] == "all":
-            lines.append(score_told(row))
+    lines = [result(reference, tables)]
+    lines += [policy_told(policy, tables, word in RELIABLE) for policy in others]
+    lines += [score_told(row) for row in tables.get("score", ()) if row["pattern"] == "all"]
+    lines.append(trusted)
+    if word not in (*RELIABLE, BADLY):
+        ways = "; ".join(f"{policy} {_direction(policy, tables)}" for policy in others)
+        lines.append(f"Direction of the simulated mean wait against {reference}: {ways}.")
     return lines
+
+
+def result(reference: str, tables: Tables) -> str:
+    """Return which policies save node-hours significantly, and which cost some, in one sentence."""
+    saved = {str(row["policy"]): _saved(row) for row in tables.get("paired", ())}
+    known = {name: (low, high) for name, (_, low, high) in saved.items() if low is not None}
+    if not known:
+        needs = f"an interval needs {LEAST_SAMPLES} snapshots and jobs (--snapshots, --first-jobs)"
+        return f"No policy can be compared with {reference} yet: {needs}."
+    better = [name for name, (low, _) in known.items() if low > 0]
+    worse = [name for name, (_, high) in known.items() if high is not None and high < 0]
+    if better:
+        best = max(better, key=lambda name: saved[name][0])
+        value, low, high = saved[best]
+        ends = f"{number(low or 0.0)} to {number(high or 0.0)}"
+        return f"{best} saves most node-hours against {reference}: {number(value)} % ({ends})."
+    if worse:
+        costs = ", ".join(f"{name} costs {number(-saved[name][0])} % more" for name in worse)
+        return f"No policy saves node-hours against {reference}; {costs}."
+    return f"No policy changes node-hours significantly against {reference}."
+
+
+def _direction(policy: str, tables: Tables) -> str:
+    """Return whether a policy shortens or lengthens the mean wait, without by how much."""
+    [row] = [row for row in tables["queue"] if row["policy"] == policy]
+    ratio, low, high = (row[f"wait_ratio{end}"] for end in ("", "_low", "_high"))
+    if ratio is None:
+        return "unchanged" if row["mean_wait_s"] == 0 else "longer"
+    if low is None or high is None or low <= 1 <= high:
+        return "not significant"
+    return "shorter" if ratio < 1 else "longer"
 
 
 def score_told(row: Row) -> str:
     """What counting switches is worth, in one sentence."""
     told = worth(row)
     if row["agree_percent"] is None or row["change_correlation"] is None:
-        return f"Whether counting switches is worth anything {told}."
+        return f"The switch count {told}."
     ends = ""
     if row["agree_low_percent"] is not None:
         ends = f" ({number(row['agree_low_percent'])} to {number(row['agree_high_percent'])})"

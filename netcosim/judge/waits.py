@@ -22,7 +22,7 @@ NEAR_S, NEAR_PART = 300.0, 0.1
 SHORT_S = 60.0
 """Mean waits below this count as none."""
 
-EXACTLY, WELL, ROUGHLY, BADLY, UNKNOWN = "exactly", "well", "roughly", "badly", "cannot be told"
+EXACTLY, WELL, ROUGHLY, BADLY, UNKNOWN = "exactly", "well", "roughly", "badly", "not known"
 
 
 class Level(NamedTuple):
@@ -117,15 +117,14 @@ def trust(row: dict[str, object], order: str, backfill: str) -> str:
     policy, word = row["policy"], row["reproduces"]
     if word == UNKNOWN:
         return (
-            f"Whether the simulated queue behaves as the real one cannot be told: the log has the "
-            f"waits of {row['jobs_with_waits']} jobs ({LEAST_JOBS} are needed). Take what is said "
-            "of waiting as the answer of a model that nobody has checked."
+            f"The simulated queue was not validated: the log has the waits of "
+            f"{row['jobs_with_waits']} jobs, {LEAST_JOBS} are needed."
         )
     how = f"the simulated queue ({order}, {backfill} backfilling) with {policy}"
     if word == EXACTLY:
         return (
             f"The waits of the log are reproduced exactly: under {how} every job starts within "
-            f"{SAME_S:g} s of when it did. What is said of waiting can be trusted."
+            f"{SAME_S:g} s of when it did. Simulated waits can be trusted."
         )
     numbers = (
         f"mean wait {_h(row['mean_wait_s'])} against {_h(row['logged_mean_wait_s'])} in the log"
@@ -137,12 +136,12 @@ def trust(row: dict[str, object], order: str, backfill: str) -> str:
         + f", {row['near_percent']:.0f} % of jobs near their logged wait"
     )
     advice = {
-        WELL: "What is said of waiting can be trusted.",
-        ROUGHLY: "Trust the direction of what is said of waiting, not its size.",
+        WELL: "Simulated waits can be trusted.",
+        ROUGHLY: "Trust the direction of simulated changes in waiting, not their size.",
         BADLY: (
-            "Do not trust what is said of waiting: the real scheduler does something else "
-            "(priorities, partitions, reservations; try --order and --backfill). What is said of "
-            "communication depends on the queue by which jobs run side by side alone."
+            "Do not trust simulated waits: the real scheduler does something else (priorities, "
+            "partitions, reservations; try --order and --backfill). Communication depends on the "
+            "queue only through which jobs run side by side."
         ),
     }[str(word)]
     return f"The waits of the log are reproduced {word} by {how}: {numbers}. {advice}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import os
 import platform
 import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +21,7 @@ from netcosim.page.svg import figure_html
 from netcosim.page.table import table_html
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
-from netsim.whole_files import whole
+from netsim.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,9 +111,11 @@ def render_page(
         named.append(WORDS)
     links = "".join(f'<li><a href="#{a}">{html.escape(t)}</a></li>' for a, t in named)
     sheets = "\n".join([asset("page.css"), *styles])
-    programs = "".join(f"<script>\n{s}\n</script>" for s in (asset("page.js"), *scripts))
+    inline = [f"\n{script}\n" for script in (asset("page.js"), *scripts)]
+    programs = "".join(f"<script>{script}</script>" for script in inline)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(inline)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{sheets}</style></head><body>"
         '<a class="skip" href="#main">Skip to the content</a>'
@@ -119,6 +123,20 @@ def render_page(
         f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>'
         f'<main id="main">{body}{again}<footer><p>Made {now_utc()}.</p></footer></main>'
         f"{programs}</body></html>\n"
+    )
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Return the page's content security policy: these scripts alone run, nothing is loaded.
+
+    Styles need "unsafe-inline" for the attributes of drawings; without a source to load from,
+    they cannot reach a network.
+    """
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "font-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -133,8 +151,7 @@ def write_page(path: str | os.PathLike[str], page: str) -> Path:
     path = Path(path)
     if path.name in ("", "..") or path.is_dir():
         raise NetcosimError(f"{path}: a folder; the name of a page was expected")
-    with whole(path) as part:
-        part.write_text(page, encoding="utf-8", errors="backslashreplace")
+    write_whole(path, page)
     return path
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from experiments.build import other_share
 from experiments.cosim_result import CosimResult
 from experiments.store import Rows
+from experiments.unread import unread_lines
 from netcosim.thread_share import threads_line
 from netsim.analysis.bounds import bounds_of
 from netsim.packet.credit import buffer_warning
@@ -49,7 +50,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
             f"{jobs.name}: {len(jobs):,} jobs of {int(jobs.n_nodes.min()):,} to "
             f"{int(jobs.n_nodes.max()):,} nodes" + (f"; left out: {dropped}." if dropped else "."),
         ),
-        *((NOTE, note) for note in jobs.notes),
+        *((NOTE, note) for note in (*jobs.notes, *unread_lines([result.config]))),
         *((NOTE, line) for line in _overran(result)),
     ]
     hops = sum(m.packet_hops for m in result.measured.values())

@@ -1,30 +1,27 @@
 """Policies compared at every point of a sweep: means with intervals, and which is best where.
 
-Repetitions (other seeds, the same config) are samples. With two or more the interval is Student's
-t around their mean; policies are compared repetition by repetition, for they have the same jobs in
-each, and one is better where the t interval of the mean difference leaves 0 out. With one
-repetition the interval is what the measurement itself told, if it told one, and one policy is
-better where intervals do not overlap.
+Repetitions (other seeds, the same config) are samples. With five or more the interval is Student's
+t around their mean, cut at what is possible; policies are compared repetition by repetition, for
+they have the same jobs in each, and one is better where the t interval of the mean difference
+excludes 0. Two to four repetitions have no interval. With one repetition the interval is the
+measurement's own, if it has one, and one policy is better where intervals do not overlap.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from scipy.special import stdtrit
-
 from netcosim.report.swept import Cell, Repetition, Swept
-from queuesim.statistics import LEVEL, Interval
+from queuesim.statistics import Interval, t_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Method = Literal["repetitions", "measurement", "none"]
-State = Literal["told", "cannot be told", "no interval", "alone"]
+State = Literal["told", "not significant", "no interval", "alone"]
 """One is best; intervals overlap; no intervals, so the least value alone is known; one policy."""
 
 
@@ -42,6 +39,8 @@ class Metric:
     ends : tuple of str
         Columns of the measurement's own interval, or none.
     unit : {"ratio", "time", "percent", "number"}
+    possible : (float, float)
+        The least and the most that its mean can be.
     """
 
     column: str
@@ -49,6 +48,7 @@ class Metric:
     unit: Literal["ratio", "time", "percent", "number"]
     most_wins: bool = False
     ends: tuple[str, ...] = ()
+    possible: tuple[float, float] = (0.0, math.inf)
 
     @property
     def sign(self) -> float:
@@ -65,8 +65,8 @@ METRICS = (
     ),
     Metric("mean_wait_s", "Wait", "time"),
     Metric("mean_turnaround_s", "Turnaround", "time"),
-    Metric("mean_bounded_slowdown", "Bounded slowdown", "number"),
-    Metric("utilisation", "Utilisation", "percent", most_wins=True),
+    Metric("mean_bounded_slowdown", "Bounded slowdown", "number", possible=(1.0, math.inf)),
+    Metric("utilisation", "Utilisation", "percent", most_wins=True, possible=(0.0, 1.0)),
     Metric("makespan_s", "Makespan", "time"),
 )
 
@@ -165,37 +165,26 @@ def compare(frame: pd.DataFrame, points: Swept) -> Compared:
             if ends and all(map(_finite, ends)):
                 low, high = (float(str(end)) for end in ends)
                 own[at] = (low, high)
+    by_column = {metric.column: metric for metric in metrics}
     return Compared(
         points,
         tuple(dict.fromkeys(str(row["policy"]) for row in rows)),
         metrics,
-        {at: _estimate(found, own.get(at)) for at, found in samples.items()},
+        {at: _estimate(found, own.get(at), by_column[at[0]]) for at, found in samples.items()},
     )
 
 
-def _estimate(samples: Mapping[Repetition, float], own: tuple[float, float] | None) -> Estimate:
+def _estimate(
+    samples: Mapping[Repetition, float], own: tuple[float, float] | None, metric: Metric
+) -> Estimate:
     values = list(samples.values())
     if len(values) > 1:
-        return Estimate(t_interval(values), "repetitions", samples)
+        found = t_interval(values)
+        method: Method = "none" if math.isnan(found.low) else "repetitions"
+        return Estimate(found.within(*metric.possible), method, samples)
     if own is not None:
         return Estimate(Interval(values[0], *own), "measurement", samples)
     return Estimate(Interval(values[0], math.nan, math.nan), "none", samples)
-
-
-def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
-    """The mean of independent samples with Student's t interval; nan ends for one sample.
-
-    Examples
-    --------
-    >>> [round(x, 3) for x in t_interval([1.0, 2.0, 3.0])]
-    [2.0, -0.484, 4.484]
-    """
-    x = np.asarray(values, dtype=np.float64)
-    mean = float(x.mean())
-    if len(x) < 2:
-        return Interval(mean, math.nan, math.nan)
-    half = float(stdtrit(len(x) - 1, (1 + level) / 2) * x.std(ddof=1) / math.sqrt(len(x)))
-    return Interval(mean, mean - half, mean + half)
 
 
 def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
@@ -207,7 +196,7 @@ def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
         return Best("alone", leader)
     verdicts = [_beats(metric, found[leader], found[rival]) for rival in found if rival != leader]
     if False in verdicts:
-        return Best("cannot be told", leader)
+        return Best("not significant", leader)
     return Best("no interval" if None in verdicts else "told", leader)
 
 
@@ -215,8 +204,11 @@ def _beats(metric: Metric, mine: Estimate, other: Estimate) -> bool | None:
     """Whether one is better than another; None where neither has an interval."""
     shared = [r for r in mine.samples if r in other.samples]
     if len(shared) > 1:
-        less = [metric.sign * (other.samples[r] - mine.samples[r]) for r in shared]
-        return t_interval(less).low > 0
+        differences = [metric.sign * (other.samples[r] - mine.samples[r]) for r in shared]
+        less = t_interval(differences)
+        if math.isnan(less.low):
+            return None if any(differences) else False  # a tie names nobody
+        return less.low > 0
     low, high = mine.interval[1:], other.interval[1:]
     if not all(map(math.isfinite, (*low, *high))):
         return None
@@ -230,16 +222,16 @@ def _beats(metric: Metric, mine: Estimate, other: Estimate) -> bool | None:
 def gain_percent(mine: Estimate, reference: Estimate) -> Interval:
     """How much less than the reference, in percent of the reference's mean.
 
-    The interval is of the mean difference over repetitions that both have, so it leaves 0 out
-    where `best_of` tells them apart; with one repetition it is the measurement's own if the
-    reference's value is fixed, else there is none.
+    The interval is of the mean difference over repetitions that both have, so it excludes 0 where
+    `best_of` finds one better, and ends at 100 %: no metric is below 0. With one repetition it is
+    the measurement's own if the reference's value is fixed, else there is none.
     """
     unknown = Interval(math.nan, math.nan, math.nan)
     shared = [r for r in mine.samples if r in reference.samples]
     if len(shared) > 1:
         base = sum(reference.samples[r] for r in shared) / len(shared)
         found = t_interval([reference.samples[r] - mine.samples[r] for r in shared])
-        return unknown if base == 0 else Interval(*(100 * x / base for x in found))
+        return unknown if base == 0 else Interval(*(100 * x / base for x in found)).within(most=100)
     base, low, high = reference.interval
     if base == 0:
         return unknown

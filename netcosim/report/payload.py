@@ -26,16 +26,21 @@ Loads = Mapping[str, LongArray]
 NEVER = -1
 """Wait and run time of a job that never ran."""
 
+BASELINE = "isolated baseline"
+"""What a job's time is divided by, where the measure of a run is not known."""
+
 LOAD_STEPS = 10_000
 """A share of the time is kept to a ten-thousandth."""
 
 
-def parts_of(kept: KeptRun) -> list[str]:
-    """Base64 texts: what all policies share, then one a policy.
+def parts_of(kept: KeptRun, baseline: str = BASELINE) -> list[str]:
+    """Return base64 texts: what all policies share, then one a policy.
 
     Parameters
     ----------
     kept : KeptRun
+    baseline : str
+        What a job's communication time is divided by, in a few words.
     """
     unit_s = time_unit_s(kept)
     cables = Cables(kept.machine)
@@ -44,7 +49,7 @@ def parts_of(kept: KeptRun) -> list[str]:
         for name, schedule in kept.schedules.items()
     }
     return [
-        _common(kept, unit_s, cables, loads.values()),
+        _common(kept, unit_s, cables, loads.values(), baseline),
         *(_policy(kept, name, unit_s, load) for name, load in loads.items()),
     ]
 
@@ -108,7 +113,9 @@ class Cables:
         return np.maximum.reduceat(mine, self._starts, axis=1)
 
 
-def _common(kept: KeptRun, unit_s: float, cables: Cables, loads: Iterable[Loads]) -> str:
+def _common(
+    kept: KeptRun, unit_s: float, cables: Cables, loads: Iterable[Loads], baseline: str
+) -> str:
     machine, jobs = kept.machine, kept.jobs
     colours = policy_colours(list(kept.schedules))
     facts = {
@@ -118,6 +125,7 @@ def _common(kept: KeptRun, unit_s: float, cables: Cables, loads: Iterable[Loads]
         "last_end": _last_s(kept) / unit_s,
         "most": _most(loads),
         "nodes": machine.n_nodes,
+        "baseline": baseline,
         "policies": list(kept.schedules),
         "colours": [colours[name] for name in kept.schedules],
         "patterns": list(jobs.patterns),

@@ -68,7 +68,7 @@ def _ratio(row: Mapping[str, object]) -> str:
     ratio, low, high = (row[f"communication_ratio{end}"] for end in ("", "_low", "_high"))
     if ratio is None:
         return "-"
-    interval = "one snapshot: no interval" if low is None else f"{low:.2f} to {high:.2f}"
+    interval = "no interval" if low is None else f"{low:.2f} to {high:.2f}"
     return f"{ratio:.2f} ({interval})"
 
 

@@ -133,7 +133,7 @@ def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> li
                 "communication-by-pattern",
                 f"Communication time by pattern and size of the job, over {label}.",
                 partial(bars_against_baseline, groups, baseline=baseline, colours=colours),
-                "Lines: intervals; none where one snapshot alone has such jobs.",
+                "Lines: intervals; none for fewer than 5 snapshots or jobs.",
             )
         )
     return found

@@ -29,6 +29,7 @@ from netcosim.report.about import (
     WARNING,
     told_of,
 )
+from netcosim.report.payload import BASELINE
 from netcosim.report.policies import policy_table
 from netcosim.report.run_figures import RunFigure, pattern_frame, run_figures
 from netcosim.report.verdict import findings, limits, reference_label
@@ -36,6 +37,7 @@ from netcosim.report.views import views_scripts, views_section, views_styles
 from netsim.errors import NetcosimError
 from netsim.inputs import digests
 from netsim.units import format_quantity
+from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
 
 REPORTS = {
@@ -216,7 +218,8 @@ def run_sections(
         ),
     ]
     if kept is not None:
-        sections.append(views_section(kept))
+        measure = MEASURES.get(str(_section(point.config, "run").get("measure")))
+        sections.append(views_section(kept, measure.baseline if measure else BASELINE))
     sections += _own_tables(tables, _FIRST)
     sections += _patterns(tables, by_part.get("patterns", ()))
     for part, title, told in PARTS:
@@ -355,7 +358,7 @@ def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[
         return []
     told = (
         f"Relative to {reference_label(tables)}; below 1 is faster. Intervals: from drawing whole "
-        "snapshots again; none for what one snapshot alone has seen. With run-time model "
+        "snapshots again; none for fewer than five snapshots or jobs. With run-time model "
         '"measured" these ratios change the jobs\' run times in the queue.'
     )
     columns = ["pattern", "nodes", "policy", "ratio", "low", "high"]

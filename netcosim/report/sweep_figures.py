@@ -367,7 +367,7 @@ def _places(
 def _map(
     axis: Axes, *, compared: Compared, metric: Metric, across: int, up: int | None, cell: Cell
 ) -> None:
-    """Cells in the colour of the best policy; hatched where that cannot be told."""
+    """Cells in the colour of the best policy; hatched where it is not significant."""
     from matplotlib.patches import Rectangle
 
     colours = policy_colours(compared.policies)
@@ -379,9 +379,9 @@ def _map(
         if best is None:
             continue
         told = best.state == "told"
-        paint = GRID if best.state == "cannot be told" else colours[best.policy]
+        paint = GRID if best.state == "not significant" else colours[best.policy]
         corner = (x - 0.48, y - 0.46)
-        unclear = best.state == "cannot be told"
+        unclear = best.state == "not significant"
         pale = not told and not unclear
         axis.add_patch(
             Rectangle(
@@ -428,6 +428,6 @@ def _map_words(compared: Compared, metric: Metric, across: int, up: int | None, 
     for here in _places(compared, across, up, cell).values():
         best = compared.best(metric, here)
         if best is not None:
-            what = best.policy if best.state != "cannot be told" else best.state
+            what = best.policy if best.state != "not significant" else best.state
             parts.append(f"{compared.swept.told(here)}: {what}")
     return f"Best by {metric.title.lower()}: {'; '.join(parts)}."

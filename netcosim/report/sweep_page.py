@@ -241,7 +241,7 @@ def _legend(compared: Compared, *, hatched: bool = False) -> str:
         for policy in compared.policies
     ]
     if hatched:
-        names.append('<span><i class="colour hatched"></i>cannot be told</span>')
+        names.append('<span><i class="colour hatched"></i>not significant</span>')
         states = {
             best.state
             for metric in compared.metrics

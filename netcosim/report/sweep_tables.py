@@ -115,7 +115,7 @@ def policies_table(compared: Compared) -> pd.DataFrame:
 
 
 def best_table(compared: Compared) -> pd.DataFrame:
-    """A row a cell: the best policy by every metric, or that it cannot be told."""
+    """A row a cell: the best policy by every metric, or that none is significantly best."""
     import pandas as pd
 
     rows = []
@@ -125,7 +125,7 @@ def best_table(compared: Compared) -> pd.DataFrame:
             best = compared.best(metric, cell)
             if best is None:
                 told: str | None = None
-            elif best.state == "cannot be told":
+            elif best.state == "not significant":
                 told = best.state
             else:
                 told = best.policy + (" (no interval)" if best.state == "no interval" else "")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from netcosim.report.compared import Compared, Metric, gain_percent
 from netcosim.report.swept import Cell
-from queuesim.statistics import Interval
+from queuesim.statistics import LEAST_SAMPLES, Interval
 
 FIRST = ("communication_ratio", "mean_turnaround_s")
 """Metrics that a page begins with."""
@@ -15,7 +15,7 @@ _MOST_PLACES = 4
 
 
 def verdict(compared: Compared) -> list[str]:
-    """Sentences on what is best where, by how much, and where it cannot be told.
+    """Sentences on what is best where, by how much, and where no difference is significant.
 
     The two that matter most come first; metrics of which the same is said share one.
     """
@@ -43,21 +43,19 @@ def how_told(compared: Compared) -> str:
             f"Means over {many} repetitions (seeds), with Student's t interval at 95 %; small dots "
             "are the repetitions. Policies are compared within each repetition, where they have "
             "the same jobs: one is best where the t interval of its mean difference from every "
-            "other leaves 0 out, which can be so though the bars overlap."
+            "other excludes 0, which can be so though the bars overlap."
         )
-        if min(counts) == 2:
-            parts.append(
-                "Two repetitions give wide intervals (t is 12.7): five or more tell much more."
-            )
     if "measurement" in methods:
         parts.append(
             "Communication times of one repetition have the measurement's own 95 % interval, from "
             "resampling whole snapshots; a policy is best where intervals do not overlap."
         )
-    if "none" in methods:
+    few = {len(e.samples) for e in compared.estimates.values() if e.method == "none"}
+    if few:
+        many = f"{max(few)} repetitions are" if max(few) > 1 else "One repetition is"
         parts.append(
-            "What one repetition alone has seen has no interval: the best value is named, and "
-            "another seed might name another."
+            f"{many} too few for an interval ({LEAST_SAMPLES} or more: run.seed in the config): "
+            "the best value is named, and another seed might name another."
         )
     return " ".join(parts)
 
@@ -91,12 +89,9 @@ def _said(compared: Compared, metric: Metric) -> str:
         parts.append(f"without intervals the {way} value is that of {', '.join(counts)}")
     if unclear:
         many = len(cells)
-        all_of = "it cannot be told" if many == 1 else "it cannot be told anywhere"
-        parts.append(
-            all_of + " which policy is best"
-            if unclear == many
-            else f"at {unclear} of {many} it cannot be told"
-        )
+        none = "no policy is significantly best"
+        where = "" if many == 1 else " anywhere" if unclear == many else f" at {unclear} of {many}"
+        parts.append(none + where)
     return "; ".join(parts) or "no values"
 
 

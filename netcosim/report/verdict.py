@@ -7,6 +7,7 @@ from typing import Any
 
 from experiments.store import Rows
 from netcosim.judge.verdict import number, told_s
+from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL
 
 Row = Mapping[str, Any]
 
@@ -60,7 +61,7 @@ def _compared(tables: Mapping[str, Rows]) -> tuple[Row | None, list[Row]]:
 
 
 def _gain(row: Row) -> tuple[bool, float]:
-    """Told gains before what cannot be told; the shortest communication, or wait, first."""
+    """Sort significant gains first, then by the shortest communication, or wait."""
     ratio = row.get("communication_ratio")
     untold = ratio is not None and _undecided(row)
     key = ratio if ratio is not None else row.get("wait_ratio")
@@ -86,13 +87,13 @@ def _policy(row: Row, label: str, base: Row | None) -> str:
     if ratio is None:
         return f"{name}: no job that communicates was seen at its snapshots{joined}"
     if _undecided(row) and ends is not None:
-        told = f"cannot be told from {label} in communication ({ends[0]:.2f} to {ends[1]:.2f})"
-        return f"{name} {told}{joined}"
+        told = f"is not significantly different from {label} in communication"
+        return f"{name} {told} ({ends[0]:.2f} to {ends[1]:.2f}){joined}"
     percent = 100 * (1 - float(ratio))
     if ends is None:
         verb = "shorter" if percent > 0 else "longer"
         told = f"communication is {number(abs(percent))} % {verb} than under {label}"
-        return f"{name}: {told} in the one snapshot there is (no interval){joined}"
+        return f"{name}: {told} ({NO_INTERVAL}){joined}"
     if ends[0] == ends[1] == 1:
         return f"{name} leaves communication as it is under {label}{joined}"
     low, high = sorted(abs(100 * (1 - end)) for end in ends)
@@ -120,8 +121,9 @@ def _on_intervals(rows: list[Row]) -> list[str]:
     if any(_ends(row) is not None for row in rows):
         return [
             "In brackets: the interval of communication in percent, or of its ratio, from drawing "
-            "whole snapshots again. If the ratio's holds 1, the policies cannot be told apart."
+            "whole snapshots again. If the ratio's holds 1, the difference is not significant."
         ]
     if any(row.get("communication_ratio") is not None for row in rows):
-        return ["One snapshot has no interval: more of them (run.snapshots) tell luck from gain."]
+        least = f"at least {LEAST_SAMPLES} snapshots (run.snapshots) and jobs"
+        return [f"An interval, and so a comparison, needs {least}."]
     return []

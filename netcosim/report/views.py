@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments.kept.values import KeptRun
 from netcosim.page.page import Section
-from netcosim.report.payload import parts_of
+from netcosim.report.payload import BASELINE, parts_of
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -21,16 +21,18 @@ SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", 
 TITLE = "Look and ask"
 
 
-def views_section(kept: KeptRun) -> Section:
-    """The interactive views of a run; its page needs `views_scripts` and `views_styles`.
+def views_section(kept: KeptRun, baseline: str = BASELINE) -> Section:
+    """Return the interactive views of a run; its page needs `views_scripts` and `views_styles`.
 
     Parameters
     ----------
     kept : KeptRun
+    baseline : str
+        What the run's measure divides a job's communication time by.
     """
     data = "".join(
         f'<script type="application/octet-stream" data-part="{i}">{text}</script>'
-        for i, text in enumerate(parts_of(kept))
+        for i, text in enumerate(parts_of(kept, baseline))
     )
     return Section(TITLE, html=f'<div class="views">{_asset("views.html")}{data}</div>')
 

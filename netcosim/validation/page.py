@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,16 @@ from matplotlib.figure import Figure
 from experiments.figures.style import INK, colour, grid, marker, new_figure
 from netcosim.page.page import Section, render_page, write_page
 from netcosim.report.figure_files import write_section_figures
-from netcosim.validation.row import COLUMNS, Curve, Measured, as_record, as_text, failed
+from netcosim.validation.row import (
+    COLUMNS,
+    Curve,
+    Measured,
+    Row,
+    Verdict,
+    as_record,
+    as_text,
+    failed,
+)
 
 PAGE, TABLE, RECORDS = "validation.html", "validation.csv", "validation.json"
 
@@ -51,13 +61,18 @@ def write_validation(
 
 
 def lead_of(found: Mapping[str, Measured]) -> str:
-    """How many rows hold, in a sentence."""
+    """How many rows hold, fail and are not judged, in a sentence."""
     rows = [row for m in found.values() for row in m.rows]
-    judged = [row for row in rows if row.judged]
-    holds = sum(row.verdict == "holds" for row in judged)
-    others = len(rows) - len(judged)
-    told = f"{holds} of {len(judged)} rows hold, all measured here and now."
-    return told + (f" {others} more stand beside models that differ." if others else "")
+    return f"{counted(rows)}; all measured here and now."
+
+
+def counted(rows: Sequence[Row]) -> str:
+    """How many of the rows hold, and of the others how many fail and how many are not judged."""
+    verdicts = Counter(row.verdict for row in rows)
+    told = [f"{verdicts['holds']} of {len(rows)} rows hold"]
+    others: tuple[Verdict, ...] = ("fails", "not judged")
+    told += [f"{verdicts[name]} {name}" for name in others if verdicts[name]]
+    return ", ".join(told)
 
 
 def sections_of(found: Mapping[str, Measured]) -> list[Section]:
@@ -103,9 +118,7 @@ def lines_of(found: Mapping[str, Measured], seconds: Mapping[str, float]) -> lis
     width = max(map(len, found))
     lines = []
     for name, m in found.items():
-        judged = [row for row in m.rows if row.judged]
-        holds = sum(row.verdict == "holds" for row in judged)
-        lines.append(f"{name:<{width}}  {holds} of {len(judged)} rows hold, {seconds[name]:.1f} s")
+        lines.append(f"{name:<{width}}  {counted(m.rows)}, {seconds[name]:.1f} s")
     for name, row in failed(found):
         told = as_text(name, row)
         lines.append(

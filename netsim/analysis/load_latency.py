@@ -181,11 +181,12 @@ def lone_time_ps(routing: Routing, config: PacketConfig, links: int) -> int:
     topology = routing.topology
     router_ps = to_ps(config.router_latency_s)
     size = config.packet_bytes + config.header_bytes
-    sent_ps = serialisation_ps(size, int(topology.link_bandwidth_Bps[0]))
+    link_Bps = int(topology.link_bandwidth_Bps[0])
+    sent_ps = serialisation_ps(size, link_Bps)
     if config.head_counts:
         sent_ps = 0
     elif config.input_queued:
-        router_ps += max(0, config.crossing_ps(sent_ps) - sent_ps)
+        router_ps += max(0, config.crossing_ps(size, link_Bps, link_Bps) - sent_ps)
     hop_ps = to_ps(float(topology.link_latency_s[0])) + router_ps
     return links * hop_ps + sent_ps - router_ps
 

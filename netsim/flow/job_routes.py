@@ -15,18 +15,19 @@ from netsim.flow.paths import (
     can_detour,
     flow_paths,
     looks_at_others,
-    pools_links,
     spreads_up,
     takes_one_way,
     walk_view,
 )
 from netsim.routing.base import Routing
+from netsim.routing.kernels_torus import MINIMAL_ADAPTIVE
 from netsim.topologies.fattree import FatTreeShape
 
 _MAX_ENTRIES = 1 << 26
 _WALKS = 1 << 13  # of a job: many pairs spread over the ways without being cut
 _DETOUR = 2.0
-"""UGAL leaves the minimal path when its queue is more than twice the detour's."""
+"""UGAL leaves the minimal path when its queue is more than twice the detour's; packets under
+minimal-adaptive take another productive link of a torus."""
 
 _SCATTERED_WAITS = 0.5
 """Part of the waits on its way that a message feels whose packets go ways of their own."""
@@ -97,13 +98,11 @@ class JobRoutes:
         Where packets wait for those of others; on an adaptive fat-tree not on the way up,
         where each takes the shortest queue.
     most_slow : float
-        The most that a busy link slows a job down: 2 under UGAL and its kin, which detour then.
+        The most that a busy link slows a job down: 2 under UGAL and its kin, which detour
+        then, and under minimal-adaptive.
     felt_waits : float
         Part of the waits on its way that a message feels: a half where each packet draws or
         chooses a way of its own at every router.
-    pools_links : bool
-        Whether packets choose among the productive links of a torus: what the others take of one
-        link goes over the rest.
     looks_at_others : bool
         Whether paths depend on what others put on the links (`of`'s ``background_s``).
     """
@@ -129,8 +128,8 @@ class JobRoutes:
             first=np.empty(topology.n_nodes, dtype=np.int32),
         )
         self.waits = np.ones(topology.n_links, dtype=np.bool_)
-        self.most_slow = _DETOUR if can_detour(routing) else np.inf
-        self.pools_links = pools_links(routing)
+        avoids = can_detour(routing) or routing.tables.code == MINIMAL_ADAPTIVE
+        self.most_slow = _DETOUR if avoids else np.inf
         self.looks_at_others = looks_at_others(routing)
         self.felt_waits = 1.0
         self._view = walk_view(routing)

@@ -132,28 +132,6 @@ def mean_inputs(loads, many, inputs):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL, inline="always")
-def mean_parts(m, sent, loads, parts):  # type: ignore[no-untyped-def]
-    """Write the mean part of a message that takes each column, by its bytes there; 1 for none.
-
-    Nothing is written if ``parts`` is empty.
-    """
-    if len(parts) == 0 or len(sent.weights) == 0:
-        return
-    for column in range(len(parts)):
-        parts[column] = 0.0
-    for k in range(len(sent.pair)):
-        pair = sent.pair[k]
-        for e in range(sent.ptr[pair], sent.ptr[pair + 1]):
-            part = sent.weights[e]
-            parts[m.column[sent.links[e]]] += sent.n_bytes[k] * part * part
-    for column in range(len(parts)):
-        total = 0.0
-        for step in range(len(loads)):
-            total += loads[step, column]
-        parts[column] = min(1.0, parts[column] / total) if total > 0.0 else 1.0
-
-
-@njit(**PLAIN_KERNEL, inline="always")
 def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats):  # type: ignore[no-untyped-def]
     """Write the ways of the traced messages as in `MessageLoad`, from the messages' own on."""
     n_messages = len(traced.message)
@@ -187,9 +165,7 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
 
 
 @njit(**PLAIN_KERNEL)
-def lay_out(  # type: ignore[no-untyped-def]
-    m, sent, traced, used, rails, router_latency_s, felt, loads, f, inputs, parts, ints, floats,
-):  # fmt: skip
+def lay_out(m, sent, traced, used, rails, router_latency_s, felt, loads, f, inputs, ints, floats):  # type: ignore[no-untyped-def]
     """Load of a job's steps, what feeds the links, and the ways of its traced messages.
 
     ``loads`` is 0 before, and so is ``f.many``; ``f.head`` is -1.
@@ -198,5 +174,4 @@ def lay_out(  # type: ignore[no-untyped-def]
     step_loads(m, sent, n, rails, loads)
     find_feeders(m, sent, f)
     mean_inputs(loads, f.many, inputs)
-    mean_parts(m, sent, loads, parts)
     trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats)

@@ -5,7 +5,7 @@ A job's record lies in two pools, integers and floats, all of it side by side. I
 ways, shortest first, and how many messages have each; then the messages by the length of their
 way, so that a loop over a way need not guess where it ends: their numbers, and the links of their
 ways as places in the job's list of links. Floats: scale and the most that a link can slow the job;
-per link busy_s, inputs, packet_s, its use now and its part; per message its floor, the time of its slowest
+per link busy_s, inputs, packet_s and its use now; per message its floor, the time of its slowest
 link alone, and its latency; per entry of a way its time alone and its weight in the wait.
 """
 
@@ -18,7 +18,7 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 
 RANKS, STEPS, MESSAGES, ENTRIES, LENGTHS, COUNTS = 0, 1, 2, 3, 4, 5
 SCALE, MOST_SLOW, HEAD = 0, 1, 2
-PER_LINK, PER_MESSAGE = 5, 3
+PER_LINK, PER_MESSAGE = 4, 3
 ZERO, ONE = np.uint64(0), np.uint64(1)
 """Numba looks at every signed index whether it counts from the end."""
 GIVEN = 4
@@ -46,7 +46,6 @@ def write_record(load, ints, floats):  # type: ignore[no-untyped-def]
         ints[COUNTS + i] = links[i]
         floats[HEAD + i], floats[HEAD + n + i] = load.busy_s[i], load.inputs[i]
         floats[HEAD + 2 * n + i] = load.packet_s[i]
-        floats[HEAD + 4 * n + i] = load.part[i]
     rest = ints[COUNTS + 2 * n :]
     for r in range(n_ranks + 1):
         rest[r] = given[GIVEN + r]

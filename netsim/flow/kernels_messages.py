@@ -69,7 +69,6 @@ def own_links(jobs, job):  # type: ignore[no-untyped-def]
         floats[n : 2 * n],
         floats[2 * n : 3 * n],
         floats[3 * n : 4 * n],
-        floats[4 * n : 5 * n],
     )
 
 

@@ -29,9 +29,6 @@ class MessageLoad(NamedTuple):
         Links over which the job's bytes come to the link at once.
     packet_s : (k,) float64
         Time of one packet on the link; 0 where nobody waits.
-    part : (k,) float64
-        Mean part of a message that is routed over the link, by bytes, where packets choose among
-        the productive links of a torus; 1 under other routings.
     ints, floats : int32, float64
         Ranks, steps, messages and entries as the kernels have them.
     """
@@ -40,7 +37,6 @@ class MessageLoad(NamedTuple):
     busy_s: FloatArray
     inputs: FloatArray
     packet_s: FloatArray
-    part: FloatArray
     ints: NDArray[np.int32]
     floats: FloatArray
 
@@ -118,7 +114,7 @@ def message_load(
     ints[: len(head)] = head
     floats = np.empty(2 + 2 * (n_messages + n_entries))
     floats[:2] = job.scale, routes.most_slow
-    inputs, part = np.empty(len(links)), np.ones(len(links))
+    inputs = np.empty(len(links))
     kernels.lay_out(
         machine,
         sent,
@@ -130,12 +126,11 @@ def message_load(
         np.zeros(shape),
         _feeders(shape, int((length * (length + 1)).sum())),
         inputs,
-        part if routes.pools_links else part[:0],
         ints[len(head) :],
         floats[2:],
     )
     packet_s = np.where(routes.waits[links], job.packet_bytes / bandwidth[links], 0.0)
-    return MessageLoad(links, link_bytes / bandwidth[links], inputs, packet_s, part, ints, floats)
+    return MessageLoad(links, link_bytes / bandwidth[links], inputs, packet_s, ints, floats)
 
 
 def _head(job: JobMessages, n_messages: int, n_entries: int) -> NDArray[np.int64]:

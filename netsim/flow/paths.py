@@ -15,10 +15,13 @@ from netsim.routing.base import Routing
 from netsim.routing.fattree import d_mod_k_ports
 from netsim.routing.kernels_dragonfly import (
     ADAPTIVE_LOCAL,
+    MERLIN_ADAPTIVE,
+    MERLIN_UGAL,
     PAR,
     UGAL_G,
     UGAL_L,
 )
+from netsim.routing.kernels_dragonfly_node import UGAL_NODE
 from netsim.routing.kernels_dragonfly_plus import PLUS_UGAL_G, PLUS_UGAL_L
 from netsim.routing.kernels_fattree import D_MOD_K, ROW, TWO_CHOICE
 from netsim.routing.kernels_tables import LEAST_LOADED
@@ -29,7 +32,8 @@ PIECES = 8
 """Into how many pieces a flow is cut that may go several ways."""
 _SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are kept: 256 MB at most
 _ROOM_BYTES = 1 << 40
-_WALKED_AS = {UGAL_L: UGAL_G, PAR: UGAL_G, ADAPTIVE_LOCAL: UGAL_G, PLUS_UGAL_L: PLUS_UGAL_G}
+_LOCAL_UGAL = (UGAL_L, UGAL_NODE, PAR, ADAPTIVE_LOCAL, MERLIN_ADAPTIVE, MERLIN_UGAL)
+_WALKED_AS = {**dict.fromkeys(_LOCAL_UGAL, UGAL_G), PLUS_UGAL_L: PLUS_UGAL_G}
 
 
 def spreads_up(routing: Routing) -> bool:
@@ -50,11 +54,6 @@ def can_detour(routing: Routing) -> bool:
 def _ways_are_equal(routing: Routing) -> bool:
     """Whether it chooses among ways of one length alone: any load counts there."""
     return routing.tables.code in (MINIMAL_ADAPTIVE, LEAST_LOADED)
-
-
-def pools_links(routing: Routing) -> bool:
-    """Whether packets choose the link that is free just now among the productive ones of a torus."""
-    return routing.tables.code == MINIMAL_ADAPTIVE
 
 
 def takes_one_way(routing: Routing) -> bool:

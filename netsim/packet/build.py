@@ -167,7 +167,7 @@ def choose_clock(
     router = to_ps(config.router_latency_s)
     crossing = np.array([], dtype=np.int64)
     if config.input_queued:
-        crossing = np.array([config.crossing_ps(int(s)) for s in used.ravel()], dtype=np.int64)
+        crossing = crossings_ps(config, sizes_used, bandwidths).ravel()
     durations = np.concatenate([
         used.ravel(), crossing, latency, distinct(recv), starts,
         [] if compute is None else distinct(compute),
@@ -189,6 +189,21 @@ def choose_clock(
             int(used.max(initial=1)) + int(latency.max()) + router, int(crossing.max(initial=0))
         ),
     )
+
+
+def crossings_ps(
+    config: PacketConfig, wire: NDArray[np.int64], bandwidths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the time in the crossbar by bandwidth of the input's link and by wire size."""
+    fastest = int(bandwidths.max())
+    rows = [[config.crossing_ps(int(w), int(b), fastest) for w in wire] for b in bandwidths]
+    longest = max((time_ps for row in rows for time_ps in row), default=0)
+    if longest > MAX_DURATION_PS:
+        raise NetcosimError(
+            f"a packet takes {longest / PS_PER_S:g} s through a crossbar, beyond the clock "
+            "(13 days); set a higher crossbar_bandwidth or crossbar_speedup"
+        )
+    return np.array(rows, dtype=np.int64)
 
 
 def build_arrays(
@@ -350,7 +365,10 @@ def _scalars(
     sc[t.ROOM_VC] = routing.room_vc
     sc[t.LOOKS_VISITS] = looks_visits(routing)
     sc[t.COMPARES_CREDITS] = routing.compares_credits
-    sc[t.BUFFER_BYTES] = config.buffer_bytes
+    # what an idle channel has free of the buffer that the routing looks at
+    looked_at = config.output_space if routing.compares_queues else config.buffer_bytes
+    sc[t.BUFFER_BYTES] = looked_at
+    sc[t.NEEDS_CREDIT] = config.crosses_with_credit
     sc[t.HAS_COMPUTE] = clock.compute_ps is not None
     sc[t.HAS_RECV_COST] = clock.recv_ps is not None
     sc[t.RECORD] = record_messages

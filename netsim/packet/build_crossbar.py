@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from netsim.packet import kernels_crossbar_tables as x
 from netsim.packet import tables as t
-from netsim.packet.build import Clock, grown_events
+from netsim.packet.build import Clock, crossings_ps, grown_events
 from netsim.packet.kernels_crossbar_tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
-from netsim.packet.model import ARBITRATIONS, PacketConfig
+from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
 from netsim.packet.tables import Arrays, aligned_zeros
 from netsim.routing.base import Routing
 
@@ -63,7 +63,6 @@ def with_crossbars(
     nth = np.arange(len(outputs)) - _before(n_outputs)[owner]
     own[outputs, x.BIDS_AT] = routers[owner, x.X_FREE_AT] + words[owner] * (1 + nth)
 
-    crossings = [[config.crossing_ps(int(s)) for s in row] for row in clock.ser_ps]
     crossbar = Crossbar(
         ports=own.reshape(-1),
         out_space=np.full(len(arrays.channels), config.output_space, dtype=np.int64),
@@ -71,10 +70,14 @@ def with_crossbars(
         routers=routers.reshape(-1),
         bits=bits,
         look=np.zeros((n_routers >> 6) + 1 + (n_routers >> 12) + 1, dtype=np.uint64),
-        cross=np.array(crossings, dtype=np.int64) // clock.tick_ps,
-        scratch=np.zeros((3, int(n_outputs.max(initial=1))), dtype=np.int64),
+        cross=crossings_ps(config, clock.wire, clock.bandwidths) // clock.tick_ps,
+        scratch=np.zeros((4, int(n_outputs.max(initial=1))), dtype=np.int64),
         round_robin=int(config.arbitration == ARBITRATIONS[1]),
-        unlimited=int(np.isinf(config.speedup)),
+        unlimited=int(config.unlimited_crossbar),
+        bid_bytes=np.zeros(len(arrays.channels), dtype=np.int64),
+        counts_bids=int(routing.counts_bids),
+        merlin_lru=int(config.arbitration == MERLIN_LRU),
+        needs_credit=int(config.crosses_with_credit),
     )
     return grown_events(arrays._replace(links=links)), crossbar
 

@@ -15,6 +15,7 @@ import numpy as np
 from netsim.packet.model import (
     ARBITRATIONS,
     CONGESTION_CONTROLS,
+    CROSSING_REQUIRES,
     DELIVERIES,
     INPUT_QUEUED,
     RAIL_POLICIES,
@@ -23,7 +24,9 @@ from netsim.packet.model import (
 )
 from netsim.parameters import parameters_of
 from netsim.routing.base import Routing
-from netsim.routing.registry import make_routing, routings_for
+from netsim.routing.dragonfly import INTERMEDIATES
+from netsim.routing.dragonfly_reference import COMPARES
+from netsim.routing.registry import ROUTINGS, make_routing, routings_for
 from netsim.topologies.graph import graph
 from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topologies.registry import small_machine as small
@@ -49,7 +52,20 @@ CONFIG_VALUES: Mapping[str, Sequence[Any]] = {
     "congestion_recovery_s": (1e-6, 5e-6, 3e-9),
 }
 """What is drawn for each field of `PacketConfig` but those of `with_router`; buffers in packets."""
-SPEEDUPS = (None, 0.5, 1, 1.5, 2, 4, UNLIMITED)
+ROUTING_VALUES: Mapping[str, Mapping[str, Sequence[Any]]] = {
+    "dragonfly": {
+        "ugal_compares": COMPARES,
+        "ugal_weight": (1, 2),
+        "ugal_counts_bids": (False,),
+        "valiant_intermediate": INTERMEDIATES,
+    }
+}
+"""What is drawn for parameters of routings, by topology family."""
+CROSSBARS: Sequence[Mapping[str, Any]] = (
+    {},
+    *({"crossbar_speedup": speedup} for speedup in (0.5, 1, 1.5, 2, 4, UNLIMITED)),
+    *({"crossbar_bandwidth_Bps": bandwidth} for bandwidth in (1e9, 4e8, 1.7e9, 1e10)),
+)
 
 
 @dataclass(frozen=True)
@@ -149,13 +165,17 @@ def with_router(plain: PacketConfig, rng: np.random.Generator) -> PacketConfig:
         return mixed
     wire = plain.packet_bytes + plain.header_bytes
     space = rng.choice([0, wire, int(1.5 * wire), 2 * wire, 10 * wire])
-    return replace(
+    routed = replace(
         mixed,
         router=INPUT_QUEUED,
-        crossbar_speedup=SPEEDUPS[rng.integers(len(SPEEDUPS))],
+        **CROSSBARS[int(rng.integers(len(CROSSBARS)))],
         output_buffer_bytes=int(space) or None,
         arbitration=[None, *ARBITRATIONS][rng.integers(1 + len(ARBITRATIONS))],
     )
+    if routed.crossbar_speedup != UNLIMITED:
+        needs = [None, *CROSSING_REQUIRES][rng.integers(1 + len(CROSSING_REQUIRES))]
+        routed = replace(routed, crossing_requires=needs)
+    return routed
 
 
 def small_machine(
@@ -217,5 +237,17 @@ def random_case(rng: np.random.Generator, family: str) -> Case:
         lambda: float(rng.choice(LATENCIES_S)),
     )
     names = routings_for(topology.family)
-    routing = make_routing(topology, names[rng.integers(len(names))])
+    name = names[rng.integers(len(names))]
+    routing = make_routing(topology, name, random_parameters(rng, topology.family, name))
     return Case(routing, random_traffic(rng, topology.n_nodes), random_config(rng))
+
+
+def random_parameters(rng: np.random.Generator, family: str, routing: str) -> dict[str, Any]:
+    """Return parameters of a routing, each half of the time its default."""
+    values = ROUTING_VALUES.get(family, {})
+    known = [name for name in ROUTINGS[routing].parameters if name in values]
+    return {
+        name: values[name][int(rng.integers(len(values[name])))]
+        for name in known
+        if rng.random() < 0.5
+    }

@@ -58,6 +58,7 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
     wire = config.packet_bytes + config.header_bytes
     whole = config.buffer_bytes // wire
     router_ps = to_ps(config.router_latency_s)
+    fastest = int(topology.link_bandwidth_Bps.max())
     worst: list[CreditLoop] = []
     for kind in topology.kinds:
         if kind == "ejection":
@@ -74,7 +75,11 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
         loops = []
         for bandwidth, latency_ps in pairs:
             ser = serialisation_ps(wire, bandwidth)
-            trip = 2 * latency_ps + router_ps + _held_ps(config, ser)
+            held_ps = ser
+            if config.input_queued:
+                crossing_ps = config.crossing_ps(wire, bandwidth, fastest)
+                held_ps = crossing_ps if config.head_counts else max(ser, crossing_ps)
+            trip = 2 * latency_ps + router_ps + held_ps
             share = min(1.0, whole * ser / trip)
             loops.append(
                 CreditLoop(kind, trip, -(-trip // ser) * wire, bandwidth, share * bandwidth)
@@ -82,14 +87,6 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
         if loops:
             worst.append(max(loops, key=lambda loop: (loop.needed_bytes, -loop.rate_Bps)))
     return tuple(worst)
-
-
-def _held_ps(config: PacketConfig, ser_ps: int) -> int:
-    """From a packet's routing to its tail's leaving the input buffer, if nothing is in its way."""
-    if not config.input_queued:
-        return ser_ps
-    crossing_ps = config.crossing_ps(ser_ps)
-    return crossing_ps if config.head_counts else max(ser_ps, crossing_ps)
 
 
 def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:

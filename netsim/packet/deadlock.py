@@ -92,5 +92,6 @@ def stuck_error(traffic: Traffic, rank: int, step: int, counted: int) -> Program
     need = int(np.asarray(program.recv_need)[step])
     return ProgramStuckError(
         f"program stuck: rank {rank} (group {int(traffic.rank_group[rank])}) waits for ever in "
-        f"step {local} of its steps (step {step} of all): {counted} of {need} messages came"
+        f"step {local} of its steps (step {step} of all): {counted} of {need} messages came; the "
+        "schedule's ranks wait for each other, or for messages that nobody sends"
     )

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
+from netsim.packet.kernels_credits import take_credits, when_room
 from netsim.packet.kernels_crossbar_tables import (
     BIDS_AT,
     CROSSES_TO,
@@ -52,6 +53,7 @@ from netsim.packet.tables import (
     CH_BITS,
     CHANCE_VISITS,
     COMPARES_CREDITS,
+    CREDIT_BYTES,
     FIFO_HEAD,
     FIFO_TAIL,
     FREE_AT,
@@ -132,8 +134,9 @@ def route_head(a, x, rt, slot):
     want = (out << vshift) | vc
     slots[row + S_WANT] = want
     slots[row + S_BYTES] = size
-    if out >= 2 * sc[N_NODES]:
+    if x.counts_bids and out >= 2 * sc[N_NODES]:
         channels[(np.uint64(want) << Q_BITS) + ROOM] -= size
+        x.bid_bytes[want] += size
     ports = x.ports
     port = np.uint64(out) << P_BITS
     place = slot - x.routers[(np.uint64(router) << X_BITS) + X_SLOTS]
@@ -163,6 +166,28 @@ def release(a, x, came_over):
         row = np.uint64(first + k) << S_BITS
         if slots[row + S_HEAD] >= 0:
             look_at(ports, routers, look, slots[row + S_WANT] >> vshift)
+
+
+@njit(**INNER_KERNEL)
+def has_credit(a, x, out, want, size):
+    """Whether the buffer behind a channel takes a packet after all in the channel's FIFO.
+
+    If not, the output is looked at when the credits that are known by now suffice.
+    """
+    sc = a.sc
+    channels = a.channels
+    if out < 2 * sc[N_NODES]:
+        return True
+    take_credits(sc, channels, a.channel_ticks, a.credits, want)
+    channel = np.uint64(want) << Q_BITS
+    free = channels[channel + ROOM] + x.bid_bytes[want]
+    if free >= size:
+        return True
+    queued = channels[channel + SPACE] - free
+    tick = when_room(channels, a.channel_ticks, a.credits, want, size + queued)
+    if tick != NONE:
+        add_try(sc, a.links, a.events, out, tick)
+    return False
 
 
 @njit(**HOT_KERNEL)
@@ -205,21 +230,46 @@ def first_to_cross(a, x, r, out):
                 at = np.uint64(slot) << S_BITS
                 if slots[at + S_SERVED] < longest_ago:
                     want = slots[at + S_WANT]
-                    if x.out_space[want] >= slots[at + S_BYTES]:
+                    size = slots[at + S_BYTES]
+                    if x.out_space[want] < size:
+                        short = True
+                    elif not x.needs_credit or has_credit(a, x, out, want, size):
                         if round_robin:
                             return slot
                         best = slot
                         longest_ago = slots[at + S_SERVED]
-                    else:
-                        short = True
     if short and links[row + FREE_AT] > now:
         add_try(sc, links, a.events, out, links[row + FREE_AT])
     return best
 
 
+@njit(**INNER_KERNEL)
+def take_ports(a, x, r, slot, out):
+    """Give a head its input port and an output port."""
+    ports = x.ports
+    slots = x.slots
+    routers = x.routers
+    bits = x.bits
+    row = np.uint64(slot) << S_BITS
+    router = np.uint64(r) << X_BITS
+    out_port = np.uint64(out) << P_BITS
+    in_port = np.uint64(slots[row + S_Q] >> a.sc[VSHIFT]) << P_BITS
+    slot_0 = routers[router + X_SLOTS]
+    free_at = routers[router + X_FREE_AT]
+    place = slot - slot_0
+    bits[ports[out_port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))
+    ports[out_port + N_BIDS] -= 1
+    ports[out_port + SERVED_LAST] = place
+    slots[row + S_SERVED] = routers[router + X_SERVES]
+    routers[router + X_SERVES] += 1 - 2 * x.merlin_lru
+    first = ports[in_port + FIRST_SLOT] - slot_0
+    for bit in range(first, first + ports[in_port + N_SLOTS]):
+        bits[free_at + (bit >> 6)] &= ~(ONE << np.uint64(bit & 63))
+
+
 @njit(**HOT_KERNEL)
-def cross(border, a, x, rt, r, slot, out):
-    """Let the head of a slot begin to cross to an output."""
+def cross(border, a, x, rt, slot, out):
+    """Let the head of a slot begin to cross to an output that `take_ports` gave it."""
     sc = a.sc
     links = a.links
     channels = a.channels
@@ -227,13 +277,10 @@ def cross(border, a, x, rt, r, slot, out):
     chain = a.events.chain
     ports = x.ports
     slots = x.slots
-    routers = x.routers
-    bits = x.bits
     now = sc[NOW]
     n_links = sc[N_LINKS]
     vshift = sc[VSHIFT]
     row = np.uint64(slot) << S_BITS
-    router = np.uint64(r) << X_BITS
     from_q = slots[row + S_Q]
     came_over = from_q >> vshift
     want = slots[row + S_WANT]
@@ -244,18 +291,6 @@ def cross(border, a, x, rt, r, slot, out):
     in_port = np.uint64(came_over) << P_BITS
     out_row = np.uint64(out) << L_BITS
     out_port = np.uint64(out) << P_BITS
-    slot_0 = routers[router + X_SLOTS]
-    free_at = routers[router + X_FREE_AT]
-    place = slot - slot_0
-
-    bits[ports[out_port + BIDS_AT] + (place >> 6)] &= ~(ONE << np.uint64(place & 63))
-    ports[out_port + N_BIDS] -= 1
-    ports[out_port + SERVED_LAST] = place
-    slots[row + S_SERVED] = routers[router + X_SERVES]
-    routers[router + X_SERVES] += 1
-    first = ports[in_port + FIRST_SLOT] - slot_0
-    for bit in range(first, first + ports[in_port + N_SLOTS]):
-        bits[free_at + (bit >> 6)] &= ~(ONE << np.uint64(bit & 63))
     after = chain[(np.uint64(p) << CH_BITS) + NEXT]
     slots[row + S_HEAD] = after
     # before the packet joins: the next one does not see its predecessor at the output
@@ -266,7 +301,8 @@ def cross(border, a, x, rt, r, slot, out):
     in_class = links[in_row + BANDWIDTH]
     out_class = links[out_row + BANDWIDTH]
     ser_out = a.ser[out_class, size_class]
-    crossed = now + max(x.cross[in_class, size_class], x.cross[out_class, size_class])
+    # not slowed down by a slower output: its buffer takes the whole packet
+    crossed = now + x.cross[in_class, size_class]
     ports[in_port + CROSSES_TO] = out
     if x.unlimited:
         ports[out_port + OUT_UNTIL] = NONE
@@ -287,6 +323,14 @@ def cross(border, a, x, rt, r, slot, out):
 
     channel = np.uint64(want) << Q_BITS
     x.out_space[want] -= size
+    if out >= 2 * sc[N_NODES]:
+        if x.counts_bids:
+            x.bid_bytes[want] -= size
+        else:
+            channels[channel + ROOM] -= size
+        if x.needs_credit and channels[channel + CREDIT_BYTES] < 0:
+            # whoever still waits for the channel's credits says so when it is looked at again
+            channels[channel + CREDIT_BYTES] = ~channels[channel + CREDIT_BYTES]
     packets[packet + READY] = ready
     chain[(np.uint64(p) << CH_BITS) + NEXT] = -1
     links[out_row + WAITING] += ser_out
@@ -301,6 +345,22 @@ def cross(border, a, x, rt, r, slot, out):
     channels[channel + FIFO_TAIL] = p
 
 
+@njit(**INNER_KERNEL)
+def begin_by_input(border, a, x, rt, crossings):
+    """Let the crossings of a round begin, by the number of the link that they come from."""
+    used = x.scratch[2]
+    chosen = x.scratch[3]
+    for i in range(crossings):
+        least = i
+        for k in range(i + 1, crossings):
+            if used[k] < used[least]:
+                least = k
+        used[i], used[least] = used[least], used[i]
+        chosen[i], chosen[least] = chosen[least], chosen[i]
+        want = x.slots[(np.uint64(chosen[i]) << S_BITS) + S_WANT]
+        cross(border, a, x, rt, chosen[i], want >> a.sc[VSHIFT])
+
+
 @njit(**HOT_KERNEL)
 def arbitrate(border, a, x, rt, r):
     """Let heads cross at a router until no more can in this tick."""
@@ -313,7 +373,11 @@ def arbitrate(border, a, x, rt, r):
     outs = x.scratch[0]
     firsts = x.scratch[1]
     used = x.scratch[2]
+    chosen_slots = x.scratch[3]
     while True:
+        if x.merlin_lru:
+            # above all places given before: those of this round count down from here
+            routers[router + X_SERVES] += 128 * routers[router + X_WORDS]
         n = 0
         out = routers[router + X_LOOK_HEAD]
         routers[router + X_LOOK_HEAD] = -1
@@ -358,11 +422,16 @@ def arbitrate(border, a, x, rt, r):
             out = outs[chosen]
             last_input = slots[(np.uint64(slot) << S_BITS) + S_Q] >> vshift
             used[crossings] = last_input
+            chosen_slots[crossings] = slot
             crossings += 1
             n -= 1
             outs[chosen] = outs[n]
             firsts[chosen] = firsts[n]
-            cross(border, a, x, rt, r, slot, out)
+            take_ports(a, x, r, slot, out)
+            if not x.merlin_lru:
+                cross(border, a, x, rt, slot, out)
+        if x.merlin_lru:
+            begin_by_input(border, a, x, rt, crossings)
         if not x.unlimited or crossings == 0:
             return
         for k in range(crossings):

@@ -45,7 +45,10 @@ from netsim.packet.tables import (
     CH_BITS,
     CH_WIDTH,
     CR_WIDTH,
+    CREDIT_BYTES,
+    CREDIT_TICK,
     FIFO_HEAD,
+    FREE_AT,
     HEAD_COUNTS,
     HOLDS,
     L_BITS,
@@ -59,12 +62,14 @@ from netsim.packet.tables import (
     N_STARTS,
     N_TIMERS,
     N_TRIES,
+    N_VCS,
     NEXT,
     NOW,
     OVER,
     PK_BITS,
     PK_WIDTH,
     Q_BITS,
+    QT_BITS,
     READY,
     ROUTER_LATENCY,
     SIZE,
@@ -161,6 +166,16 @@ def crossbar_phase(border, a, x, rt, bucket):
             look[g] &= ~(ONE << np.uint64(w & 63))
 
 
+@njit(**INNER_KERNEL)
+def add_credit_tries(a, link):
+    """Let a router's link be tried when the next credits come that heads wait for."""
+    sc = a.sc
+    for q in range(link << sc[VSHIFT], (link << sc[VSHIFT]) + sc[N_VCS]):
+        tick = a.channel_ticks[(np.uint64(q) << QT_BITS) + CREDIT_TICK]
+        if a.channels[(np.uint64(q) << Q_BITS) + CREDIT_BYTES] < 0 and sc[NOW] < tick < NONE:
+            add_try(sc, a.links, a.events, link, tick)
+
+
 @njit(**HOT_KERNEL)
 def try_output(border, a, x, link):
     """Let a router's link start a packet if it can; round-robin over its waiting channels."""
@@ -172,6 +187,11 @@ def try_output(border, a, x, link):
     now = sc[NOW]
     vshift = sc[VSHIFT]
     row = np.uint64(link) << L_BITS
+    if x.needs_credit:
+        add_credit_tries(a, link)
+        if links[row + FREE_AT] > now:  # tried for a crossing alone
+            add_try(sc, links, a.events, link, links[row + FREE_AT])
+            return
     # channels after the one served last come first, then those up to it
     waiting = links[row + VCS] & ((1 << LAST_SHIFT) - 1)
     up_to_last = links[row + VCS] >> LAST_SHIFT
@@ -207,7 +227,10 @@ def try_output(border, a, x, link):
             if channels[channel + SPACE] < size:
                 wake = min(wake, when_room(channels, a.channel_ticks, a.credits, q, size))
                 continue
-            use_space(channels, q, size)
+            if x.needs_credit:
+                channels[channel + SPACE] -= size  # heads still wait for the channel's credits
+            else:
+                use_space(channels, q, size)
             tick += sc[ROUTER_LATENCY]
         after = a.events.chain[(np.uint64(p) << CH_BITS) + NEXT]
         channels[channel + FIFO_HEAD] = after

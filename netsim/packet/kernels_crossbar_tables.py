@@ -47,9 +47,10 @@ class Crossbar(NamedTuple):
     bits : words of bits over a router's slots: for each router, those whose input port is free,
         then for each of its outputs those whose head bids for it
     look : words of bits over the routers with outputs to look at, then over those words
-    cross : (bandwidths, size classes) time in the crossbar
-    scratch : (3, outputs of the largest router) for arbitration
-    round_robin, unlimited : int
+    cross : (bandwidths of the input's link, size classes) time in the crossbar
+    scratch : (4, outputs of the largest router) for arbitration
+    bid_bytes : (channels,) bytes of the heads that bid for the channel, if ROOM counts them; else 0
+    round_robin, unlimited, counts_bids, merlin_lru, needs_credit : int
         Whether it is.
     """
 
@@ -63,3 +64,7 @@ class Crossbar(NamedTuple):
     scratch: I64
     round_robin: int
     unlimited: int
+    bid_bytes: I64
+    counts_bids: int
+    merlin_lru: int
+    needs_credit: int

@@ -41,6 +41,7 @@ from netsim.packet.tables import (
     N_MESSAGES,
     N_NODES,
     N_VCS,
+    NEEDS_CREDIT,
     NEXT,
     NIC_COUNT,
     NIC_HEAD,
@@ -145,7 +146,9 @@ def return_space(a, q, tick, size):
     """Channel ``q`` gets space back at ``tick``; a link that waits for it is tried then."""
     if give_credit(a.sc, a.channels, a.channel_ticks, a.credits, q, tick, size):
         link = q >> a.sc[VSHIFT]
-        tick = max(tick, a.links[(np.uint64(link) << L_BITS) + FREE_AT])
+        # a router's head may cross with the credit while the link is still busy
+        if not a.sc[NEEDS_CREDIT] or link < a.sc[N_NODES]:
+            tick = max(tick, a.links[(np.uint64(link) << L_BITS) + FREE_AT])
         add_try(a.sc, a.links, a.events, link, tick)
 
 

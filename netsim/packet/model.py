@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import shown
+from netsim.units import short_name
 
 PS_PER_S = 10**12
 MAX_PACKET_BYTES = 1 << 20
@@ -24,7 +26,11 @@ MAX_DURATION_PS = 1 << 60
 
 INPUT_QUEUED = "input-queued"
 ROUTERS = ("output-queued", INPUT_QUEUED)
-ARBITRATIONS = ("least-recently-served", "round-robin")
+CROSSBAR_KEYS = ("crossbar_bandwidth_Bps", "crossbar_speedup")
+"""The crossbar's own bandwidth, or one relative to the input's link: not both."""
+MERLIN_LRU = "merlin-lru"
+ARBITRATIONS = ("least-recently-served", "round-robin", MERLIN_LRU)
+CROSSING_REQUIRES = ("output-space", "credit")
 DELIVERIES = ("tail", "head")
 UNLIMITED = "unlimited"
 MIN_SPEEDUP = 0.001
@@ -55,13 +61,20 @@ class PacketConfig:
         From the head's arrival to the moment the packet is routed.
     router : str
         "output-queued" (an ideal switch) or "input-queued" (FIFOs at the inputs, a crossbar).
+    crossbar_bandwidth_Bps : float, optional
+        Bandwidth of each port of a crossbar, by default that of the machine's fastest link. This
+        and the next three are those of an input-queued router and refused with any other.
     crossbar_speedup : float or "unlimited", optional
-        Crossbar against link speed, > 0; infinity is "unlimited". This and the next two are
-        those of an input-queued router and refused with any other. By default 1.
+        Crossbar bandwidth relative to that of the input's link, > 0, in place of an absolute
+        one; infinity is "unlimited".
     output_buffer_bytes : int, optional
         Output buffer per (link, channel); at least one whole packet. By default ``buffer_bytes``.
     arbitration : str, optional
-        Who crosses first: "least-recently-served" (default) or "round-robin".
+        Who crosses first: "least-recently-served" (default), "round-robin", or "merlin-lru",
+        least recently served with the ties of SST's merlin.
+    crossing_requires : str, optional
+        What a packet must have to cross: "output-space" (default), or also a "credit" for the
+        buffer behind its output, as in BookSim2. Input-queued routers only.
     delivery : str
         What of a packet must have come for it to count: its "tail", or, as in SST's merlin, its
         "head", which errs by one serialisation.
@@ -103,9 +116,11 @@ class PacketConfig:
     control_bytes: int = 64
     rail_policy: str = RAIL_POLICIES[0]
     router: str = ROUTERS[0]
+    crossbar_bandwidth_Bps: float | None = None
     crossbar_speedup: float | str | None = None
     output_buffer_bytes: int | None = None
     arbitration: str | None = None
+    crossing_requires: str | None = None
     delivery: str = DELIVERIES[0]
     congestion_control: str = CONGESTION_CONTROLS[0]
     congestion_threshold_bytes: int = 32768
@@ -188,25 +203,25 @@ class PacketConfig:
             if getattr(self, key) not in words:
                 raise unknown_name(key, str(getattr(self, key)), words)
         if not self.input_queued:
-            for key in ("crossbar_speedup", "output_buffer_bytes", "arbitration"):
+            for key in (
+                *CROSSBAR_KEYS, "output_buffer_bytes", "arbitration", "crossing_requires",
+            ):  # fmt: skip
                 if getattr(self, key) is not None:
                     raise NetcosimError(
-                        f'{key} = {getattr(self, key)} needs router = "{INPUT_QUEUED}"; '
-                        f'the router is "{self.router}", which has no crossbar'
+                        f"{short_name(key)} = {getattr(self, key)} needs router = "
+                        f'"{INPUT_QUEUED}"; the router is "{self.router}", which has no crossbar'
                     )
             return
         if self.arbitration is not None and self.arbitration not in ARBITRATIONS:
             raise unknown_name("arbitration", str(self.arbitration), ARBITRATIONS)
-        speedup = self.crossbar_speedup
-        numeric = isinstance(speedup, int | float) and not isinstance(speedup, bool)
-        if not (speedup is None or speedup == UNLIMITED or numeric):
+        if self.crossing_requires not in (None, *CROSSING_REQUIRES):
+            raise unknown_name("crossing_requires", self.crossing_requires, CROSSING_REQUIRES)
+        if self.crosses_with_credit and self.unlimited_crossbar:
             raise NetcosimError(
-                f'crossbar_speedup = {speedup!r}; it must be a number or "{UNLIMITED}"'
+                f'crossing_requires = credit needs a number as crossbar_speedup; "{UNLIMITED}" has '
+                "no time in which credits could return"
             )
-        if not self.speedup >= MIN_SPEEDUP:
-            raise NetcosimError(
-                f"crossbar_speedup = {speedup}; it must be at least {MIN_SPEEDUP:g}"
-            )
+        self._check_crossbar()
         if self.output_space > MAX_BUFFER_BYTES:
             raise NetcosimError(
                 f"output_buffer_bytes = {shown(self.output_space)}; at most "
@@ -218,17 +233,35 @@ class PacketConfig:
                 f"{self.packet_bytes} + {self.header_bytes} bytes"
             )
 
+    def _check_crossbar(self) -> None:
+        bandwidth, speedup = self.crossbar_bandwidth_Bps, self.crossbar_speedup
+        if bandwidth is not None and speedup is not None:
+            raise NetcosimError(
+                f"crossbar_bandwidth = {bandwidth} and crossbar_speedup = {speedup} contradict "
+                "each other; give one of them"
+            )
+        if not (speedup in (None, UNLIMITED) or _numeric(speedup)):
+            raise NetcosimError(
+                f'crossbar_speedup = {speedup!r}; it must be a number or "{UNLIMITED}"'
+            )
+        if _numeric(speedup) and not float(speedup) >= MIN_SPEEDUP:
+            raise NetcosimError(
+                f"crossbar_speedup = {speedup}; it must be at least {MIN_SPEEDUP:g}"
+            )
+        if bandwidth is not None and not (_numeric(bandwidth) and 1 <= bandwidth < math.inf):
+            raise NetcosimError(
+                f"crossbar_bandwidth = {bandwidth!r}; it must be at least 1 byte/s and finite"
+            )
+
     @property
     def input_queued(self) -> bool:
         """Whether packets cross a crossbar."""
         return self.router == INPUT_QUEUED
 
     @property
-    def speedup(self) -> float:
-        """Of the crossbar; infinity for an unlimited one."""
-        if self.crossbar_speedup is None:
-            return 1.0
-        return math.inf if self.crossbar_speedup == UNLIMITED else float(self.crossbar_speedup)
+    def unlimited_crossbar(self) -> bool:
+        """Whether packets cross in no time."""
+        return self.crossbar_speedup in (UNLIMITED, math.inf)
 
     @property
     def output_space(self) -> int:
@@ -237,19 +270,36 @@ class PacketConfig:
         return self.buffer_bytes if given is None else given
 
     @property
+    def crosses_with_credit(self) -> bool:
+        """Whether a crossing waits for space in the buffer behind its output."""
+        return self.crossing_requires == CROSSING_REQUIRES[1]
+
+    @property
     def head_counts(self) -> bool:
         """Whether a packet never waits for its tail."""
         return self.delivery == DELIVERIES[1]
 
-    def crossing_ps(self, ser_ps: int) -> int:
-        """Time that a packet holds the crossbar, by its serialisation on the slower link.
+    def crossing_ps(self, wire_bytes: int, input_Bps: int, fastest_Bps: int) -> int:
+        """Return the time that a packet holds an input port and an output port of the crossbar.
 
-        Rounded to the largest power of ten that divides the serialisation and is at most a
-        hundredth of the time: a clock of single picoseconds, which 1365333 would need, is slow.
+        Rounded to the largest power of ten that divides the serialisation on the input's link and
+        is at most a hundredth of the time: a clock of single picoseconds, which 1365333 would
+        need, is slow.
+
+        Parameters
+        ----------
+        wire_bytes : int
+        input_Bps, fastest_Bps : int
+            Bandwidth of the link that the packet came over, and of the machine's fastest.
         """
-        if math.isinf(self.speedup):
+        if self.unlimited_crossbar:
             return 0
-        exact = ser_ps / self.speedup
+        ser_ps = serialisation_ps(wire_bytes, input_Bps)
+        if self.crossbar_speedup is not None:
+            exact = ser_ps / float(self.crossbar_speedup)
+        else:
+            bandwidth = round(self.crossbar_bandwidth_Bps or fastest_Bps)
+            exact = float(serialisation_ps(wire_bytes, bandwidth))
         unit = 1
         while ser_ps % (10 * unit) == 0 and 1000 * unit <= exact:
             unit *= 10
@@ -293,6 +343,10 @@ class PacketResult:
         """(n_groups,) float64: finish minus start; nan for a group that did not finish."""
         finish = self.group_finish_ps / PS_PER_S
         return np.where(self.group_finish_ps < 0, np.nan, finish - start_s)
+
+
+def _numeric(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def to_ps(seconds: float) -> int:

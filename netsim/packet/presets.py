@@ -20,7 +20,8 @@ class PacketPreset:
 
 PACKET_PRESETS: dict[str, PacketPreset] = {
     "merlin": PacketPreset(
-        "SST's merlin with links of 1 GB/s and 40 ns: 50 ns in and out, a crossbar at link speed",
+        "SST's merlin with links of 1 GB/s and 40 ns: 50 ns in and out, a crossbar as fast "
+        "as the fastest link",
         {
             "packet_bytes": 2048,
             "buffer_bytes": 14_000,
@@ -28,10 +29,23 @@ PACKET_PRESETS: dict[str, PacketPreset] = {
             "router_latency_s": 112e-9,
             # what an idle message takes beyond two wires and a router: 205.5 ns in all
             "send_overhead_s": 13.5e-9,
+            # its crossbar, as fast as the fastest link, has the authors' max(1, alpha) GB/s
             "router": "input-queued",
-            "crossbar_speedup": 1.0,
-            "arbitration": "least-recently-served",
+            "arbitration": "merlin-lru",
             "delivery": "head",
+        },
+    ),
+    "booksim2": PacketPreset(
+        "BookSim2's dragonfly example, its flits of 8 bytes and cycles of 8 ns: links of 1 GB/s",
+        {
+            "packet_bytes": 80,  # 10 flits
+            "buffer_bytes": 2048,  # 256 flits
+            # virtual channel and switch allocation, and the last stage of the switch: 3 cycles
+            "router_latency_s": 24e-9,
+            "router": "input-queued",
+            "crossbar_speedup": 2.0,
+            "arbitration": "round-robin",
+            "crossing_requires": "credit",
         },
     ),
 }

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from math import isinf
 
 from netsim.packet.deadlock import Channel
-from netsim.packet.model import ARBITRATIONS, PacketConfig
+from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
 from netsim.packet.reference_messages import Part
 from netsim.packet.reference_network import Clock, FifoChannel, Link, Network, Order, Packet
 from netsim.routing.base import Routing
@@ -59,6 +58,7 @@ class InputQueuedNetwork(Network):
         self.bid_bytes: dict[FifoChannel, int] = {}
         self.input_free_ps = [0] * t.n_links
         self.output_free_ps = [0] * t.n_links
+        self.fastest_Bps = int(t.link_bandwidth_Bps.max())
         self.served_last: dict[int, int] = {}
         """Output -> place of the input that it served last, for round robin."""
         self.crossbar_tries: dict[int, set[int]] = {}
@@ -75,8 +75,9 @@ class InputQueuedNetwork(Network):
             router.turns = list(router.inputs)
 
     def room(self, link: int, vc: int) -> int:
-        """As before, less the bytes of the heads that bid for the channel."""
-        return super().room(link, vc) - self.bid_bytes[self.links[link].channels[vc]]
+        """As before, less the bytes of the heads that bid for the channel, if they count."""
+        bids = self.bid_bytes[self.links[link].channels[vc]] if self.routing.counts_bids else 0
+        return super().room(link, vc) - bids
 
     def _reach_router(self, link: Link, packet: Packet) -> None:
         assert link.end_router is not None
@@ -104,13 +105,24 @@ class InputQueuedNetwork(Network):
 
     def _cross(self) -> None:
         for number in sorted(self.crossbar_tries.pop(self.clock.now)):
-            while self._round(self.routers[number]) and isinf(self.config.speedup):
+            while self._round(self.routers[number]) and self.config.unlimited_crossbar:
                 pass
 
     def _round(self, router: _Router) -> bool:
         """Let each port take part in one crossing at most; whether there was one."""
         used: set[Link] = set()
-        if self.config.arbitration in (None, ARBITRATIONS[0]):
+        if self.config.arbitration == MERLIN_LRU:
+            # all are chosen before the first begins; a later place in a round is a better one next
+            served = []
+            for it in router.turns:
+                if self._can_cross(it, used):
+                    assert it.target is not None
+                    used |= {it.channel.link, it.target.link}
+                    served.append(it)
+            router.turns = [it for it in router.turns if it not in served] + served[::-1]
+            for it in sorted(served, key=lambda it: it.channel.link.number):
+                self._begin(it, used)
+        elif self.config.arbitration in (None, ARBITRATIONS[0]):
             for it in list(router.turns):
                 if self._can_cross(it, used):
                     router.turns.remove(it)
@@ -141,7 +153,21 @@ class InputQueuedNetwork(Network):
             and came_over not in used
             and out not in used
             and self.output_bytes[it.target] >= it.fifo[0].wire_bytes
+            and self._has_credit(it.target, it.fifo[0])
         )
+
+    def _has_credit(self, target: FifoChannel, packet: Packet) -> bool:
+        """Whether the buffer behind a channel takes the packet after all that wait for it."""
+        to_node = target.link.end_router is None
+        if to_node or not self.config.crosses_with_credit:
+            return True
+        return super().room(target.link.number, target.vc) >= packet.wire_bytes
+
+    def _free_space(self, channel: FifoChannel, wire_bytes: int) -> None:
+        super()._free_space(channel, wire_bytes)
+        sender = int(self.routing.topology.link_src[channel.link.number])
+        if self.config.crosses_with_credit and sender >= self.routing.topology.n_ports:
+            self._try_crossbar_at(sender - self.routing.topology.n_ports, self.clock.now)
 
     def _begin(self, it: _Input, used: set[Link]) -> None:
         now = self.clock.now
@@ -154,7 +180,9 @@ class InputQueuedNetwork(Network):
         if it.fifo:
             self._route_head(it)
         ser_in, ser_out = came_over.ser_ps(packet), out.ser_ps(packet)
-        crossed_ps = now + self.config.crossing_ps(max(ser_in, ser_out))
+        crossed_ps = now + self.config.crossing_ps(
+            packet.wire_bytes, came_over.bandwidth_Bps, self.fastest_Bps
+        )
         self.input_free_ps[came_over.number] = crossed_ps
         self.output_free_ps[out.number] = crossed_ps
         if crossed_ps > now:
@@ -192,8 +220,12 @@ class InputQueuedNetwork(Network):
         return {
             (channel.link.number, channel.vc): {(it.target.link.number, it.target.vc)}
             for channel, it in self.input_of.items()
-            if it.target is not None and channel.fifo
+            if it.target is not None and (channel.fifo or self._is_bid_for(channel))
         }
+
+    def _is_bid_for(self, channel: FifoChannel) -> bool:
+        """Whether heads wait for the channel's credits."""
+        return self.config.crosses_with_credit and self.bid_bytes[channel] > 0
 
     def packets_wait(self) -> bool:
         """Whether any packet waits for a link or a crossbar."""

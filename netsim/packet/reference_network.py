@@ -171,6 +171,14 @@ class Network:
         channels = self.links[link].channels
         return sum(self.config.buffer_bytes - self.room(link, c.vc) for c in channels)
 
+    def queue_bytes(self, link: int, vc: int) -> int:
+        """Wire bytes in the output FIFO of the channel."""
+        return sum(p.wire_bytes for p in self.links[link].channels[vc].fifo)
+
+    def queue_free(self, link: int, vc: int) -> int:
+        """Bytes of the channel's output buffer that its FIFO leaves free."""
+        return self.config.output_space - self.queue_bytes(link, vc)
+
     # Packets
 
     def send(self, part: Part) -> None:

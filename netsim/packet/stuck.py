@@ -18,6 +18,9 @@ def raise_stuck(
 ) -> None:
     """Raise NetworkDeadlockError or ProgramStuckError; return if every rank is done."""
     fifos = np.flatnonzero(arrays.channels[:, t.FIFO_HEAD] >= 0)
+    if crossbar is not None and crossbar.needs_credit:
+        wanted = [q for bids in _bidders(arrays, crossbar).values() for q in bids]
+        fifos = np.union1d(fifos, np.array(wanted, dtype=np.int64))
     senders = np.flatnonzero(arrays.nodes[:, t.NIC_HEAD] >= 0)
     if len(fifos) or len(senders):
         holders = _holders(arrays, fifos) if crossbar is None else _bidders(arrays, crossbar)

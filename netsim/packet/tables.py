@@ -20,12 +20,12 @@ I64 = NDArray[np.int64]
 # HORIZON is the first span of ticks that the fine wheel does not hold, N_LATER what is in later
 # ones; the routing looks at no queue from visit LOOKS_VISITS on; FETCH_STARTS tells whether what
 # starts is looked ahead for; COMMON is the size class of most packets; N_STARTS and N_OPENED count
-# what stands in `Events`
+# what stands in `Events`; NEEDS_CREDIT tells whether crossings wait for credits
 (NOW, HORIZON, END, PK_FREE, PK_USED, N_PK, CR_FREE, CR_USED, N_CR, N_TIMERS, N_FAR, READY_HEAD,
  READY_TAIL, N_NODES, N_LINKS, VSHIFT, N_VCS, ROUTER_LATENCY, SEND_OVERHEAD, SEED,
  CHANCE_VISITS, ROOM_VC, COMPARES_CREDITS, BUFFER_BYTES, HAS_COMPUTE, HAS_RECV_COST,
  RECORD, HEAD_COUNTS, N_MESSAGES, REQUEST, N_LATER, TRY_FREE, TRY_USED, N_TRIES,
- LOOKS_VISITS, FETCH_STARTS, COMMON, N_STARTS, N_OPENED) = range(39)  # fmt: skip
+ LOOKS_VISITS, FETCH_STARTS, COMMON, N_STARTS, N_OPENED, NEEDS_CREDIT) = range(40)  # fmt: skip
 N_SCALARS = 40
 
 

@@ -54,7 +54,7 @@ def why_one_thread(routing: Routing, config: PacketConfig) -> str:
     first = 0 if topology.rails > 1 else topology.first_router_link
     ahead = to_ps(float(topology.link_latency_s[first:].min(initial=1.0)))
     to_nodes = config.head_counts and topology.rails > 1
-    if not (to_nodes or (config.input_queued and np.isinf(config.speedup))):
+    if not (to_nodes or config.unlimited_crossbar):
         ahead += to_ps(config.router_latency_s)
     if ahead == 0:
         return "without latency of routers and links nothing can be simulated ahead"

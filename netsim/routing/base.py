@@ -43,6 +43,12 @@ class View(Protocol):
         """Used credits of a link between routers: bytes that wait for it, or whose space in the
         buffers behind it the sender does not see free."""
 
+    def queue_bytes(self, link: int, vc: int) -> int:
+        """Wire bytes in the output FIFO of (link, vc), without heads that bid for the crossbar."""
+
+    def queue_free(self, link: int, vc: int) -> int:
+        """Bytes of the output buffer of (link, vc) that no packet in its FIFO takes up."""
+
 
 @dataclass(frozen=True, eq=False)
 class Routing:
@@ -76,6 +82,10 @@ class Routing:
         (`netsim.routing.kernels.links_compared`), at routers where it takes chances.
     looks_far : bool
         Whether it looks at links that leave other routers than the packet's own.
+    counts_bids : bool
+        Whether ``room``, ``queued`` and ``used`` count the heads that bid for the crossbar.
+    compares_queues : bool
+        Whether it looks at ``queue_bytes`` or ``queue_free``; needs ``counts_bids = False``.
     """
 
     name: str
@@ -89,6 +99,8 @@ class Routing:
     room_vc: int = -1
     compares_credits: bool = False
     looks_far: bool = False
+    counts_bids: bool = True
+    compares_queues: bool = False
 
 
 @dataclass(frozen=True)

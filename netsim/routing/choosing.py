@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from netsim.routing.base import Hop, View
 from netsim.routing.kernels_common import draw
 
+T = TypeVar("T")
 
-def one_of(hops: Sequence[Hop], key: int, i: int) -> Hop:
-    """The hop that the i-th number of a key picks."""
-    return hops[int(draw(np.uint64(key), i, len(hops)))]
+
+def one_of(items: Sequence[T], key: int, i: int) -> T:
+    """Return the item that the i-th number of a key picks."""
+    return items[int(draw(np.uint64(key), i, len(items)))]
 
 
 def least_loaded(view: View, hops: Sequence[Hop], key: int) -> Hop:

@@ -14,10 +14,19 @@ groups, go minimally.
   decides again at every router of the source group, against another drawn Valiant path.
 - **valiant-local** and **adaptive-local** also detour inside a group: by way of a router of the
   group drawn from all but the packet's own and the destination's.
-- **adaptive-local** is that of SST's merlin. The source router looks at the space of channel 0 of
-  the next links (`View.room`, at least 0) and takes the detour if it has more than twice that of
+- **adaptive-local** is near that of SST's merlin. The source router looks at the space of channel 0
+  of the next links (`View.room`, at least 0) and takes the detour if it has more than twice that of
   the direct way. Where several links join two groups it looks at two, the drawn copy and the one
   after it, and takes that with more room; so does the first router of the intermediate group.
+- **merlin-valiant**, **merlin-adaptive-local** and **merlin-ugal** follow merlin's rules as they
+  are. The first two differ from valiant-local and adaptive-local in this: the router that is drawn
+  inside a group may be the destination's, and the packet then goes directly; merlin-valiant is
+  minimal among fewer than three groups; and the space is that of the output buffer of channel 0
+  (`View.queue_free`), also in the intermediate group. `netsim.routing.dragonfly_merlin` has the
+  third. Where several links join two groups, merlin goes by the number of the source; here the copy
+  is drawn.
+- **valiant_intermediate = "node"** draws a node in place of a group, as BookSim2 does
+  (`netsim.routing.dragonfly_node`).
 
 Virtual channel = number of global links taken so far; channels of one number within a
 group are acyclic (an aries group goes along the chassis, then along the slot), so the
@@ -55,6 +64,8 @@ from netsim.limits import need_memory
 from netsim.parameters import OneOf
 from netsim.routing import kernels_dragonfly as kernels
 from netsim.routing.base import Routing, RoutingEntry
+from netsim.routing.dragonfly_merlin import MARGIN_BYTES, MerlinUgal
+from netsim.routing.dragonfly_node import ByNode
 from netsim.routing.dragonfly_plus import dragonfly_plus_routing
 from netsim.routing.dragonfly_reference import (
     COMPARES,
@@ -63,6 +74,7 @@ from netsim.routing.dragonfly_reference import (
     copy_bits,
     fs_per_byte,
 )
+from netsim.routing.kernels_dragonfly_node import UGAL_NODE, VALIANT_NODE
 from netsim.routing.make_tables import make_tables
 from netsim.routing.tables import RouteTables
 from netsim.topologies.dragonfly import DragonflyShape
@@ -77,7 +89,15 @@ CODES = {
     "par": kernels.PAR,
     "valiant-local": kernels.VALIANT_LOCAL,
     "adaptive-local": kernels.ADAPTIVE_LOCAL,
+    "merlin-valiant": kernels.MERLIN_VALIANT,
+    "merlin-adaptive-local": kernels.MERLIN_ADAPTIVE,
+    "merlin-ugal": kernels.MERLIN_UGAL,
+    "valiant by node": VALIANT_NODE,
+    "ugal-l by node": UGAL_NODE,
 }
+"""Kernel of each rule: a routing's name, or one of `BY_NODE`."""
+BY_NODE = {"valiant": "valiant by node", "ugal-l": "ugal-l by node"}
+INTERMEDIATES = ("group", "node")
 
 _TABLE_BYTES = 40
 """Peak while the tables are built, for each way from a router to a group."""
@@ -85,6 +105,10 @@ _TABLE_BYTES = 40
 
 def _channels(name: str, g: int) -> int:
     """Virtual channels that a routing needs among ``g`` groups."""
+    if name in BY_NODE.values():
+        return 4
+    if name == "merlin-ugal":
+        return 3
     if g == 1:
         return 2 if name.endswith("-local") else 1
     if name == "par":
@@ -94,18 +118,19 @@ def _channels(name: str, g: int) -> int:
 
 def _tables(topology: Topology, s: DragonflyShape, name: str, ugal: Ugal) -> RouteTables:
     a, g, k = s.a, s.g, s.global_links_per_pair
-    bits = copy_bits(k)
-    if g << (2 * bits + 2) >= 2**31:
+    bits = max(copy_bits(k), int(name == "merlin-ugal"))
+    places = s.n_routers if name in BY_NODE.values() else g
+    if places << (2 * bits + 2) >= 2**31:
         raise NetcosimError(f"{topology.name}: {k} links a pair of groups are too many to route")
     need_memory(
         f"{topology.name}: routing tables of {s.n_routers:,} routers and {g:,} groups",
         s.n_routers * g * max(k, 1) * _TABLE_BYTES,
     )
-    places = [{t: i for i, t in enumerate(s.local_neighbours(r))} for r in range(a)]
+    neighbours = [{t: i for i, t in enumerate(s.local_neighbours(r))} for r in range(a)]
     link, hops = np.zeros((a, a), dtype=np.int64), np.zeros((a, a), dtype=np.int64)
     for r, t in product(range(a), range(a)):
         if r != t:
-            link[r, t] = r * s.local_degree + places[r][s.local_step(r, t)]
+            link[r, t] = r * s.local_degree + neighbours[r][s.local_step(r, t)]
             hops[r, t] = s.local_hops(r, t)
     pairs = np.full((g, g, max(k, 1)), -1, dtype=np.int64)
     for src, dst, copy in product(range(g), range(g), range(k)):
@@ -158,12 +183,19 @@ def _chance_visits(name: str, s: DragonflyShape) -> int:
     inside = 1 + (2 if s.group == "aries" else 1)
     if name == "par":
         return inside
-    if name == "adaptive-local":
+    if name in ("adaptive-local", "merlin-adaptive-local", "merlin-ugal"):
         return inside + 1  # the source group, and the first router of the next
     return int(name != "minimal" or s.global_links_per_pair > 1)
 
 
-def dragonfly_routing(topology: Topology, name: str, ugal: Ugal | None = None) -> Routing:
+def dragonfly_routing(
+    topology: Topology,
+    name: str,
+    ugal: Ugal | None = None,
+    *,
+    intermediate: str = INTERMEDIATES[0],
+    counts_bids: bool = True,
+) -> Routing:
     """Build one of `CODES` on a dragonfly, or those that it has on a dragonfly+.
 
     Parameters
@@ -174,6 +206,10 @@ def dragonfly_routing(topology: Topology, name: str, ugal: Ugal | None = None) -
     ugal : Ugal, optional
         Of "ugal-l", "ugal-g" and "par". Its bias stands in ``params[0]`` of the tables in
         picoseconds; an engine that counts in other ticks divides it there.
+    intermediate : str
+        What "valiant" and "ugal-l" draw: a "group" or a "node".
+    counts_bids : bool
+        Whether "ugal-l" and "par" see the heads that bid for a link.
 
     Raises
     ------
@@ -183,22 +219,44 @@ def dragonfly_routing(topology: Topology, name: str, ugal: Ugal | None = None) -
     shape = topology.shape
     ugal = Ugal("output-queue") if ugal is None else ugal
     if isinstance(shape, DragonflyPlusShape):
+        if intermediate != "group":
+            raise NetcosimError(
+                f"valiant_intermediate = {intermediate}; allowed on a dragonfly+: group"
+            )
         return dragonfly_plus_routing(topology, name, bias_ps=ugal.bias_ps)
     assert isinstance(shape, DragonflyShape)
-    reference = Reference(topology, shape, name, ugal)
+    rule = name
+    if intermediate == "node" and shape.g > 1:
+        rule = BY_NODE[name]
+    elif name == "merlin-valiant" and shape.g <= 2:
+        rule = "minimal"
+    reference = _reference(topology, shape, rule, ugal)
+    queues = name in ("merlin-adaptive-local", "merlin-ugal")
     judges = name in ("ugal-l", "par") and ugal.compares == "used-credits"
     return Routing(
         name=name,
         topology=topology,
-        n_vcs=_channels(name, shape.g),
-        adaptive=name in ("ugal-l", "ugal-g", "par", "adaptive-local"),
-        tables=_tables(topology, shape, name, ugal),
+        n_vcs=_channels(rule, shape.g),
+        adaptive=queues or name in ("ugal-l", "ugal-g", "par", "adaptive-local"),
+        tables=_tables(topology, shape, rule, ugal),
         choices=reference.choices,
         choose=reference.choose,
-        chance_visits=_chance_visits(name, shape),
+        chance_visits=_chance_visits(rule, shape),
         compares_credits=judges or name == "adaptive-local",
         looks_far=name == "ugal-g",
+        counts_bids=counts_bids and not queues,
+        compares_queues=queues,
     )
+
+
+def _reference(topology: Topology, shape: DragonflyShape, rule: str, ugal: Ugal) -> Reference:
+    """Return the plain form of a rule."""
+    if rule == "merlin-ugal":
+        return MerlinUgal(topology, shape, ugal)
+    for name, by_node in BY_NODE.items():
+        if rule == by_node:
+            return ByNode(topology, shape, name, ugal)
+    return Reference(topology, shape, rule, ugal)
 
 
 MAX_BIAS_S = 3_000_000
@@ -220,6 +278,14 @@ Weight = Annotated[
 ]
 ThresholdBytes = Annotated[
     int, "added to the Valiant side where bytes are compared", Ge(0), Le(2**40)
+]
+CountsBids = Annotated[
+    bool,
+    "whether packets count for an output while they bid for the crossbar; of no matter where the "
+    "output queue is compared",
+]
+Intermediate = Annotated[
+    str, "what a Valiant path is drawn by: a group, or a node of any group", OneOf(INTERMEDIATES)
 ]
 
 
@@ -255,10 +321,18 @@ def ugal_l(
     ugal_weight: Weight = None,
     ugal_threshold_bytes: ThresholdBytes = 0,
     ugal_bias_s: BiasS = 0.0,
+    ugal_counts_bids: CountsBids = True,
+    valiant_intermediate: Intermediate = "group",
 ) -> Routing:
     """Build "ugal-l"; see `dragonfly_routing`."""
     ugal = _ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
-    return dragonfly_routing(topology, "ugal-l", ugal)
+    return dragonfly_routing(
+        topology,
+        "ugal-l",
+        ugal,
+        intermediate=valiant_intermediate,
+        counts_bids=ugal_counts_bids,
+    )
 
 
 def par(
@@ -267,16 +341,28 @@ def par(
     ugal_weight: Weight = None,
     ugal_threshold_bytes: ThresholdBytes = 0,
     ugal_bias_s: BiasS = 0.0,
+    ugal_counts_bids: CountsBids = True,
 ) -> Routing:
     """Build "par"; see `dragonfly_routing`."""
     ugal = _ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
-    return dragonfly_routing(topology, "par", ugal)
+    return dragonfly_routing(topology, "par", ugal, counts_bids=ugal_counts_bids)
 
 
 def ugal_g(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
     """Build "ugal-g"; see `dragonfly_routing`."""
     ugal = _ugal(topology, "output-queue", None, 0, ugal_bias_s)
     return dragonfly_routing(topology, "ugal-g", ugal)
+
+
+def valiant(topology: Topology, valiant_intermediate: Intermediate = "group") -> Routing:
+    """Build "valiant"; see `dragonfly_routing`."""
+    return dragonfly_routing(topology, "valiant", intermediate=valiant_intermediate)
+
+
+def merlin_ugal(topology: Topology, ugal_threshold_bytes: ThresholdBytes = MARGIN_BYTES) -> Routing:
+    """Build "merlin-ugal"; see `netsim.routing.dragonfly_merlin`."""
+    ugal = Ugal("output-bytes", threshold_bytes=ugal_threshold_bytes)
+    return dragonfly_routing(topology, "merlin-ugal", ugal)
 
 
 def _plain(name: str) -> Callable[[Topology], Routing]:
@@ -293,7 +379,7 @@ ROUTINGS = tuple(
     RoutingEntry(name, description, families, build)
     for name, description, families, build in (
         ("minimal", "at most one global link", _BOTH, _plain("minimal")),
-        ("valiant", "by way of a random intermediate group", _BOTH, _plain("valiant")),
+        ("valiant", "by way of a random intermediate group", _BOTH, valiant),
         (
             "valiant-local",
             "as valiant, and within a group by way of a random other router",
@@ -310,9 +396,27 @@ ROUTINGS = tuple(
         ("par", "as ugal-l, and again at each router until it leaves the group", _DRAGONFLY, par),
         (
             "adaptive-local",
-            "minimal or a detour, inside a group too, by free credits (merlin's)",
+            "minimal or a detour, inside a group too, by free credits",
             _DRAGONFLY,
             _plain("adaptive-local"),
+        ),
+        (
+            "merlin-valiant",
+            "Valiant as SST's merlin has it, which draws any other router inside a group",
+            _DRAGONFLY,
+            _plain("merlin-valiant"),
+        ),
+        (
+            "merlin-adaptive-local",
+            "adaptive-local as SST's merlin has it, by free space of output buffers",
+            _DRAGONFLY,
+            _plain("merlin-adaptive-local"),
+        ),
+        (
+            "merlin-ugal",
+            "UGAL as SST's merlin has it, by output queues, inside a group too",
+            _DRAGONFLY,
+            merlin_ugal,
         ),
     )
 )

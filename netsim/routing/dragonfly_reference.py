@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -72,7 +72,11 @@ class Reference:
 
     def __init__(self, topology: Topology, shape: DragonflyShape, name: str, ugal: Ugal) -> None:
         self.topology, self.s, self.name, self.ugal = topology, shape, name, ugal
-        self.detours_inside = name in ("valiant-local", "adaptive-local")
+        self.bits = copy_bits(shape.global_links_per_pair)
+        self.merlin = name.startswith("merlin-")
+        self.detours_always = name in ("valiant", "valiant-local", "merlin-valiant")
+        self.adapts = name in ("adaptive-local", "merlin-adaptive-local")
+        self.detours_inside = self.adapts or name in ("valiant-local", "merlin-valiant")
 
     # Where things are
 
@@ -89,12 +93,12 @@ class Reference:
         return self.s.local_hops(r % self.s.a, t % self.s.a)
 
     def plan(self, group: int, first: int, second: int) -> int:
-        size = 1 << copy_bits(self.s.global_links_per_pair)
+        size = 1 << self.bits
         return 1 + (group * size + first) * size + second
 
     def parts(self, plan: int) -> tuple[int, int, int]:
         """Group, first and second copy of a plan."""
-        size = 1 << copy_bits(self.s.global_links_per_pair)
+        size = 1 << self.bits
         rest, second = divmod(plan - 1, size)
         return *divmod(rest, size), second
 
@@ -102,9 +106,13 @@ class Reference:
         return [m for m in range(self.s.g) if m not in (here, target)]
 
     def vias(self, router: int, dst_router: int) -> list[int]:
-        """Routers of the group by which a packet within the group may detour."""
+        """Routers of the group that are drawn for a packet within the group.
+
+        merlin draws the destination's own too: that packet goes directly.
+        """
         base = router - router % self.s.a
-        return [r for r in range(base, base + self.s.a) if r not in (router, dst_router)]
+        never = (router,) if self.merlin else (router, dst_router)
+        return [r for r in range(base, base + self.s.a) if r not in never]
 
     # Hops
 
@@ -115,7 +123,7 @@ class Reference:
         link = self.s.global_link(here, *((group, first) if taken == 0 else (target, second)))
         owner, _ = self.ends(link)
         if owner == router:
-            unsure = self.name == "adaptive-local" and taken == 0 and group != target
+            unsure = self.adapts and taken == 0 and group != target
             return Hop(link, taken, plan * 4 + (NOT_CHOSEN if unsure else taken + 1))
         # PAR leaves channel 0 to packets that may still be sent on a detour on channel 1
         later = self.name == "par" and (taken > 0 or group != target)
@@ -155,9 +163,9 @@ class Reference:
         here, target = router // s.a, dst_router // s.a
         if here == target:
             vias = self.vias(router, dst_router)
-            if self.name == "adaptive-local" or not vias:
+            if self.adapts or not vias:
                 vias = [dst_router, *vias]
-            return [self.inside(router, via) for via in vias]
+            return [self.inside(router, via) for via in dict.fromkeys(vias)]
         k, plan = s.global_links_per_pair, state // 4
         if state % 4 == NOT_CHOSEN:
             group, first, second = self.parts(plan)
@@ -166,7 +174,7 @@ class Reference:
         copies, middles, plans = range(k), self.middles(here, target), []
         if plan:
             plans.append(plan)
-        elif not self.name.startswith("valiant") or not middles:
+        elif not self.detours_always or not middles:
             plans += [self.plan(target, c, 0) for c in copies]
         if self.name != "minimal":
             plans += [self.plan(m, c1, c2) for m, c1, c2 in product(middles, copies, copies)]
@@ -194,19 +202,19 @@ class Reference:
             second = self._freest(view, router, target, second, 1)
             return self.hop(router, target, 1, self.plan(group, first, second))
         direct = first if state // 4 else number(1, k)
-        if self.name == "adaptive-local":
+        if self.adapts:
             direct = self._freest(view, router, target, direct, 0)
         minimal = self.plan(target, direct, 0)
         middles = self.middles(here, target)
         if self.name == "minimal" or not middles:
             return self.hop(router, target, 0, minimal)
         middle, out, copy = middles[number(0, len(middles))], number(2, k), number(3, k)
-        if self.name == "adaptive-local":
+        if self.adapts:
             out = self._freest(view, router, middle, out, 0)
         detour = self.plan(middle, out, copy)
-        if self.name.startswith("valiant"):
+        if self.detours_always:
             stays = False
-        elif self.name == "adaptive-local":
+        elif self.adapts:
             ways = [self.hop(router, target, 0, plan).link for plan in (minimal, detour)]
             stays = self._has_room(view, *ways)
         else:
@@ -232,7 +240,11 @@ class Reference:
             plans = minimal, detour
             direct_way, detour_way = (self.hop(router, target, 0, plan).link for plan in plans)
             links = direct_way, detour_way
-        margin = ugal.margin
+        return self.compare(view, links, hops_min, hops_val)
+
+    def compare(self, view: View, links: Sequence[int], hops_min: int, hops_val: int) -> bool:
+        """Whether the first of two links is the better one, at the paths' weights."""
+        ugal, margin = self.ugal, self.ugal.margin
         if ugal.compares == "output-queue":
             seen, margin = [view.load(link) for link in links], ugal.bias_ps
         elif ugal.compares == "output-bytes":
@@ -250,7 +262,7 @@ class Reference:
         if not vias:
             return self.inside(router, dst_router)
         ways = dst_router, vias[number(0, len(vias))]
-        if self.name == "valiant-local":
+        if self.detours_always:
             return self.inside(router, ways[1])
         links = (self.link_toward(router, way) for way in ways)
         return self.inside(router, ways[0 if self._has_room(view, *links) else 1])
@@ -260,9 +272,14 @@ class Reference:
         other = (copy + 1) % self.s.global_links_per_pair
         plans = [self.plan(group, c, c) for c in (copy, other)]
         links = [self.hop(router, group, taken, plan).link for plan in plans]
-        return other if view.room(links[1], taken) > view.room(links[0], taken) else copy
+        free = [self.free(view, link, taken) for link in links]
+        return other if free[1] > free[0] else copy
+
+    def free(self, view: View, link: int, vc: int) -> int:
+        """What adaptive-local compares; merlin looks at the output buffer of channel 0."""
+        return view.queue_free(link, 0) if self.merlin else view.room(link, vc)
 
     def _has_room(self, view: View, direct: int, detour: int) -> bool:
         """Whether adaptive-local goes by the direct way's first link."""
-        free = [max(0, view.room(link, 0)) for link in (direct, detour)]
+        free = [max(0, self.free(view, link, 0)) for link in (direct, detour)]
         return free[1] <= FREE_FACTOR * free[0]

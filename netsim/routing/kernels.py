@@ -9,10 +9,14 @@ from netsim.kernels_options import PLAIN_KERNEL
 from netsim.routing.kernels_common import entry
 from netsim.routing.kernels_dragonfly import (
     ADAPTIVE_LOCAL,
+    MERLIN_ADAPTIVE,
+    MERLIN_UGAL,
     MINIMAL,
     dragonfly_compares,
     route_dragonfly,
 )
+from netsim.routing.kernels_dragonfly_merlin import route_merlin_ugal
+from netsim.routing.kernels_dragonfly_node import VALIANT_NODE, node_compares, route_by_node
 from netsim.routing.kernels_dragonfly_plus import PLUS_MINIMAL, route_dragonfly_plus
 from netsim.routing.kernels_fattree import D_MOD_K, TWO_CHOICE, route_fattree
 from netsim.routing.kernels_tables import SHORTEST_PATH, STEP, WEIGHTED, route_tables
@@ -48,7 +52,8 @@ def route(  # type: ignore[no-untyped-def]
     nv : int64
         Channels a link in ``space`` and ``room``.
     buffer_bytes : int64
-        Free bytes behind an idle channel.
+        Free bytes behind an idle channel; of its output buffer, for routings with
+        ``compares_queues``.
 
     Returns
     -------
@@ -59,7 +64,7 @@ def route(  # type: ignore[no-untyped-def]
     if router == dst_router:
         return entry(rt.eject_link, dst_node), np.int64(0), state
     code = rt.code
-    if MINIMAL <= code <= ADAPTIVE_LOCAL:
+    if MINIMAL <= code <= MERLIN_ADAPTIVE:
         return route_dragonfly(
             rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv,
             buffer_bytes,
@@ -73,6 +78,13 @@ def route(  # type: ignore[no-untyped-def]
     if code <= WEIGHTED:
         link = route_tables(rt, router, dst_router, dst_node, key, now, free_at, waiting)
         return link, state, state + rt.params[STEP]
+    if code == MERLIN_UGAL:
+        return route_merlin_ugal(rt, router, dst_router, state, key, space, room, nv)
+    if code >= VALIANT_NODE:
+        return route_by_node(
+            rt, router, dst_router, state, key, now, free_at, waiting, space, room, nv,
+            buffer_bytes,
+        )  # fmt: skip
     if code >= PLUS_MINIMAL:
         return route_dragonfly_plus(rt, router, dst_router, state, key, now, free_at, waiting)
     return route_torus(rt, router, dst_router, state, wire_bytes, now, free_at, waiting, room, nv)
@@ -88,6 +100,8 @@ def links_compared(rt, router, dst_node, state, key):  # type: ignore[no-untyped
     dst_router = entry(rt.port_router, dst_node)
     if MINIMAL <= rt.code <= ADAPTIVE_LOCAL and router != dst_router:
         return dragonfly_compares(rt, router, dst_router, np.int64(state), key)
+    if rt.code >= VALIANT_NODE and router != dst_router:
+        return node_compares(rt, router, dst_router, np.int64(state), key)
     none = np.int64(-1)
     return none, none, none, none
 

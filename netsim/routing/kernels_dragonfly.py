@@ -6,9 +6,13 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
+from netsim.routing.kernels_codes import RoutingCode, codes_between
 from netsim.routing.kernels_common import draw, entry, load_of
 
-MINIMAL, VALIANT, UGAL_L, UGAL_G, PAR, VALIANT_LOCAL, ADAPTIVE_LOCAL = range(10, 17)
+(MINIMAL, VALIANT, UGAL_L, UGAL_G, PAR, VALIANT_LOCAL, ADAPTIVE_LOCAL, MERLIN_VALIANT,
+ MERLIN_ADAPTIVE, MERLIN_UGAL) = codes_between(
+    RoutingCode.MINIMAL, RoutingCode.MERLIN_UGAL
+)  # fmt: skip
 
 (BIAS, A, G, K, LOCAL_PER_GROUP, FIRST_LOCAL, FIRST_GLOBAL, N_ROUTERS, N_GLOBAL, BITS, COMPARES,
  WEIGHT, MARGIN, FIRST_COST) = range(14)  # fmt: skip
@@ -133,9 +137,17 @@ def _minimal_wins(  # type: ignore[no-untyped-def]
         load_min = load_of(look_min, now, free_at, waiting)
         load_val = load_of(look_val, now, free_at, waiting)
         return load_min * hops_min <= load_val * hops_val + p[BIAS]
+    return less_used(
+        rt, look_min, look_val, hops_min, hops_val, space, room, nv, buffer_bytes
+    )  # fmt: skip
+
+
+@njit(**INNER_KERNEL)
+def less_used(rt, look_min, look_val, hops_min, hops_val, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
+    """UGAL's comparison of two links by used credits or waiting bytes."""
     bytes_min = _bytes(rt, look_min, space, room, nv, buffer_bytes)
     bytes_val = _bytes(rt, look_val, space, room, nv, buffer_bytes)
-    return bytes_min * hops_min <= bytes_val * hops_val + p[MARGIN]
+    return bytes_min * hops_min <= bytes_val * hops_val + rt.params[MARGIN]
 
 
 @njit(**HOT_KERNEL)
@@ -154,7 +166,7 @@ def _decide(  # type: ignore[no-untyped-def]
     middle = _draw_other(key, g, here, target)
     out, copy = draw(key, 2, k), draw(key, 3, k)
     plan_val = _plan(rt, middle, out, copy)
-    if rt.code == VALIANT or rt.code == VALIANT_LOCAL:
+    if rt.code == VALIANT or rt.code == VALIANT_LOCAL or rt.code == MERLIN_VALIANT:
         return plan_val
     if _minimal_wins(
         rt, router, here, target, dst_router, direct, middle, out, copy, now, free_at, waiting,
@@ -164,41 +176,74 @@ def _decide(  # type: ignore[no-untyped-def]
     return plan_val
 
 
+@njit(**HOT_KERNEL)
+def queue_bytes(link, vc, space, room, nv):  # type: ignore[no-untyped-def]
+    """Bytes in the output FIFO of a channel, under a routing whose ``room`` counts no bids."""
+    at = link * nv + vc
+    return entry(space, at) - entry(room, at)
+
+
 @njit(**INNER_KERNEL)
-def _freest(rt, router, group, copy, taken, room, nv):  # type: ignore[no-untyped-def]
+def _free(rt, link, vc, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
+    """What "adaptive-local" and its merlin form compare: merlin looks at channel 0 throughout."""
+    if rt.code == MERLIN_ADAPTIVE:
+        return buffer_bytes - queue_bytes(link, 0, space, room, nv)
+    return entry(room, link * nv + vc)
+
+
+@njit(**INNER_KERNEL)
+def _freest(rt, router, group, copy, taken, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
     """Of a drawn copy of the links to a group and the next one, the one with more room; room."""
     other = (copy + 1) % rt.params[K]
-    room_one = entry(room, _toward(rt, router, group, copy) * nv + taken)
-    room_other = entry(room, _toward(rt, router, group, other) * nv + taken)
+    one = _toward(rt, router, group, copy)
+    two = _toward(rt, router, group, other)
+    room_one = _free(rt, one, taken, space, room, nv, buffer_bytes)
+    room_other = _free(rt, two, taken, space, room, nv, buffer_bytes)
     if room_other > room_one:
         return other, max(room_other, 0)
     return copy, max(room_one, 0)
 
 
 @njit(**INNER_KERNEL)
-def _adapt(rt, router, here, target, key, room, nv):  # type: ignore[no-untyped-def]
+def _adapt(rt, router, here, target, key, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
     """The plan under "adaptive-local"."""
     g, k = rt.params[G], rt.params[K]
-    direct, free_min = _freest(rt, router, target, draw(key, 1, k), 0, room, nv)
+    direct, free_min = _freest(
+        rt, router, target, draw(key, 1, k), 0, space, room, nv, buffer_bytes
+    )  # fmt: skip
     if g > 2:
         middle = _draw_other(key, g, here, target)
-        out, free_val = _freest(rt, router, middle, draw(key, 2, k), 0, room, nv)
+        out, free_val = _freest(
+            rt, router, middle, draw(key, 2, k), 0, space, room, nv, buffer_bytes
+        )  # fmt: skip
         if free_val > FREE_FACTOR * free_min:
             return _plan(rt, middle, out, draw(key, 3, k))
     return _plan(rt, target, direct, 0)
 
 
 @njit(**INNER_KERNEL)
-def _via(rt, here, router, dst_router, key, room, nv):  # type: ignore[no-untyped-def]
+def draw_any_other(key, n, one):  # type: ignore[no-untyped-def]
+    """A number in 0..n-1 that is not a given one."""
+    drawn = draw(key, 0, n - 1)
+    return drawn + (drawn >= one)
+
+
+@njit(**INNER_KERNEL)
+def _via(rt, here, router, dst_router, key, space, room, nv, buffer_bytes):  # type: ignore[no-untyped-def]
     """The router of the group by which a packet within the group goes; its own if directly."""
     a = rt.params[A]
     base = here * a
     if a == 2:
         return dst_router
-    via = base + _draw_other(key, a, router - base, dst_router - base)
-    if rt.code == ADAPTIVE_LOCAL:
-        free_min = entry(room, _local_link(rt, here, router, dst_router) * nv)
-        free_via = entry(room, _local_link(rt, here, router, via) * nv)
+    if rt.code >= MERLIN_VALIANT:
+        via = base + draw_any_other(key, a, router - base)
+    else:
+        via = base + _draw_other(key, a, router - base, dst_router - base)
+    if rt.code == ADAPTIVE_LOCAL or rt.code == MERLIN_ADAPTIVE:
+        direct = _local_link(rt, here, router, dst_router)
+        free_min = _free(rt, direct, 0, space, room, nv, buffer_bytes)
+        detour = _local_link(rt, here, router, via)
+        free_via = _free(rt, detour, 0, space, room, nv, buffer_bytes)
         if free_via <= 0 or free_via <= FREE_FACTOR * free_min:
             return dst_router
     return via
@@ -218,19 +263,20 @@ def _route_on(  # type: ignore[no-untyped-def]
         if taken == 0:
             via = here * p[A] + plan - 1
             if plan == 0:
-                via = _via(rt, here, router, dst_router, key, room, nv)
+                via = _via(rt, here, router, dst_router, key, space, room, nv, buffer_bytes)
                 state = (1 + via - here * p[A]) << 2
             if via != router:
                 return _local_link(rt, here, router, via), np.int64(0), state
             taken = state = np.int64(1)
         return _local_link(rt, here, router, dst_router), taken, state
     group, first, second = _parts(rt, plan)
-    if code == ADAPTIVE_LOCAL:
+    adapts = code in (ADAPTIVE_LOCAL, MERLIN_ADAPTIVE)
+    if adapts:
         if plan == 0:
-            plan = _adapt(rt, router, here, target, key, room, nv)
+            plan = _adapt(rt, router, here, target, key, space, room, nv, buffer_bytes)
         elif taken == NOT_CHOSEN:
             taken = np.int64(1)
-            second, _ = _freest(rt, router, target, second, taken, room, nv)
+            second, _ = _freest(rt, router, target, second, taken, space, room, nv, buffer_bytes)
             plan = _plan(rt, group, first, second)
     elif plan == 0 or (code == PAR and taken == 0 and group == target):
         direct = draw(key, 1, p[K]) if plan == 0 else first
@@ -245,7 +291,7 @@ def _route_on(  # type: ignore[no-untyped-def]
         link = _toward(rt, router, group, first)
     if link >= p[FIRST_GLOBAL]:
         after = taken + 1
-        if code == ADAPTIVE_LOCAL and taken == 0 and group != target:
+        if adapts and taken == 0 and group != target:
             after = np.int64(NOT_CHOSEN)
         return link, taken, (plan << 2) | after
     vc = taken

@@ -6,9 +6,12 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
+from netsim.routing.kernels_codes import RoutingCode, codes_between
 from netsim.routing.kernels_common import draw, entry, load_of
 
-PLUS_MINIMAL, PLUS_VALIANT, PLUS_UGAL_L, PLUS_UGAL_G = 40, 41, 42, 43
+PLUS_MINIMAL, PLUS_VALIANT, PLUS_UGAL_L, PLUS_UGAL_G = codes_between(
+    RoutingCode.PLUS_MINIMAL, RoutingCode.PLUS_UGAL_G
+)
 
 BIAS, LEAVES, SPINES, G, K, BITS, FIRST_UP, FIRST_DOWN = range(8)
 

@@ -6,9 +6,12 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
+from netsim.routing.kernels_codes import RoutingCode, codes_between
 from netsim.routing.kernels_common import draw, entry, load_of
 
-D_MOD_K, PARTITION, ADAPTIVE, RANDOM_UP, TWO_CHOICE = 20, 21, 22, 23, 24
+D_MOD_K, PARTITION, ADAPTIVE, RANDOM_UP, TWO_CHOICE = codes_between(
+    RoutingCode.D_MOD_K, RoutingCode.TWO_CHOICE
+)
 LAST_STATIC = PARTITION
 
 M2, W2, W3, N_LEAVES, FIRST_L2_POD, FIRST_SPINE, UP1, DOWN1, UP2, DOWN2 = range(1, 11)

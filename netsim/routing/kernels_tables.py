@@ -6,10 +6,13 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import INNER_KERNEL
+from netsim.routing.kernels_codes import RoutingCode, codes_between
 from netsim.routing.kernels_common import draw, entry
 from netsim.routing.kernels_fattree import choose_up
 
-SHORTEST_PATH, BY_DESTINATION, LEAST_LOADED, WEIGHTED = 1, 2, 3, 4
+SHORTEST_PATH, BY_DESTINATION, LEAST_LOADED, WEIGHTED = codes_between(
+    RoutingCode.SHORTEST_PATH, RoutingCode.WEIGHTED
+)
 
 ROW, STEP = 1, 2
 

@@ -6,9 +6,12 @@ import numpy as np
 from numba import njit
 
 from netsim.kernels_options import HOT_KERNEL
+from netsim.routing.kernels_codes import RoutingCode, codes_between
 from netsim.routing.kernels_common import entry, load_of
 
-DIMENSION_ORDER, MINIMAL_ADAPTIVE = 30, 31
+DIMENSION_ORDER, MINIMAL_ADAPTIVE = codes_between(
+    RoutingCode.DIMENSION_ORDER, RoutingCode.MINIMAL_ADAPTIVE
+)
 
 N_DIMS, N_ESCAPE, LENGTHS = 1, 2, 3
 

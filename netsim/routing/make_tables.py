@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.routing.base import Hop
+from netsim.routing.check_tables import check_tables
 from netsim.routing.tables import RouteTables
 from netsim.topology import Topology
 
@@ -27,16 +28,26 @@ def make_tables(
     table_b: Any = (),
     table_c: Any = (),
 ) -> RouteTables:
-    """Fill in what every routing has: the ports' routers and ejection links."""
+    """Fill in what every routing has: the ports' routers and ejection links.
+
+    Raises
+    ------
+    NetcosimError
+        A code that is not one of `netsim.routing.kernels_codes.RoutingCode`, or tables that do not
+        fit it.
+    """
+    scalars = np.array(params, dtype=np.int64)
+    tables = _int32(table_a), _int32(table_b), _int32(table_c)
+    check_tables(topology, int(code), int(n_vcs), scalars, tables)
     return RouteTables(
         code=int(code),
         n_vcs=int(n_vcs),
-        params=np.array(params, dtype=np.int64),
+        params=scalars,
         port_router=_int32(topology.port_router),
         eject_link=_int32(topology.n_ports + np.arange(topology.n_ports)),
-        table_a=_int32(table_a),
-        table_b=_int32(table_b),
-        table_c=_int32(table_c),
+        table_a=tables[0],
+        table_b=tables[1],
+        table_c=tables[2],
     )
 
 

@@ -14,7 +14,7 @@ class RouteTables(NamedTuple):
     Attributes
     ----------
     code : int
-        Which routing (the constants of `netsim.routing.kernels`).
+        Which routing: one of `netsim.routing.kernels_codes.RoutingCode`.
     n_vcs : int
         Virtual channels on every router-to-router link.
     params : (k,) int64

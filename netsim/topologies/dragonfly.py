@@ -10,7 +10,7 @@ from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
-from netsim.parameters import OneOf
+from netsim.parameters import OneOf, ReadIf
 from netsim.topologies.checks import (
     LINK_BANDWIDTH_BPS,
     LINK_LATENCY_S,
@@ -52,6 +52,9 @@ def place_in_turn(arrangement: str, src: int, dst: int, g: int) -> int:
         return (dst - src - 1) % g
     ahead = (dst - src) % g
     return 2 * (ahead - 1) if 2 * ahead <= g else 2 * (g - ahead - 1) + 1
+
+
+SEVERAL_GROUPS = ReadIf(("g",), lambda g: g > 1, "machine.g is above 1")
 
 
 @dataclass(frozen=True)
@@ -215,20 +218,26 @@ def dragonfly(
     p: Annotated[int, "nodes on a router", Ge(1)],
     a: Annotated[int, "routers a group", Ge(1)],
     g: Annotated[int, "groups", Ge(1)],
-    h: Annotated[int | None, "global ports a router; one link a pair if left out", Ge(0)] = None,
+    h: Annotated[
+        int | None, "global ports a router; one link a pair if left out", Ge(0), SEVERAL_GROUPS
+    ] = None,
     *,
     arrangement: Annotated[
-        str, "which router holds the link to which group", OneOf(ARRANGEMENTS)
+        str, "which router holds the link to which group", OneOf(ARRANGEMENTS), SEVERAL_GROUPS
     ] = "absolute",
     group: Annotated[str, "how the routers of a group are joined", OneOf(GROUPS)] = "all-to-all",
     rails: Rails = 1,
     rail_routers: RailRouters = DIFFERENT,
     node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
     local_bandwidth_Bps: Annotated[int, "of a link in a group", Gt(0)] = LINK_BANDWIDTH_BPS,
-    global_bandwidth_Bps: Annotated[int, "of a link between groups", Gt(0)] = LINK_BANDWIDTH_BPS,
+    global_bandwidth_Bps: Annotated[
+        int, "of a link between groups", Gt(0), SEVERAL_GROUPS
+    ] = LINK_BANDWIDTH_BPS,
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
     local_latency_s: Annotated[float, "of a wire in a group", Ge(0)] = LINK_LATENCY_S,
-    global_latency_s: Annotated[float, "of a wire between groups", Ge(0)] = LINK_LATENCY_S,
+    global_latency_s: Annotated[
+        float, "of a wire between groups", Ge(0), SEVERAL_GROUPS
+    ] = LINK_LATENCY_S,
     name: Name = None,
 ) -> Topology:
     """Build a dragonfly.

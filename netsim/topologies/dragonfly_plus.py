@@ -19,7 +19,7 @@ from netsim.topologies.checks import (
     need_size,
 )
 from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.dragonfly import ARRANGEMENTS, place_in_turn
+from netsim.topologies.dragonfly import ARRANGEMENTS, SEVERAL_GROUPS, place_in_turn
 from netsim.topologies.family import (
     Family,
     Links,
@@ -184,19 +184,25 @@ def dragonfly_plus(
     leaves: Annotated[int, "leaf routers a group", Ge(1)],
     spines: Annotated[int, "spine routers a group", Ge(1)],
     g: Annotated[int, "groups", Ge(1)],
-    h: Annotated[int | None, "global ports a spine; one link a pair if left out", Ge(0)] = None,
+    h: Annotated[
+        int | None, "global ports a spine; one link a pair if left out", Ge(0), SEVERAL_GROUPS
+    ] = None,
     *,
     arrangement: Annotated[
-        str, "which spine holds the link to which group", OneOf(ARRANGEMENTS)
+        str, "which spine holds the link to which group", OneOf(ARRANGEMENTS), SEVERAL_GROUPS
     ] = "absolute",
     rails: Rails = 1,
     rail_routers: RailRouters = DIFFERENT,
     node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
     local_bandwidth_Bps: Annotated[int, "of a link leaf to spine", Gt(0)] = LINK_BANDWIDTH_BPS,
-    global_bandwidth_Bps: Annotated[int, "of a link between groups", Gt(0)] = LINK_BANDWIDTH_BPS,
+    global_bandwidth_Bps: Annotated[
+        int, "of a link between groups", Gt(0), SEVERAL_GROUPS
+    ] = LINK_BANDWIDTH_BPS,
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
     local_latency_s: Annotated[float, "of a wire leaf to spine", Ge(0)] = LINK_LATENCY_S,
-    global_latency_s: Annotated[float, "of a wire between groups", Ge(0)] = LINK_LATENCY_S,
+    global_latency_s: Annotated[
+        float, "of a wire between groups", Ge(0), SEVERAL_GROUPS
+    ] = LINK_LATENCY_S,
     name: Name = None,
 ) -> Topology:
     """Build a dragonfly+ (Megafly).

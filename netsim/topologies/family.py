@@ -103,6 +103,9 @@ class Family:
     notes : callable
         ``notes(topology)``: what a user should know of a machine that a file describes, such as
         what was assumed and what was left out; a line each.
+    ignored_values : callable
+        ``ignored_values(parameters)``: values that a file makes superfluous, such as those for
+        levels that it does not have; the reason by the parameter's name.
     reads : callable or None
         ``reads(path, beginning of the text)``: whether a file looks like one of the family's.
     """
@@ -122,6 +125,7 @@ class Family:
     small: tuple[Mapping[str, Any], ...] = ()
     small_files: tuple[SmallFile, ...] = ()
     notes: Callable[[Topology], tuple[str, ...]] = no_notes
+    ignored_values: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda parameters: {}
     reads: Callable[[Path, str], bool] | None = None
 
     @property

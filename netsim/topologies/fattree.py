@@ -10,6 +10,7 @@ from annotated_types import Ge, Gt, Le
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
+from netsim.parameters import ReadIf
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.family import (
@@ -194,6 +195,7 @@ class FatTreeShape:
 
 
 Levels = Annotated[int, "levels of switches", Ge(2), Le(3)]
+_THREE_LEVELS = ReadIf(("levels",), lambda levels: levels == 3, "machine.levels = 3")
 
 
 def xgft(
@@ -208,10 +210,14 @@ def xgft(
     rail_routers: RailRouters = DIFFERENT,
     node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
     level1_bandwidth_Bps: Annotated[int, "of a link leaf to L2", Gt(0)] = LINK_BANDWIDTH_BPS,
-    level2_bandwidth_Bps: Annotated[int, "of a link L2 to spine", Gt(0)] = LINK_BANDWIDTH_BPS,
+    level2_bandwidth_Bps: Annotated[
+        int, "of a link L2 to spine", Gt(0), _THREE_LEVELS
+    ] = LINK_BANDWIDTH_BPS,
     node_latency_s: NodeLatencyS = LINK_LATENCY_S,
     level1_latency_s: Annotated[float, "of a wire leaf to L2", Ge(0)] = LINK_LATENCY_S,
-    level2_latency_s: Annotated[float, "of a wire L2 to spine", Ge(0)] = LINK_LATENCY_S,
+    level2_latency_s: Annotated[
+        float, "of a wire L2 to spine", Ge(0), _THREE_LEVELS
+    ] = LINK_LATENCY_S,
     name: Name = None,
 ) -> Topology:
     """Build a fat-tree from its level sizes.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
-from netsim.parameters import OneOf
+from netsim.parameters import OneOf, ReadIf
 from netsim.topologies.checks import need_int, need_one_of
 
 DIFFERENT, SAME = RAIL_ROUTERS = ("different", "same")
@@ -18,7 +18,10 @@ DIFFERENT, SAME = RAIL_ROUTERS = ("different", "same")
 
 Rails = Annotated[int, "network ports of every node", Ge(1)]
 RailRouters = Annotated[
-    str, "whether the ports of a node hang on neighbouring routers or on one", OneOf(RAIL_ROUTERS)
+    str,
+    "whether the ports of a node hang on neighbouring routers or on one",
+    OneOf(RAIL_ROUTERS),
+    ReadIf(("rails",), lambda rails: rails > 1, "machine.rails is above 1"),
 ]
 
 

@@ -6,6 +6,7 @@ The formats are those of Slurm's man pages topology.conf(5) and topology.yaml(5)
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,10 +15,17 @@ from typing import Any
 
 from netsim.errors import NetcosimError
 from netsim.files import read_lines, read_text
-from netsim.hostlist import expand
+from netsim.hostlist import count_hosts, expand
+from netsim.limits import need_memory, shown
 
 YAML_SUFFIXES = (".yaml", ".yml")
 MAX_FILE_BYTES = 1 << 26
+
+MAX_NODES = 2_000_000
+"""Of one machine; the largest have some 160,000, and as many as this take a minute to build."""
+
+_NODE_BYTES = 1000
+"""Memory of a node while its machine is built; 200,000 on ten leaves took 760 each."""
 
 TREE, BLOCK = "tree", "block"
 
@@ -129,9 +137,11 @@ _KEYS = {
 def _read_conf(path: Path) -> Declared:
     parts: dict[str, list[Part]] = {"switchname": [], "blockname": []}
     sizes: tuple[int, ...] = ()
-    speeds = 0
-    for where, line in _joined_lines(path):
-        pairs = _pairs(where, line)
+    speeds = n_nodes = 0
+    lines = [(where, line, _pairs(where, line)) for where, line in _joined_lines(path)]
+    for where, _, pairs in lines:
+        n_nodes = _add_nodes(where, pairs.get("nodes", ""), n_nodes)
+    for where, line, pairs in lines:
         kind = next(iter(pairs))
         if kind == "ringname":
             raise NetcosimError(f"{where}: a ring; trees and blocks of switches are read")
@@ -195,13 +205,31 @@ def _hosts(where: str, text: str) -> tuple[str, ...]:
         raise NetcosimError(f"{where}: {error}") from None
 
 
+def _add_nodes(where: str, text: str, before: int) -> int:
+    """Return the number of nodes with those of a list, before any of their names is made.
+
+    Raises
+    ------
+    NetcosimError
+        More than any machine has, or than fit the memory; what `netsim.hostlist.expand` refuses.
+    """
+    try:
+        n_nodes = before + count_hosts(text)
+    except NetcosimError as error:
+        raise NetcosimError(f"{where}: {error}") from None
+    if n_nodes > MAX_NODES:
+        raise NetcosimError(f"{where}: {shown(n_nodes)} nodes up to here; at most {MAX_NODES:,}")
+    need_memory(f"{where}: {shown(n_nodes)} nodes up to here", n_nodes * _NODE_BYTES)
+    return n_nodes
+
+
 def _part(where: str, name: str, nodes: tuple[str, ...], below: tuple[str, ...]) -> Part:
     if bool(nodes) == bool(below):
         told = "both nodes and switches" if nodes else "neither nodes nor switches"
         raise NetcosimError(f"{where}: {name!r} has {told} below it; it must have one of them")
     for names in (nodes, below):
         if len(set(names)) < len(names):
-            twice = next(n for i, n in enumerate(names) if n in names[:i])
+            twice = next(n for n, count in Counter(names).items() if count > 1)
             raise NetcosimError(f"{where}: {name!r} has {twice!r} below it twice")
     return Part(where, name, nodes, below)
 
@@ -279,6 +307,9 @@ def _yaml_topology(where: str, entry: Mapping[str, Any]) -> Declared:
     ):
         raise NetcosimError(f"{where}: {lists} must be a list of '- {name}: NAME'")
     known = {name, "nodes", "children"} if kind == TREE else {name, "nodes"}
+    n_nodes = 0
+    for row in rows:
+        n_nodes = _add_nodes(where, str(row.get("nodes") or ""), n_nodes)
     parts = []
     for row in rows:
         unknown = sorted(str(key) for key in set(row) - known)

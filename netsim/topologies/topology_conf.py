@@ -10,17 +10,17 @@ core switch.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
-from netsim.parameters import NamesFile
+from netsim.parameters import NamesFile, ReadIf
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.family import (
@@ -63,6 +63,7 @@ def topology_conf(
         float | Sequence[float],
         "bandwidth up for what comes from below a switch; a list is from the leaves up",
         Gt(0),
+        ReadIf(("uplinks",), lambda uplinks: uplinks is None, "machine.uplinks is not given"),
     ] = 1.0,
     uplinks: Annotated[
         int | Sequence[int] | None,
@@ -240,6 +241,22 @@ def _blocks(declared: Declared, node_block: NDArray[np.int32]) -> Hierarchy:
     return hierarchy([*levels, "block"], [*rows, node_block], [*labels, names])
 
 
+def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Say which of ``taper`` and ``uplinks`` has values for levels that the file does not have."""
+    name = "taper" if parameters.get("uplinks") is None else "uplinks"
+    given = parameters.get(name)
+    if not isinstance(given, (list, tuple)) or len(given) < 2:
+        return {}
+    path = Path(parameters["file"])
+    declared = read_slurm(path, parameters.get("topology"))
+    # the switches of the highest level have no cables up
+    levels = int(_heights(path, _below_one_core(declared)).max())
+    if len(given) <= levels:
+        return {}
+    count = f"{levels} level{'s' if levels != 1 else ''} of switches with cables up"
+    return {name: f"of its {len(given)} values the first {levels} are: {path.name} has {count}"}
+
+
 # What is told of the machine
 
 
@@ -326,6 +343,7 @@ FAMILY = Family(
     default_routing="min-hop",
     hierarchy=domains_of,
     layout=layout_of_levels,
+    ignored_values=ignored_values,
     notes=notes_of,
     reads=looks_like,
     small_files=(

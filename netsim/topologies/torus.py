@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
+from netsim.parameters import ReadIf
 from netsim.topologies.checks import (
     LINK_BANDWIDTH_BPS,
     LINK_LATENCY_S,
@@ -147,7 +148,9 @@ def torus(
     ] = None,
     concentration: Concentration = 1,
     double_links_for_two: Annotated[
-        bool, "two cables around a dimension of length 2, as Blue Gene/Q counts them"
+        bool,
+        "two cables around a dimension of length 2, as Blue Gene/Q counts them",
+        ReadIf(("dims",), lambda dims: 2 in dims, "a length in machine.dims is 2"),
     ] = False,
     node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
     link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,

@@ -57,6 +57,8 @@ KEYS: dict[str, str] = {
     "machine.packet.router": "name",
     "machine.packet.output_buffer": "bytes",
     "machine.packet.arbitration": "name",
+    "machine.packet.crossing_requires": "name",
+    "machine.recipe": "name",
     "machine.packet.delivery": "name",
     "workload.known_log": "name",
     "workload.processors_per_node": "count",

@@ -88,6 +88,13 @@ def estimate(body: str) -> str:
     )
 
 
+BY_WALLTIME = (
+    "class Placer(NodePolicy):\n    name = 'placer'\n    description = 'x'\n"
+    "    walltime_aware = True\n    def _select(self, n):\n        return None\n"
+)
+"""A policy that reads ``queue.estimates``."""
+
+
 def pattern(body: str) -> str:
     return (
         f"def mine(n_ranks, message_bytes, iterations=1):\n    {body}\n"
@@ -210,7 +217,12 @@ ROWS = [
         "queue.run_time_model",
         "run time nan s",
     ),
-    entry("estimates raise", estimate("return {}[job]"), "queue.estimates", "KeyError"),
+    plugin(
+        "estimates raise",
+        BY_WALLTIME + estimate("return {}[job]").replace("[Mine]", "[Mine, Placer]"),
+        "KeyError",
+        {"queue.estimates": '"mine"', "queue.policies": '["placer"]'},
+    ),
     entry("pattern raises", pattern("raise OSError('x')"), "mix.pattern", "OSError"),
     entry("pattern of nothing", pattern("return None"), "mix.pattern"),
     entry(

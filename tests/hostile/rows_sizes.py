@@ -146,8 +146,26 @@ ROWS = [
         for value in ("0", "-1", "1e-9", '"fast"', "nan", "true", "[1, 2]")
     ),
     *(
+        config_row(
+            f"crossbar bandwidth {value}",
+            {"machine.packet.router": '"input-queued"', "machine.packet.crossbar_bandwidth": value},
+            "crossbar_bandwidth",
+        )
+        for value in ("0", "-1", "0.5", '"fast"', '"4 GB"', "nan", "inf", "true", "[1, 2]")
+    ),
+    config_row(
+        "crossbar bandwidth and speed-up",
+        {
+            "machine.packet.router": '"input-queued"',
+            "machine.packet.crossbar_bandwidth": '"4 GB/s"',
+            "machine.packet.crossbar_speedup": "2",
+        },
+        "crossbar_speedup",
+    ),
+    *(
         config_row(f"{key} without a crossbar", {f"machine.packet.{key}": value}, key)
         for key, value in (
+            ("crossbar_bandwidth", '"4 GB/s"'),
             ("crossbar_speedup", "1"),
             ("output_buffer_bytes", "16384"),
             ("arbitration", '"round-robin"'),

@@ -27,7 +27,7 @@ from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows
 from queuesim.packing import packed_jobs
-from queuesim.statistics import Interval, t_of_snapshots
+from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
 from workloads.size_laws import draw_size
 
 if TYPE_CHECKING:
@@ -166,7 +166,8 @@ def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
             mine, same = (p[every | (p["pattern"] == pattern)] for p in (part, base))
             if mine.empty:
                 continue
-            mean = t_of_snapshots(mine["speedup"], np.ones(len(mine)), mine["packing"])
+            packings = mine["packing"]
+            mean = t_of_snapshots(mine["speedup"], 1, packings, least_samples=LEAST_WINDOWS)
             case = CASE if f < 1 else ALL_COMMUNICATION
             row = {"variant": variant, "f": f, "pattern": pattern, "jobs": len(mine)}
             row |= {"paper": printed.SPEEDUPS[case].get(pattern), "speedup": mean.value}

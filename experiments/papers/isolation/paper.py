@@ -10,6 +10,7 @@ without a queue; here is theirs.
 from __future__ import annotations
 
 from experiments.papers.isolation.cab import CAB
+from experiments.papers.isolation.cells import CELLS
 from experiments.papers.isolation.loop import LOOP
 from experiments.papers.isolation.placement import PLACEMENT
 from experiments.papers.isolation.predictor import PREDICTOR
@@ -35,7 +36,7 @@ PAPER = Paper(
     title="When isolation pays: assumed and simulated gains of isolated jobs",
     figures={
         figure.name: figure
-        for figure in (SURFACE, PREDICTOR, LOOP, CAB, STEPS, PLACEMENT, SHARES, DRAGONFLY)
+        for figure in (SURFACE, CELLS, PREDICTOR, LOOP, CAB, STEPS, PLACEMENT, SHARES, DRAGONFLY)
     },
     check=check,
 )

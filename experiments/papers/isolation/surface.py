@@ -15,9 +15,9 @@ from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Then
-from queuesim.design import Factor
+from queuesim.design import Factor, most_confounded
 from queuesim.scenario_fit import ASSUMED, break_even
-from queuesim.statistics import Interval, t_of_snapshots
+from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
 from queuesim.surface import (
     Surface,
     band,
@@ -41,18 +41,6 @@ GRID, CURVE = 45, 10
 SMALLER = ", small"
 DEGREES = (1, 2)
 """Of the polynomial: the one that tells points left out best."""
-USUAL: dict[str, object] = {
-    "share": 0.3,
-    "share_spread": 0.0,
-    "size_correlation": 0.0,
-    "drive": "1",
-    "ranks": 1,
-    "node_bytes": 32 * 1024,
-    "collectives": 3 / 8,
-    "routing": "d-mod-k",
-    "mapping": "in-order",
-}
-"""What `experiments.papers.isolation.base` holds fixed, but for the bytes: the most in range."""
 PAYS, UNKNOWN = "pays", "cannot be told"
 OVER = {"log", "placement", "share", "drive"}
 """Over the ranges of the other factors curves are the middle."""
@@ -76,7 +64,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     if whole.sum() >= 2:
         effects = screened(screening.factors, screening.places(), response, options.seed)
         tables["screening"] = pd.DataFrame([vars(effect) for effect in effects])
-    filling = space.design(space.FILLING, options).factors
+    filling = [f for f in space.design(space.FILLING, options).factors if f != space.CHANCE]
     known = isolated[np.isfinite(isolated["taken_off_percent"])]
     by_design = {name: known[known["design"] == name] for name in (space.FILLING, space.OWN)}
     if len(by_design[space.OWN]):
@@ -100,6 +88,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         tables["verdicts"] = _verdicts(mean, means, needed, places, response)
         claims = _claims(tables["verdicts"])
     notes = () if options.quick else log_notes(space.LOGS, options)
+    if pair := most_confounded(_strata([*factors, space.CHANCE], rows)):
+        notes = (f"warning: {pair}", *notes)
     return Analysis(claims_frame(claims), tables, notes)
 
 
@@ -111,6 +101,12 @@ def _places(factors: Sequence[Factor], rows: pd.DataFrame) -> FloatArray:
             for row in rows.to_dict("records")
         ]
     )
+
+
+def _strata(factors: Sequence[Factor], rows: pd.DataFrame) -> dict[str, NDArray[np.int64]]:
+    """Each factor's levels or strata in rows that have a column a factor."""
+    places = _places(factors, rows)
+    return {f.name: f.strata(places[:, i]) for i, f in enumerate(factors)}
 
 
 def _response(rows: pd.DataFrame) -> FloatArray:
@@ -210,7 +206,7 @@ def _usual(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> p
     import pandas as pd
 
     cases = [{"log": log, "placement": name} for log in logs for name in space.PLACEMENTS]
-    table = pd.DataFrame([{**case, **USUAL} for case in cases])
+    table = pd.DataFrame([{**case, **space.USUAL} for case in cases])
     places = _places(surface.factors, table)
     low, high = np.sinh(band(drawn, places))
     return pd.DataFrame(cases).assign(taken_off=_told(surface, places), low=low, high=high)
@@ -219,7 +215,8 @@ def _usual(surface: Surface, drawn: Sequence[Surface], logs: Sequence[str]) -> p
 def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
     """Percent off at which Jigsaw's queue is as Baseline's, of the log and of its quarters.
 
-    The interval is as wide as Student's over the quarters, around the whole log's.
+    The interval is as wide as Student's over the quarters, around the entire log's. A column a
+    scenario of the papers: what it takes off in the mean over these jobs.
     """
     import pandas as pd
 
@@ -237,11 +234,13 @@ def _break_even(runs: pd.DataFrame) -> pd.DataFrame:
             parts = np.array(list(found.values()))
             low = high = np.nan
             if len(parts) and np.isfinite([whole, *parts]).all():
-                over = t_of_snapshots(parts, np.ones(len(parts)), np.arange(len(parts)))
+                number = np.arange(len(parts))
+                over = t_of_snapshots(parts, 1, number, least_samples=LEAST_WINDOWS)
                 half = (over.high - over.low) / 2
                 low, high = whole - half, whole + half
             told = {"log": log, "metric": metric, "break_even": whole, "low": low, "high": high}
-            rows.append(told | found)
+            all_jobs = mine[mine["part"] == "all"].iloc[0]
+            rows.append(told | found | {name: all_jobs[f"off {name}"] for name in ASSUMED})
     return pd.DataFrame(rows)
 
 

@@ -94,6 +94,18 @@ FACTORS = (
 standard deviation over jobs, over that mean. ``drive``: what a node can send over what a link of
 the fabric carries: 2 is a tree tapered by 2:1. ``collectives``: chance that a job's pattern is one
 of `COLLECTIVES`, not of the neighbour kind."""
+USUAL: dict[str, object] = {
+    "share": 0.3,
+    "share_spread": 0.0,
+    "size_correlation": 0.0,
+    "drive": "1",
+    "ranks": 1,
+    "node_bytes": 32 * 1024,
+    "collectives": 3 / 8,
+    "routing": "d-mod-k",
+    "mapping": "in-order",
+}
+"""What `experiments.papers.isolation.base` holds fixed, but for the bytes: the most in range."""
 CHANCE = Factor("chance", levels=tuple(map(str, range(STRETCHES))))
 """Other draws, stretch and instant: what its effect is, any factor's may be by chance."""
 SCREENED_OUT = ("phases", "noise", "router", "buffer_bytes")
@@ -103,8 +115,8 @@ QUICK = ("placement", "share", "drive", "ranks")
 MORRIS, FILLING, OWN = "morris", "filling", "own size"
 DESIGNS: dict[str, tuple[str, int, int]] = {
     MORRIS: ("morris", 10, 2),
-    FILLING: ("sobol-sequence", 256, 12),
-    OWN: ("sobol-sequence", 128, 0),
+    FILLING: ("latin-hypercube", 256, 12),
+    OWN: ("latin-hypercube", 128, 0),
 }
 """Method, and samples in full and for a quick look."""
 
@@ -135,15 +147,17 @@ def _smaller(sections: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def design(name: str, options: Options) -> Design:
-    """A design of `DESIGNS`: Morris varies chance, on one log, the others the log."""
+    """A design of `DESIGNS`: all vary chance; Morris on one log, the others the log.
+
+    Chance is a factor like the others, so that its stretches are balanced over all of them.
+    """
     factors = [f for f in FACTORS if not options.quick or f.name in QUICK]
     there = [log.name for log, _ in logs(options)]
     names = tuple(n for n in there if name == FILLING or n in [log.name for log in OWN_SIZE])
-    if name == MORRIS:
-        factors.append(CHANCE)
-    else:
+    if name != MORRIS:
         factors = [f for f in factors if f.name not in SCREENED_OUT]
         factors += [Factor("log", levels=names)] if len(names) > 1 else []
+    factors.append(CHANCE)
     method, *samples = DESIGNS[name]
     return Design(method, samples[options.quick], options.seed, factors)
 
@@ -168,7 +182,7 @@ def _machine(section: Mapping[str, Any], drive: float) -> dict[str, Any]:
     } | links
 
 
-def _content(
+def content(
     sections: Mapping[str, Any], v: Mapping[str, Any], seed: int, *, large: bool = False
 ) -> dict[str, Any]:
     """A config at values of the factors; a large machine has few instants."""
@@ -236,22 +250,20 @@ def points(options: Options) -> list[Point]:
         scaled = name != OWN
         if options.quick and not scaled:
             continue
-        known = {
-            log.name: _with_submits(sections) for log, sections in logs(options, scaled=scaled)
-        }
+        known = {log.name: with_submits(sections) for log, sections in logs(options, scaled=scaled)}
         chosen = design(name, options)
         for row, place in enumerate(chosen.places()):
             v: dict[str, Any] = {f.name: middle(f) for f in FACTORS}
-            v |= {"chance": str(row % STRETCHES), "log": next(iter(known))}
+            v |= {"log": next(iter(known))}
             for factor, at in zip(chosen.factors, place.tolist(), strict=True):
                 v[factor.name] = factor.told(at) if factor.levels else factor.value(at)
             if scaled or v["log"] in SCALED:
-                content = _content(known[v["log"]], v, options.seed, large=not scaled)
-                found.append(study_point(NAME, content, {"design": name, "row": row, **v}))
+                config = content(known[v["log"]], v, options.seed, large=not scaled)
+                found.append(study_point(NAME, config, {"design": name, "row": row, **v}))
     return found
 
 
-def _with_submits(sections: Mapping[str, Any]) -> dict[str, Any]:
+def with_submits(sections: Mapping[str, Any]) -> dict[str, Any]:
     """The sections of a log, and when its jobs were submitted, on its own clock."""
     if "log" not in sections["workload"]:
         return dict(sections)
@@ -283,7 +295,7 @@ def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
     for log, sections in logs(options, scaled=False):
         if log.name == THETA.name:
             continue  # no gain is known on its own machine
-        for part, workload, off in _quarters(sections, options):
+        for part, workload, off in quarters(sections, options):
             for policy, scenario in runs:
                 asked = {"policies": [policy], "window": WINDOW, "scenario": scenario}
                 content = {
@@ -298,7 +310,7 @@ def queue_points(frames: Mapping[str, Any], options: Options) -> list[Point]:
     return found
 
 
-def _quarters(
+def quarters(
     sections: Mapping[str, Any], options: Options
 ) -> Iterator[tuple[str, Mapping[str, Any], dict[str, float]]]:
     """The whole log and its quarters, as many jobs each; what scenarios take off in each.

@@ -17,7 +17,7 @@ from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.measured_times import Measured
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.pairs import speedup_rows
-from queuesim.statistics import t_of_snapshots
+from queuesim.statistics import LEAST_SAMPLES, LEAST_WINDOWS, t_of_snapshots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,12 @@ def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.D
         for metric in metrics:
             known = part[part[metric].notna()]
             if len(known):
-                mean = t_of_snapshots(known[metric], np.ones(len(known)), known["window"])
+                mean = t_of_snapshots(
+                    known[metric],
+                    np.ones(len(known)),
+                    known["window"],
+                    least_samples=LEAST_WINDOWS,
+                )
                 ends = (metric, f"{metric}_low", f"{metric}_high")
                 row |= dict(zip(ends, mean, strict=True))
         found.append(row)
@@ -68,6 +73,7 @@ def table_of(
     seed : int
         Of the bootstrap over snapshots.
     """
+    several = pairs["window"].nunique() >= LEAST_WINDOWS
     found: list[SpeedupRow] = []
     for policy in policies:
         mine = pairs[pairs["policy"] == policy]
@@ -77,8 +83,10 @@ def table_of(
             mine["n_nodes"].to_numpy(),
             mine["window"].rank(method="dense").to_numpy() * 10**6 + mine["snapshot"].to_numpy(),
             mine["run_ratio"].to_numpy(),
+            mine["job_id"].to_numpy(),
             patterns,
             point_rng({"seed": seed}, "bootstrap"),
+            least_samples=LEAST_WINDOWS if several else LEAST_SAMPLES,
         )
     return [list(astuple(row)) for row in found]
 

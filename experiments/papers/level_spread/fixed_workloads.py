@@ -315,22 +315,30 @@ def fig2_draw(analysis: Analysis, options: Options) -> Figure:
 
 
 def fig4_draw(analysis: Analysis, options: Options) -> Figure:
-    """Rows: job size and alpha; columns: patterns; bars: policies, with deviations."""
-    (routing,), table = next(groups(analysis.tables["times"], "routing"))
+    """Rows: routing, job size and alpha; columns: patterns; bars: policies, with deviations."""
+    table = analysis.tables["times"]
     return panels(
-        table.sort_values(["job_nodes", "alpha"], kind="stable"),
-        ["job_nodes", "alpha", "pattern"],
+        _by_routing(table, "job_nodes", "alpha"),
+        ["routing", "job_nodes", "alpha", "pattern"],
         lambda axis, part: _bars(axis, part, "pattern"),
         columns=len(first_seen(table, "pattern")),
         size_in=(2.3, 1.7),
-        ylabel=f"time / Simple, {routing}",
-        title=lambda nodes, alpha, pattern: f"{nodes}-node jobs, alpha {alpha:g}",
+        ylabel="time / Simple",
+        title=lambda routing, nodes, alpha, _: f"{routing}, {nodes}-node jobs, alpha {alpha:g}",
+    )
+
+
+def _by_routing(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Return the rows of each routing together, sorted by columns within it."""
+    order = {routing: i for i, routing in enumerate(first_seen(table, "routing"))}
+    return table.assign(order=table["routing"].map(order)).sort_values(
+        ["order", *columns], kind="stable"
     )
 
 
 def links_draw(analysis: Analysis, options: Options) -> Figure:
     """Boxes from 25 to 75 %, a line at the median, whiskers to the extremes."""
-    (routing,), table = next(groups(analysis.tables["boxes"], "routing"))
+    table = analysis.tables["boxes"]
 
     def five(axis: Axes, part: pd.DataFrame) -> None:
         draw_boxes(axis, part, "policy", "link_kind", quantiles=FIVE)
@@ -338,12 +346,12 @@ def links_draw(analysis: Analysis, options: Options) -> Figure:
         axis.set_ylim(bottom=0)
 
     return panels(
-        table[table["quantity"].isin(DRAWN)].sort_values(["quantity", "link_kind"], kind="stable"),
-        ["quantity", "link_kind"],
+        _by_routing(table[table["quantity"].isin(DRAWN)], "quantity", "link_kind"),
+        ["routing", "quantity", "link_kind"],
         five,
         columns=len(LINK_KINDS),
         size_in=(4.5, 2.6),
-        title=lambda quantity, kind: f"{kind} links, {routing}: {QUANTITIES[quantity]}",
+        title=lambda routing, quantity, kind: f"{kind} links, {routing}: {QUANTITIES[quantity]}",
         legend=False,
     )
 
@@ -356,17 +364,17 @@ def _dots(axis: Axes, part: pd.DataFrame) -> None:
 
 
 def _draw_dots(analysis: Analysis, options: Options, *, keys: Sequence[str], title: str) -> Figure:
-    """Rows: values of two keys, which the title names; columns: patterns."""
-    (routing,), dots = next(groups(analysis.tables["dots"], "routing"))
+    """Rows: routing and values of two keys, which the title names; columns: patterns."""
+    dots = analysis.tables["dots"]
     return panels(
         dots,
-        [*keys, "pattern"],
+        ["routing", *keys, "pattern"],
         _dots,
         columns=len(first_seen(dots, "pattern")),
         size_in=(2.4, 2.1),
-        xlabel=f"small jobs / Simple, {routing}",
+        xlabel="small jobs / Simple",
         ylabel="large jobs / Simple",
-        title=f"{title}\n{{}}".format,
+        title=f"{{}}, {title}\n{{}}".format,
     )
 
 

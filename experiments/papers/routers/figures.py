@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import cells, first_seen
@@ -90,7 +92,8 @@ def analyse(
             row |= zip(("ours", "low", "high"), level.mean, strict=True)
             row |= zip(("change", "change_low", "change_high"), level.change, strict=True)
             rows.append(row | {"n": level.n_units})
-        if neutral is not None:
+        # a side is told by an interval: without one there is nothing to judge
+        if neutral is not None and all(np.isfinite(m.mean.low) for m in means.values()):
             sides = {router: level.side(neutral) for router, level in means.items()}
             told = ", ".join(f"{router} {side}" for router, side in sides.items())
             rule = f"all intervals above {neutral:g}, all below, or all around it"

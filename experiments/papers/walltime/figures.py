@@ -18,7 +18,7 @@ from experiments.papers.walltime import printed
 from experiments.papers.walltime.logs import notes, of_intrepid
 from experiments.points import point_rng
 from queuesim.observables.jobs import CLASSES
-from queuesim.statistics import Interval, bootstrap_mean, bootstrap_ratio
+from queuesim.statistics import LEAST_WINDOWS, Interval, bootstrap_mean, bootstrap_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,7 +135,7 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
                     if month in ours.index
                 ]
             else:
-                mean = bootstrap_mean(ours.to_numpy(), _rng(options, case, order, metric))
+                mean = _over_months(ours, _rng(options, case, order, metric))
                 what = f"{name}: mean of the months"
                 claims.append(says.between(what, min(paper), max(paper), mean))
     for (case,), part in groups(runs, "case"):
@@ -183,8 +183,13 @@ def _means(part: pd.DataFrame, options: Options) -> dict[str, Interval]:
         if len(rows) == 1:
             found[scheme] = Interval(*rows[["gain", "low", "high"]].to_numpy()[0])
         else:
-            found[scheme] = bootstrap_mean(rows["gain"].to_numpy(), _rng(options, "mean", scheme))
+            found[scheme] = _over_months(rows["gain"], _rng(options, "mean", scheme))
     return found
+
+
+def _over_months(values: pd.Series[float], rng: np.random.Generator) -> Interval:
+    """Mean over months: windows of a log."""
+    return bootstrap_mean(values.to_numpy(), rng, least_samples=LEAST_WINDOWS)
 
 
 def _up_to(

@@ -42,13 +42,14 @@ const makePanel = (root, common, state) => {
         ...fact("Pattern", common.patterns[common.pattern[job]] ?? "\u2013"),
         ...fact("Wait", ran ? duration(policy.wait[job] * unit) : "never ran"),
         ...fact("Run time", ran ? duration(policy.run[job] * unit) : "\u2013"),
-        ...(row ? fact("Stretch", stretchOf(row).toFixed(3)) : [])),
+        ...(row ? fact(over(common.baseline), stretchOf(row).toFixed(3)) : [])),
       ...(row ? slowed(row) : unmeasured(job)),
       element("p", {}, element("button", { type: "button", onclick: () => state.set({ job: -1 }) },
         "Clear (Esc)")),
     );
   };
 
+  const over = (baseline) => `Time over ${baseline}`;
   const stretchOf = (row) => (row.yardstick > 0 ? row.time / row.yardstick : 1);
 
   const swatch = (colour) => {
@@ -101,10 +102,12 @@ const makePanel = (root, common, state) => {
       : [common.n_nodes[job] < 2 ? "Jobs of one node send nothing." : "No snapshot has it."]))];
   };
 
-  const heads = ["Job", "Nodes", "Pattern", "Stretch", "Longer than alone", "Largest part"];
+  // every column has one baseline, and names it
+  const heads = ["Job", "Nodes", "Pattern", over(common.baseline), over("isolated time on these nodes"),
+    "Largest share of that excess"];
   const cells = (row) => [
     common.job_id[row.job], common.n_nodes[row.job], common.patterns[common.pattern[row.job]] ?? "",
-    stretchOf(row), row.excess, row.others.length ? row.others[0][1] * row.excess : 0,
+    stretchOf(row), 1 + row.excess, row.others.length ? row.others[0][1] : 0,
   ];
   const inOrder = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b || 0);
 
@@ -134,7 +137,7 @@ const makePanel = (root, common, state) => {
       element("td", { class: "number" }, whole(values[1])),
       element("td", {}, values[2]),
       element("td", { class: "number" }, values[3].toFixed(3)),
-      element("td", { class: "number" }, Number.isNaN(row.excess) ? "\u2013" : percent(row.excess)),
+      element("td", { class: "number" }, Number.isNaN(row.excess) ? "\u2013" : values[4].toFixed(3)),
       row.others.length && row.excess > 0.00005
         ? element("td", {}, jobButton(row.others[0][0]), ` ${percent(values[5])}`)
         : element("td", {}, "\u2013"),

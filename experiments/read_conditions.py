@@ -1,0 +1,415 @@
+"""When a config's keys are read, in terms of its other keys.
+
+A key that depends on keys of its own table says so where it is declared
+(`netsim.parameters.ReadIf`). Here are the conditions across tables. What a plug-in adds declares
+itself: the keys of its run-time model, order or policy are read where that is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from alloc.registry import POLICIES
+from experiments.config import Config
+from experiments.dotted_keys import assigned, value_at
+from netsim.packet.presets import PACKET_PRESETS
+from queuesim.measure import MEASURES
+from queuesim.registry import BACKFILLS, DECIDERS, ORDERS, RUNTIME_MODELS
+
+
+class Condition(NamedTuple):
+    """When some keys are read.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        Dotted SI names; ``*`` stands for anything.
+    holds : callable
+        ``holds(config, key)``: whether the key is read.
+    here : callable
+        ``here(config, key)``: the values that decide.
+    needs : callable
+        ``needs(config, key)``: the values with which it is read.
+    depth : int
+        Parts of the key that name the table to report instead of each key; 0: the key.
+    shown : bool
+        Whether a page shows the value all the same, so that it belongs to a point's identity.
+    """
+
+    keys: tuple[str, ...]
+    holds: Callable[[Any, str], bool]
+    here: Callable[[Any, str], str]
+    needs: Callable[[Any, str], str]
+    depth: int = 0
+    shown: bool = False
+
+
+def matches(key: str, patterns: Iterable[str]) -> bool:
+    """Whether a dotted key is one of some keys, or in one of some tables."""
+    return any(fnmatchcase(key, p) or fnmatchcase(key, f"{p}.*") for p in patterns)
+
+
+Words = Callable[[Any, str], str]
+
+
+def _values(*keys: str) -> Words:
+    return lambda config, _: ", ".join(assigned(key, value_at(config, key)) for key in keys)
+
+
+def _says(text: str) -> Words:
+    return lambda config, key: text
+
+
+def _one_of(key: str, names: Iterable[str]) -> str:
+    """``KEY = "a", "b" or "c"``."""
+    quoted = [f'"{name}"' for name in names]
+    return f"{key} = {' or '.join(filter(None, (', '.join(quoted[:-1]), quoted[-1])))}"
+
+
+# Packets and run-time models
+
+
+def _measured(config: Config) -> bool:
+    return config.run.snapshots > 0
+
+
+def _model_reads(config: Config, key: str) -> bool:
+    return matches(key, RUNTIME_MODELS[config.queue.run_time_model].reads)
+
+
+def _models_reading(key: str) -> list[str]:
+    return [name for name, model in RUNTIME_MODELS.items() if matches(key, model.reads)]
+
+
+def _sent_or_modelled(config: Config, key: str) -> bool:
+    return _measured(config) or _model_reads(config, key)
+
+
+def packet_preset_values(packet: Any) -> Mapping[str, Any]:
+    """The preset all of whose values a ``[machine.packet]`` has; empty if there is none."""
+    for preset in PACKET_PRESETS.values():
+        if all(getattr(packet, name) == value for name, value in preset.params.items()):
+            return preset.params
+    return {}
+
+
+def _packet_key_read(config: Config, key: str) -> bool:
+    """Whether packets or the model read a key; a preset, if they read one that it sets."""
+    names = packet_preset_values(config.machine.packet) if key.endswith(".preset") else ()
+    keys = [f"machine.packet.{name}" for name in names] or [key]
+    return any(_sent_or_modelled(config, one) for one in keys)
+
+
+def _snapshots_or_model(config: Config, key: str) -> str:
+    return f"run.snapshots above 0, or {_one_of('queue.run_time_model', _models_reading(key))}"
+
+
+def _not_ignored(config: Config, key: str) -> bool:
+    if _model_reads(config, key) or not _measured(config):
+        return True  # the condition on snapshots is another one
+    iterations = key.endswith(".iterations") and config.run.keep == "all"
+    return iterations or not matches(key, MEASURES[config.run.measure].ignores)
+
+
+def _other_measures(config: Config, key: str) -> str:
+    found = _one_of(
+        "run.measure", [n for n, measure in MEASURES.items() if not matches(key, measure.ignores)]
+    )
+    models = _models_reading(key)
+    return f"{found}, or {_one_of('queue.run_time_model', models)}" if models else found
+
+
+_IGNORED = tuple({key: None for measure in MEASURES.values() for key in measure.ignores})
+_DECIDE_PACKETS = ("run.snapshots", "queue.run_time_model")
+
+
+def _read_by_bandwidth(config: Config, key: str) -> bool:
+    queue = config.queue
+    by_need = any(POLICIES[n].without_need for n in (*queue.policies, *queue.placement_rules))
+    return by_need or config.analysis.bounds
+
+
+def _link_read(config: Config, key: str) -> bool:
+    if key.endswith("latency_s"):
+        return _sent_or_modelled(config, key)
+    if key.endswith(("bandwidth_Bps", "bandwidth_factor")):
+        return _sent_or_modelled(config, key) or _read_by_bandwidth(config, key)
+    return True
+
+
+def _has_one_port(config: Config) -> bool:
+    """Whether the machine's parameters say that nodes have one port."""
+    return config.machine.parameters.get("rails", 1) == 1 and config.machine.family not in (
+        *("cables", "ibnetdiscover"),
+    )
+
+
+# Tables of what has a name
+
+
+def _owners(key: str) -> dict[str, list[str]]:
+    """What declares a key of ``[queue]``: names of run-time models and orders, by their key."""
+    _, *path = key.split(".")
+    section, name = (path[0], path[1]) if len(path) > 1 else ("", path[0])
+    models = [n for n, m in RUNTIME_MODELS.items() if m.section == section and name in m.declares()]
+    orders = [n for n, o in ORDERS.items() if o.parameters is not None and o.section == section]
+    return {"queue.run_time_model": models, "queue.order": orders}
+
+
+def _owner_chosen(config: Config, key: str) -> bool:
+    owners = _owners(key)
+    if not any(owners.values()):
+        return True
+    return any(value_at(config, k) in names for k, names in owners.items())
+
+
+def _owners_here(config: Config, key: str) -> str:
+    return _values(*(k for k, names in _owners(key).items() if names))(config, key)
+
+
+def _choose_owner(config: Config, key: str) -> str:
+    return " or ".join(_one_of(k, names) for k, names in _owners(key).items() if names)
+
+
+# The queue
+
+
+def _windowed(config: Config, key: str) -> bool:
+    queue: Any = config.queue
+    if queue.decider is not None:
+        return not isinstance(queue.decider, str) or DECIDERS[queue.decider].windowed
+    on_sets = bool(queue.partitions) or queue.outages.file is not None
+    return on_sets or BACKFILLS[queue.backfill].windowed
+
+
+def _with_window(config: Config, key: str) -> str:
+    return _one_of("queue.backfill", [n for n, one in BACKFILLS.items() if one.windowed])
+
+
+def _by_walltime(config: Config, key: str) -> bool:
+    queue = config.queue
+    return any(POLICIES[n].walltime_aware for n in (*queue.policies, *queue.placement_rules))
+
+
+def _walltime_policies(config: Config, key: str) -> str:
+    names = [name for name, policy in POLICIES.items() if policy.walltime_aware]
+    return f"a policy that places by walltime: {', '.join(names)}"
+
+
+def _needs_told(config: Config, key: str) -> bool:
+    return not RUNTIME_MODELS[config.queue.run_time_model].knows_needs and any(
+        POLICIES[name].without_need
+        for name in (*config.queue.policies, *config.queue.placement_rules)
+    )
+
+
+def _need_policies(config: Config, key: str) -> str:
+    names = [name for name, policy in POLICIES.items() if policy.without_need]
+    knowing = [name for name, model in RUNTIME_MODELS.items() if model.knows_needs]
+    return (
+        f"a policy that places by bandwidth ({', '.join(names)}) and a run-time model that does "
+        f"not know what jobs need (all but {', '.join(knowing)})"
+    )
+
+
+def _rules_named(config: Config, key: str) -> bool:
+    decider: Any = config.queue.decider
+    return not isinstance(decider, str) or DECIDERS[decider].names_rules
+
+
+def _several_partitions(config: Config, key: str) -> bool:
+    queue: Any = config.queue
+    return len(queue.partitions) > 1
+
+
+def _partition_weight(config: Config, key: str) -> bool:
+    queue: Any = config.queue
+    return queue.order == "multifactor" and bool(queue.multifactor.partition_weight)
+
+
+def _has_partitions(config: Config, key: str) -> bool:
+    queue: Any = config.queue
+    return bool(queue.partitions)
+
+
+# Jobs
+
+
+def _from_log(config: Config, key: str) -> bool:
+    return config.workload.log is not None
+
+
+def _arrive_over_time(config: Config, key: str) -> bool:
+    made = config.workload.synthetic
+    if key == "workload.start_s" and config.workload.start_s > 0:
+        # it leaves out jobs that arrive at 0
+        return True
+    return made is None or made.load is not None
+
+
+def _requests_differ(config: Config, key: str) -> bool:
+    made = config.workload.synthetic
+    return made is None or made.requested_factor is not None
+
+
+_ARRIVALS = ("start_s", "end_s", "days", "arrival_factor", "all_at_zero")
+
+
+MACHINE_CONDITIONS = (
+    Condition(
+        ("machine.packet.rail_policy",),
+        lambda config, key: not _has_one_port(config),
+        lambda config, key: assigned("machine.rails", config.machine.parameters.get("rails", 1)),
+        _says("machine.rails above 1"),
+    ),
+)
+"""Those that hold for any config that has a machine."""
+
+CONDITIONS = (
+    *MACHINE_CONDITIONS,
+    Condition(("queue.*",), _owner_chosen, _owners_here, _choose_owner),
+    Condition(
+        ("queue.window",), _windowed, _values("queue.backfill", "queue.decider"), _with_window
+    ),
+    Condition(("queue.estimates",), _by_walltime, _values("queue.policies"), _walltime_policies),
+    Condition(
+        ("queue.bandwidth_need_Bps",),
+        _needs_told,
+        _values("queue.policies", "queue.run_time_model"),
+        _need_policies,
+    ),
+    Condition(
+        ("queue.placement_rules",),
+        _rules_named,
+        _values("queue.decider"),
+        _says('a decider of your own that names rules: queue.decider = "FILE.py:CLASS"'),
+    ),
+    Condition(
+        tuple(f"queue.partitions.*.{name}" for name in ("priority", "default", "log_names")),
+        _several_partitions,
+        _says("one partition takes all jobs"),
+        _says("two or more [[queue.partitions]]"),
+    ),
+    Condition(
+        ("queue.partitions.*.factor",),
+        _partition_weight,
+        _values("queue.order", "queue.multifactor.partition_weight"),
+        _says('queue.order = "multifactor" and a partition_weight above 0'),
+    ),
+    Condition(
+        ("queue.multifactor.partition_weight",),
+        _has_partitions,
+        _values("queue.partitions"),
+        _says("[[queue.partitions]]"),
+    ),
+    Condition(("queue.dependencies",), _from_log, _values("workload.log"), _says("workload.log")),
+    Condition(
+        tuple(f"workload.{name}" for name in _ARRIVALS),
+        _arrive_over_time,
+        _says("all generated jobs arrive at 0"),
+        _says("workload.synthetic.load or workload.log"),
+    ),
+    Condition(
+        ("workload.walltimes",),
+        _requests_differ,
+        _says("generated jobs request their run times"),
+        _says("workload.synthetic.requested_factor or workload.log"),
+    ),
+    Condition(
+        ("policies.*",),
+        lambda config, key: (
+            key.split(".")[1] in (*config.queue.policies, *config.queue.placement_rules)
+        ),
+        _values("queue.policies"),
+        lambda config, key: f'"{key.split(".")[1]}" in queue.policies',
+        depth=2,
+    ),
+    Condition(
+        ("communication.*",),
+        lambda config, key: key.startswith("communication.io.") or _sent_or_modelled(config, key),
+        _values(*_DECIDE_PACKETS),
+        lambda config, key: _snapshots_or_model(config, "communication.task_mapping"),
+        depth=1,
+        shown=True,
+    ),
+    Condition(
+        ("communication.io.drive", "communication.io.message_bytes"),
+        lambda config, key: _measured(config),
+        _values("run.snapshots"),
+        _says("run.snapshots above 0"),
+    ),
+    Condition(
+        ("communication.mix.*.weight",),
+        lambda config, key: len(config.communication.mix) > 1,
+        _says("communication.mix has one entry"),
+        _says("two or more [[communication.mix]]"),
+    ),
+    Condition(
+        _IGNORED,
+        _not_ignored,
+        _values("run.measure", "queue.run_time_model"),
+        _other_measures,
+        shown=True,
+    ),
+    Condition(
+        ("machine.packet.*",),
+        _packet_key_read,
+        _values(*_DECIDE_PACKETS),
+        _snapshots_or_model,
+        depth=2,
+    ),
+    Condition(
+        ("machine.routing", "machine.routing_parameters.*"),
+        _sent_or_modelled,
+        _values(*_DECIDE_PACKETS),
+        _snapshots_or_model,
+        shown=True,
+    ),
+    Condition(
+        ("machine.parameters.*",),
+        _link_read,
+        _values(*_DECIDE_PACKETS),
+        _snapshots_or_model,
+        shown=True,
+    ),
+    Condition(
+        ("run.measure", "run.placed", "run.confidence"),
+        lambda config, key: _measured(config),
+        _values("run.snapshots"),
+        _says("run.snapshots above 0"),
+    ),
+    Condition(
+        ("run.keep",),
+        lambda config, key: _measured(config) or config.run.keep != "all",
+        _values("run.snapshots"),
+        _says('run.snapshots above 0 (here "all" keeps what "schedules" does)'),
+        shown=True,
+    ),
+    Condition(
+        ("run.threads",),
+        _sent_or_modelled,
+        _values(*_DECIDE_PACKETS),
+        _snapshots_or_model,
+    ),
+    *(
+        Condition(
+            (f"run.{name}.*",),
+            lambda config, key: config.run.measure == key.split(".")[1] and _measured(config),
+            _values("run.measure", "run.snapshots"),
+            lambda config, key: f'run.measure = "{key.split(".")[1]}" and run.snapshots above 0',
+            depth=2,
+        )
+        for name in MEASURES
+    ),
+)
+"""All conditions across tables; a key is read if those on it hold."""
+
+
+@lru_cache(maxsize=4096)
+def conditions_on(key: str, whole: bool) -> tuple[Condition, ...]:
+    """The conditions on a key of a `Config`, or of another config with a machine."""
+    among = CONDITIONS if whole else MACHINE_CONDITIONS
+    return tuple(condition for condition in among if matches(key, condition.keys))

@@ -1,0 +1,106 @@
+"""Valiant paths on a dragonfly by way of a node drawn from all nodes, in plain Python.
+
+As BookSim2 draws it: any node of the machine, the two ends' own among them. A packet goes minimally
+to that node's router, then minimally to its destination. If the drawn node is in the source's
+group, it goes minimally at once; so do packets within a group. A packet that comes by its
+destination's router leaves there. (By the group, `netsim.routing.dragonfly`, no router is drawn in
+the intermediate group, and the path may end at its first one.)
+
+Virtual channel: local 0 and global 0 on the way out of the source's group, local 1 on to the drawn
+node's router, local 2 and global 1 out of that group, local 3 in the destination's. No packet goes
+from a later one of these to an earlier one. (BookSim2 itself has channel 0 as far as the drawn
+node's router, and can deadlock.)
+
+State: ``(1 + (r * B + first) * B + second) * 4 + place``: the drawn node's router r, which of the K
+links leads to its group and which from there to the destination's; B is the least power of two that
+is at least K. ``place`` is one of `PLACES`.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from netsim.routing.base import Hop, View
+from netsim.routing.dragonfly_reference import Reference
+from netsim.routing.kernels_common import draw
+from netsim.routing.make_tables import ejection
+
+PLACES = ("leaves", "arrived", "turned", "entered")
+"""Before and after the first global link, past the drawn router, in the destination's group."""
+LEAVES, ARRIVED, TURNED, ENTERED = range(len(PLACES))
+
+
+class ByNode(Reference):
+    """`choices` and `choose` of "valiant" and "ugal-l" by way of a drawn node."""
+
+    def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
+        """Every hop that loads and chance allow."""
+        here, target = router // self.s.a, self._router(dst_node) // self.s.a
+        if state or here == target:
+            return [self._on(router, dst_node, state)]
+        k, found = range(self.s.global_links_per_pair), []
+        for middle in range(self.s.n_routers):
+            if middle // self.s.a != here:
+                found += [self.plan(middle, *c) * 4 + LEAVES for c in product(k, k)]
+        # any node of the own group may be drawn, so the minimal path is always possible
+        found += [self.plan(self._router(dst_node), 0, c) * 4 + TURNED for c in k]
+        return [self._on(router, dst_node, state) for state in found]
+
+    def choose(
+        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
+    ) -> Hop:
+        """The hop, over a drawn node or not."""
+        s, dst_router = self.s, self._router(dst_node)
+        here, target, k = router // s.a, dst_router // s.a, self.s.global_links_per_pair
+        if state or here == target:
+            return self._on(router, dst_node, state)
+
+        def number(i: int, n: int) -> int:
+            return int(draw(np.uint64(key), i, n))
+
+        middle, direct, out, copy = number(0, s.n_routers), number(1, k), number(2, k), number(3, k)
+        minimal = self.plan(dst_router, 0, direct) * 4 + TURNED
+        if middle // s.a == here:
+            return self._on(router, dst_node, minimal)
+        detour = self.plan(middle, out, copy) * 4 + LEAVES
+        hops = [self._on(router, dst_node, state) for state in (minimal, detour)]
+        if self.name == "valiant":
+            return hops[1]
+        hops_min, hops_val = 1, self.ugal.weight
+        if hops_val is None:
+            hops_min = self._length(router, dst_router, direct)
+            hops_val = self._length(router, middle, out) + self._length(middle, dst_router, copy)
+        return hops[not self.compare(view, [hop.link for hop in hops], hops_min, hops_val)]
+
+    def _router(self, node: int) -> int:
+        return int(self.topology.port_router[node])
+
+    def _length(self, src: int, dst: int, copy: int) -> int:
+        """Links of the minimal path between two routers."""
+        groups = src // self.s.a, dst // self.s.a
+        if groups[0] == groups[1]:
+            return self.local_hops(src, dst)
+        sender, receiver = self.ends(self.s.global_link(*groups, copy))
+        return self.local_hops(src, sender) + 1 + self.local_hops(receiver, dst)
+
+    def _on(self, router: int, dst_node: int, state: int) -> Hop:
+        """The hop of a packet whose path is drawn."""
+        s, dst_router = self.s, self._router(dst_node)
+        if router == dst_router:
+            return ejection(self.topology, dst_node, state)
+        here, target, place = router // s.a, dst_router // s.a, state % 4
+        middle, out, copy = self.parts(state // 4)
+        if place == ARRIVED and router == middle:
+            place = TURNED
+        if here == target and (state == 0 or place >= TURNED):
+            return Hop(self.link_toward(router, dst_router), 3, ENTERED)
+        if place == ARRIVED:
+            return Hop(self.link_toward(router, middle), 1, state)
+        link = s.global_link(here, *((middle // s.a, out) if place == LEAVES else (target, copy)))
+        owner, _ = self.ends(link)
+        kept = self.plan(middle, out, copy) * 4
+        if owner == router:
+            return Hop(link, place // 2, kept + place + 1)
+        return Hop(self.link_toward(router, owner), place, kept + place)

@@ -1,0 +1,143 @@
+"""Kernel of "merlin-ugal"; the rule and the state are told in `netsim.routing.dragonfly_merlin`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
+from netsim.routing.kernels_common import draw, entry
+from netsim.routing.kernels_dragonfly import (
+    FIRST_GLOBAL,
+    MARGIN,
+    NOT_CHOSEN,
+    A,
+    G,
+    K,
+    _draw_other,
+    _local_link,
+    _pair_link,
+    _parts,
+    _plan,
+    _sender,
+    _toward,
+    draw_any_other,
+    queue_bytes,
+)
+
+DETOUR_WEIGHT = 2
+"""How many times the queue of a detour's first link counts."""
+
+
+@njit(**HOT_KERNEL)
+def _weight(rt, router, group, copy, detours, space, room, nv):  # type: ignore[no-untyped-def]
+    """Weight of the first link toward a copy of the links to a group."""
+    queue = queue_bytes(_toward(rt, router, group, copy), 0, space, room, nv)
+    return DETOUR_WEIGHT * queue + rt.params[MARGIN] if detours else queue
+
+
+@njit(**INNER_KERNEL)
+def _lightest(rt, router, target, middle, key, space, room, nv):  # type: ignore[no-untyped-def]
+    """Copy, and whether it detours, of the least weight at the source router; equals by chance."""
+    ways = 1 + (middle != target)
+    least = np.int64(1) << 62
+    n_least = np.int64(1)
+    for turn in range(2):
+        n = np.int64(0)
+        # equals are counted first, then the drawn one of them is looked up
+        wanted = np.int64(-1) if turn == 0 else draw(key, 1, n_least)
+        for copy in range(rt.params[K]):
+            for detours in range(ways):
+                group = middle if detours else target
+                weight = _weight(rt, router, group, copy, detours, space, room, nv)
+                if weight < least:
+                    least = weight
+                    n = np.int64(0)
+                if weight == least:
+                    if n == wanted:
+                        return np.int64(copy), np.int64(detours)
+                    n += 1
+        n_least = n
+    return np.int64(0), np.int64(0)
+
+
+@njit(**INNER_KERNEL)
+def _onward(rt, router, target, key, space, room, nv):  # type: ignore[no-untyped-def]
+    """Copy of the links to the destination's group that the intermediate group's router takes."""
+    least = np.int64(1) << 62
+    n_least = np.int64(1)
+    for turn in range(2):
+        n = np.int64(0)
+        wanted = np.int64(-1) if turn == 0 else draw(key, 0, n_least)
+        for copy in range(rt.params[K]):
+            link = _toward(rt, router, target, copy)
+            weight = queue_bytes(link, 1, space, room, nv)
+            if link < rt.params[FIRST_GLOBAL]:
+                weight *= 2
+            if weight < least:
+                least = weight
+                n = np.int64(0)
+            if weight == least:
+                if n == wanted:
+                    return np.int64(copy)
+                n += 1
+        n_least = n
+    return np.int64(0)
+
+
+@njit(**INNER_KERNEL)
+def _inside(rt, here, router, dst_router, state, key, space, room, nv):  # type: ignore[no-untyped-def]
+    """Within the group of source and destination: directly, or by way of a drawn router."""
+    a = rt.params[A]
+    base = here * a
+    via = base + (state >> 2) - 1
+    if state == 0:
+        via = base + draw_any_other(key, a, router - base)
+        direct = queue_bytes(_local_link(rt, here, router, dst_router), 0, space, room, nv)
+        detour = queue_bytes(_local_link(rt, here, router, via), 0, space, room, nv)
+        if direct <= DETOUR_WEIGHT * detour + rt.params[MARGIN]:
+            via = dst_router
+        state = (1 + via - base) << 2
+    if via != router:
+        return _local_link(rt, here, router, via), np.int64(0), state
+    return _local_link(rt, here, router, dst_router), np.int64(2), np.int64(2)
+
+
+@njit(**INNER_KERNEL)
+def route_merlin_ugal(rt, router, dst_router, state, key, space, room, nv):  # type: ignore[no-untyped-def]
+    """Next link, channel and state of a packet that is not yet at its last router."""
+    p = rt.params
+    here, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
+    taken = state & 3
+    if here == target:
+        if taken == 0:
+            return _inside(rt, here, router, dst_router, state, key, space, room, nv)
+        return _local_link(rt, here, router, dst_router), taken, state
+    middle, copy, detours = _parts(rt, state >> 2)
+    if taken == 0:
+        if state == 0:
+            middle = target
+            if p[G] > 2:
+                middle = _draw_other(key, p[G], here, target)
+            copy, detours = _lightest(rt, router, target, middle, key, space, room, nv)
+        elif middle != target:
+            # the link that the source router thought of matters only if both ways go on from here
+            at_direct = _sender(rt, _pair_link(rt, here, target, copy)) == router
+            at_detour = _sender(rt, _pair_link(rt, here, middle, copy)) == router
+            if at_direct and at_detour:
+                direct = _weight(rt, router, target, copy, 0, space, room, nv)
+                detour = _weight(rt, router, middle, copy, 1, space, room, nv)
+                detours = np.int64(direct > detour)
+            elif at_direct or at_detour:
+                detours = np.int64(at_detour)
+        link = _toward(rt, router, middle if detours else target, copy)
+        if link < p[FIRST_GLOBAL]:
+            return link, np.int64(0), _plan(rt, middle, copy, detours) << 2
+        if detours:
+            return link, np.int64(0), (_plan(rt, middle, copy, 0) << 2) | NOT_CHOSEN
+        return link, np.int64(0), (_plan(rt, target, copy, 0) << 2) | 1
+    if taken == NOT_CHOSEN:
+        copy = _onward(rt, router, target, key, space, room, nv)
+    link = _toward(rt, router, target, copy)
+    after = 1 + (link >= p[FIRST_GLOBAL])
+    return link, np.int64(1), (_plan(rt, target, copy, 0) << 2) | after

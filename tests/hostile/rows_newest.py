@@ -1,0 +1,569 @@
+"""Malformed inputs of the newest features, by kind and key: a value, and what the line names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from hostile import rows_config, rows_machines
+from hostile.row import RUN, Make, Row, all_of, config_row, config_text, nothing, written
+from hostile.rows_judge import LOG
+from hostile.rows_store import run_store, store
+
+HUGE = f"1{'0' * 30}"
+
+
+def values(section: str, rows: Mapping[str, Iterable[str]], **more: str | None) -> list[Row]:
+    """One run a key and value (TOML text); the line names the key."""
+    base = {key.replace("__", "."): value for key, value in more.items()}
+    return [
+        config_row(f"{section}.{key} = {text[:40]}", {**base, f"{section}.{key}": text}, key)
+        for key, texts in rows.items()
+        for text in texts
+    ]
+
+
+# [run.steady], [run.paired], [run.steps]: of the wrong kind or size
+
+WRONG = ('"x"', "-1", "nan", "inf", "[]", "{ }", "true")
+MEASURES = {
+    "steady": {
+        "share": ('"none"', "1", '""', "[[1]]"),
+        "phases": ('"full moon"', "1", '""'),
+        "noise": ('"x"', "-0.1", "1.1", "nan", "inf", "true"),
+        "precision": ("0", "1", "-0.1", "nan", '"x"', "true"),
+        "least_iterations": ("3", "-1", "4.5", '"x"', "nan", "true"),
+        "most_iterations": ("3", "4.5", '"x"', "true"),
+        "warm_up": ("1", "-0.1", "nan", '"x"', "true"),
+    },
+    "paired": {
+        "repeats": ("0", "-1", "nan", "inf", '"x"', "true"),
+        "max_iterations": ("0", "-1", "1.5", "nan", '"x"', "true"),
+        "phases": ("1", '"yes"', "nan"),
+    },
+    "steps": {
+        "phases": ('"full moon"', "1", '""'),
+        "noise": ("-0.1", "1.1", "nan", '"x"', "true"),
+        "periods": ('"none"', "1", '""'),
+        "iterations": ("9", "0", "-1", "10.5", "nan", '"x"', "true"),
+        "redraws": ("-1", "1.5", "nan", '"x"', "true"),
+    },
+}
+MEASURED = [
+    row
+    for measure, rows in MEASURES.items()
+    for row in values(f"run.{measure}", rows, run__measure=f'"{measure}"')
+]
+
+MEASURED += [
+    config_row(
+        f"10^30 {key} of {measure}",
+        {
+            "run.measure": f'"{measure}"',
+            f"run.{measure}.{key}": HUGE,
+            f"run.{measure}.{more}": HUGE,
+        },
+        told,
+    )
+    for measure, key, more, told in (
+        ("steady", "least_iterations", "most_iterations", "packet hops"),
+        ("steps", "iterations", "redraws", "packet hops"),
+    )
+]
+
+# [communication.fraction], .from, .io
+
+FRACTION = {
+    "distribution": ('"cauchy"', '""', "1", "true"),
+    "mean": ("-0.1", "1.1", "nan", "inf", '"x"', "true"),
+    "spread": ("-0.1", "0.6", "nan", "inf", '"x"', "true"),
+    "size_correlation": ("-1.1", "1.1", "nan", '"x"', "true"),
+    "colour": ("1",),
+}
+QUANTILES = {
+    "quantiles": ("[]", "[0.5, 0.1]", "[0.1, nan]", "[-0.1, 0.5]", '["x", "y"]', "0.5", "[0.1]"),
+}
+IO = {
+    "gateways": ('""', '"99"', '"0-99"', '"3-0"', '"0,0"', '"x"', "0", '"n[0-1"', f'"0-{HUGE}"'),
+    "drive": ("0", "-0.1", "1.1", "nan", "inf", '"x"', "true"),
+    "message_bytes": ("0", "-1", "1.5", '"1 s"', '"x"', "true", HUGE),
+    "colour": ("1",),
+}
+COMMUNICATION = [
+    *values("communication.fraction", FRACTION, communication__fraction__distribution='"beta"'),
+    *values("communication.fraction", QUANTILES),
+    *values("communication", {"from": ('"nowhere"', '""', "1", '"seren_links"')}),
+    *values("communication.io", IO, communication__io__gateways='"0"', run__measure='"steady"'),
+    config_row(
+        "quantiles and at of two lengths",
+        {
+            "communication.fraction.quantiles": "[0.1, 0.5]",
+            "communication.fraction.at": "[0, 0.5, 1]",
+        },
+        "at",
+    ),
+    config_row(
+        "a fraction from two sources",
+        {"communication.from": '"seren-links"', "communication.fraction.mean": "0.1"},
+        "communication",
+    ),
+    config_row(
+        "every node a gateway",
+        {"communication.io.gateways": '"0-19"', "run.measure": '"steady"'},
+        "gateways",
+    ),
+]
+
+# [sweep.design]
+
+FACTORS = (
+    '{ key = "machine.p", low = 1, high = 4, whole = true }, '
+    '{ key = "run.seed", low = 1, high = 9, whole = true }'
+)
+
+
+def design(title: str, told: str, text: str) -> Row:
+    """A sweep with this design."""
+    content = config_text({"run.snapshots": "0"}) + f"\n[sweep.design]\n{text}\n"
+    return Row(f"design: {title}", ("sweep", "c.toml", "--quiet"), told, written("c.toml", content))
+
+
+def factors(title: str, told: str, *rows: str) -> Row:
+    """A design of these factors."""
+    listed = ", ".join(f"{{ {row} }}" for row in rows)
+    return design(title, told, f'method = "sobol-sequence"\nsamples = 4\nfactors = [{listed}]')
+
+
+SEED = 'key = "run.seed", low = 1, high = 9, whole = true'
+DESIGNS = [
+    *(
+        design(f"{key} = {text}", key, f"{changed}\nfactors = [{FACTORS}]")
+        for key, text, changed in [
+            *(("method", t, f"method = {t}\nsamples = 4") for t in ('"x"', "1", '""', "[]")),
+            *(
+                ("samples", t, f'method = "sobol-sequence"\nsamples = {t}')
+                for t in ("0", "-1", "2.5", "nan", '"x"', "true", "10000000", HUGE)
+            ),
+            *(
+                ("seed", t, f'method = "sobol-sequence"\nsamples = 4\nseed = {t}')
+                for t in ("-1", "1.5", "nan", '"x"', "true")
+            ),
+            ("colour", "1", 'method = "sobol-sequence"\nsamples = 4\ncolour = 1'),
+        ]
+    ),
+    design("no factors", "factor", 'method = "sobol-sequence"\nsamples = 4'),
+    design("factors as text", "factors", 'method = "sobol-sequence"\nsamples = 4\nfactors = "x"'),
+    factors("one factor", "factor", SEED),
+    factors("a factor twice", "factor", SEED, SEED),
+    factors("no key", "key", "low = 1, high = 2", SEED),
+    factors("an unknown key", "run.sped", 'key = "run.sped", low = 1, high = 2', SEED),
+    factors("low above high", "low", 'key = "machine.p", low = 4, high = 1', SEED),
+    factors("low equals high", "low", 'key = "machine.p", low = 4, high = 4', SEED),
+    factors("nan", "machine.p", 'key = "machine.p", low = nan, high = 4', SEED),
+    factors("infinite", "machine.p", 'key = "machine.p", low = 1, high = inf', SEED),
+    factors("text", "range of 'a'", 'key = "machine.p", low = "a", high = "b"', SEED),
+    factors("log from 0", "log", 'key = "machine.p", low = 0, high = 4, log = true', SEED),
+    factors("no high", "high", 'key = "machine.p", low = 1', SEED),
+    factors("levels and low", "machine.p", 'key = "machine.p", levels = [1, 2], low = 1', SEED),
+    factors("no values", "levels", 'key = "machine.p", levels = []', SEED),
+    factors("an unknown word", "colour", 'key = "machine.p", low = 1, high = 2, colour = 1', SEED),
+]
+
+# netcosim surface, report --export
+
+
+def surface(title: str, told: str, *words: str, make: Make = run_store) -> Row:
+    return Row(f"surface: {title}", ("surface", "r.db", *words), told, make)
+
+
+def report(title: str, told: str, *words: str, make: Make = run_store) -> Row:
+    return Row(f"report: {title}", ("report", "r.db", *words), told, make)
+
+
+def linked(name: str, target: str = "/dev/null") -> Make:
+    """A link of this name."""
+
+    def make(folder: Path) -> None:
+        (folder / name).symlink_to(target)
+
+    return make
+
+
+def pipe(name: str) -> Make:
+    """A pipe of this name."""
+
+    def make(folder: Path) -> None:
+        os.mkfifo(folder / name)
+
+    return make
+
+
+OF = ("--of", "policies.mean_wait_s")
+OUTPUTS = [
+    surface("no design", "sweep.design", *OF),
+    surface("no dot", "TABLE.COLUMN", "--of", "x"),
+    surface("a dot alone", "TABLE.COLUMN", "--of", "."),
+    surface("degree 0", "degree", *OF, "--degree", "0"),
+    surface("degree 99", "degree", *OF, "--degree", "99"),
+    surface("degree x", "degree", *OF, "--degree", "x"),
+    surface("seed -1", "seed", *OF, "--seed", "-1"),
+    surface("where without =", "where", *OF, "--where", "x"),
+    surface("no file", "r.db", *OF, make=nothing),
+    surface("a pipe", "pipe", *OF, make=pipe("r.db")),
+    report("a pipe", "pipe", make=pipe("r.db")),
+    report("a device for the page", "device", "--html", "/dev/full"),
+    report(
+        "a link for the page", "link", "--html", "p.html", make=all_of(run_store, linked("p.html"))
+    ),
+    report("a folder for the page", "folder", "--html", "."),
+    report(
+        "a pipe for the page", "pipe", "--html", "p.html", make=all_of(run_store, pipe("p.html"))
+    ),
+    report("an unknown export", "choose from", "--export", "xls"),
+    report("unknown figures", "choose from", "--figures", "gif"),
+    report("an unknown point", "point", "--point", "zz"),
+    report("a file for the folder", "file", "--export", "csv", "--folder", "r.db"),
+    report("evalys of several points", "--point", "--export", "evalys", make=store),
+    report("perfetto of several points", "--point", "--export", "perfetto", make=store),
+    Row(
+        "sweep into a link's lock",
+        ("sweep", "c.toml", "--store", "s.db", "--quiet"),
+        "symbolic link",
+        all_of(written("c.toml", config_text({})), linked("s.db.lock", "c.toml")),
+    ),
+    Row(
+        "sweep beside a file in the lock's place",
+        ("sweep", "c.toml", "--store", "s.db", "--quiet"),
+        "in the place of the lock",
+        all_of(written("c.toml", config_text({})), written("s.db.lock", "mine")),
+    ),
+    Row(
+        "sweep into a pipe",
+        ("sweep", "c.toml", "--store", "s.db", "--quiet"),
+        "pipe",
+        all_of(written("c.toml", config_text({})), pipe("s.db")),
+    ),
+    *(
+        Row(f"trace generate to {what}", ("trace", "generate", name), told, make)
+        for what, name, told, make in (
+            ("a device", "/dev/full", "device", nothing),
+            ("a link", "j.swf", "link", linked("j.swf")),
+            ("a pipe", "j.swf", "pipe", pipe("j.swf")),
+            ("a folder", ".", "folder", nothing),
+        )
+    ),
+]
+
+# Rails, cables, ibnetdiscover, topology.conf
+
+
+def machine(kind: str, title: str, told: str, text: str, **keys: str) -> Row:
+    """A run on a machine from a file."""
+    changes: dict[str, str | None] = {
+        **dict.fromkeys(("machine.p", "machine.a", "machine.g")),
+        "machine.family": f'"{kind}"',
+        "machine.file": '"m.txt"',
+        "run.snapshots": "0",
+        "queue.policies": '["random"]',
+        **{f"machine.{key}": value for key, value in keys.items()},
+    }
+    files = all_of(written("c.toml", config_text(changes)), written("m.txt", text))
+    return Row(f"{kind}: {title}", RUN, told, files)
+
+
+CONF = "SwitchName=s1 Nodes=n[1-4]\nSwitchName=s2 Nodes=n[5-8]\nSwitchName=top Switches=s[1-2]\n"
+CABLES = "a,b,bandwidth,latency\n" + "".join(f"n{i},s{i % 2},1 GB/s,40 ns\n" for i in range(4))
+CABLES += "s0,s1,1 GB/s,40 ns\n"
+MACHINES = [
+    *(
+        machine("topology.conf", title, told, text)
+        for title, told, text in (
+            ("10^7 nodes", "nodes up to here", "SwitchName=s Nodes=n[1-10000000]\n"),
+            ("10^14 nodes", "more than", "SwitchName=s Nodes=n[1-10000000]m[1-10000000]\n"),
+            (
+                "many lines",
+                "nodes up to here",
+                "".join(f"SwitchName=s{i} Nodes=n{i}x[1-900000]\n" for i in range(9)),
+            ),
+            ("empty", "m.txt", ""),
+            ("binary", "m.txt", "\x00\x01\x02"),
+            ("no value", "m.txt:1", "SwitchName=\n"),
+            ("a node twice", "'n1'", "SwitchName=s Nodes=n1,n1\n"),
+            ("a node on two", "'n2'", "SwitchName=s Nodes=n[1-2]\nSwitchName=t Nodes=n[2-3]\n"),
+            ("a ring", "circle", "SwitchName=a Switches=b\nSwitchName=b Switches=a\n"),
+            ("itself", "circle", "SwitchName=a Switches=a\n"),
+            ("below nowhere", "nowhere", CONF.replace("s[1-2]", "s[1-3]")),
+            ("two pieces", "m.txt", "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n"),
+            ("blocks and switches", "has one", "SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n"),
+            ("block sizes 0", "block sizes", "BlockName=b Nodes=n[1-2]\nBlockSizes=0\n"),
+            ("an endless line", "goes on", "SwitchName=a Nodes=n1 \\\n"),
+            ("an open bracket", "bracket", "SwitchName=a Nodes=n[1-2\n"),
+        )
+    ),
+    *(
+        machine("topology.conf", f"{key} = {text}", key, CONF, **{key: text})
+        for key, texts in {
+            "taper": ("0", "-1", "nan", "inf", '"x"', "[]", "[1, 0]", "1e30"),
+            "uplinks": ("0", "-1", "1.5", '"x"', "[]", HUGE),
+            "node_bandwidth": ("0", '"1 s"', '"x"', "-1", "nan"),
+            "link_latency": ('"-1 ns"', '"x"', '"1 GB/s"', "nan"),
+            "topology": ('"x"', "1"),
+        }.items()
+        for text in texts
+    ),
+    *(
+        machine("cables", title, told, text)
+        for title, told, text in (
+            ("empty", "m.txt", ""),
+            ("a header alone", "cable", "a,b\n"),
+            ("an unknown column", "colour", CABLES.replace("latency", "colour")),
+            ("a cell too few", "m.txt:2", "a,b,bandwidth\nn1,s1\n"),
+            ("to itself", "different", "a,b\nn1,n1\n"),
+            ("no name", "m.txt:2", "a,b\n,s1\n"),
+            ("count 0", "count", "a,b,count\nn1,s1,0\n"),
+            ("count 10^30", "count", f"a,b,count\nn1,s1,1\nn2,s1,1\ns1,s2,{HUGE}\nn3,s2,1\n"),
+            ("count 1.5", "count", "a,b,count\nn1,s1,1.5\n"),
+            ("bandwidth 0", "bandwidth", CABLES.replace("s0,s1,1 GB/s", "s0,s1,0 GB/s")),
+            ("bandwidth in seconds", "m.txt:6", CABLES.replace("s0,s1,1 GB/s", "s0,s1,1 s")),
+            ("a latency below 0", "latency", CABLES.replace("s0,s1,1 GB/s,40", "s0,s1,1 GB/s,-4")),
+            ("an endless quote", "m.txt", 'a,b\n"n1,s1\n' * 3),
+            ("two nodes joined", "m.txt", "a,b\nn1,n2\n"),
+            ("two pieces", "m.txt", "a,b\nn1,s1\nn2,s1\nn3,s2\nn4,s2\n"),
+        )
+    ),
+    *(
+        machine("ibnetdiscover", title, told, text)
+        for title, told, text in (
+            ("empty", "m.txt", ""),
+            ("prose", "m.txt", "no fabric\n"),
+            ("a switch alone", "m.txt", 'Switch\t36 "S-1"\t# "s1" base port 0 lid 1 lmc 0\n'),
+            ("a port beyond", "m.txt", 'Switch\t2 "S-1"\t# "s1"\n[9]\t"H-1"[1]\t# "n1" lid 2\n'),
+            ("an open quote", "m.txt", 'Switch\t36 "S-1\n'),
+            ("binary", "m.txt", "\x00\xff\x01"),
+        )
+    ),
+    *values(
+        "machine",
+        {"rails": ("0", "-1", "1.5", "nan", '"x"', "true", "65537", HUGE)},
+        run__snapshots="0",
+    ),
+    *values("machine", {"rail_routers": ('"x"', "1", "[]")}, machine__rails="2"),
+    *values("machine.packet", {"rail_policy": ('"x"', "1", '""', "true")}, machine__rails="2"),
+]
+
+# Deciders, rules, rounds
+
+QUEUE = [
+    *values(
+        "queue",
+        {
+            "decider": (
+                '"nobody"',
+                '"gone.py:Agent"',
+                '"c.toml:Agent"',
+                '":x"',
+                "1",
+                '""',
+                "[[1]]",
+            ),
+            "decider_files": ('["gone.json"]', "[1]", '"x"', '["."]'),
+            "placement_rules": ('["nobody"]', "[1]", '"x"', '["rdn", "rdn"]'),
+        },
+    ),
+    *values(
+        "queue.measured",
+        {"rounds": ("0", "-1", "1000000000", HUGE, "1.5", "nan", '"x"', "true")},
+        queue__run_time_model='"measured"',
+    ),
+    *values(
+        "queue.coupled",
+        {
+            "passes": ("0", "-1", "1.5", "nan", '"x"', "true"),
+            "max_repeats": ("0", "-1", "1.5", '"x"'),
+            "stale_share": ("1", "-0.1", "nan", '"x"'),
+            "audit": ("1.1", "-0.1", "nan", '"x"'),
+            "message_scale": ("0", "1.1", "nan", '"x"'),
+            "max_simulations": ("-1", "1.5", '"x"', "nan"),
+        },
+        queue__run_time_model='"coupled-packets"',
+    ),
+    *values("workload.synthetic", {"cluster": ('"earth"', '""', "1", "[[1]]")}),
+]
+
+# Recipes of the packet model
+
+PACKET = values(
+    "machine.packet",
+    {
+        "preset": ('"sst"', '""', "1", "true"),
+        "router": ('"magic"', "1"),
+        "arbitration": ('"fair"', "1"),
+        "delivery": ('"middle"', "1"),
+        "crossbar_speedup": ("0", "-1", "nan", '"x"', "true"),
+        "congestion_control": ('"x"', "1"),
+        "output_buffer_bytes": ("0", "-1", '"x"', '"1 s"'),
+        "eager_limit_bytes": ("-1", '"x"', '"1 s"'),
+        "control_bytes": ("0", "-1", "1000000", '"x"'),
+    },
+    machine__packet__router='"input-queued"',
+    machine__packet__eager_limit_bytes="1000",
+)
+
+# AcmeTrace's tables, and other readers
+
+ACME_HEAD = "job_id,user,node_num,gpu_num,type,state,submit_time,start_time,end_time\n"
+DAY = "2023-03-01 00:00:00+08:00"
+ACME = f"1,u,1,8,train,COMPLETED,{DAY},{DAY},2023-03-01 01:00:00+08:00\n"
+
+
+def acme(title: str, told: str, text: str, *words: str) -> Row:
+    command = ("trace", "import", "acme", "a.csv", "--out", "j.csv", *words)
+    return Row(f"acme: {title}", command, told, written("a.csv", text))
+
+
+READERS = [
+    acme("empty", "a.csv", ""),
+    acme("a head alone", "a.csv", ACME_HEAD),
+    acme("no gpu_num", "gpu_num", ACME_HEAD.replace("gpu_num", "gpus") + ACME),
+    acme("a cell too few", "a.csv:2", ACME_HEAD + "1,u,1\n"),
+    acme("nodes that are none", "node_num", ACME_HEAD + ACME.replace(",1,8", ",x,8")),
+    acme("nodes below 0", "a.csv", ACME_HEAD + ACME.replace(",1,8", ",-1,8")),
+    acme("10^30 nodes", "a.csv", ACME_HEAD + ACME.replace(",1,8", f",{HUGE},8")),
+    acme("half a node", "node_num", ACME_HEAD + ACME.replace(",1,8", ",1.5,8")),
+    acme("GPUs that are none", "gpu_num", ACME_HEAD + ACME.replace(",1,8", ",1,x")),
+    acme("infinite GPUs", "gpu_num", ACME_HEAD + ACME.replace(",1,8", ",1,inf")),
+    acme("a time that is none", "submit_time", ACME_HEAD + ACME.replace(DAY, "then", 1)),
+    acme("the 31st of February", "submit_time", ACME_HEAD + ACME.replace("03-01", "02-31", 1)),
+    acme(
+        "an end before the start",
+        "a.csv",
+        ACME_HEAD + ACME.replace("2023-03-01 01", "2022-03-01 01"),
+    ),
+    acme("an endless quote", "a.csv", ACME_HEAD + '"' + ACME * 3),
+    acme("binary", "a.csv", "\x00\x01\xff"),
+    acme("part nodes", "part_nodes", ACME_HEAD + ACME, "--part-nodes", "half"),
+    acme("processors", "cpu_only", ACME_HEAD + ACME, "--cpu-only", "maybe"),
+    acme("a zone", "timezone", ACME_HEAD + ACME, "--timezone", "Mars/Base"),
+]
+
+# isolation-gain and bench-rl
+
+
+def gain(title: str, told: str, *words: str, **keys: str | None) -> Row:
+    changes = {
+        **dict.fromkeys(("machine.p", "machine.a", "machine.g")),
+        "machine.family": '"fattree"',
+        "machine.radix": "4",
+        "queue.policies": '["slurm-tree", "jigsaw"]',
+        **{key.replace("__", "."): value for key, value in keys.items()},
+    }
+    files = all_of(written("c.toml", config_text(changes)), written("log.csv", LOG))
+    command = ("isolation-gain", "c.toml", *words, "--out", "out")
+    return Row(f"isolation-gain: {title}", command, told, files)
+
+
+def bench(title: str, told: str, *words: str, make: Make = nothing) -> Row:
+    return Row(f"bench-rl: {title}", ("bench-rl", *words, "--quiet"), told, make)
+
+
+COMMANDS = [
+    gain("0 minutes", "minutes", "--minutes", "0"),
+    gain("minutes below 0", "minutes", "--minutes", "-1"),
+    gain("nan minutes", "minutes", "--minutes", "nan"),
+    gain("endless minutes", "minutes", "--minutes", "inf"),
+    gain("no processes", "jobs", "--jobs", "0"),
+    gain("a million processes", "jobs", "--jobs", "1000000"),
+    gain("one policy", "polic", queue__policies='["jigsaw"]'),
+    gain("no policy isolates", "isolat", queue__policies='["slurm-tree", "random"]'),
+    gain("another family's policy", "fattree", queue__policies='["rdn", "jigsaw"]'),
+    gain("a sweep", "", run__seed="[1, 2]"),
+    gain("no mix", "communication", mix__pattern='"nothing"'),
+    bench("an unknown scale", "scale", "--scale", "huge"),
+    bench("an unknown machine", "machine", "--machine", "earth", "--scale", "quick"),
+    bench("an unknown workload", "workload", "--workload", "mine", "--scale", "quick"),
+    bench("an unknown agent", "agent", "--agent", "smith", "--scale", "quick"),
+    bench("an unknown reward", "reward", "--reward", "fame", "--scale", "quick"),
+    bench("no weeks", "held", "--held-out", "0", "--scale", "quick"),
+    bench("weeks below 0", "held", "--held-out", "-1", "--scale", "quick"),
+    bench("a million weeks", "held", "--held-out", "1000000", "--scale", "quick"),
+    bench("a seed below 0", "seed", "--seed", "-1", "--scale", "quick"),
+    bench("no processes", "jobs", "--jobs", "0", "--scale", "quick"),
+    bench("a file for the folder", "f", "--out", "f", "--scale", "quick", make=written("f", "x")),
+]
+
+# Plug-ins that raise what is no Exception; a schedule whose ranks wait for each other
+
+OWN_ERROR = (
+    "from alloc.nodes import NodePolicy\nclass Odd(BaseException): pass\n"
+    "class Mine(NodePolicy):\n    name = 'mine'\n    description = 'x'\n    counts_only = True\n"
+    "    def _select(self, n): raise Odd('odd')\nPLUGIN = [Mine]\n"
+)
+STUCK = """num_ranks 2
+rank 0 {
+r: recv 8b from 1 tag 1
+s: send 8b to 1 tag 2
+s requires r
+}
+rank 1 {
+r: recv 8b from 0 tag 2
+s: send 8b to 0 tag 1
+s requires r
+}
+"""
+
+
+def plugged(title: str, told: str, text: str, *words: str) -> Row:
+    command = words or ("list", "policies", "--plugin", "mine.py")
+    config = written("c.toml", config_text({"queue.policies": '["mine"]'}))
+    return Row(f"plug-in: {title}", command, told, all_of(config, written("mine.py", text)))
+
+
+ENDS = [
+    plugged(
+        "BaseException as it is read",
+        "mine.py, line 1: BaseException: x",
+        "raise BaseException('x')",
+    ),
+    plugged("GeneratorExit as it is read", "mine.py, line 1: GeneratorExit", "raise GeneratorExit"),
+    plugged(
+        "its own error as it runs",
+        "mine.py, line 7: Odd: odd",
+        OWN_ERROR,
+        *RUN,
+        "--plugin",
+        "mine.py",
+    ),
+    Row(
+        "a GOAL schedule in a circle",
+        RUN,
+        "wait for each other",
+        all_of(
+            written("g.goal", STUCK),
+            written(
+                "c.toml",
+                config_text(
+                    {
+                        "mix.pattern": '"goal"',
+                        "mix.message_bytes": None,
+                        "mix.file": '"g.goal"',
+                        "workload.synthetic.sizes": "[2]",
+                        "workload.synthetic.mean_nodes": None,
+                    }
+                ),
+            ),
+        ),
+    ),
+]
+
+# `rows_config` gives every key of a config the same few values; some of these are among them.
+OLDER = {row.name for rows in (rows_config.ROWS, rows_machines.ROWS) for row in rows}
+ROWS = [
+    row
+    for rows in (
+        *(ENDS, MEASURED, COMMUNICATION, DESIGNS, OUTPUTS),
+        *(MACHINES, QUEUE, PACKET, READERS, COMMANDS),
+    )
+    for row in rows
+    if row.name not in OLDER
+]

@@ -1,0 +1,131 @@
+"""Partitions by hand: which nodes, whose jobs, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from queue_helpers import flat_machine, make_workload
+
+from netsim.errors import NetcosimError
+from netsim.topologies.registry import make_topology
+from queuesim.partitions import (
+    Partition,
+    check_partitions,
+    node_mask,
+    partition_of_jobs,
+    refused_by,
+)
+from workloads.details import JobDetails, Labels
+from workloads.job import Workload
+
+
+def jobs_in(labels: list[str | None], run: list[float] | None = None) -> Workload:
+    n = len(labels)
+    workload = make_workload([0] * n, run or [1] * n, [2] * n)
+    return replace(workload, details=JobDetails(partition=Labels.of(labels)))
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [("0-2, 5", [0, 1, 2, 5]), ("all", list(range(8))), (" all ", list(range(8))), ("7", [7])],
+)
+def test_nodes_by_number(text: str, nodes: list[int]) -> None:
+    assert np.flatnonzero(node_mask(text, flat_machine(8), "here")).tolist() == nodes
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("8", "here: "),
+        ("", "here: "),
+        ("3-1", "here: "),
+        ("1,1", "names a node twice"),
+        ("n[1", "here: "),
+    ],
+)
+def test_nodes_that_cannot_be(text: str, told: str) -> None:
+    with pytest.raises(NetcosimError, match=told) as caught:
+        node_mask(text, flat_machine(8), "here")
+    assert str(caught.value).startswith("here: ")
+
+
+def test_names_are_its_own_and_the_logs_each_once() -> None:
+    assert Partition("a", log_names=" x,, y ,a,x").names == ("a", "x", "y")
+    assert Partition().names == ("all",)
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        (
+            (Partition("a"), Partition("b", log_names="x, a")),
+            "partition 'b': the name 'a' stands for 'a' already",
+        ),
+        (
+            (Partition("a", log_names="x"), Partition("b", log_names="x")),
+            "partition 'b': the name 'x' stands for 'a' already",
+        ),
+        (
+            (Partition("a", default=True), Partition("b"), Partition("c", default=True)),
+            "partitions a and c: one can be the default",
+        ),
+    ],
+)
+def test_partitions_that_do_not_go_together(parts: tuple[Partition, ...], told: str) -> None:
+    with pytest.raises(NetcosimError) as caught:
+        check_partitions(parts)
+    assert str(caught.value) == told
+    check_partitions((Partition("a", default=True), Partition("b", log_names="x")))
+
+
+def test_jobs_go_to_the_partition_that_has_their_name_or_to_the_default() -> None:
+    parts = (Partition("a"), Partition("b", log_names="y,z"), Partition("c", default=True))
+    jobs = jobs_in(["z", "a", None, "c", "other", "b"])
+    assert partition_of_jobs(jobs, parts).tolist() == [1, 0, 2, 2, 2, 1]
+    # a single partition takes all, whatever they are called
+    assert partition_of_jobs(jobs, (Partition("only"),)).tolist() == [0] * 6
+    assert partition_of_jobs(jobs, ()).tolist() == [0] * 6
+    bare = make_workload([0, 0], [1, 1], [1, 1])
+    assert partition_of_jobs(bare, parts).tolist() == [2, 2]
+
+
+def test_a_job_of_no_partition_is_told() -> None:
+    parts = (Partition("a"), Partition("b"))
+    with pytest.raises(NetcosimError) as caught:
+        partition_of_jobs(jobs_in(["a", "q", "b", "q"]), parts)
+    assert str(caught.value) == ("test: job 2 (2 such jobs): unknown partition 'q'; valid: a, b")
+    told = r"job 1 \(2 such jobs\): the log tells no partition; give one of a, b the key default"
+    with pytest.raises(NetcosimError, match=told):
+        partition_of_jobs(make_workload([0, 0], [1, 1], [1, 1]), parts)
+
+
+def test_limits_are_allowed_themselves() -> None:
+    """Jobs at the limit go in, those above do not; another partition's limit does not count."""
+    jobs = jobs_in(["a", "a", "b", "b"], [10, 11, 11, 11])
+    jobs = replace(jobs, n_nodes=np.array([9, 9, 4, 5], dtype=np.int32))
+    parts = (Partition("a", max_walltime_s=10.0), Partition("b", max_nodes=4))
+    found = refused_by(jobs, parts)
+    assert {reason: mask.tolist() for reason, mask in found.items()} == {
+        "walltime above 10 s, partition a": [False, True, False, False],
+        "more than 4 nodes, partition b": [False, False, False, True],
+    }
+    # what keeps nobody out is not told
+    assert refused_by(jobs, (Partition("all", max_nodes=9, max_walltime_s=11.0),)) == {}
+    assert refused_by(jobs, ()) == {}
+
+
+def test_a_shared_partition_is_refused() -> None:
+    with pytest.raises(NetcosimError, match="partition 'p': shared = true"):
+        Partition("p", shared=True)
+    for wrong in ({"factor": 1.1}, {"factor": -0.1}, {"max_nodes": 0}, {"max_walltime_s": 0.0}):
+        with pytest.raises(NetcosimError, match="partition 'p'"):
+            Partition("p", **wrong)
+    assert Partition("p", factor=1.0, max_nodes=1).factor == 1.0
+
+
+def test_a_host_list_names_nodes_by_the_machines_own_names() -> None:
+    """Without names of its own a machine has no host to name."""
+    with pytest.raises(NetcosimError, match="here: "):
+        node_mask("rack[1-2]", make_topology("torus", {"dims": [4]}), "here")

@@ -1,0 +1,102 @@
+"""Tables that do not fit their routing's code are refused before a kernel reads them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from netsim.errors import NetcosimError
+from netsim.routing.kernels_codes import RoutingCode
+from netsim.routing.make_tables import make_tables
+from netsim.routing.registry import make_routing, routings_for
+from netsim.topologies.registry import FAMILIES, make_topology
+from netsim.topologies.torus import torus
+from netsim.topology import Topology
+
+
+def small_machines() -> list[Topology]:
+    return [
+        make_topology(family.name, dict(shape))
+        for family in FAMILIES.values()
+        for shape in family.small[:2]
+    ]
+
+
+def remade(topology: Topology, name: str, **changes: object):
+    tables = make_routing(topology, name).tables
+    given = {
+        key: getattr(tables, key)
+        for key in ("code", "n_vcs", "params", "table_a", "table_b", "table_c")
+    }
+    return tables, make_tables(topology, **(given | changes))
+
+
+def test_tables_of_every_routing_fit_their_code() -> None:
+    seen = set()
+    for topology in small_machines():
+        for name in routings_for(topology.family):
+            tables, again = remade(topology, name)
+            assert tables.code in list(RoutingCode)
+            for one, other in zip(tables, again, strict=True):
+                assert np.array_equal(one, other)
+            seen.add(tables.code)
+    machine = make_topology("dragonfly", {"p": 2, "a": 2, "g": 5})
+    for name in ("valiant", "ugal-l"):
+        routing = make_routing(machine, name, {"valiant_intermediate": "node"})
+        seen.add(routing.tables.code)
+    # those that need a partition or tables of a user
+    assert set(RoutingCode) - seen <= {RoutingCode.PARTITION, RoutingCode.WEIGHTED}
+
+
+@pytest.mark.parametrize("code", [-1, 0, 5, 25, 32, 44, 52, 99, 2**40])
+def test_an_unknown_code_is_refused(code: int) -> None:
+    with pytest.raises(NetcosimError, match=f"routing code = {code}; valid: 1 ") as caught:
+        remade(torus((4, 4)), "dimension-order", code=code)
+    assert "\n" not in str(caught.value)
+
+
+def test_tables_of_another_family_are_refused() -> None:
+    """The code of another family, with the tables that a routing has: a segmentation fault once."""
+    for topology in small_machines():
+        for name in routings_for(topology.family):
+            own = make_routing(topology, name).tables.code
+            for code in RoutingCode:
+                # families begin at 1, 10, 20, ...; shapes are alike within one but for table_a,
+                # and those from 50 on are dragonflies' too
+                family, other = (c // 10 % 4 if c >= 50 else c // 10 for c in (own, code))
+                if family != other:
+                    with pytest.raises(NetcosimError, match=rf"routing code {int(code)} \("):
+                        remade(topology, name, code=code)
+
+
+def test_short_tables_are_refused() -> None:
+    for topology in small_machines():
+        for name in routings_for(topology.family):
+            tables = make_routing(topology, name).tables
+            for key in ("params", "table_a", "table_b", "table_c"):
+                if key == "params":
+                    short = tables.params[:2]
+                else:
+                    short = getattr(tables, key)[:-1]
+                if len(getattr(tables, key)) and not (key == "table_c" and len(short) > 1e9):
+                    with pytest.raises(NetcosimError, match="routing code") as caught:
+                        remade(topology, name, **{key: short})
+                    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "told"),
+    [
+        ("dimension-order", {"table_a": np.full(64, 10**6)}, "table_a has links 0 to 1000000"),
+        ("dimension-order", {"n_vcs": 0}, "n_vcs = 0; it must be at least 1"),
+        ("dimension-order", {"params": (0, 9, 2, 4, 4, 1, 1)}, "9 dimensions need 21"),
+        ("dimension-order", {"params": (0, 2, 2, 4, 5, 1, 1)}, "params name 20 routers; it has 16"),
+        ("shortest-path", {"params": (0, 17, 1)}, "params name 17 entries a router; it has 16"),
+        ("adaptive-shortest-path", {"table_a": np.full(256, 10**6)}, "lists begin at 0 to 1000000"),
+        ("adaptive-shortest-path", {"table_c": np.full(999, 998)}, "does not end within table_c"),
+    ],
+)
+def test_wrong_entries_are_refused(name: str, changes: dict[str, object], told: str) -> None:
+    with pytest.raises(NetcosimError) as caught:
+        remade(torus((4, 4)), name, **changes)
+    assert told in str(caught.value)

@@ -478,6 +478,9 @@ def test_bad_input_says_what() -> None:
     ):
         with pytest.raises(NetcosimError, match=message):
             net.change(add, remove)
+    for fractions in ([0.0], [1.1], [], [0.5, 0.5]):
+        with pytest.raises(NetcosimError, match="above 0 and at most 1 a job added"):
+            net.change([("b", load)], ["a"], fractions=fractions)
     assert "a" in net
     assert len(net) == 1
     with pytest.raises(NetcosimError, match="tolerance = 0"):

@@ -124,8 +124,13 @@ def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None
     router = make_routing(topology, routing)
     nodes = rng.permutation(topology.n_nodes)[:9].reshape(3, 3)
     net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-4)
-    both = [placed(router, PATTERNS[k], own, 20_000) for k, own in enumerate(nodes)]
-    net.change([(k, load) for k, (load, _) in enumerate(both)], [])
+    shares = rng.uniform(0.05, 1, 3).tolist()
+
+    def start(k: int, others_s=None) -> tuple[MessageLoad, PlainJob]:
+        return placed(router, PATTERNS[k], nodes[k], 20_000, CONFIG, 1, others_s, shares[k])
+
+    both = [start(k) for k in range(3)]
+    net.change([(k, load) for k, (load, _) in enumerate(both)], [], fractions=shares)
     plain = [other for _, other in both]
     for k in (0, 1):
         busy_s = net.others_busy_s(k)
@@ -134,9 +139,9 @@ def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None
         for other in (o for j, o in enumerate(plain) if j != k):
             other.stretch = net.stretch(plain.index(other))
             for link in other.busy:
-                expected[link] += other.use(link) * mine
+                expected[link] += other.mean_use(link) * mine
         np.testing.assert_allclose(busy_s, expected, rtol=0.02, atol=1e-12)
-        load, new = placed(router, PATTERNS[k], nodes[k], 20_000, background_s=expected)
+        load, new = start(k, expected)
         new.alone_s, plain[k] = plain[k].alone_s, new
         net.reroute([k], lambda _, busy_s, load=load: load)
         assert net.alone_s(k) == pytest.approx(new.alone_s, rel=1e-9)
@@ -473,6 +478,9 @@ def test_bad_input_says_what() -> None:
     ):
         with pytest.raises(NetcosimError, match=message):
             net.change(add, remove)
+    for fractions in ([0.0], [1.1], [], [0.5, 0.5]):
+        with pytest.raises(NetcosimError, match="above 0 and at most 1 a job added"):
+            net.change([("b", load)], ["a"], fractions=fractions)
     assert "a" in net
     assert len(net) == 1
     with pytest.raises(NetcosimError, match="tolerance = 0"):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from netsim.parameters import ReadIf, check_values
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble
-from queuesim.isolated_loops import WARM_UP, IsolatedLoop, remember
+from queuesim.isolated_loops import LEAST_FRACTION, WARM_UP, IsolatedLoop, remember
 from queuesim.job_network import JobLoads
 from queuesim.loops import means_s
 from queuesim.situation import Situation
@@ -214,7 +214,10 @@ class PacketJudge:
         if draws > 1:
             self.record.phase_spread += found.std(axis=0, ddof=1).tolist()
         # routings that draw may be luckier in company; a slowdown below 1 means nothing
-        return [max(1.0, float(s)) for s in found.mean(axis=0)]
+        extra = np.maximum(found.mean(axis=0) - 1, 0)
+        seldom = np.minimum([job.fraction / LEAST_FRACTION for job, _ in jobs], 1)
+        slowdowns: list[float] = (1 + seldom * extra).tolist()
+        return slowdowns
 
     def _simulate(self, jobs: Sequence[tuple[Situation, IsolatedLoop]], draw: int) -> FloatArray:
         """(k,) float64: period of each job among the others over its isolated one."""

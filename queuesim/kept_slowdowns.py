@@ -34,7 +34,7 @@ class KeptSlowdowns:
 
     Parameters
     ----------
-    tolerance, stale_share : float
+    tolerance : float
         As in `PacketBudget`.
 
     Attributes
@@ -49,19 +49,18 @@ class KeptSlowdowns:
     further off (docs/queue.md). A job that no packets have spoken of has its slowdown by flows.
     """
 
-    def __init__(self, tolerance: float, stale_share: float) -> None:
-        self.tolerance, self.stale_share = tolerance, stale_share
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
         self.n_kept = self.n_by_flow = 0
         self._flow: dict[int, float] = {}
         self._packet: dict[int, float] = {}
 
     def suffice(self, group: Sequence[int], flow: Sequence[float]) -> bool:
         """Whether a group with these slowdowns by flows need not be judged again."""
-        if self.tolerance == 0 and self.stale_share == 0:
+        if self.tolerance == 0:
             return False
         then = (self._flow.get(job, 1.0) for job in group)
-        off = (abs(a - b) > self.tolerance * b for a, b in zip(flow, then, strict=True))
-        return sum(off) <= self.stale_share * len(group)
+        return all(abs(a - b) <= self.tolerance * b for a, b in zip(flow, then, strict=True))
 
     def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
         """Slowdowns of a group with these slowdowns by flows."""
@@ -172,17 +171,17 @@ class Replay(NamedTuple):
     packet: FloatArray
 
 
-def replayed(journal: Sequence[Judgement], tolerance: float, stale_share: float) -> Replay:
+def replayed(journal: Sequence[Judgement], tolerance: float) -> Replay:
     """Go through the judgements of an exact run with a budget: nothing is simulated.
 
     Parameters
     ----------
     journal : sequence of Judgement
-        Of a run with ``tolerance`` and ``stale_share`` 0.
-    tolerance, stale_share : float
+        Of a run with a ``tolerance`` of 0.
+    tolerance : float
         As in `PacketBudget`.
     """
-    kept, n_groups, n_judged = KeptSlowdowns(tolerance, stale_share), 0, 0
+    kept, n_groups, n_judged = KeptSlowdowns(tolerance), 0, 0
     rows: list[tuple[int, float, float]] = []
     for place, (group, flow, packet) in enumerate(journal):
         estimates = packet

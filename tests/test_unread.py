@@ -170,8 +170,8 @@ NAMED = [
     *(
         ("coupled at flow level", f"queue.coupled.{key} = {value}", f"queue.coupled.{key}")
         for key, value in (
-            *(("max_simulations", 5), ("audit", 0.1), ("passes", 3), ("iterations", 2)),
-            *(("message_scale", 0.5), ("stale_share", 0.1), ("tolerance", 0.1)),
+            *(("max_simulations", 5), ("audit", 0.1), ("periods", 3), ("phases", 2)),
+            *(("message_scale", 0.5), ("tolerance", 0.1)),
         )
     ),
     ("coupled at packet level", "queue.coupled.audit = 0.1", "queue.coupled.audit"),

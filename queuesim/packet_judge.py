@@ -46,7 +46,7 @@ class PacketBudget:
         quarter of a job's iterations does not count. It is doubled until each job has
         `queuesim.loops.LEAST_COUNTED` iterations; with fewer than 6 that happens often.
     phases : int
-        Simulations, with other random starts, whose mean is the stretch in groups of two or three
+        Simulations, with other random starts, whose mean is the slowdown in groups of two or three
         jobs. Larger groups are simulated once.
     message_scale : float
         Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1.
@@ -57,7 +57,7 @@ class PacketBudget:
         0: whenever its jobs have changed.
     audit : float
         Share of the situations not judged again that are simulated all the same, for the
-        report of how far off what was kept is. It changes no stretch.
+        report of how far off what was kept is. It changes no result.
     max_simulations : int or None
         Simulated groups; afterwards the flow level is used. Runs of single jobs do not count.
     """

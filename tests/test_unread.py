@@ -40,8 +40,8 @@ READ_ALL_THE_SAME = (
     *("queue.partitions.log_names", "policies.slurm-tree.max_wait", "queue.bandwidth_need"),
     # bounds that so small measurements do not reach
     *("machine.packet.congestion_control", "run.confidence", "run.paired.max_iterations"),
-    *("run.steady.precision", "run.steady.most_iterations", "queue.coupled.max_repeats"),
-    *("queue.coupled.max_simulations", "communication.ranks_per_node"),
+    *("run.steady.precision", "run.steady.most_iterations", "queue.coupled.max_simulations"),
+    "communication.ranks_per_node",
     # how a run computes and what it keeps beside the tables
     *("run.threads", "run.keep", "run.only_snapshot"),
 )

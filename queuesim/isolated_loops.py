@@ -24,6 +24,9 @@ _KEPT = 1 << 17
 _PERIODS = 6
 WARM_UP = 0.25
 """Part of a job's iterations, at the begin, that does not count."""
+LEAST_FRACTION = 0.01
+"""Jobs that communicate for less of their time are simulated as if for so much: periods stay short
+enough to be simulated, and their neighbours are slowed by at most so much more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,7 @@ class IsolatedLoops:
         once_s = float(Ensemble(self._network, [job]).packets(stream=stream).time_s[0])
         if once_s == 0:
             return None
-        pause_s = whole(once_s * (1 / situation.fraction - 1))
+        pause_s = whole(once_s * (1 / max(situation.fraction, LEAST_FRACTION) - 1))
         looping = replace(job, compute_s=pause_s)
         loops = Ensemble(self._network, [looping])
         run = loops.watched(_PERIODS * (once_s + pause_s), 1, stream=stream)

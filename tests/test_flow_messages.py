@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tracemalloc
-from functools import lru_cache
 
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mean_value_analysis import mean_value_analysis
 from message_reference import PlainJob, plain_stretches
 
 from netsim.errors import NetcosimError
@@ -196,23 +196,6 @@ def test_two_jobs_that_meet_by_chance(idle: float) -> None:
     assert stretch_of_two(one_message(1.0, idle, 1.0)) == pytest.approx(
         (x + idle) / (1 + idle), rel=1e-5
     )
-
-
-def mean_value_analysis(pauses: list[float]) -> list[float]:
-    """Stretches of jobs that share one link evenly and compute between: exact, by recursion.
-
-    Job i holds the link for 1 s alone and computes for pauses[i] s. An arriving job sees the
-    others as they are without it (Reiser and Lavenberg, JACM 1980).
-    """
-
-    @lru_cache
-    def queue(there: frozenset[int]) -> dict[int, float]:
-        """Share of time in which each of these jobs has something on the link."""
-        stretch = {i: 1 + sum(queue(there - {i}).values()) for i in there}
-        return {i: s / (pauses[i] + s) for i, s in stretch.items()}
-
-    everybody = frozenset(range(len(pauses)))
-    return [1 + sum(queue(everybody - {i}).values()) for i in sorted(everybody)]
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,7 @@ def points(options: Options) -> list[Point]:
             for model in COUPLED[: 1 if name == "thunder" else 2]:
                 for logged in (CONTENDED, ISOLATED):
                     changes = {"queue.coupled.runtime_reference": logged, **own}
-                    changes |= {"queue.run_time_model": model, "queue.coupled.tolerance": 0.05}
-                    changes |= {"queue.coupled.stale_share": 0.25}
+                    changes |= {"queue.run_time_model": model, "queue.coupled.tolerance": 0.2}
                     at = {"log": name, "model": model, "reference": "random", "logged": logged}
                     live = {**work, "first_jobs": LIVE_JOBS} if days else work
                     there = {**sections, "workload": live}

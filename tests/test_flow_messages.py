@@ -294,6 +294,19 @@ def test_waits_at_a_calm_link(packet_s: float) -> None:
     assert stretch_of_two(waiting(0.3, packet_s, 1000.0)) == pytest.approx(s, rel=1e-5)
 
 
+def test_waits_are_for_the_mean_use_of_others() -> None:
+    """With f = 1/2 the other uses 0.3 / (1 + s) on average, the job itself u = 0.3 / s meanwhile.
+
+    The wait is then p m / (2 (1 - m - u)); for full uses, m = u, s would be that of a calm link.
+    """
+    net: MessageNetwork[int] = MessageNetwork(1, tolerance=1e-7)
+    load = waiting(0.3, 0.1, 1000.0)
+    net.change([(0, load), (1, load)], [], fractions=[0.5, 0.5])
+    s = net.stretch(0)
+    m, u = 0.3 / (1 + s), 0.3 / s
+    assert s == pytest.approx(1 + 0.1 * m / (2 * (1 - m - u)), rel=1e-6)
+
+
 @pytest.mark.parametrize("packet_s", [0.02, 0.1])
 def test_waits_at_a_crowded_link(packet_s: float) -> None:
     """A fifth of the link stays spare: s = 1 + p u / (2 * 0.2), u = 0.6 / s; s^2 - s = 1.5 p."""

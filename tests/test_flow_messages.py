@@ -179,21 +179,24 @@ def one_message(
     )
 
 
-def stretch_of_two(load: MessageLoad) -> float:
+def stretch_of_two(load: MessageLoad, fraction: float = 1.0) -> float:
     net: MessageNetwork[int] = MessageNetwork(1, tolerance=1e-7)
-    net.change([(0, load), (1, load)], [])
+    net.change([(0, load), (1, load)], [], fractions=[fraction, fraction])
     assert net.stretch(0) == pytest.approx(net.stretch(1), rel=1e-5)
     return net.stretch(0)
 
 
-@pytest.mark.parametrize("idle", [0.3, 0.8, 2.0, 6.0])
-def test_two_jobs_that_meet_by_chance(idle: float) -> None:
-    """Both send for 1 s and then idle: slow x solves x = 1 + u / (1 - u), u = 1 / (x + idle).
+@pytest.mark.parametrize(
+    ("idle", "fraction"), [(0.3, 1), (0.8, 1), (2, 1), (6, 1), (1, 0.2), (1, 0.6), (3, 0.6)]
+)
+def test_two_jobs_that_meet_by_chance(idle: float, fraction: float) -> None:
+    """Both send for 1 s and then idle: slow x solves x = 1 + f u / (1 - u), u = 1 / (x + idle).
 
-    So x^2 + (idle - 2) x - idle = 0.
+    For W = f u and V = f u (u - f u) leave 1 - u. So (x - 1) (x + idle - 1) = f. The other's duty
+    is its isolated fraction.
     """
-    x = (2 - idle + ((idle - 2) ** 2 + 4 * idle) ** 0.5) / 2
-    assert stretch_of_two(one_message(1.0, idle, 1.0)) == pytest.approx(
+    x = 1 + ((idle**2 + 4 * fraction) ** 0.5 - idle) / 2
+    assert stretch_of_two(one_message(1.0, idle, 1.0), fraction) == pytest.approx(
         (x + idle) / (1 + idle), rel=1e-5
     )
 
@@ -275,6 +278,16 @@ def test_waits_at_a_calm_link(packet_s: float) -> None:
     """M/D/1: s = 1 + p u / (2 (1 - 2 u)), u = 0.3 / s; so (s - 1) (s - 0.6) = 0.15 p."""
     s = (1.6 + (1.6**2 - 4 * (0.6 - 0.15 * packet_s)) ** 0.5) / 2
     assert stretch_of_two(waiting(0.3, packet_s, 1000.0)) == pytest.approx(s, rel=1e-5)
+
+
+def test_waits_are_for_the_mean_use_of_others() -> None:
+    """With f = 1/2 the other uses 0.3 / (1 + s) on average, the job itself u = 0.3 / s meanwhile.
+
+    The wait is then p m / (2 (1 - m - u)); for full uses, m = u, s would be that of a calm link.
+    """
+    s = stretch_of_two(waiting(0.3, 0.1, 1000.0), 0.5)
+    m, u = 0.3 / (1 + s), 0.3 / s
+    assert s == pytest.approx(1 + 0.1 * m / (2 * (1 - m - u)), rel=1e-6)
 
 
 @pytest.mark.parametrize("packet_s", [0.02, 0.1])

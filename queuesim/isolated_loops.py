@@ -1,8 +1,8 @@
 """Jobs in loops with nobody else there: what a loop among others is compared with.
 
 A job communicates for a fraction f of its isolated time: it computes c (1 / f - 1) between
-iterations whose communication takes c in isolation. So a period is about c / f long. It is
-measured, because ranks that are done begin to compute while others still wait.
+iterations, so a period is c / f long. What communication takes in a loop, c, is found in rounds: it
+is less than that of one iteration, because ranks that are done begin to compute while others wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 _KEPT = 1 << 17
-_PERIODS = 6
+_PERIODS, _ROUNDS, _NEAR = 6, 8, 0.01
 WARM_UP = 0.25
 """Part of a job's iterations, at the begin, that does not count."""
 LEAST_FRACTION = 0.01
@@ -78,11 +78,17 @@ class IsolatedLoops:
         once_s = float(Ensemble(self._network, [job]).packets(stream=stream).time_s[0])
         if once_s == 0:
             return None
-        pause_s = whole(once_s * (1 / max(situation.fraction, LEAST_FRACTION) - 1))
-        looping = replace(job, compute_s=pause_s)
-        loops = Ensemble(self._network, [looping])
-        run = loops.watched(_PERIODS * (once_s + pause_s), 1, stream=stream)
-        return IsolatedLoop(looping, float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]))
+        pause = 1 / max(situation.fraction, LEAST_FRACTION) - 1
+        found_s = whole(once_s * pause)
+        for _ in range(_ROUNDS):
+            looping = replace(job, compute_s=found_s)
+            loops = Ensemble(self._network, [looping])
+            run = loops.watched(_PERIODS * (once_s + found_s), 1, stream=stream)
+            period_s = float(means_s(run.ends_ps, run.iterations, WARM_UP)[0])
+            found_s = whole((period_s - looping.compute_s) * pause)
+            if abs(found_s - looping.compute_s) <= _NEAR * period_s:
+                break
+        return IsolatedLoop(looping, period_s)
 
 
 def remember(known: dict[Key, Value], key: Key, value: Value, most: int) -> Value:

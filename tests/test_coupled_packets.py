@@ -19,6 +19,7 @@ from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
+from netsim.topologies.torus import torus
 from netsim.topology import Topology
 from queuesim.communication import Communication
 from queuesim.coupled import CoupledFlow, LiveRunTimes
@@ -123,6 +124,18 @@ def test_the_fraction_is_part_of_a_situation() -> None:
     assert once is not None
     assert half is not None
     assert half.period_s == pytest.approx(2 * once.period_s, rel=1e-3)
+
+
+@pytest.mark.parametrize("pattern", ["broadcast", "all-to-all", "halo3d"])
+def test_a_fraction_is_the_share_of_the_isolated_period(pattern: str) -> None:
+    """Ranks that are done compute while others wait, a broadcast's root above all."""
+    mix = CommunicationMix([PatternShare(pattern, 1.0, 0.4, 0.4)])
+    shared = SharedNetwork(make_routing(torus((4, 4))))
+    network = JobNetwork(shared, mix, [Communication(pattern, 50_000)], True)
+    situation = Situation(0, np.arange(16, dtype=np.int32).tobytes(), 0.4)
+    loop = JobLoads(network).isolated.of(situation, 1.0)
+    assert loop is not None
+    assert 1 - loop.job.compute_s / loop.period_s == pytest.approx(0.4, abs=0.01)
 
 
 def test_who_hardly_communicates_is_simulated_as_one_in_a_hundred() -> None:

@@ -3,6 +3,7 @@
 A job communicates for a fraction f of its isolated time: it computes c (1 / f - 1) between
 iterations, so a period is c / f long. What communication takes in a loop, c, is found in rounds: it
 is less than that of one iteration, because ranks that are done begin to compute while others wait.
+Where it falls as computing grows, as in a broadcast, the rounds are those of a bisection.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
+
+import numpy as np
 
 from queuesim.communication import Communication, whole
 from queuesim.draws import stand_in_id
@@ -21,7 +24,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 _KEPT = 1 << 17
-_PERIODS, _ROUNDS, _NEAR = 6, 8, 0.01
+_PERIODS, _ROUNDS, _NEAR = 6, 16, 0.01
 WARM_UP = 0.25
 """Part of a job's iterations, at the begin, that does not count."""
 LEAST_FRACTION = 0.01
@@ -79,15 +82,18 @@ class IsolatedLoops:
         if once_s == 0:
             return None
         pause = 1 / max(situation.fraction, LEAST_FRACTION) - 1
-        found_s = whole(once_s * pause)
+        compute_s = once_s * pause
+        low_s, high_s = 0.0, np.inf
         for _ in range(_ROUNDS):
-            looping = replace(job, compute_s=found_s)
+            looping = replace(job, compute_s=whole(compute_s))
             loops = Ensemble(self._network, [looping])
-            run = loops.watched(_PERIODS * (once_s + found_s), 1, stream=stream)
+            run = loops.watched(_PERIODS * (once_s + compute_s), 1, stream=stream)
             period_s = float(means_s(run.ends_ps, run.iterations, WARM_UP)[0])
-            found_s = whole((period_s - looping.compute_s) * pause)
-            if abs(found_s - looping.compute_s) <= _NEAR * period_s:
+            found_s = (period_s - looping.compute_s) * pause
+            if abs(found_s - compute_s) <= _NEAR * period_s:
                 break
+            low_s, high_s = (compute_s, high_s) if found_s > compute_s else (low_s, compute_s)
+            compute_s = found_s if low_s < found_s < high_s else (low_s + high_s) / 2
         return IsolatedLoop(looping, period_s)
 
 

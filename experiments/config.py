@@ -136,7 +136,7 @@ class _WorkloadKeys(Section):
         return JobSource(**given, synthetic=made)
 
 
-_IDLE: dict[str, object] = {"stale_share": 0.0, "audit": 0.0}
+_IDLE: dict[str, object] = {"audit": 0.0}
 _LATER_KEYS = {"coupled": _IDLE, "measured": ONE_ROUND}
 DECIDER_KEYS = ("decider", "decider_files", "placement_rules")
 

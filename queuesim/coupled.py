@@ -47,14 +47,14 @@ def isolated_work(
     fraction: FloatArray,
     runtime_reference: str,
     reference_stretch: FloatArray | None,
-) -> tuple[FloatArray, FloatArray]:
-    """Run times alone, and the share of them that is communication.
+) -> FloatArray:
+    """Isolated run times.
 
     Parameters
     ----------
     workload : Workload
     fraction : (n,) float64
-        Share of the logged run time that is communication.
+        Share of them that is communication.
     runtime_reference : str
         A key of `RUNTIME_REFERENCES`.
     reference_stretch : (n,) float64 or None
@@ -63,7 +63,7 @@ def isolated_work(
 
     Returns
     -------
-    work_s, fraction : (n,) float64
+    (n,) float64
 
     Raises
     ------
@@ -80,13 +80,12 @@ def isolated_work(
             + " reference_stretch"
         )
     if reference_stretch is None:
-        return logged, fraction
+        return logged
     stretch = np.asarray(reference_stretch, dtype=np.float64)
     if stretch.shape != logged.shape or not np.all(np.isfinite(stretch) & (stretch >= 1)):
         raise NetcosimError("reference_stretch: one value >= 1 a job is needed")
-    communication_s = logged * fraction / stretch
-    work_s = logged * (1 - fraction) + communication_s
-    return work_s, communication_s / work_s
+    work_s: FloatArray = logged / (1 + fraction * (stretch - 1))
+    return work_s
 
 
 def mean_stretches(result: QueueResult, fraction: FloatArray) -> FloatArray:
@@ -193,9 +192,7 @@ class CoupledFlow(RunTimeModel):
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         share, fraction = self.network.mix.draw(workload, rng)
-        work_s, fraction = isolated_work(
-            workload, fraction, self.runtime_reference, self.reference_stretch
-        )
+        work_s = isolated_work(workload, fraction, self.runtime_reference, self.reference_stretch)
         stretches = FlowStretches(self.network.loads)
         return LiveRunTimes(self.network, workload, policy, share, fraction, work_s, stretches)
 
@@ -210,7 +207,9 @@ class LiveRunTimes(RunTimes):
     policy : Policy
     share : (n,) int64
         Index of every job's communication.
-    fraction, work_s : (n,) float64
+    fraction : (n,) float64
+        Share of the isolated run time in which each job communicates.
+    work_s : (n,) float64
         From `isolated_work`.
     stretches : FlowStretches
     """

@@ -72,9 +72,7 @@ class CoupledPackets(RunTimeModel):
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         share, fraction = self.network.mix.draw(workload, rng)
-        work_s, fraction = isolated_work(
-            workload, fraction, self.runtime_reference, self.reference_stretch
-        )
+        work_s = isolated_work(workload, fraction, self.runtime_reference, self.reference_stretch)
         record = PacketRecord() if self.record is None else self.record
         stretches = PacketStretches(self.network.loads, self.budget, record, self.journal)
         return LiveRunTimes(self.network, workload, policy, share, fraction, work_s, stretches)

@@ -1,8 +1,8 @@
 """How far the flow level was from packets: known errors by family and routing.
 
-Stretches of communication of jobs that share links, on random mixes that were not used to
-choose anything of the flow level. From ``netcosim reproduce calibration flow``; the table is
-docs/flow-errors.csv, and the mixes are told in docs/flow-model.md.
+Run times of jobs that share links, on random mixes that were not used to choose anything of the
+flow level. From ``netcosim reproduce calibration flow``; the table is
+docs/flow-errors.csv; docs/flow-model.md describes the mixes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from netsim.routing.base import Routing
 
 
 class FlowError(NamedTuple):
-    """Errors |flow / packets - 1| of a shared job's stretch, beside those of answering 1.
+    """Errors |flow / packets - 1| of run times of jobs that share links; those of answering 1.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ def flow_error_text(routing: Routing) -> str:
         return f"Flow level: how far it is from packets is not known for {family}, {name}."
     return (
         f"Flow level ({family}, {name}): on mixes that were not used for choosing, the median / "
-        f"90th percentile error of a shared job's stretch is {known.error_p50:.1%} / "
-        f"{known.error_p90:.0%}, always answering 1 gives {known.one_p50:.1%} / "
-        f"{known.one_p90:.0%} ({known.n_jobs:,} jobs)."
+        f"90th percentile error of a job's run time is {known.error_p50:.1%} / "
+        f"{known.error_p90:.1%}, always answering 1 gives {known.one_p50:.1%} / "
+        f"{known.one_p90:.1%} ({known.n_jobs:,} jobs that share links)."
     )
 
 

@@ -1,8 +1,9 @@
 """Jobs in loops with nobody else there: what a loop among others is compared with.
 
 A job communicates for a fraction f of its isolated time: it computes c (1 / f - 1) between
-iterations whose communication takes c in isolation. So a period is about c / f long. It is
-measured, because ranks that are done begin to compute while others still wait.
+iterations, so a period is c / f long. What communication takes in a loop, c, is found in rounds: it
+is less than that of one iteration, because ranks that are done begin to compute while others wait.
+Where it falls as computing grows, as in a broadcast, the rounds are those of a bisection.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 _KEPT = 1 << 17
-_PERIODS = 6
+_PERIODS, _ROUNDS, _NEAR = 6, 16, 0.01
 WARM_UP = 0.25
 """Part of a job's iterations, at the begin, that does not count."""
+LEAST_FRACTION = 0.01
+"""Jobs that communicate for less of their time are simulated as if for so much: periods stay short
+enough to be simulated, and their neighbours are slowed by at most so much more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +124,17 @@ class IsolatedLoops:
         once_s = float(Ensemble(self._network, [job]).packets(stream=stream).time_s[0])
         if once_s == 0:
             return None
-        pause_s = whole(once_s * (1 / situation.fraction - 1))
-        looping = replace(job, compute_s=pause_s)
-        period_s, _ = loop_isolated(self._network, looping, once_s + pause_s, stream)
+        pause = 1 / max(situation.fraction, LEAST_FRACTION) - 1
+        compute_s = once_s * pause
+        low_s, high_s = 0.0, np.inf
+        for _ in range(_ROUNDS):
+            looping = replace(job, compute_s=whole(compute_s))
+            period_s, _ = loop_isolated(self._network, looping, once_s + compute_s, stream)
+            found_s = (period_s - looping.compute_s) * pause
+            if abs(found_s - compute_s) <= _NEAR * period_s:
+                break
+            low_s, high_s = (compute_s, high_s) if found_s > compute_s else (low_s, compute_s)
+            compute_s = found_s if low_s < found_s < high_s else (low_s + high_s) / 2
         return IsolatedLoop(looping, period_s)
 
 

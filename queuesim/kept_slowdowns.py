@@ -1,4 +1,4 @@
-"""What packets have said of running jobs, and what the flow level has made of it since."""
+"""Slowdowns of running jobs at their last judgement by packets, and as flows have moved since."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuesim.job_network import JobLoads
-from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
+from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord
 from queuesim.situation import Situation
+
+FloatArray = NDArray[np.float64]
 
 
 class Judgement(NamedTuple):
@@ -32,7 +34,7 @@ class KeptSlowdowns:
 
     Parameters
     ----------
-    tolerance, stale_share : float
+    tolerance : float
         As in `PacketBudget`.
 
     Attributes
@@ -47,19 +49,18 @@ class KeptSlowdowns:
     further off (docs/queue.md). A job that no packets have spoken of has its slowdown by flows.
     """
 
-    def __init__(self, tolerance: float, stale_share: float) -> None:
-        self.tolerance, self.stale_share = tolerance, stale_share
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
         self.n_kept = self.n_by_flow = 0
         self._flow: dict[int, float] = {}
         self._packet: dict[int, float] = {}
 
     def suffice(self, group: Sequence[int], flow: Sequence[float]) -> bool:
         """Whether a group with these slowdowns by flows need not be judged again."""
-        if self.tolerance == 0 and self.stale_share == 0:
+        if self.tolerance == 0:
             return False
         then = (self._flow.get(job, 1.0) for job in group)
-        off = (abs(a - b) > self.tolerance * b for a, b in zip(flow, then, strict=True))
-        return sum(off) <= self.stale_share * len(group)
+        return all(abs(a - b) <= self.tolerance * b for a, b in zip(flow, then, strict=True))
 
     def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
         """Slowdowns of a group with these slowdowns by flows."""
@@ -125,14 +126,29 @@ class Audit:
         self.packet += self.judge.judge(tuple(group[k] for k in order))
 
     def summary(self) -> dict[str, float]:
-        """Quantiles of |kept / packets - 1| of the sample's jobs, and what it took."""
-        found = level_errors(np.array(self.kept), np.array(self.packet))
+        """`kept_errors` of the sample's jobs, and what it took."""
         return {
             "audited_jobs": len(self.kept),
-            "kept_p50": found["error_p50"],
-            "kept_p90": found["error_p90"],
+            **kept_errors(np.array(self.kept), np.array(self.packet)),
             "audit_hops": self.judge.record.packet_hops,
         }
+
+
+def kept_errors(kept: FloatArray, packet: FloatArray) -> dict[str, float]:
+    """How far kept slowdowns are from those of packets; nan without any.
+
+    ``kept_p50`` and ``kept_p90`` are quantiles of |kept / packet - 1|. ``kept_mean`` is the mean of
+    kept / packet - 1, and ``kept_slowest`` that over the tenth of the jobs that packets slow most.
+    """
+    if not len(kept):
+        return dict.fromkeys(("kept_p50", "kept_p90", "kept_mean", "kept_slowest"), float("nan"))
+    error = kept / packet - 1
+    return {
+        "kept_p50": float(np.quantile(np.abs(error), 0.5)),
+        "kept_p90": float(np.quantile(np.abs(error), 0.9)),
+        "kept_mean": float(error.mean()),
+        "kept_slowest": float(error[packet >= np.quantile(packet, 0.9)].mean()),
+    }
 
 
 class Replay(NamedTuple):
@@ -145,32 +161,27 @@ class Replay(NamedTuple):
     judgement : (k,) int64
         For each job of each group: the place of its judgement in the journal.
     estimate, packet : (k,) float64
-        Stretch with the budget, where it judges that of packets; and that of packets.
+        Slowdown with the budget, where it judges that of packets; and that of packets.
     """
 
     n_groups: int
     n_judged: int
     judgement: NDArray[np.int64]
-    estimate: NDArray[np.float64]
-    packet: NDArray[np.float64]
-
-    def errors(self, kept: NDArray[np.bool_]) -> tuple[float, float]:
-        """Median and 90th percentile of |estimate / packet - 1| over some of the rows."""
-        found = level_errors(self.estimate[kept], self.packet[kept])
-        return found["error_p50"], found["error_p90"]
+    estimate: FloatArray
+    packet: FloatArray
 
 
-def replayed(journal: Sequence[Judgement], tolerance: float, stale_share: float) -> Replay:
+def replayed(journal: Sequence[Judgement], tolerance: float) -> Replay:
     """Go through the judgements of an exact run with a budget: nothing is simulated.
 
     Parameters
     ----------
     journal : sequence of Judgement
-        Of a run with ``tolerance`` and ``stale_share`` 0.
-    tolerance, stale_share : float
+        Of a run with a ``tolerance`` of 0.
+    tolerance : float
         As in `PacketBudget`.
     """
-    kept, n_groups, n_judged = KeptSlowdowns(tolerance, stale_share), 0, 0
+    kept, n_groups, n_judged = KeptSlowdowns(tolerance), 0, 0
     rows: list[tuple[int, float, float]] = []
     for place, (group, flow, packet) in enumerate(journal):
         estimates = packet

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
 from netsim.parameters import ReadIf, check_values
 from queuesim.draws import stand_in_id
-from queuesim.isolated_loops import IsolatedLoop, loop_together, remember
+from queuesim.isolated_loops import LEAST_FRACTION, IsolatedLoop, loop_together, remember
 from queuesim.job_network import JobLoads
 from queuesim.situation import Situation
 
@@ -29,9 +29,7 @@ FEW_JOBS = 3
 """Periodic jobs of like periods keep the phases that they happen to have while they are so few."""
 
 _SOME_ARE_KEPT = ReadIf(
-    ("tolerance", "stale_share"),
-    lambda *limits: any(limits),
-    "queue.coupled.tolerance or stale_share is above 0",
+    ("tolerance",), lambda tolerance: tolerance > 0, "queue.coupled.tolerance is above 0"
 )
 
 
@@ -43,32 +41,29 @@ class PacketBudget:
     ----------
     periods : int
         Length of a simulation in isolated periods of the job with the longest one. The first
-        quarter of a job's iterations does not count.
+        quarter of a job's iterations does not count. It is doubled until each job has
+        `queuesim.loops.LEAST_COUNTED` iterations; with fewer than 6 that happens often.
     phases : int
-        Simulations, with other random starts, whose mean is the stretch in groups of two or three
+        Simulations, with other random starts, whose mean is the slowdown in groups of two or three
         jobs. Larger groups are simulated once.
     message_scale : float
         Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1.
     tolerance : float
         A group is judged again when its jobs have changed and the slowdown at flow level of one
         of them is off by more than this part from what it was at its last judgement (1 before
-        the first). 0: whenever its jobs have changed.
-    stale_share : float
-        A job whose slowdown at flow level is off by more than ``tolerance`` is stale. A group is
-        not judged again as long as no more than this share of its jobs are; their slowdowns are
-        then those of `queuesim.kept_slowdowns.KeptSlowdowns`. 0: one stale job is enough.
+        the first). Until then slowdowns are those of `queuesim.kept_slowdowns.KeptSlowdowns`.
+        0: whenever its jobs have changed.
     audit : float
         Share of the situations not judged again that are simulated all the same, for the
-        report of how far off what was kept is. It changes no stretch.
+        report of how far off what was kept is. It changes no result.
     max_simulations : int or None
         Simulated groups; afterwards the flow level is used. Runs of single jobs do not count.
     """
 
-    periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = 5
+    periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = 6
     phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = 4
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
     tolerance: Annotated[float, "change of slowdown by flows that is not judged again", Ge(0)] = 0.0
-    stale_share: Annotated[float, "stale jobs of a group not judged again", Ge(0), Lt(1)] = 0.0
     audit: Annotated[
         float, "kept judgements simulated for their error", Ge(0), Le(1), _SOME_ARE_KEPT
     ] = 0.0
@@ -201,10 +196,10 @@ class PacketJudge:
         scale = self.budget.message_scale
         loops = [self._isolated.of(job, scale) for job in group]
         sending = [(job, loop) for job, loop in zip(group, loops, strict=True) if loop is not None]
-        found = iter(self._slowdowns_of(sending) if sending else ())
+        found = iter(self._slowdowns_of(sending).tolist() if sending else ())
         return tuple(1.0 if loop is None else next(found) for loop in loops)
 
-    def _slowdowns_of(self, jobs: Sequence[tuple[Situation, IsolatedLoop]]) -> list[float]:
+    def _slowdowns_of(self, jobs: Sequence[tuple[Situation, IsolatedLoop]]) -> FloatArray:
         """Slowdowns of jobs that all send."""
         draws = self.budget.phases if 1 < len(jobs) <= FEW_JOBS else 1
         found = np.array([self._simulate(jobs, draw) for draw in range(draws)])
@@ -212,7 +207,9 @@ class PacketJudge:
         if draws > 1:
             self.record.phase_spread += found.std(axis=0, ddof=1).tolist()
         # routings that draw may be luckier in company; a slowdown below 1 means nothing
-        return [max(1.0, float(s)) for s in found.mean(axis=0)]
+        extra: FloatArray = np.maximum(found.mean(axis=0) - 1, 0)
+        seldom = np.minimum([job.fraction / LEAST_FRACTION for job, _ in jobs], 1)
+        return 1 + seldom * extra
 
     def _simulate(self, jobs: Sequence[tuple[Situation, IsolatedLoop]], draw: int) -> FloatArray:
         """(k,) float64: period of each job among the others over its isolated one."""

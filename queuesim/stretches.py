@@ -105,7 +105,7 @@ class PacketStretches(FlowStretches):
     ) -> None:
         super().__init__(loads)
         self.judge = PacketJudge(loads, budget, record)
-        self.kept = KeptSlowdowns(budget.tolerance, budget.stale_share)
+        self.kept = KeptSlowdowns(budget.tolerance)
         self.audit = Audit(loads, budget)
         self.journal = journal
         self._jobs: dict[int, tuple[Situation, NDArray[np.int32]]] = {}
@@ -118,7 +118,7 @@ class PacketStretches(FlowStretches):
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
         told = self.judge.record.summary()
-        if self.kept.stale_share:
+        if self.kept.tolerance:
             told |= {"kept_jobs": self.kept.n_kept, "flow_jobs": self.kept.n_by_flow}
         if self.audit.share:
             told |= self.audit.summary()
@@ -196,10 +196,6 @@ class PacketStretches(FlowStretches):
         """Slowdowns of a group that is not judged again, where they change."""
         self.judge.record.n_tolerated += 1
         situations = [self._jobs[job][0] for job in group]
-        if not self.kept.stale_share:
-            # whoever is not stale keeps the slowdown it has
-            self.audit.look(situations, [self._slowdown.get(job, 1.0) for job in group])
-            return {}
         slowdowns = self.kept.estimates(group, flow)
         self.audit.look(situations, slowdowns)
         self._members.update(dict.fromkeys(group, members))

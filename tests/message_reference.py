@@ -136,7 +136,8 @@ class PlainJob:
             return most
         mean = sum(waited) / len(waited)
         n_steps = sum(len(steps) for steps in self.ranks.values()) / len(waited)
-        return max(most, max(served) + mean + (max(waited) - mean) / n_steps)
+        last = max(s + w / n_steps for s, w in zip(served, waited, strict=True))
+        return max(most, last + mean * (1 - 1 / n_steps))
 
     def goal(self, others: list[PlainJob]) -> float:
         """Stretch among the others as they are."""

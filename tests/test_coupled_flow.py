@@ -108,45 +108,67 @@ def run(
 
 
 def test_two_jobs_on_one_cable() -> None:
-    """f = 1/2; both fill the cable alone, so their communication takes twice as long: rate 2/3.
+    """f = 1/2; both fill the cable alone, so their stretch is 1 + 1/2 and their rate 1/1.25 = 0.8.
 
-    A (10 s) ends at 15. B (20 s) has then done 10, and ends at 25.
+    A (10 s) ends at 12.5. B (20 s) has then done 10, and ends at 22.5.
     """
     topology = one_cable()
     model = CoupledFlow(job_network(make_routing(topology), message_bytes=10**8))
     workload = make_workload([0, 0], [10, 20], [2, 2])
     result = run(model, workload, Across(topology))
-    assert result.end_s == pytest.approx([15, 25], rel=0.02)
+    assert result.end_s == pytest.approx([12.5, 22.5], rel=0.01)
+
+
+@pytest.mark.parametrize("fractions", [(0.1, 0.8), (0.3, 0.6)])
+def test_each_of_two_jobs_feels_the_others_fraction(fractions: tuple[float, float]) -> None:
+    """Stretches of 1 + the other's fraction, so both run 1 + f_a f_b times as long."""
+    topology = one_cable()
+    network = job_network(make_routing(topology), message_bytes=10**8)
+    workload, policy = make_workload([0, 0], [10, 10], [2, 2]), Across(topology)
+    live = CoupledFlow(network).prepare(workload, policy, np.random.default_rng(5))
+    assert isinstance(live, LiveRunTimes)
+    live._fraction[:] = fractions
+    together_s = 10 * (1 + fractions[0] * fractions[1])
+    assert run(Given(live), workload, policy).end_s == pytest.approx([together_s] * 2, rel=0.01)
 
 
 def test_a_late_third_job() -> None:
-    """A and B from 0 at 2/3, C from 6 at 1/2 as well: what is left is worked off piece by piece.
+    """A and B from 0 at 0.8, C from 6: what is left is worked off piece by piece.
 
-    A (10): 4 by 6, then 1/2: 18, B and C as well. B (20): 4 + 6 = 10 by 18, then with C
-    2/3. C (10): 6 by 18, 4 more at 2/3: 24. B: 10 + 4 = 14 at 24, alone to 30.
+    Three jobs with f = 1/2, a pause p = 1: each communicates for r / (1 + r) of the time without
+    one of the others, r = (1 + s) / 2, and takes as much of the cable as any. So
+    s = 1 + 2 r / (1 + r), s^2 = 5 (exact mean-value analysis: 2.2). The rate is 2 / (1 + s), 0.618.
+
+    A (10): 4.8 by 6, then 5.2 / 0.618: 14.41. B (20): 10 by then, C (10): 5.2. Then both at 0.8:
+    C ends after 6 s, at 20.41. B has done 14.8, and ends at 25.61 alone.
     """
     topology = one_cable()
     model = CoupledFlow(job_network(make_routing(topology), message_bytes=10**8))
     workload = make_workload([0, 0, 6], [10, 20, 10], [2, 2, 2])
     result = run(model, workload, Across(topology))
-    assert result.end_s == pytest.approx([18, 30, 24], rel=0.02)
+    third = 5.2 * (1 + 5**0.5) / 2
+    expected = np.array([6 + third, 17.2 + third, 12 + third])
+    assert result.end_s == pytest.approx(expected, rel=0.01)
     fraction = np.full(3, 0.5)
-    # A: 10 s of work took 18: (1.8 - 0.5) / 0.5
-    assert mean_stretches(result, fraction) == pytest.approx([2.6, 2.0, 2.6], rel=0.02)
+    # all three have started by 6: A and C take as long, (14.41 / 10 - 0.5) / 0.5
+    factor = (expected - [0, 0, 6]) / [10, 20, 10]
+    assert mean_stretches(result, fraction) == pytest.approx(2 * factor - 1, rel=0.01)
 
 
 def test_contended_baseline_gives_the_baseline_its_logged_times() -> None:
-    """Two equal jobs that always run together take as long as logged; alone they are shorter."""
+    """Two equal jobs that always run together take as long as logged; alone they are shorter.
+
+    With f = 1/2 they have a stretch of 1.5 together: 12 s are 12 / 1.25 = 9.6 s alone.
+    """
     topology = one_cable()
     network = job_network(make_routing(topology), message_bytes=10**8)
     pair = make_workload([0, 0], [12, 12], [2, 2])
     stretch = mean_stretches(run(CoupledFlow(network), pair, Across(topology)), np.full(2, 0.5))
-    assert stretch == pytest.approx([2, 2], rel=0.02)
+    assert stretch == pytest.approx([1.5, 1.5], rel=0.01)
     model = CoupledFlow(network, "contended-baseline", stretch)
-    assert run(model, pair, Across(topology)).end_s == pytest.approx([12, 12], rel=0.02)
+    assert run(model, pair, Across(topology)).end_s == pytest.approx([12, 12], rel=1e-9)
     apart = make_workload([0, 100], [12, 12], [2, 2])
-    # half of 12 s is communication at twice the time alone: 6 + 3
-    assert run(model, apart, Across(topology)).end_s == pytest.approx([9, 109], rel=0.02)
+    assert run(model, apart, Across(topology)).end_s == pytest.approx([9.6, 109.6], rel=0.01)
 
 
 def random_jobs(rng: np.random.Generator, n: int, largest: int) -> Workload:
@@ -193,13 +215,16 @@ class Plain(RunTimes):
             self.alone.add(job)
             return self._solve()
         situation = Situation(int(self.share[job]), placement.nodes[:n].tobytes())
+        fraction = float(self.fraction[job])
         rank_node = self.loads.rank_node(situation)
         shared = self.network.shared
         stand_in = stand_in_id([situation.share, *placement.nodes[:n].tolist()])
         communication = self.network.communications[situation.share]
         rng = job_streams(shared.seed, stand_in).partners
         program = communication.program(len(rank_node), rng)
-        self.placed[job] = PlainJob(shared.routing, program, rank_node, shared.packet, 0)
+        self.placed[job] = PlainJob(
+            shared.routing, program, rank_node, shared.packet, 0, fraction=fraction
+        )
         return self._solve()
 
     def on_finish(self, job: int, now_s: float) -> Mapping[int, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from test_coupled_flow import job_network, one_cable
-from test_coupled_packets import long_messages
+from test_coupled_packets import LONG, long_messages
 
 from alloc.registry import make_policy
 from netsim.routing.registry import make_routing
@@ -15,13 +15,18 @@ from queuesim.packet_judge import PacketBudget
 from queuesim.situation import Situation
 
 
-def test_three_jobs_on_one_cable() -> None:
-    """Each fills the cable alone: a stretch of 3 at both levels."""
+@pytest.mark.parametrize(("fraction", "slowdown"), [(1.0, 3.0), (0.5, 1.6)])
+def test_three_jobs_on_one_cable(fraction: float, slowdown: float) -> None:
+    """Each fills the cable while it communicates, always or for half of its time.
+
+    Then two find each other there for 1/2: s = 1.5, so for 1.5 / 2.5 = 0.6 of the time. The third
+    has s = 1 + 2 * 0.6, which is 1.6 of its run time.
+    """
     network = long_messages(job_network(make_routing(one_cable())))
-    jobs = [Situation(k, np.array([k, k + 3], np.int32).tobytes()) for k in range(3)]
-    found = compare_mix(network, jobs, PacketBudget())
-    np.testing.assert_allclose(found.flow, 3.0, rtol=0.05)
-    np.testing.assert_allclose(found.packet, 3.0, rtol=0.05)
+    jobs = [Situation(k, np.array([k, k + 3], np.int32).tobytes(), fraction) for k in range(3)]
+    found = compare_mix(network, jobs, LONG)
+    np.testing.assert_allclose(found.flow, slowdown, rtol=0.05)
+    np.testing.assert_allclose(found.packet, slowdown, rtol=0.05)
     assert found.share.tolist() == [0, 1, 2]
     assert found.n_nodes.tolist() == [2, 2, 2]
     assert found.shares.tolist() == [True] * 3

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tracemalloc
-from functools import lru_cache
 
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mean_value_analysis import mean_value_analysis
 from message_reference import PlainJob, plain_stretches
 
 from netsim.errors import NetcosimError
@@ -124,8 +124,13 @@ def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None
     router = make_routing(topology, routing)
     nodes = rng.permutation(topology.n_nodes)[:9].reshape(3, 3)
     net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-4)
-    both = [placed(router, PATTERNS[k], own, 20_000) for k, own in enumerate(nodes)]
-    net.change([(k, load) for k, (load, _) in enumerate(both)], [])
+    shares = rng.uniform(0.05, 1, 3).tolist()
+
+    def start(k: int, others_s=None) -> tuple[MessageLoad, PlainJob]:
+        return placed(router, PATTERNS[k], nodes[k], 20_000, CONFIG, 1, others_s, shares[k])
+
+    both = [start(k) for k in range(3)]
+    net.change([(k, load) for k, (load, _) in enumerate(both)], [], fractions=shares)
     plain = [other for _, other in both]
     for k in (0, 1):
         busy_s = net.others_busy_s(k)
@@ -134,9 +139,9 @@ def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None
         for other in (o for j, o in enumerate(plain) if j != k):
             other.stretch = net.stretch(plain.index(other))
             for link in other.busy:
-                expected[link] += other.use(link) * mine
+                expected[link] += other.mean_use(link) * mine
         np.testing.assert_allclose(busy_s, expected, rtol=0.02, atol=1e-12)
-        load, new = placed(router, PATTERNS[k], nodes[k], 20_000, background_s=expected)
+        load, new = start(k, expected)
         new.alone_s, plain[k] = plain[k].alone_s, new
         net.reroute([k], lambda _, busy_s, load=load: load)
         assert net.alone_s(k) == pytest.approx(new.alone_s, rel=1e-9)
@@ -174,40 +179,26 @@ def one_message(
     )
 
 
-def stretch_of_two(load: MessageLoad) -> float:
+def stretch_of_two(load: MessageLoad, fraction: float = 1.0) -> float:
     net: MessageNetwork[int] = MessageNetwork(1, tolerance=1e-7)
-    net.change([(0, load), (1, load)], [])
+    net.change([(0, load), (1, load)], [], fractions=[fraction, fraction])
     assert net.stretch(0) == pytest.approx(net.stretch(1), rel=1e-5)
     return net.stretch(0)
 
 
-@pytest.mark.parametrize("idle", [0.3, 0.8, 2.0, 6.0])
-def test_two_jobs_that_meet_by_chance(idle: float) -> None:
-    """Both send for 1 s and then idle: slow x solves x = 1 + u / (1 - u), u = 1 / (x + idle).
+@pytest.mark.parametrize(
+    ("idle", "fraction"), [(0.3, 1), (0.8, 1), (2, 1), (6, 1), (1, 0.2), (1, 0.6), (3, 0.6)]
+)
+def test_two_jobs_that_meet_by_chance(idle: float, fraction: float) -> None:
+    """Both send for 1 s and then idle: slow x solves x = 1 + f u / (1 - u), u = 1 / (x + idle).
 
-    So x^2 + (idle - 2) x - idle = 0.
+    For W = f u and V = f u (u - f u) leave 1 - u. So (x - 1) (x + idle - 1) = f. The other's duty
+    is its isolated fraction.
     """
-    x = (2 - idle + ((idle - 2) ** 2 + 4 * idle) ** 0.5) / 2
-    assert stretch_of_two(one_message(1.0, idle, 1.0)) == pytest.approx(
+    x = 1 + ((idle**2 + 4 * fraction) ** 0.5 - idle) / 2
+    assert stretch_of_two(one_message(1.0, idle, 1.0), fraction) == pytest.approx(
         (x + idle) / (1 + idle), rel=1e-5
     )
-
-
-def mean_value_analysis(pauses: list[float]) -> list[float]:
-    """Stretches of jobs that share one link evenly and compute between: exact, by recursion.
-
-    Job i holds the link for 1 s alone and computes for pauses[i] s. An arriving job sees the
-    others as they are without it (Reiser and Lavenberg, JACM 1980).
-    """
-
-    @lru_cache
-    def queue(there: frozenset[int]) -> dict[int, float]:
-        """Share of time in which each of these jobs has something on the link."""
-        stretch = {i: 1 + sum(queue(there - {i}).values()) for i in there}
-        return {i: s / (pauses[i] + s) for i, s in stretch.items()}
-
-    everybody = frozenset(range(len(pauses)))
-    return [1 + sum(queue(everybody - {i}).values()) for i in sorted(everybody)]
 
 
 @pytest.mark.parametrize(
@@ -287,6 +278,16 @@ def test_waits_at_a_calm_link(packet_s: float) -> None:
     """M/D/1: s = 1 + p u / (2 (1 - 2 u)), u = 0.3 / s; so (s - 1) (s - 0.6) = 0.15 p."""
     s = (1.6 + (1.6**2 - 4 * (0.6 - 0.15 * packet_s)) ** 0.5) / 2
     assert stretch_of_two(waiting(0.3, packet_s, 1000.0)) == pytest.approx(s, rel=1e-5)
+
+
+def test_waits_are_for_the_mean_use_of_others() -> None:
+    """With f = 1/2 the other uses 0.3 / (1 + s) on average, the job itself u = 0.3 / s meanwhile.
+
+    The wait is then p m / (2 (1 - m - u)); for full uses, m = u, s would be that of a calm link.
+    """
+    s = stretch_of_two(waiting(0.3, 0.1, 1000.0), 0.5)
+    m, u = 0.3 / (1 + s), 0.3 / s
+    assert s == pytest.approx(1 + 0.1 * m / (2 * (1 - m - u)), rel=1e-6)
 
 
 @pytest.mark.parametrize("packet_s", [0.02, 0.1])
@@ -473,6 +474,9 @@ def test_bad_input_says_what() -> None:
     ):
         with pytest.raises(NetcosimError, match=message):
             net.change(add, remove)
+    for fractions in ([0.0], [1.1], [], [0.5, 0.5]):
+        with pytest.raises(NetcosimError, match="above 0 and at most 1 a job added"):
+            net.change([("b", load)], ["a"], fractions=fractions)
     assert "a" in net
     assert len(net) == 1
     with pytest.raises(NetcosimError, match="tolerance = 0"):

@@ -154,16 +154,16 @@ def test_nobody_outlives_a_walltime_under_changing_rates(workload: Workload) -> 
 
 
 def test_coupled_flow_jobs_are_cut() -> None:
-    """Two jobs on one cable, f = 1/2: both at the rate 2/3.
+    """Two jobs on one cable, f = 1/2: both at the rate 1 / (1 + f^2) = 0.8.
 
-    A (10 s of work) would end at 15; its 12 s cut it there, when both have done 8. B (20 s) has
-    12 left and the cable to itself: 24.
+    A (10 s of work) would end at 12.5; its 12 s cut it there, when both have done 9.6. B (20 s)
+    has 10.4 left and the cable to itself: 22.4.
     """
     topology = one_cable()
     model = CoupledFlow(job_network(make_routing(topology), message_bytes=10**8))
     workload = make_workload([0, 0], [10, 20], [2, 2], [12, 100])
     cut = simulate(workload, Across(topology), "cut", run_time_model=model)
-    assert cut.end_s == pytest.approx([12, 24], rel=5e-3)
+    assert cut.end_s == pytest.approx([12, 22.4], rel=5e-3)
     assert cut.overran.tolist() == [True, False]
     with pytest.raises(NetcosimError, match="1 jobs were cut at their walltime"):
         mean_stretches(cut, np.array([0.5, 0.5]))

@@ -161,16 +161,16 @@ class Ends(NodePolicy):
 
 
 def test_a_failure_stops_or_sends_back_a_job_that_shares_a_cable() -> None:
-    """Two jobs on one cable, f = 1/2, both at the rate 2/3, until a node of the first fails at 6.
+    """Two jobs on one cable, f = 1/2, both at the rate 0.8, until a node of the first fails at 6.
 
-    Over: the second has done 4 of 20 and has the cable to itself: 22. Sent back: the first begins
-    anew on the third pair of nodes at once. Both go at 2/3 until its 10 are done, at 21; the
-    second has done 14 then and is alone: 27.
+    Over: the second has done 4.8 of 20 and has the cable to itself: 21.2. Sent back: the first
+    begins anew on the third pair of nodes at once. Both go at 0.8 until its 10 are done, at 18.5;
+    the second has done 14.8 then and is alone: 23.7.
     """
     topology = one_cable()
     workload = make_workload([0, 0], [10, 20], [2, 2], [50, 50])
     outage = (Outage(6.0, 8.0, "0", "failure"),)
-    for requeues, ends in ((False, [6.0, 22.0]), (True, [21.0, 27.0])):
+    for requeues, ends in ((False, [6.0, 21.2]), (True, [18.5, 23.7])):
         model = CoupledFlow(job_network(make_routing(topology), message_bytes=10**8))
         result = simulate_queue(
             workload,

@@ -76,6 +76,21 @@ def test_who_can_goes_round_the_other_corner() -> None:
     )
 
 
+@pytest.mark.parametrize("fraction", [0.2, 0.5])
+def test_the_side_looks_as_full_as_it_is_on_average(fraction: float) -> None:
+    """The neighbours, slowed by s, use it for a share 1 / (p + s) of the time.
+
+    The job's own use, thinned by its fraction too, is not among it.
+    """
+    loads = JobLoads(long_jobs("minimal-adaptive"))
+    jobs = RunningJobs(loads)
+    both = [job._replace(fraction=fraction) for job in JOBS]
+    jobs.change({k: (job, loads.load(job)) for k, job in enumerate(both)}, [])
+    use = jobs.network.others_busy_s(1) / (jobs.network.alone_s(1) * jobs.stretch(1))
+    there = 1 / ((1 - fraction) / fraction + jobs.stretch(0))
+    assert use[loads.load(JOBS[0]).links] == pytest.approx([there, there], rel=0.02)
+
+
 def test_ways_are_found_again_when_others_leave() -> None:
     """The neighbours end: what is left has the ways and the time that it has alone."""
     loads = JobLoads(long_jobs("minimal-adaptive"))
@@ -172,12 +187,14 @@ class Fixed(Policy):
 
 
 def test_a_queue_whose_jobs_can_avoid_each_other() -> None:
-    """Half of the time is communication.
+    """Half of the time is communication, alone.
 
-    By dimension order both have a stretch of 2, a rate of 2 / 3: 15 s, and then 10 + 10 s.
-    Minimal-adaptive: rates of 6 / 7 and 1, so 35 / 3 and 20 s.
+    By dimension order both have a stretch of 1.5, a rate of 0.8: 12.5 s, and then 10 + 10 s.
+    Minimal-adaptive: the corner job sends a quarter of its bytes along the side, so it leaves
+    3 / 4 of it for half of the time: a stretch of 1 + (4 / 3 - 1) / 2 and 10 * 13 / 12 s.
     """
-    for routing, ends in (("dimension-order", [15, 25]), ("minimal-adaptive", [35 / 3, 20])):
+    ways = {"dimension-order": [12.5, 22.5], "minimal-adaptive": [10 * 13 / 12, 20]}
+    for routing, ends in ways.items():
         network = long_jobs(routing)
         policy = Fixed(network.shared.routing.topology, np.random.default_rng(0))
         live = CoupledFlow(network).prepare(
@@ -193,7 +210,7 @@ def test_jobs_that_do_not_communicate_slow_nobody() -> None:
     network = long_jobs("dimension-order")
     policy = Fixed(network.shared.routing.topology, np.random.default_rng(0))
     jobs = make_workload([0, 0], [10, 20], [2, 2])
-    for fractions, ends in (([0.5, 0.5], [15, 25]), ([0.5, 0.0], [10, 20])):
+    for fractions, ends in (([0.5, 0.5], [12.5, 22.5]), ([0.5, 0.0], [10, 20])):
         live = CoupledFlow(network).prepare(jobs, policy, np.random.default_rng(5))
         assert isinstance(live, LiveRunTimes)
         live._share[:], live._fraction[:] = [0, 1], fractions

@@ -22,16 +22,14 @@ from netsim.topologies.fattree import fat_tree
 from netsim.topologies.registry import make_topology
 from queuesim.communication import Communication
 from queuesim.ensemble import SharedNetwork
-from queuesim.loops import LoopTimes
+from queuesim.loops import LEAST_COUNTED, LoopTimes, means_s
 from queuesim.queue import simulate_queue
 from queuesim.snapshots import Side, Study
 from queuesim.statistics import batch_half_width, t_of_snapshots, t_quantile
 from queuesim.steady import (
-    LEAST_COUNTED,
     Steadying,
     SteadyRules,
     SteadySnapshot,
-    means_s,
     times_longer,
     whole,
 )

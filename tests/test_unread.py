@@ -40,8 +40,8 @@ READ_ALL_THE_SAME = (
     *("queue.partitions.log_names", "policies.slurm-tree.max_wait", "queue.bandwidth_need"),
     # bounds that so small measurements do not reach
     *("machine.packet.congestion_control", "run.confidence", "run.paired.max_iterations"),
-    *("run.steady.precision", "run.steady.most_iterations", "queue.coupled.max_repeats"),
-    *("queue.coupled.max_simulations", "communication.ranks_per_node"),
+    *("run.steady.precision", "run.steady.most_iterations", "queue.coupled.max_simulations"),
+    "communication.ranks_per_node",
     # how a run computes and what it keeps beside the tables
     *("run.threads", "run.keep", "run.only_snapshot"),
 )
@@ -171,8 +171,8 @@ NAMED = [
     *(
         ("coupled at flow level", f"queue.coupled.{key} = {value}", f"queue.coupled.{key}")
         for key, value in (
-            *(("max_simulations", 5), ("audit", 0.1), ("passes", 3), ("iterations", 2)),
-            *(("message_scale", 0.5), ("stale_share", 0.1), ("tolerance", 0.1)),
+            *(("max_simulations", 5), ("audit", 0.1), ("periods", 3), ("phases", 2)),
+            *(("message_scale", 0.5), ("tolerance", 0.1)),
         )
     ),
     ("coupled at packet level", "queue.coupled.audit = 0.1", "queue.coupled.audit"),

@@ -77,9 +77,11 @@ REPORTS = {
     ),
     "flow_vs_packets": (
         "Flow against packets on this run",
-        "Stretch of communication of every job in every group sent through the packet engine: "
-        "the flow level's against the packets'. Errors are |flow / packets - 1|; kept_p50 and "
-        "kept_p90 are |kept / packets - 1| of audited stretches that were kept.",
+        "Slowdown of every job in every group sent through the packet engine: the flow level's "
+        "against the packets'. Errors are |flow / packets - 1|; kept_p50 and kept_p90 are |kept / "
+        "packets - 1| of audited slowdowns that were kept, kept_mean the mean with its sign, and "
+        "kept_slowest that of the tenth that packets slow most. phase_spread is the standard "
+        "deviation over random starts in groups of two or three.",
     ),
     "queue_rules": (
         "Rules of the queue",

@@ -130,8 +130,8 @@ def message_times(ints, floats, n, slow, wait_s, served, reached):  # type: igno
 def job_time(jobs, job, desk):  # type: ignore[no-untyped-def]
     """Time of one iteration at the ``slow`` and ``wait_s`` of the job's links on the desk.
 
-    What waits add is passed on from rank to rank: the more steps, the nearer it is to the mean
-    of all.
+    What waits add to a rank is passed on to others, the more the more steps there are: of ``k``
+    steps a rank, 1 / k of it stays with the rank, and the rest is the mean of all ranks.
     """
     slow, served, reached = desk.slow, desk.served, desk.reached
     n = jobs.n_links[job]
@@ -139,18 +139,17 @@ def job_time(jobs, job, desk):  # type: ignore[no-untyped-def]
     message_times(ints, floats, n, slow, desk.wait_s, served, reached)
     n_ranks, n_steps = ints[RANKS], ints[STEPS]
     rank_ptr = ints[COUNTS + 2 * n :]
-    longest = waits = most_waits = 0.0
+    own_part = n_ranks / n_steps if n_ranks > 0 else 1.0
+    longest = waits = 0.0
     for r in range(n_ranks):
         total = waited = 0.0
         for s in range(rank_ptr[r], rank_ptr[r + 1]):
             total += served[s]
             waited += reached[s] - served[s]
-        longest = max(longest, total)
+        longest = max(longest, total + waited * own_part)
         waits += waited
-        most_waits = max(most_waits, waited)
     if n_ranks > 0:
-        mean = waits / n_ranks
-        longest += mean + (most_waits - mean) * n_ranks / n_steps
+        longest += waits / n_ranks * (1.0 - own_part)
     longest *= floats[SCALE]
     busy_s = floats[HEAD:]
     for i in range(n):

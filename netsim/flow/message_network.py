@@ -165,10 +165,11 @@ class MessageNetwork(Generic[JobId]):
         (n_links,) float64
         """
         slot, jobs = self._find(job_id), self._jobs
-        time_s = float(jobs.alone_s[slot] * jobs.stretch[slot])
+        stretch = float(jobs.stretch[slot])
+        time_s = float(jobs.alone_s[slot]) * stretch
         load = self._loads[slot]
         others_s = self._rows.sums[:, USED] * time_s
-        others_s[load.links] -= load.busy_s
+        others_s[load.links] -= load.busy_s * stretch / (jobs.pause[slot] + stretch)
         # what is left of rounding is nobody's
         others_s[others_s < 1e-9 * time_s] = 0.0
         return others_s

@@ -378,9 +378,8 @@ QUEUE = [
     *values(
         "queue.coupled",
         {
-            "passes": ("0", "-1", "1.5", "nan", '"x"', "true"),
-            "max_repeats": ("0", "-1", "1.5", '"x"'),
-            "stale_share": ("1", "-0.1", "nan", '"x"'),
+            "periods": ("1", "-1", "2.5", "nan", '"x"', "true"),
+            "phases": ("0", "-1", "1.5", '"x"'),
             "audit": ("1.1", "-0.1", "nan", '"x"'),
             "message_scale": ("0", "1.1", "nan", '"x"'),
             "max_simulations": ("-1", "1.5", '"x"', "nan"),

@@ -36,7 +36,6 @@ REFERENCES = ("baseline", "slurm-tree", "random")
 """All place by count: schedules with logged run times are the same, job by job."""
 POLICIES = ("ta", "jigsaw")
 COUPLED = ("coupled-flow", "coupled-packets")
-LIVE_JOBS = 300
 WINDOWS = {"kth-sp2": (4, 80, 800, 3), "thunder": (4, 30, 1000, 1)}
 """By log: windows, days from one to the next, jobs of each, snapshots of each."""
 DAYS = {"thunder": 15, "kth-sp2": 60}
@@ -74,14 +73,12 @@ def points(options: Options) -> list[Point]:
                 at = {"log": name, "model": "measured", "reference": reference, "logged": logged}
                 there = {**sections, "workload": work}
                 found.append(_point(there, at, window, snapshots, changes, options))
-            for model in COUPLED[: 1 if name == "thunder" else 2]:
+            for model in COUPLED:
                 for logged in (CONTENDED, ISOLATED):
                     changes = {"queue.coupled.runtime_reference": logged, **own}
-                    changes |= {"queue.run_time_model": model, "queue.coupled.tolerance": 0.05}
-                    changes |= {"queue.coupled.stale_share": 0.25}
+                    changes |= {"queue.run_time_model": model, "queue.coupled.tolerance": 0.2}
                     at = {"log": name, "model": model, "reference": "random", "logged": logged}
-                    live = {**work, "first_jobs": LIVE_JOBS} if days else work
-                    there = {**sections, "workload": live}
+                    there = {**sections, "workload": work}
                     found.append(_point(there, at, window, 0, changes, options))
     return found
 

@@ -89,7 +89,8 @@ class Bench:
     @cached_property
     def network(self) -> JobNetwork:
         """The network that coupled run times take their contention from."""
-        return JobNetwork(self.shared, self.mix, self.communications)
+        together = self.config.communication.together
+        return JobNetwork(self.shared, self.mix, self.communications, together=together)
 
     def flow_cost(self) -> str | None:
         """What the user should know before jobs are put on that network."""
@@ -129,6 +130,7 @@ class Bench:
             section.confidence,
             section.placed,
             self.io,
+            self.config.communication.together,
         )
 
     @property

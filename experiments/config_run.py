@@ -36,6 +36,7 @@ from netsim.errors import NetcosimError
 from netsim.packet.thread_count import checked_threads
 from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
+from queuesim.communication import BY_SHARE, TOGETHER
 from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
 from queuesim.placing import PLACED, QUEUE
@@ -156,6 +157,7 @@ _FROM = "from"
 class _CommunicationKeys(Section):
     """``[communication]``: what jobs send, how many ranks a node, which rank sits where.
 
+    ``together`` says how jobs communicate while others do (`queuesim.communication.TOGETHER`).
     Its key ``from``, no name in Python, joins it in `CommunicationSection`.
     """
 
@@ -166,10 +168,13 @@ class _CommunicationKeys(Section):
     task_mapping: Annotated[Text, known("task mapping", MAPPINGS)] = "random"
     fraction: FractionSection | None = None
     io: IoSection | None = None
+    together: Annotated[Text, known("way to communicate together", TOGETHER)] = BY_SHARE
 
     @model_serializer(mode="wrap")
     def _without_what_counts_not(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         idle = [key for key in (_FROM, "fraction", "io") if getattr(self, key) is None]
+        if self.together == BY_SHARE:
+            idle.append("together")
         content = {key: value for key, value in dump(self).items() if key not in idle}
         if self.drawn_from is None and self.fraction is None:
             return content
@@ -233,15 +238,10 @@ class AnalysisSection(Section):
 
 
 class PairedSection(Section):
-    """``[run.paired]``: see `queuesim.pairing.Pairing`.
-
-    With ``phases`` each job's communication fraction is the share of the time alone in which it
-    communicates.
-    """
+    """``[run.paired]``: see `queuesim.pairing.Pairing`."""
 
     repeats: Positive = 5.0
     max_iterations: Count = 32
-    phases: Flag = True
 
 
 class SteadySection(Section):

@@ -31,6 +31,7 @@ NEVER = (
     "queue.speeds_up",
     "communication.fraction",
     "communication.from",
+    "communication.together",
     "run.keep",
     "run.observables",
     "run.only_snapshot",

@@ -16,6 +16,8 @@ from alloc.registry import POLICIES
 from experiments.config import Config
 from experiments.dotted_keys import assigned, value_at
 from netsim.packet.presets import PACKET_PRESETS
+from queuesim.campaign import Stretch
+from queuesim.communication import ALWAYS, BY_SHARE, TOGETHER
 from queuesim.measure import MEASURES
 from queuesim.registry import BACKFILLS, DECIDERS, ORDERS, RUNTIME_MODELS
 
@@ -120,6 +122,31 @@ def _other_measures(config: Config, key: str) -> str:
     )
     models = _models_reading(key)
     return f"{found}, or {_one_of('queue.run_time_model', models)}" if models else found
+
+
+_STRETCH_READS = {
+    BY_SHARE: (
+        *("communication.mix.*.communication_fraction", "communication.from"),
+        "communication.fraction",
+    ),
+    ALWAYS: ("communication.mix.*.iterations",),
+}
+"""Keys that the measure "stretch" reads with one value of ``communication.together`` alone."""
+
+
+def _stretched(together: str) -> Condition:
+    def holds(config: Config, key: str) -> bool:
+        if _model_reads(config, key) or not _measured(config):
+            return True  # the condition on snapshots is another one
+        section = config.communication
+        return config.run.measure != Stretch.name or section.together == together
+
+    def needs(config: Config, key: str) -> str:
+        models = _one_of("queue.run_time_model", _models_reading(key))
+        return f"{assigned('communication.together', together)}, or {models}"
+
+    values = _values("run.measure", "communication.together", "queue.run_time_model")
+    return Condition(_STRETCH_READS[together], holds, values, needs, shown=True)
 
 
 _IGNORED = tuple({key: None for measure in MEASURES.values() for key in measure.ignores})
@@ -354,6 +381,7 @@ CONDITIONS = (
         _other_measures,
         shown=True,
     ),
+    *map(_stretched, TOGETHER),
     Condition(
         ("machine.packet.*",),
         _packet_key_read,

@@ -225,6 +225,11 @@ WORDS: dict[str, Words] = {
     "communication.task_mapping": Words(
         '"in-order"', "which rank sits on which node", "task-mappings"
     ),
+    "communication.together": Words(
+        '"always"',
+        'jobs compute between iterations, by their fractions ("by-share"), or communicate "always"',
+        allowed='`"by-share"` or `"always"`',
+    ),
     "analysis.bounds": Words(
         "true", "what the halves of the machine let through, in the tables and on the page"
     ),
@@ -291,7 +296,6 @@ WORDS: dict[str, Words] = {
     "run.measure": Words('"paired"', "how snapshots are measured", "measures", _PAIRED[:1]),
     "run.paired.repeats": Words("8.0", beside=_PAIRED),
     "run.paired.max_iterations": Words("16"),
-    "run.paired.phases": Words("false"),
     "run.steady.share": Words('"drive"', beside=_STEADY),
     "run.steady.phases": Words('"locked"', beside=_STEADY),
     "run.steady.noise": Words("0.1", beside=_STEADY),

@@ -1,17 +1,18 @@
 """The measure "stretch": each policy's own snapshots, every time over a yardstick.
 
-At chosen instants the jobs that run there, on the nodes that they have there, all communicate at
-once; each job's communication time is divided by a yardstick that no policy can change: the same
-pattern, as large, alone on the first nodes of the reference's machine. The mean of these stretches,
-policy against reference policy, by pattern and size class, is the speed-up table of
-`queuesim.measured`. Policies are compared by the states that their own queues reach, not job by
-job.
+At chosen instants the jobs that run there, on the nodes that they have there, communicate together.
+By share they compute between iterations, each for its own part of the time, and a job's time is its
+period; otherwise all communicate once, at once. A job's time is divided by a yardstick that no
+policy can change: the same pattern, as large and with the same computing, isolated on the first
+nodes of the reference's machine. The mean of these stretches, policy against reference policy, by
+pattern and size class, is the speed-up table of `queuesim.measured`. Policies are compared by the
+states that their own queues reach, not job by job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,14 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.packet.model import PacketResult
 from queuesim.communication import Communication
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+from queuesim.isolated_loops import IsolatedLoop, IsolatedLoops, loop_together
+from queuesim.loops import without_messages
 from queuesim.measured import SpeedupRow, SpeedupTable
+from queuesim.packet_judge import FEW_JOBS, PacketBudget
 from queuesim.parts import Columns, Here, Part, Parts, Tell, cut, packet_columns, packets_from
+from queuesim.situation import Situation
 from queuesim.snapshots import (
     ALL_SIZES,
     SIZE_CLASSES,
+    FloatArray,
     Measurement,
     Measurements,
     Progress,
@@ -41,71 +48,156 @@ NOT_KNOWN = (1.0, 0.5, 2.0)
 """Ratio, low, high of a pattern that was never seen."""
 
 
+Key = tuple[int, int, float]
+"""Index of a communication, nodes, and communication fraction of a job."""
+_BUDGET = PacketBudget()
+
+
 @dataclass
 class Yardsticks:
-    """Communication times of jobs alone on the machine's first nodes, measured once each.
+    """Isolated times of jobs on the machine's first nodes, measured once each.
 
-    A yardstick stands for all jobs of its communication and size, so it draws by these
-    (`queuesim.draws.stand_in_id`) and is the same number whoever asks first.
+    A yardstick stands for all jobs of its communication, size and fraction, so it draws by its
+    communication and size (`queuesim.draws.stand_in_id`) and is the same number whoever asks first.
+
+    Attributes
+    ----------
+    network : SharedNetwork
+    communications : sequence of Communication
+    by_share : bool
+        Whether jobs compute between iterations, for the share of the time that they do not
+        communicate; the time is then the period of a loop.
+    known : dict
+        Computing between iterations, and time, in seconds.
     """
 
     network: SharedNetwork
     communications: Sequence[Communication]
-    known: dict[tuple[int, int], float] = field(default_factory=dict)
+    by_share: bool = True
+    known: dict[Key, tuple[float, float]] = field(default_factory=dict)
 
-    def time_s(self, share: int, n_nodes: int) -> float:
-        """Time of communication number ``share`` alone on ``n_nodes`` nodes."""
-        key = (share, n_nodes)
+    def times_s(self, key: Key) -> tuple[float, float]:
+        """Computing between iterations, and time; both 0 for a job that sends nothing."""
         if key not in self.known:
-            job = PlacedJob(stand_in_id(key), self.communications[share], np.arange(n_nodes))
-            self.known[key] = float(Ensemble(self.network, [job]).packets().time_s[0])
+            self.known[key] = self._loop_s(*key) if self.by_share else (0.0, self._once_s(*key))
         return self.known[key]
 
-    def learn(self, asked: Sequence[tuple[int, int]], parts: Parts) -> None:
-        """Time those of these communications and sizes that are not known yet."""
+    def _once_s(self, share: int, n_nodes: int, _: float) -> float:
+        stand_in = stand_in_id((share, n_nodes))
+        job = PlacedJob(stand_in, self.communications[share], np.arange(n_nodes))
+        return float(Ensemble(self.network, [job]).packets().time_s[0])
+
+    def _loop_s(self, share: int, n_nodes: int, fraction: float) -> tuple[float, float]:
+        nodes = np.arange(n_nodes, dtype=np.int32).tobytes()
+        isolated = IsolatedLoops(self.network, self.communications)
+        loop = isolated.of(Situation(share, nodes, fraction), 1.0)
+        return (0.0, 0.0) if loop is None else (loop.job.compute_s, loop.period_s)
+
+    def learn(self, asked: Iterable[Key], parts: Parts) -> None:
+        """Time those of these jobs that are not known yet."""
         missing = sorted(set(asked) - set(self.known))
         pieces = cut(missing)
 
-        def compute(piece: Sequence[tuple[int, int]], tell: Tell) -> Columns:
-            return {"time_s": np.array([self.time_s(*key) for key in piece])}
+        def compute(piece: Sequence[Key], tell: Tell) -> Columns:
+            return {"times_s": np.array([self.times_s(key) for key in piece])}
 
         found = parts.each(
             [Part(f"yardsticks {i}", partial(compute, piece)) for i, piece in enumerate(pieces)]
         )
         for piece, columns in zip(pieces, found, strict=True):
-            self.known |= zip(piece, columns["time_s"].tolist(), strict=True)
+            times = map(tuple, columns["times_s"].tolist())
+            self.known |= zip(piece, times, strict=True)
 
 
-def timed(study: Study, name: str, numbers: Sequence[int], tell: Tell) -> Columns:
-    """Some snapshots of a side's schedule, sent through the packet engine.
+@dataclass
+class Stretching:
+    """A study's jobs on the network, and the yardsticks that their times are divided by.
 
-    The routing's stream is the snapshot's number, on every side.
-
-    Returns
-    -------
-    mapping of str to ndarray
-        "snapshot", "job" and "time_s", a row a job, and the packets of each snapshot that has
-        jobs (`queuesim.parts.packet_columns`).
+    Attributes
+    ----------
+    study : Study
+    yardsticks : Yardsticks
+        On the reference's network: times under two routings can be compared if both are divided
+        by the same.
     """
-    side = study.sides[name]
-    snapshot, job, time_s = [], [], []
-    packets: dict[str, NDArray[Any]] = {}
-    for done, number in enumerate(numbers, start=1):
-        running = study.running(name, number)
-        if running:
-            jobs = [side.placed(index, study.communication(index)) for index in running]
-            run = Ensemble(side.network, jobs).packets(stream=number)
-            snapshot += [number] * len(running)
-            job += running
-            time_s += run.time_s.tolist()
-            packets |= packet_columns(run.packets, f"{number}.")
-        tell(done / len(numbers))
-    return {
-        "snapshot": np.array(snapshot, dtype=np.int64),
-        "job": np.array(job, dtype=np.int64),
-        "time_s": np.array(time_s, dtype=np.float64),
-        **packets,
-    }
+
+    study: Study
+    yardsticks: Yardsticks
+
+    def key(self, name: str, index: int) -> Key:
+        """A job's yardstick; all fractions are one where nobody computes."""
+        share = int(self.study.share[index])
+        n_nodes = int(self.study.sides[name].schedule.workload.n_nodes[index])
+        return share, n_nodes, float(self.study.fraction[index]) if self.study.by_share else 1.0
+
+    def running(self, name: str, number: int) -> list[int]:
+        """As `Study.running`, without jobs that never communicate."""
+        running = self.study.running(name, number)
+        return [index for index in running if self.key(name, index)[2] > 0]
+
+    def together(self, name: str, number: int) -> tuple[list[int], FloatArray, PacketResult] | None:
+        """Jobs of a snapshot that send anything, their times, and packets; None without any.
+
+        The routing's stream is the snapshot's number, on every side.
+        """
+        running, network = self.running(name, number), self.study.sides[name].network
+        if not running:
+            return None
+        jobs = [self.job(name, index) for index in running]
+        if not self.study.by_share:
+            run = Ensemble(network, jobs).packets(stream=number)
+            return running, run.time_s, run.packets
+        sends = Ensemble(network, jobs).least_s > 0
+        pairs = list(zip(running, jobs, sends.tolist(), strict=True))
+        loops = {
+            index: IsolatedLoop(job, period_s)
+            for index, job, sent in pairs
+            if sent and (period_s := self.isolated_s(name, index)[1]) > 0
+        }
+        if not loops:
+            return None
+        draws = _BUDGET.phases if 1 < len(loops) <= FEW_JOBS else 1
+        runs = [
+            loop_together(network, list(loops.values()), _BUDGET.periods, draw=draw, stream=number)
+            for draw in range(draws)
+        ]
+        period_s = np.mean([period_s for period_s, _ in runs], axis=0)
+        return list(loops), period_s, without_messages(runs[0][1])
+
+    def isolated_s(self, name: str, index: int) -> tuple[float, float]:
+        """Computing of a job between iterations, and what its time is divided by."""
+        return self.yardsticks.times_s(self.key(name, index))
+
+    def job(self, name: str, index: int) -> PlacedJob:
+        """A job where a side put it, with computing as long as its yardstick's."""
+        job = self.study.sides[name].placed(index, self.study.communication(index))
+        return replace(job, compute_s=self.isolated_s(name, index)[0])
+
+    def timed(self, name: str, numbers: Sequence[int], tell: Tell) -> Columns:
+        """Send some snapshots of a side's schedule through the packet engine.
+
+        Returns
+        -------
+        mapping of str to ndarray
+            "snapshot", "job" and "time_s", a row a job, and the packets of each snapshot that has
+            jobs (`queuesim.parts.packet_columns`).
+        """
+        snapshot, job, time_s = [], [], []
+        packets: dict[str, NDArray[Any]] = {}
+        for done, number in enumerate(numbers, start=1):
+            if (found := self.together(name, number)) is not None:
+                running, times_s, sent = found
+                snapshot += [number] * len(running)
+                job += running
+                time_s += times_s.tolist()
+                packets |= packet_columns(sent, f"{number}.")
+            tell(done / len(numbers))
+        return {
+            "snapshot": np.array(snapshot, dtype=np.int64),
+            "job": np.array(job, dtype=np.int64),
+            "time_s": np.array(time_s, dtype=np.float64),
+            **packets,
+        }
 
 
 def stretches(
@@ -120,18 +212,25 @@ def stretches(
     ----------
     study : Study
     yardsticks : Yardsticks
-        On the reference's network: times under two routings can be compared if both are divided
-        by the same.
+        See `Stretching`.
     parts : Parts
         Computes a few snapshots of one side at a time.
     progress : callable, optional
     """
+    stretching = Stretching(study, yardsticks)
+    seen = (
+        (name, index)
+        for name in study.sides
+        for number in study.numbers
+        for index in stretching.running(name, number)
+    )
+    yardsticks.learn([stretching.key(*one) for one in seen], parts)
     pieces = [(name, piece) for name in study.sides for piece in cut(study.numbers)]
     found = parts.each(
         [
             Part(
                 f"{name}, {snapshots_told(piece)}",
-                partial(timed, study, name, piece),
+                partial(stretching.timed, name, piece),
             )
             for name, piece in pieces
         ],
@@ -151,11 +250,10 @@ def stretches(
         ]
         for name, mine in by_side.items()
     }
-    asked = {
-        name: list(zip(share[job].tolist(), sizes[name][job].tolist(), strict=True))
+    isolated_s = {
+        name: np.array([stretching.isolated_s(name, index) for index in job.tolist()])
         for name, (_, job, _) in rows.items()
     }
-    yardsticks.learn([key for keys in asked.values() for key in keys], parts)
     return {
         name: Measurements(
             policy=study.sides[name].schedule.policy,
@@ -164,7 +262,8 @@ def stretches(
             share=share[job],
             n_nodes=sizes[name][job],
             time_s=time_s,
-            yardstick_s=np.array([yardsticks.time_s(*key) for key in asked[name]]),
+            yardstick_s=isolated_s[name].reshape(-1, 2)[:, 1],
+            compute_s=isolated_s[name].reshape(-1, 2)[:, 0] if study.by_share else None,
             packets=tuple(
                 packets_from(columns, f"{number}.")
                 for columns in by_side[name]
@@ -229,6 +328,7 @@ def speedup_table(
     *,
     confidence: float = 0.95,
     size_classes: Sequence[tuple[int, int]] = SIZE_CLASSES,
+    whole_runs: bool = False,
 ) -> SpeedupTable:
     """The speed-up table of a campaign.
 
@@ -244,6 +344,10 @@ def speedup_table(
         Name of each communication, by index; a name that stands twice is measured as one.
     rng : numpy.random.Generator
         For the bootstrap.
+    confidence : float
+    size_classes : sequence of (int, int)
+    whole_runs : bool
+        Whether times are those of whole runs, computing included.
     """
     if reference_policy not in measured:
         raise NetcosimError(f"reference policy {reference_policy!r} was not measured")
@@ -281,7 +385,7 @@ def speedup_table(
                 SpeedupRow(pattern, *sizes, policy, one.ratio, one.low, one.high)
                 for sizes, one in kept.items()
             ]
-    return SpeedupTable(reference_policy, tuple(rows))
+    return SpeedupTable(reference_policy, tuple(rows), whole_runs)
 
 
 @dataclass(frozen=True)
@@ -295,14 +399,11 @@ class Stretch:
         "the reference's machine"
     )
     baseline = "isolated time on the first nodes"
-    ignores = (
-        *("communication.mix.*.communication_fraction", "communication.from"),
-        "communication.fraction",
-    )
+    ignores = ()
 
     def sent(self, study: Study) -> dict[str, float]:
-        """How often what runs at a side's instants is sent, by side."""
-        return dict.fromkeys(study.sides, 1.0)
+        """How often what runs at a side's instants is sent, by side; the least."""
+        return dict.fromkeys(study.sides, float(_BUDGET.periods) if study.by_share else 1.0)
 
     def measure(
         self,
@@ -312,12 +413,16 @@ class Stretch:
         progress: Progress | None = None,
     ) -> Measurement:
         """Time all sides; see `queuesim.measure.Measure`."""
-        yardsticks = Yardsticks(study.sides[study.reference].network, study.communications)
+        network = study.sides[study.reference].network
+        yardsticks = Yardsticks(network, study.communications, study.by_share)
         found = stretches(study, yardsticks, Here() if parts is None else parts, progress)
         ratios = {}
         for name, mine in found.items():
             ratio = ratio_of_stretches(
-                mine, found[study.reference], rng(), confidence=study.confidence
+                mine.communicating,
+                found[study.reference].communicating,
+                rng(),
+                confidence=study.confidence,
             )
             if ratio is not None:
                 own = name == study.reference
@@ -328,5 +433,6 @@ class Stretch:
             [communication.pattern for communication in study.communications],
             rng(),
             confidence=study.confidence,
+            whole_runs=study.by_share,
         )
         return Measurement(found, ratios, table)

@@ -16,6 +16,14 @@ from netsim.errors import NetcosimError
 from netsim.traffic import Program
 from patterns.registry import PATTERNS, make_pattern
 
+BY_SHARE, ALWAYS = "by-share", "always"
+TOGETHER = {
+    BY_SHARE: "jobs compute between iterations, so that each communicates for its communication "
+    "fraction of its isolated time, from random moments",
+    ALWAYS: "all communicate all the time, from the same moment",
+}
+"""How jobs communicate while others do, by name."""
+
 
 @dataclass(frozen=True)
 class Communication:

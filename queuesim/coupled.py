@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import OneOf
+from queuesim.communication import ALWAYS
 from queuesim.job_network import JobNetwork
 from queuesim.model_context import ModelContext
 from queuesim.result import CUT, FAILED, NEVER_RUN, OUTCOMES, QueueResult
@@ -233,6 +234,7 @@ class LiveRunTimes(RunTimes):
             raise NetcosimError(f"{workload.name}: a run time is not > 0")
         self.stretches = stretches
         self._untouched = policy.isolates and network.partition_routing
+        self._always = network.together == ALWAYS
         self._n_nodes = workload.n_nodes
         self._share = share
         self._fraction = fraction
@@ -255,7 +257,7 @@ class LiveRunTimes(RunTimes):
         n_nodes = int(self._n_nodes[job])
         if n_nodes > 1 and self._fraction[job] > 0 and not self._untouched:
             nodes = np.asarray(placement.nodes[:n_nodes], dtype=np.int32)
-            fraction = float(self._fraction[job])
+            fraction = 1.0 if self._always else float(self._fraction[job])
             self.stretches.start(job, Situation(int(self._share[job]), nodes.tobytes(), fraction))
         return NO_CHANGE
 

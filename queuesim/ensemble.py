@@ -301,19 +301,17 @@ class Ensemble:
         NetcosimError
             A job that sends nothing from node to node; see `simulate_packets`.
         """
-        topology = self.routing.topology
-        least_s = np.array(
-            [least_iteration_s(topology, program, nodes) for program, nodes in self._once()]
-        )
-        if not least_s.all():
-            silent = self.jobs[int(np.argmin(least_s))]
+        if not self.least_s.all():
+            silent = self.jobs[int(np.argmin(self.least_s))]
             raise NetcosimError(
                 f"job {silent.job_id}: {silent.communication.pattern} on {len(silent.nodes)} "
                 "nodes sends nothing between nodes; it has no iterations to time"
             )
         start_s = np.array([job.start_s for job in self.jobs])
         pause_s = np.array([job.compute_s for job in self.jobs])
-        counts = np.ceil(np.maximum(until_s - start_s, 0) / (least_s + pause_s)).astype(int) + 1
+        counts = (
+            np.ceil(np.maximum(until_s - start_s, 0) / (self.least_s + pause_s)).astype(int) + 1
+        )
         while True:
             traffic, rng = self._traffic(counts.tolist()), self._routing_rng(stream)
             result = simulate_packets(
@@ -329,6 +327,12 @@ class Ensemble:
             if not ended.any():
                 return complete_iterations(traffic, counts, result, self._start_ps())
             counts[ended] *= 2
+
+    @cached_property
+    def least_s(self) -> FloatArray:
+        """(n_jobs,) float64: no iteration is faster; 0 for a job that sends nothing."""
+        topology = self.routing.topology
+        return np.array([least_iteration_s(topology, *once) for once in self._once()])
 
     def watched(self, until_s: float, n_watched: int, *, stream: int = 0) -> LoopTimes:
         """Run `loops` for so long, or longer until each watched job has iterations that count.

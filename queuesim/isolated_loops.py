@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from netsim.packet.model import PacketResult
 from queuesim.communication import Communication, whole
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
@@ -53,6 +55,47 @@ class IsolatedLoop:
         return replace(self.job, start_s=whole(moment * self.period_s))
 
 
+def loop_isolated(
+    network: SharedNetwork, job: PlacedJob, about_s: float, stream: int
+) -> tuple[float, PacketResult]:
+    """Return a job's isolated period, which is about so long, and the packets of some of them."""
+    run = Ensemble(network, [job]).watched(_PERIODS * about_s, 1, stream=stream)
+    return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
+
+
+def loop_together(
+    network: SharedNetwork,
+    loops: Sequence[IsolatedLoop],
+    periods: int,
+    *,
+    draw: int = 0,
+    stream: int = 0,
+) -> tuple[NDArray[np.float64], PacketResult]:
+    """Let jobs loop together from random starts.
+
+    Parameters
+    ----------
+    network : SharedNetwork
+    loops : sequence of IsolatedLoop
+    periods : int
+        Length of the simulation in isolated periods of the job with the longest one, at least.
+    draw : int
+        Number of the random starts.
+    stream : int
+        As in `queuesim.ensemble.Ensemble.packets`.
+
+    Returns
+    -------
+    (k,) float64
+        Mean period of each job.
+    PacketResult
+    """
+    together = Ensemble(network, [loop.started(network, draw) for loop in loops])
+    until_s = periods * max(loop.period_s for loop in loops)
+    run = together.watched(until_s, len(loops), stream=stream)
+    return means_s(run.ends_ps, run.iterations, WARM_UP), run.packets
+
+
 class IsolatedLoops:
     """Isolated loops by situation, each simulated once.
 
@@ -86,9 +129,7 @@ class IsolatedLoops:
         low_s, high_s = 0.0, np.inf
         for _ in range(_ROUNDS):
             looping = replace(job, compute_s=whole(compute_s))
-            loops = Ensemble(self._network, [looping])
-            run = loops.watched(_PERIODS * (once_s + compute_s), 1, stream=stream)
-            period_s = float(means_s(run.ends_ps, run.iterations, WARM_UP)[0])
+            period_s, _ = loop_isolated(self._network, looping, once_s + compute_s, stream)
             found_s = (period_s - looping.compute_s) * pause
             if abs(found_s - compute_s) <= _NEAR * period_s:
                 break

@@ -16,7 +16,7 @@ from netsim.errors import NetcosimError
 from netsim.flow.job_messages import JobMessages, job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.message_load import MessageLoad, message_load
-from queuesim.communication import Communication
+from queuesim.communication import BY_SHARE, Communication
 from queuesim.ensemble import SharedNetwork
 from queuesim.isolated_loops import IsolatedLoops
 from queuesim.measured import CommunicationMix
@@ -41,6 +41,8 @@ class JobNetwork:
     partition_routing : bool
         Jobs of policies that isolate keep to the links that they have reserved, so nobody
         touches them. False: they take the machine's routing like all others.
+    together : str
+        A key of `queuesim.communication.TOGETHER`.
 
     Raises
     ------
@@ -52,6 +54,7 @@ class JobNetwork:
     mix: CommunicationMix
     communications: Sequence[Communication]
     partition_routing: bool = True
+    together: str = BY_SHARE
 
     def __post_init__(self) -> None:
         named = [communication.pattern for communication in self.communications]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,12 @@ class LoopTimes:
         """What the first so many jobs took; the packets are those of all."""
         mine = slice(n_jobs)
         return LoopTimes(self.time_s[mine], self.iterations[mine], self.packets, self.ends_ps[mine])
+
+
+def without_messages(result: PacketResult) -> PacketResult:
+    """Return a packet simulation without the times of its messages."""
+    none = np.empty(0, dtype=np.int64)
+    return replace(result, message_post_ps=none, message_finish_ps=none)
 
 
 def least_iteration_s(topology: Topology, once: Program, rank_node: NDArray[np.int32]) -> float:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netsim.packet.model import PS_PER_S
 from queuesim.ensemble import Ensemble
+from queuesim.isolated_loops import loop_isolated
 from queuesim.parts import Columns, Part, Parts, Tell, cut
 from queuesim.snapshots import Measurements, Progress, Study, snapshots_told
 
@@ -105,7 +107,7 @@ def neighbours(
     elif side.isolates:
         alone_s = measured.time_s.copy()
     told: list[tuple[LongArray, FloatArray]] = []
-    known: dict[int, tuple[float, LongArray, LongArray]] = {}
+    known: dict[int, tuple[float, LongArray, FloatArray]] = {}
     topology = network.routing.topology
     for number in np.unique(measured.snapshot).tolist():
         rows = np.flatnonzero(measured.snapshot == number)
@@ -115,17 +117,24 @@ def neighbours(
         here = study.at(number)
         if network.routing.chance_visits or here is not study:
             known.clear()  # each snapshot has a stream, or places, of its own
-        sent: list[tuple[LongArray, LongArray]] = []
+        sent: list[tuple[LongArray, FloatArray]] = []
         for row in rows.tolist():
             index = int(measured.job[row])
             if index not in known:
                 job = here.sides[name].placed(index, study.communication(index))
-                run = Ensemble(network, [job]).packets(stream=number)
-                links = np.flatnonzero(run.packets.link_bytes[topology.first_router_link :])
+                if measured.compute_s is None:
+                    run = Ensemble(network, [job]).packets(stream=number)
+                    one_s, packets, seconds = float(run.time_s[0]), run.packets, 1.0
+                else:
+                    job = replace(job, compute_s=float(measured.compute_s[row]))
+                    about_s = float(measured.yardstick_s[row])
+                    one_s, packets = loop_isolated(network, job, about_s, number)
+                    seconds = packets.end_ps / PS_PER_S
+                links = np.flatnonzero(packets.link_bytes[topology.first_router_link :])
                 links += topology.first_router_link
-                known[index] = float(run.time_s[0]), links, run.packets.link_bytes[links]
-            one_s, *carried = known[index]
-            sent.append((carried[0], carried[1]))
+                known[index] = one_s, links.astype(np.int64), packets.link_bytes[links] / seconds
+            one_s, links, carried = known[index]
+            sent.append((links, carried))
             if measured.alone_s is None:
                 alone_s[row] = one_s
             if progress is not None:
@@ -177,15 +186,9 @@ _PIECES = 16
 
 def _of_snapshots(measured: Measurements, numbers: Sequence[int]) -> Measurements:
     rows = np.isin(measured.snapshot, numbers)
-    alone_s = measured.alone_s
-    return replace(
-        measured,
-        **{
-            name: getattr(measured, name)[rows]
-            for name in ("snapshot", "job", "share", "n_nodes", "time_s", "yardstick_s")
-        },
-        alone_s=None if alone_s is None else alone_s[rows],
-    )
+    columns = ("snapshot", "job", "share", "n_nodes", "time_s", "yardstick_s")
+    known = [name for name in ("alone_s", "compute_s") if getattr(measured, name) is not None]
+    return replace(measured, **{name: getattr(measured, name)[rows] for name in (*columns, *known)})
 
 
 def _together(found: Sequence[Columns]) -> Neighbours:
@@ -201,7 +204,7 @@ def _together(found: Sequence[Columns]) -> Neighbours:
     )
 
 
-def _rows(sent: list[tuple[LongArray, LongArray]], n_links: int) -> csr_array:
+def _rows(sent: list[tuple[LongArray, FloatArray]], n_links: int) -> csr_array:
     """Bytes by job and link, of the links between routers that each uses."""
     from scipy.sparse import csr_array
 

@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 
 from netsim.parameters import ReadIf, check_values
 from queuesim.draws import stand_in_id
-from queuesim.ensemble import Ensemble
-from queuesim.isolated_loops import LEAST_FRACTION, WARM_UP, IsolatedLoop, remember
+from queuesim.isolated_loops import LEAST_FRACTION, IsolatedLoop, loop_together, remember
 from queuesim.job_network import JobLoads
-from queuesim.loops import means_s
 from queuesim.situation import Situation
 
 FloatArray = NDArray[np.float64]
@@ -216,12 +214,11 @@ class PacketJudge:
     def _simulate(self, jobs: Sequence[tuple[Situation, IsolatedLoop]], draw: int) -> FloatArray:
         """(k,) float64: period of each job among the others over its isolated one."""
         shared = self.network.shared
-        together = Ensemble(shared, [loop.started(shared, draw) for _, loop in jobs])
-        period_s = np.array([loop.period_s for _, loop in jobs])
-        until_s = self.budget.periods * float(period_s.max())
-        stream = stand_in_id([*(job.job_id for job in together.jobs), draw])
-        run = together.watched(until_s, len(jobs), stream=stream)
-        self.record.packet_hops += run.packets.packet_hops
-        together_s = means_s(run.ends_ps, run.iterations, WARM_UP)
-        slowdown: FloatArray = together_s / period_s
+        loops = [loop for _, loop in jobs]
+        stream = stand_in_id([*(loop.job.job_id for loop in loops), draw])
+        period_s, packets = loop_together(
+            shared, loops, self.budget.periods, draw=draw, stream=stream
+        )
+        self.record.packet_hops += packets.packet_hops
+        slowdown: FloatArray = period_s / np.array([loop.period_s for loop in loops])
         return slowdown

@@ -34,12 +34,11 @@ class Paired:
     ignores = ()
     repeats: float = 5.0
     max_iterations: int = 32
-    phases: bool = True
 
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side, about."""
         ways = 2 + sum(1 if side.isolates else 2 for side in study.others.values())
-        often = max(self.repeats, LEAST_PERIODS if self.phases else 1)
+        often = max(self.repeats, LEAST_PERIODS if study.by_share else 1)
         return {study.reference: ways * min(often, self.max_iterations)}
 
     def measure(
@@ -50,7 +49,7 @@ class Paired:
         progress: Progress | None = None,
     ) -> Measurement:
         """Time all sides; see `queuesim.measure.Measure`."""
-        pairing = Pairing(study, self.repeats, self.max_iterations, self.phases)
+        pairing = Pairing(study, self.repeats, self.max_iterations)
         parts = Here() if parts is None else parts
         snapshots = pairing.snapshots(parts, progress)
         pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
@@ -66,7 +65,7 @@ class Paired:
         return Measurement(
             {name: _measurements(pairing, name, snapshots) for name in study.sides},
             ratios,
-            SpeedupTable(study.reference, tuple(rows), whole_runs=self.phases),
+            SpeedupTable(study.reference, tuple(rows), whole_runs=study.by_share),
             {"paired": told, "pairs": [pair.row() for pair in pairs]}
             | ({"proof": proof} if proof else {}),
             tuple(policy_note(row, study.reference) for row in told) + _proved(proof),
@@ -75,10 +74,10 @@ class Paired:
     def _counted(self, study: Study) -> dict[int, float]:
         """Share of each job's run time to which its ratio applies, by id.
 
-        Runs with phases were timed whole; without, communication alone was.
+        Runs by share were timed with their computing; of others communication was.
         """
         jobs = study.sides[study.reference].schedule.workload.job_id
-        share = np.ones(len(jobs)) if self.phases else study.fraction
+        share = np.ones(len(jobs)) if study.by_share else study.fraction
         return dict(zip(jobs.tolist(), share.tolist(), strict=True))
 
 

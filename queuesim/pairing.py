@@ -5,7 +5,7 @@ there, all together and each alone; then each other policy gives the same jobs, 
 messages, the nodes that its own schedule has for them. An isolating policy's jobs are timed alone
 on their own links, which is how they run there.
 
-Jobs repeat their communication so that all last about equally long. With phases a job computes
+Jobs repeat their communication so that all last about equally long. By share a job computes
 between its iterations, so that alone it communicates for its share of the time (its duty), and
 begins at a moment of its own: jobs feel each other only when both communicate.
 """
@@ -85,15 +85,11 @@ class Pairing:
         that a node sends.
     max_iterations : int
         No job repeats more often.
-    phases : bool
-        Whether jobs compute between iterations and begin at moments of their own; if not, all
-        communicate all the time and begin at once.
     """
 
     study: Study
     repeats: float
     max_iterations: int
-    phases: bool
     alone_ps: dict[tuple[str, int, int], int] = field(default_factory=dict)
     repeated: dict[int, tuple[int, float]] = field(default_factory=dict)
 
@@ -114,7 +110,7 @@ class Pairing:
 
     def duty(self, index: int) -> float:
         """Share of its time alone in which a job communicates."""
-        return float(self.study.fraction[index]) if self.phases else 1.0
+        return float(self.study.fraction[index]) if self.study.by_share else 1.0
 
     def repeat(self, index: int) -> tuple[int, float]:
         """How often a job repeats its communication, and how long once takes alone.

@@ -56,7 +56,7 @@ def speedups_of_alone(
     if "pairs" not in found.tables or not found.table.whole_runs:
         raise NetcosimError(
             f'queue.measured.runtime_reference = "{ISOLATED}" needs whole runs: run.measure = '
-            '"steady", or "paired" with phases'
+            '"steady", or "paired" with communication.together = "by-share"'
         )
     rows: Sequence[Mapping[str, Any]] = found.tables["pairs"]
     first = rows[0]["policy"] if rows else ""

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketResult
-from queuesim.communication import Communication
+from queuesim.communication import BY_SHARE, Communication
 from queuesim.ensemble import PlacedJob, SharedNetwork
 from queuesim.gateways import GatewayIo
 from queuesim.measured import SpeedupTable
@@ -183,6 +183,8 @@ class Study:
         A key of `queuesim.placing.PLACED`: where the jobs of a snapshot sit (see `at`).
     io : GatewayIo, optional
         What jobs write through gateways beside what is measured.
+    together : str
+        A key of `queuesim.communication.TOGETHER`.
     """
 
     sides: Mapping[str, Side]
@@ -195,6 +197,12 @@ class Study:
     confidence: float = 0.95
     placed: str = QUEUE
     io: GatewayIo | None = None
+    together: str = BY_SHARE
+
+    @property
+    def by_share(self) -> bool:
+        """Whether jobs compute between iterations; if not, they communicate all the time."""
+        return self.together == BY_SHARE
 
     def at(self, number: int) -> Study:
         """The study of one snapshot, with its jobs where ``placed`` says; itself for a queue's.
@@ -263,6 +271,8 @@ class Measurements:
         Time alone on the same nodes, where the measure has it.
     instant_s : (n_snapshots,) float64, optional
         When the snapshots were, by their number, in the schedule that they were taken of.
+    compute_s : (k,) float64, optional
+        Computing between iterations, where times are periods without an isolated one.
     """
 
     policy: str
@@ -275,12 +285,21 @@ class Measurements:
     packets: tuple[PacketResult, ...] = ()
     alone_s: FloatArray | None = None
     instant_s: FloatArray | None = None
+    compute_s: FloatArray | None = None
 
     @property
     def stretch(self) -> FloatArray:
         """(k,) float64: time over yardstick; 1 where nothing is sent and both are 0."""
         moved = self.yardstick_s > 0
         return np.divide(self.time_s, self.yardstick_s, out=np.ones_like(self.time_s), where=moved)
+
+    @property
+    def communicating(self) -> Measurements:
+        """The same without the computing between iterations."""
+        if self.compute_s is None:
+            return self
+        times = (self.time_s - self.compute_s, self.yardstick_s - self.compute_s)
+        return replace(self, time_s=times[0], yardstick_s=times[1])
 
     @property
     def packet_hops(self) -> int:

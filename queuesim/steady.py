@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from netsim.packet.model import PS_PER_S, PacketResult
 from queuesim.communication import whole
 from queuesim.ensemble import Ensemble, PlacedJob
-from queuesim.loops import LoopTimes, first_counted, least_iteration_s, means_s
+from queuesim.loops import (
+    LoopTimes,
+    first_counted,
+    least_iteration_s,
+    means_s,
+    without_messages,
+)
 from queuesim.pairs import Pair
 from queuesim.snapshots import Study
 from queuesim.statistics import batch_half_width
@@ -267,7 +273,7 @@ class Steadying:
             count - first_counted(count, rules.warm_up),
             once_s,
             link_s,
-            {name: _without_messages(run.packets) for name, run in seen.items()},
+            {name: without_messages(run.packets) for name, run in seen.items()},
         )
 
     def half_widths(self, run: LoopTimes) -> FloatArray:
@@ -361,11 +367,6 @@ class Steadying:
             for name in study.others
             for k, index in enumerate(found.running)
         ]
-
-
-def _without_messages(result: PacketResult) -> PacketResult:
-    none = np.empty(0, dtype=np.int64)
-    return replace(result, message_post_ps=none, message_finish_ps=none)
 
 
 def times_longer(half_width: float, precision: float, most: float) -> int:

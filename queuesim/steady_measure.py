@@ -31,7 +31,7 @@ class Steady(SteadyRules):
     description = "the same jobs at the reference's instants, all in loops until means hold still"
     compares = "each job's time for an iteration there over the same job's under the reference"
     baseline = "isolated time under the reference"
-    ignores = ("communication.mix.*.iterations",)
+    ignores = ("communication.mix.*.iterations", "communication.together")
 
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side, about; the least."""

@@ -172,7 +172,10 @@ class Steps(StepRules):
     description = "the jobs at the reference's instants over many iterations: in or out of step?"
     compares = "nothing: what others cost a job on the reference's nodes, by windows of iterations"
     baseline = "isolated time under the reference"
-    ignores = ("communication.mix.*.iterations", "run.confidence")
+    ignores = (
+        *("communication.mix.*.iterations", "communication.together"),
+        "run.confidence",
+    )
 
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side, about."""

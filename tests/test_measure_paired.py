@@ -14,7 +14,7 @@ from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from patterns.registry import PATTERNS
-from queuesim.communication import Communication
+from queuesim.communication import ALWAYS, BY_SHARE, Communication
 from queuesim.ensemble import SharedNetwork
 from queuesim.measure import MEASURES
 from queuesim.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
@@ -42,13 +42,15 @@ ONE_LEAF = {0: 10.0, 2: 10.0, 1: 30.0, 3: 30.0}
 SWAP = Communication(
     "bisection-pairing", rank_bytes=NODE_BYTES, parameters={"rounds": 1, "warmup_rounds": 0}
 )
-ALL_THE_TIME = Paired(phases=False)
 
 
 def study(
-    tmp_path, *, duty=1.0, seed=1, free=SHARED, taper=1.0, policies=("ta", "jigsaw"), only=None
+    tmp_path, *, duty=None, seed=1, free=SHARED, taper=1.0, policies=("ta", "jigsaw"), only=None
 ):
-    """A snapshot of two jobs of two nodes that exchange, on a tree of 16 nodes (leaves of 2)."""
+    """A snapshot of two jobs of two nodes that exchange, on a tree of 16 nodes (leaves of 2).
+
+    Without a duty they communicate all the time.
+    """
     lines = ["job,nodes,arrival_s,run_s"]
     lines += [f"{node + 1},1,0,{free.get(node, 5000.0)}" for node in range(8)]
     lines += [f"{FIRST},2,20,4000", f"{SECOND},2,40,4000"]
@@ -64,11 +66,13 @@ def study(
         schedule = simulate_queue(jobs, policy, window=50, rng=rng, keep_placements=True)
         sides[name] = Side(schedule, network, POLICIES[name].isolates)
     n = len(jobs)
-    return Study(sides, "baseline", [SWAP], np.zeros(n, int), np.full(n, duty), 1, only)
+    duties, together = np.full(n, duty or 1.0), BY_SHARE if duty else ALWAYS
+    share = np.zeros(n, int)
+    return Study(sides, "baseline", [SWAP], share, duties, 1, only, together=together)
 
 
-def pairs(found, measure=ALL_THE_TIME):
-    rows = measure.measure(found, lambda: np.random.default_rng(1)).tables["pairs"]
+def pairs(found):
+    rows = Paired().measure(found, lambda: np.random.default_rng(1)).tables["pairs"]
     return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 
@@ -112,7 +116,7 @@ def test_jobs_on_links_of_their_own_do_not_feel_each_other(tmp_path):
 def test_a_job_alone_has_no_effect_of_others(tmp_path):
     """Only the first job runs at the instant: nothing to isolate it from, under any policy."""
     whole = study(tmp_path, policies=("ta", "slurm-tree"))
-    pairing = Pairing(whole, 5, 32, False)
+    pairing = Pairing(whole, 5, 32)
     [index] = np.flatnonzero(whole.sides["ta"].schedule.workload.job_id == FIRST).tolist()
     for pair in pairing.snapshot(0, [index]).pairs:
         assert pair.stretch == 1
@@ -123,7 +127,7 @@ def test_a_job_alone_has_no_effect_of_others(tmp_path):
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
 def test_a_job_alone_communicates_for_its_share_of_the_time(tmp_path, share):
     """An iteration takes t / f alone: it computes for t (1 / f - 1), before it sends for t."""
-    found, whole = pairs(study(tmp_path, duty=share), Paired()), pairs(study(tmp_path))
+    found, whole = pairs(study(tmp_path, duty=share)), pairs(study(tmp_path))
     send_s = whole["reference_alone_s"] / whole["iterations"]
     alone_s = found["reference_alone_s"] / found["iterations"]
     # computing is in whole tenths of a microsecond, and a lone iteration starts cold
@@ -133,9 +137,9 @@ def test_a_job_alone_communicates_for_its_share_of_the_time(tmp_path, share):
 
 def test_jobs_that_never_communicate_are_left_out(tmp_path):
     """Of two jobs the one that computes all the time is on no link, and none can disturb it."""
-    half = study(tmp_path)
+    half = study(tmp_path, duty=1.0)
     half.fraction[half.sides["ta"].schedule.workload.job_id == SECOND] = 0.0
-    found = pairs(half, Paired())
+    found = pairs(half)
     assert set(found["job_id"].tolist()) == {FIRST}
     assert (found["stretch"] == 1).all()
 
@@ -143,7 +147,7 @@ def test_jobs_that_never_communicate_are_left_out(tmp_path):
 @pytest.mark.parametrize("seed", seeds(0.35, 0.5))
 def test_jobs_that_never_send_at_once_do_not_feel_each_other(tmp_path, seed):
     """At f = 0.3, begun more than 0.3 and less than 0.7 of a period apart."""
-    found = pairs(study(tmp_path, duty=0.3, seed=seed), Paired())
+    found = pairs(study(tmp_path, duty=0.3, seed=seed))
     assert (found["reference_s"] == found["reference_alone_s"]).all()
 
 

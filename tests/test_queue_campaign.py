@@ -20,7 +20,7 @@ from queuesim.campaign import (
     speedup_table,
     stretches,
 )
-from queuesim.communication import Communication
+from queuesim.communication import ALWAYS, Communication
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 from queuesim.measured import SpeedupRow
 from queuesim.parts import Here
@@ -231,7 +231,9 @@ def test_yardsticks_of_another_network_are_the_measure_there():
     plain = measure(result, share, yardsticks(), n_snapshots=1)
     told = measure(result, share, yardsticks(), n_snapshots=1, alone=there)
     np.testing.assert_array_equal(told.time_s, plain.time_s)
-    assert told.yardstick_s.tolist() == [there.time_s(0, n) for n in told.n_nodes.tolist()]
+    assert told.yardstick_s.tolist() == [
+        there.times_s((0, n, 1.0))[1] for n in told.n_nodes.tolist()
+    ]
     assert (told.yardstick_s != plain.yardstick_s).all()
 
 
@@ -239,13 +241,14 @@ def measure(result, share, said, *, n_snapshots, alone=None):
     """Stretches of a schedule on the network of the yardsticks, over these or others."""
     side = Side(result, said.network)
     fraction = np.ones(len(share))
-    study = Study({"it": side}, "it", said.communications, share, fraction, n_snapshots)
+    communications, at_once = said.communications, {"together": ALWAYS}
+    study = Study({"it": side}, "it", communications, share, fraction, n_snapshots, **at_once)
     return stretches(study, said if alone is None else alone, Here())["it"]
 
 
 def yardsticks(routing=ROUTING, message_bytes=2000):
     network = SharedNetwork(routing, task_mapping="in-order", seed=7)
-    return Yardsticks(network, [Communication("all-to-all", message_bytes)])
+    return Yardsticks(network, [Communication("all-to-all", message_bytes)], by_share=False)
 
 
 def test_a_job_alone_on_the_first_nodes_is_its_own_yardstick():
@@ -288,7 +291,7 @@ def test_a_job_sends_the_same_in_all_snapshots_and_chance_on_the_way_is_new():
 
     def times(name, seed):
         network = SharedNetwork(make_routing(TOPOLOGY, name), seed=seed)
-        said = Yardsticks(network, [Communication("pairs", 50_000)])
+        said = Yardsticks(network, [Communication("pairs", 50_000)], by_share=False)
         return measure(result, np.zeros(1, dtype=np.int64), said, n_snapshots=3).time_s.tolist()
 
     assert len(set(times("minimal", 1))) == 1
@@ -304,7 +307,8 @@ def test_a_measured_job_draws_by_its_id():
     result = simulate_queue(jobs, policy, rng=np.random.default_rng(2), keep_placements=True)
     network = SharedNetwork(ROUTING, seed=7)
     said = Communication("pairs", 50_000)
-    found = measure(result, np.zeros(2, dtype=np.int64), Yardsticks(network, [said]), n_snapshots=1)
+    alone = Yardsticks(network, [said], by_share=False)
+    found = measure(result, np.zeros(2, dtype=np.int64), alone, n_snapshots=1)
     (snapshot,) = result.snapshots(snapshot_times(result, 1))
     both = [
         PlacedJob(job_id, said, place.nodes)

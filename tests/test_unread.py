@@ -162,6 +162,7 @@ def test_each_key_is_reported_or_counts_in_all_bases(name: str) -> None:
 # The cases of the issue
 
 
+_ALWAYS, _PATTERN = 'together = "always"', 'pattern = "all-to-all"'
 NAMED = [
     ("as logged", 'queue.scenario = "20%"', "queue.scenario"),
     ("as logged", 'queue.speeds_up = ["jigsaw"]', "queue.speeds_up"),
@@ -177,6 +178,19 @@ NAMED = [
     ("coupled at packet level", "queue.coupled.audit = 0.1", "queue.coupled.audit"),
     ("as logged", 'queue.fair_share.by = "account"', "queue.fair_share.by"),
     ("as logged", "queue.multifactor.size_weight = 5", "queue.multifactor.size_weight"),
+    ("as logged", f"communication.{_ALWAYS}", "[communication] is not read (together)"),
+    ("steady", f"communication.{_ALWAYS}", "communication.together is not read"),
+    ("steps", f"communication.{_ALWAYS}", "communication.together is not read"),
+    (
+        "measured",
+        f"communication.mix = [{{ {_PATTERN}, iterations = 2 }}]",
+        "communication.mix.iterations is not read",
+    ),
+    (
+        "two rails",
+        f"communication = {{ {_ALWAYS}, mix = [{{ {_PATTERN}, communication_fraction = 0.2 }}] }}",
+        "communication.mix.communication_fraction is not read",
+    ),
     ("measured", "run.paired.repeats = 3.0", "[run.paired] is not read (repeats)"),
     ("paired", "run.steady.noise = 0.1", "[run.steady] is not read (noise)"),
     ("steady", "run.steps.redraws = 2", "[run.steps] is not read (redraws)"),

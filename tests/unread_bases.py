@@ -68,6 +68,7 @@ BASES = {
     "assumed": 'queue = { run_time_model = "assumed", scenario = "20%", policies = ["baseline", '
     '"jigsaw"] }',
     "measured": "run.snapshots = 2",
+    "measured, all at once": 'run.snapshots = 2\ncommunication.together = "always"',
     "measured elsewhere": 'queue.measured.table = "speedups.csv"',
     "paired": _NODE_BYTES + 'run = { snapshots = 2, measure = "paired" }',
     "steady": _NODE_BYTES + 'queue.run_time_model = "as-logged"\n'

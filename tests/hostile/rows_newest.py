@@ -40,7 +40,6 @@ MEASURES = {
     "paired": {
         "repeats": ("0", "-1", "nan", "inf", '"x"', "true"),
         "max_iterations": ("0", "-1", "1.5", "nan", '"x"', "true"),
-        "phases": ("1", '"yes"', "nan"),
     },
     "steps": {
         "phases": ('"full moon"', "1", '""'),

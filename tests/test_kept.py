@@ -29,6 +29,7 @@ from experiments.outcome import Outcome
 from experiments.store import Store
 from experiments.sweep import run_points
 from netsim.errors import NetcosimError
+from netsim.packet.model import PS_PER_S
 from queuesim.ensemble import Ensemble
 from queuesim.neighbours import MOST_TOLD, _largest, parts
 

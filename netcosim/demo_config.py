@@ -191,7 +191,7 @@ ranks_per_node = 1
 
 [run]
 seed = {seed}
-snapshots = 12
+snapshots = 6
 # Each measured job is sent once more alone, for the page to tell who holds it up.
 keep = "all"
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -21,7 +22,7 @@ from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from netsim.topology import Topology
-from queuesim.communication import Communication
+from queuesim.communication import ALWAYS, Communication
 from queuesim.coupled import CoupledFlow, LiveRunTimes, mean_stretches
 from queuesim.draws import job_streams, stand_in_id
 from queuesim.ensemble import SharedNetwork
@@ -117,6 +118,18 @@ def test_two_jobs_on_one_cable() -> None:
     workload = make_workload([0, 0], [10, 20], [2, 2])
     result = run(model, workload, Across(topology))
     assert result.end_s == pytest.approx([12.5, 22.5], rel=0.01)
+
+
+def test_two_jobs_that_communicate_always() -> None:
+    """f = 1/2; both fill the cable all the time, so their stretch is 2 and their rate 1/1.5.
+
+    A (10 s) ends at 15. B (20 s) has then done 10, and ends at 25.
+    """
+    topology = one_cable()
+    network = job_network(make_routing(topology), message_bytes=10**8)
+    workload = make_workload([0, 0], [10, 20], [2, 2])
+    result = run(CoupledFlow(replace(network, together=ALWAYS)), workload, Across(topology))
+    assert result.end_s == pytest.approx([15, 25], rel=0.01)
 
 
 @pytest.mark.parametrize("fractions", [(0.1, 0.8), (0.3, 0.6)])

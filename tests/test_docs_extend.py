@@ -43,10 +43,11 @@ def noisy_queue(result: CosimResult) -> None:
 
 
 def hub_pattern(result: CosimResult) -> None:
-    """As many messages come as go."""
+    """As many messages come as go, but for those on their way when the loops are cut."""
     packets = result.measured["baseline"].packets[0]
     n = result.machine.topology.n_nodes
-    assert packets.link_bytes[:n].sum() == packets.link_bytes[n : 2 * n].sum() > 0
+    sent, come = packets.link_bytes[:n].sum(), packets.link_bytes[n : 2 * n].sum()
+    assert 0 <= sent - come < 0.02 * sent
 
 
 def wide_table(result: CosimResult) -> None:

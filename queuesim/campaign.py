@@ -4,7 +4,8 @@ At chosen instants the jobs that run there, on the nodes that they have there, c
 By share they compute between iterations, each for its own part of the time, and a job's time is its
 period; otherwise all communicate once, at once. A job's time is divided by a yardstick that no
 policy can change: the same pattern, as large and with the same computing, isolated on the first
-nodes of the reference's machine. The mean of these stretches, policy against reference policy, by
+nodes of the reference's machine. How long it computes follows from its isolated time on the nodes
+that the reference gives it. The mean of these stretches, policy against reference policy, by
 pattern and size class, is the speed-up table of `queuesim.measured`. Policies are compared by the
 states that their own queues reach, not job by job.
 """
@@ -24,7 +25,7 @@ from netsim.packet.model import PacketResult
 from queuesim.communication import Communication
 from queuesim.draws import stand_in_id
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.isolated_loops import IsolatedLoop, IsolatedLoops, loop_together
+from queuesim.isolated_loops import IsolatedLoop, IsolatedLoops, loop_isolated, loop_together
 from queuesim.loops import without_messages
 from queuesim.measured import SpeedupRow, SpeedupTable
 from queuesim.packet_judge import FEW_JOBS, PacketBudget
@@ -48,8 +49,11 @@ NOT_KNOWN = (1.0, 0.5, 2.0)
 """Ratio, low, high of a pattern that was never seen."""
 
 
-Key = tuple[int, int, float]
-"""Index of a communication, nodes, and communication fraction of a job."""
+Key = tuple[int, int, float, bytes]
+"""Index of a communication, nodes, communication fraction, and the reference's nodes of a job.
+
+Where nobody computes, the last two are 1 and empty for all.
+"""
 _BUDGET = PacketBudget()
 
 
@@ -57,8 +61,9 @@ _BUDGET = PacketBudget()
 class Yardsticks:
     """Isolated times of jobs on the machine's first nodes, measured once each.
 
-    A yardstick stands for all jobs of its communication, size and fraction, so it draws by its
-    communication and size (`queuesim.draws.stand_in_id`) and is the same number whoever asks first.
+    A job communicates for its fraction of its isolated time on the nodes that the reference gives
+    it; that says how long it computes, on every side. A yardstick draws by its communication and
+    size (`queuesim.draws.stand_in_id`), so it is the same number whoever asks first.
 
     Attributes
     ----------
@@ -79,19 +84,26 @@ class Yardsticks:
     def times_s(self, key: Key) -> tuple[float, float]:
         """Computing between iterations, and time; both 0 for a job that sends nothing."""
         if key not in self.known:
-            self.known[key] = self._loop_s(*key) if self.by_share else (0.0, self._once_s(*key))
+            if self.by_share:
+                self.known[key] = self._loop_s(key)
+            else:
+                once = Ensemble(self.network, [self._job(*key[:2])]).packets()
+                self.known[key] = 0.0, float(once.time_s[0])
         return self.known[key]
 
-    def _once_s(self, share: int, n_nodes: int, _: float) -> float:
+    def _job(self, share: int, n_nodes: int) -> PlacedJob:
         stand_in = stand_in_id((share, n_nodes))
-        job = PlacedJob(stand_in, self.communications[share], np.arange(n_nodes))
-        return float(Ensemble(self.network, [job]).packets().time_s[0])
+        return PlacedJob(stand_in, self.communications[share], np.arange(n_nodes))
 
-    def _loop_s(self, share: int, n_nodes: int, fraction: float) -> tuple[float, float]:
-        nodes = np.arange(n_nodes, dtype=np.int32).tobytes()
+    def _loop_s(self, key: Key) -> tuple[float, float]:
+        share, n_nodes, fraction, nodes = key
         isolated = IsolatedLoops(self.network, self.communications)
         loop = isolated.of(Situation(share, nodes, fraction), 1.0)
-        return (0.0, 0.0) if loop is None else (loop.job.compute_s, loop.period_s)
+        if loop is None:
+            return 0.0, 0.0
+        job = replace(self._job(share, n_nodes), compute_s=loop.job.compute_s)
+        period_s, _ = loop_isolated(self.network, job, loop.period_s, job.job_id)
+        return loop.job.compute_s, period_s
 
     def learn(self, asked: Iterable[Key], parts: Parts) -> None:
         """Time those of these jobs that are not known yet."""
@@ -125,10 +137,14 @@ class Stretching:
     yardsticks: Yardsticks
 
     def key(self, name: str, index: int) -> Key:
-        """A job's yardstick; all fractions are one where nobody computes."""
-        share = int(self.study.share[index])
-        n_nodes = int(self.study.sides[name].schedule.workload.n_nodes[index])
-        return share, n_nodes, float(self.study.fraction[index]) if self.study.by_share else 1.0
+        """A job's yardstick."""
+        study, share = self.study, int(self.study.share[index])
+        n_nodes = int(study.sides[name].schedule.workload.n_nodes[index])
+        if not study.by_share:
+            return share, n_nodes, 1.0, b""
+        placed = study.sides[study.reference].placed(index, study.communication(index))
+        nodes = np.asarray(placed.nodes, dtype=np.int32).tobytes()
+        return share, n_nodes, float(study.fraction[index]), nodes
 
     def running(self, name: str, number: int) -> list[int]:
         """As `Study.running`, without jobs that never communicate."""

@@ -178,7 +178,7 @@ NAMED = [
     ("coupled at packet level", "queue.coupled.audit = 0.1", "queue.coupled.audit"),
     ("as logged", 'queue.fair_share.by = "account"', "queue.fair_share.by"),
     ("as logged", "queue.multifactor.size_weight = 5", "queue.multifactor.size_weight"),
-    ("as logged", f"communication.{_ALWAYS}", "[communication] is not read (together)"),
+    ("as logged", f"communication.{_ALWAYS}", "mix.message_bytes, together): run.snapshots = 0"),
     ("steady", f"communication.{_ALWAYS}", "communication.together is not read"),
     ("steps", f"communication.{_ALWAYS}", "communication.together is not read"),
     (

@@ -99,11 +99,11 @@ MACHINES: dict[str, Machine] = {
 FIRST_HELD_OUT = "fat-tree 6"
 STUDIES: dict[str, tuple[tuple[str, str, int, int], ...]] = {
     "full": (
-        (CHOSEN_ON, "20 kB", 20_000, 8),
-        (CHOSEN_ON, "2 kB", 2_000, 8),
-        (CHOSEN_ON, "200 kB", 200_000, 3),
-        (HELD_OUT, "8 kB", 8_000, 10),
-        (HELD_OUT, "60 kB", 60_000, 10),
+        (CHOSEN_ON, "20 kB", 20_000, 4),
+        (CHOSEN_ON, "2 kB", 2_000, 4),
+        (CHOSEN_ON, "200 kB", 200_000, 2),
+        (HELD_OUT, "8 kB", 8_000, 5),
+        (HELD_OUT, "60 kB", 60_000, 5),
     ),
     "quick": ((CHOSEN_ON, "20 kB", 20_000, 2), (HELD_OUT, "8 kB", 8_000, 2)),
 }

@@ -55,7 +55,7 @@ def content(machine: dict[str, Any], policies: list[str], mean_nodes: int) -> di
             "mix": [
                 {"pattern": name, "node_bytes": 65_536}
                 for name in ("all-to-all", "halo3d", "fft3d")
-            ]
+            ],
         },
         "run": {"seed": 1, "snapshots": 8, "keep": "all"},
     }

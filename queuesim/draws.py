@@ -92,7 +92,7 @@ def stand_in_id(numbers: Iterable[int] | NDArray[np.integer]) -> int:
     """A number that stands for a job's id where it is not the job that is asked for.
 
     What is looked up by what is sent and where (`queuesim.packet_judge`), or is measured once
-    for all jobs of a kind (`queuesim.campaign.Yardsticks`), takes its streams from that.
+    for all jobs of a kind (`queuesim.stretching.Yardsticks`), takes its streams from that.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from netsim.flow.job_load import JobLoad, job_link_load
 from netsim.flow.maxmin import flow_finish_times
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
+from netsim.packet.model import PacketConfig, to_ps
 from netsim.packet.rails import first_rail
 from netsim.routing.base import Routing
 from netsim.routing.partition import partition_routing
@@ -31,6 +31,7 @@ from netsim.traffic import Program, Traffic, combine
 from patterns.mapping import map_ranks
 from queuesim.communication import Communication, noisy, with_compute
 from queuesim.draws import JobStreams, job_streams, stand_in_id
+from queuesim.job_times import FlowTimes, PacketTimes
 from queuesim.loops import LEAST_COUNTED, LoopTimes, complete_iterations, least_iteration_s
 
 FloatArray = NDArray[np.float64]
@@ -153,52 +154,6 @@ class SharedNetwork:
 
 
 @dataclass(frozen=True, eq=False)
-class PacketTimes:
-    """What jobs take together, packet by packet.
-
-    Attributes
-    ----------
-    time_ps : (n_jobs,) int64
-        From a job's start to its last rank's end.
-    rank0_time_ps : (n_jobs,) int64
-        To the end of rank 0, or of the last rank in a broadcast, whose rank 0 only sends: the
-        measure of the Level-Spread authors' simulator.
-    packets : PacketResult
-        Without times of messages.
-    """
-
-    time_ps: NDArray[np.int64]
-    rank0_time_ps: NDArray[np.int64]
-    packets: PacketResult
-
-    @property
-    def time_s(self) -> FloatArray:
-        """(n_jobs,) float64: from a job's start to its last rank's end."""
-        return self.time_ps / PS_PER_S
-
-    @property
-    def rank0_time_s(self) -> FloatArray:
-        """(n_jobs,) float64: see ``rank0_time_ps``."""
-        return self.rank0_time_ps / PS_PER_S
-
-
-@dataclass(frozen=True, eq=False)
-class FlowTimes:
-    """What jobs take at max-min fair rates, each of them one bundle of flows.
-
-    Attributes
-    ----------
-    bound_s : (n_jobs,) float64
-        No schedule of an iteration's bytes is faster, even alone; 0 for a job that sends nothing.
-    stretch : (n_jobs,) float64
-        Time of an iteration among the others over ``bound_s``; at least 1.
-    """
-
-    bound_s: FloatArray
-    stretch: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class Ensemble:
     """Jobs that are on a network at the same time.
 
@@ -307,8 +262,7 @@ class Ensemble:
                 f"job {silent.job_id}: {silent.communication.pattern} on {len(silent.nodes)} "
                 "nodes sends nothing between nodes; it has no iterations to time"
             )
-        start_s = np.array([job.start_s for job in self.jobs])
-        pause_s = np.array([job.compute_s for job in self.jobs])
+        start_s, pause_s = np.array([(job.start_s, job.compute_s) for job in self.jobs]).T
         times = np.maximum(until_s - start_s, 0) / (self.least_s + pause_s)
         counts = np.ceil(times).astype(int) + 1
         while True:
@@ -330,8 +284,7 @@ class Ensemble:
     @cached_property
     def least_s(self) -> FloatArray:
         """(n_jobs,) float64: no iteration is faster; 0 for a job that sends nothing."""
-        topology = self.routing.topology
-        return np.array([least_iteration_s(topology, *once) for once in self._once()])
+        return np.array([least_iteration_s(self.routing.topology, *one) for one in self._once()])
 
     def watched(self, until_s: float, n_watched: int, *, stream: int = 0) -> LoopTimes:
         """Run `loops` for so long, or longer until each watched job has iterations that count.

@@ -10,7 +10,7 @@ import pytest
 from alloc.registry import make_policy
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
-from queuesim.campaign import Stretch, Yardsticks, stretches
+from queuesim.campaign import Stretch
 from queuesim.communication import ALWAYS, BY_SHARE, Communication
 from queuesim.ensemble import SharedNetwork
 from queuesim.measured import CommunicationMix, PatternShare
@@ -18,6 +18,7 @@ from queuesim.measured_times import Measured
 from queuesim.parts import Here
 from queuesim.queue import simulate_queue
 from queuesim.snapshots import Measurements, Side, Study
+from queuesim.stretching import Yardsticks, stretches
 from workloads.csv_jobs import read_csv
 
 LINK_BPS = 5 * 10**9

@@ -15,10 +15,8 @@ from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from queuesim.campaign import (
     NOT_KNOWN,
-    Yardsticks,
     ratio_of_stretches,
     speedup_table,
-    stretches,
 )
 from queuesim.communication import ALWAYS, Communication
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
@@ -26,6 +24,7 @@ from queuesim.measured import SpeedupRow
 from queuesim.parts import Here
 from queuesim.queue import simulate_queue
 from queuesim.snapshots import Measurements, Ratio, Side, Study, snapshot_times
+from queuesim.stretching import Yardsticks, stretches
 from workloads.job import Workload
 
 TOPOLOGY = dragonfly(2, 4, 5)

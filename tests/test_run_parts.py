@@ -303,7 +303,7 @@ def test_what_a_refused_run_has_done_is_kept_if_it_took_long(
 
     config, _ = config_of(tmp_path)
     monkeypatch.setattr(run_jobs, "WORTH_S", 0.0 if late else 60.0)
-    monkeypatch.setattr("queuesim.campaign.IsolatedLoops", refuse)
+    monkeypatch.setattr("queuesim.stretching.IsolatedLoops", refuse)
     with pytest.raises(NetcosimError, match="no"):
         tables(config, tmp_path / "out", 1)
     assert [len(Journal(folder)) for folder in journals_in(tmp_path / "out")] == [3] * late
@@ -332,7 +332,7 @@ def test_what_is_done_is_kept_when_a_part_fails(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("queuesim.campaign.IsolatedLoops", stop)
+        patch.setattr("queuesim.stretching.IsolatedLoops", stop)
         with pytest.raises(KeyboardInterrupt):
             run_and_report(config, text, out, title="t")
     [folder] = journals_in(out)

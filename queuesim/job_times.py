@@ -1,0 +1,58 @@
+"""What jobs take that are on a network at the same time, packet by packet or as flows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.packet.model import PS_PER_S, PacketResult
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PacketTimes:
+    """What jobs take together, packet by packet.
+
+    Attributes
+    ----------
+    time_ps : (n_jobs,) int64
+        From a job's start to its last rank's end.
+    rank0_time_ps : (n_jobs,) int64
+        To the end of rank 0, or of the last rank in a broadcast, whose rank 0 only sends: the
+        measure of the Level-Spread authors' simulator.
+    packets : PacketResult
+        Without times of messages.
+    """
+
+    time_ps: NDArray[np.int64]
+    rank0_time_ps: NDArray[np.int64]
+    packets: PacketResult
+
+    @property
+    def time_s(self) -> FloatArray:
+        """(n_jobs,) float64: from a job's start to its last rank's end."""
+        return self.time_ps / PS_PER_S
+
+    @property
+    def rank0_time_s(self) -> FloatArray:
+        """(n_jobs,) float64: see ``rank0_time_ps``."""
+        return self.rank0_time_ps / PS_PER_S
+
+
+@dataclass(frozen=True, eq=False)
+class FlowTimes:
+    """What jobs take at max-min fair rates, each of them one bundle of flows.
+
+    Attributes
+    ----------
+    bound_s : (n_jobs,) float64
+        No schedule of an iteration's bytes is faster, even alone; 0 for a job that sends nothing.
+    stretch : (n_jobs,) float64
+        Time of an iteration among the others over ``bound_s``; at least 1.
+    """
+
+    bound_s: FloatArray
+    stretch: FloatArray

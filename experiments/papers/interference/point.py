@@ -24,7 +24,8 @@ from experiments.points import point_rng
 from netsim.errors import NetcosimError, unknown_name
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from queuesim.ensemble import Ensemble, FlowTimes, PlacedJob, SharedNetwork
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+from queuesim.job_times import FlowTimes
 from queuesim.loops import LoopTimes
 
 FUNCTION = "experiments.papers.interference.point:run_point"

@@ -19,7 +19,8 @@ from netsim.packet.model import PacketResult
 from netsim.topology import Topology
 from netsim.traffic import Program
 from queuesim.communication import Communication
-from queuesim.ensemble import Ensemble, PacketTimes, PlacedJob, SharedNetwork
+from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
+from queuesim.job_times import PacketTimes
 
 FUNCTION = "experiments.papers.level_spread.point:run_workload"
 US_PER_S = 1e6

@@ -102,7 +102,7 @@ def run_cosim(
     ... )
     >>> result = nc.run_cosim(config)
     >>> round(result.ratios["simple"].ratio, 2)
-    0.9
+    0.94
     """
     warn_of_unread(config)
     with config.plugged():

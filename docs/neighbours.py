@@ -51,6 +51,7 @@ def content(machine: dict[str, Any], policies: list[str], mean_nodes: int) -> di
         "workload": {"synthetic": {"n_jobs": 400, "mean_nodes": mean_nodes, "load": 1.0}},
         "queue": {"policies": policies, "run_time_model": "as-logged"},
         "communication": {
+            "together": "always",
             "mix": [
                 {"pattern": name, "node_bytes": 65_536}
                 for name in ("all-to-all", "halo3d", "fft3d")

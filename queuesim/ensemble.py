@@ -309,9 +309,8 @@ class Ensemble:
             )
         start_s = np.array([job.start_s for job in self.jobs])
         pause_s = np.array([job.compute_s for job in self.jobs])
-        counts = (
-            np.ceil(np.maximum(until_s - start_s, 0) / (self.least_s + pause_s)).astype(int) + 1
-        )
+        times = np.maximum(until_s - start_s, 0) / (self.least_s + pause_s)
+        counts = np.ceil(times).astype(int) + 1
         while True:
             traffic, rng = self._traffic(counts.tolist()), self._routing_rng(stream)
             result = simulate_packets(

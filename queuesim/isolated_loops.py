@@ -121,9 +121,10 @@ class IsolatedLoops:
         communication = self._communications[situation.share].shortened(message_scale)
         job = situation.job(communication)
         stream = stand_in_id([job.job_id])
-        once_s = float(Ensemble(self._network, [job]).packets(stream=stream).time_s[0])
-        if once_s == 0:
+        isolated = Ensemble(self._network, [job])
+        if not isolated.least_s.all():
             return None
+        once_s = float(isolated.packets(stream=stream).time_s[0])
         pause = 1 / max(situation.fraction, LEAST_FRACTION) - 1
         compute_s = once_s * pause
         low_s, high_s = 0.0, np.inf

@@ -199,13 +199,14 @@ def solve(jobs, rows, w, desk, coming, tail, tolerance, max_tries):  # type: ign
         own, alone_s = own_links(jobs, job), jobs.alone_s[job]
         most_slow = jobs.floats[jobs.float_begin[job] + MOST_SLOW]
         n_alone = fetch(rows, desk, own)
-        near = False
+        # nobody to wait for: exactly 1, at once
+        alone, near = n_alone == len(own.link), False
         for _ in range(INNER):
             look(jobs, rows, desk, own, n_alone, job, most_slow)
             old = jobs.stretch[job]
             # ways among others may by luck be shorter than those alone
             goal = max(1.0, job_time(jobs, job, desk) / alone_s)
-            near = abs(goal - old) <= tolerance * old
+            near = alone or abs(goal - old) <= tolerance * old
             new = goal if near else old + damping * (goal - old)
             if new != old:
                 take(jobs, rows, desk, own, job, new)
@@ -213,7 +214,7 @@ def solve(jobs, rows, w, desk, coming, tail, tolerance, max_tries):  # type: ign
                 break
         bring_back(rows, desk, own)
         moved = abs(jobs.stretch[job] / jobs.told[job] - 1.0)
-        if moved > tolerance:
+        if moved > tolerance or (alone and moved > 0.0):
             jobs.told[job] = jobs.stretch[job]
             w.touched[job] = True
             tail = disturb(jobs, rows, w, job, moved, tolerance, tail)

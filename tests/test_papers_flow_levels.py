@@ -138,7 +138,7 @@ def test_the_page_says_what_the_stored_table_says() -> None:
         rows.setdefault((row["mixes"], row["family"], row["routing"]), []).append(row)
 
     def percent(row: dict[str, str], *names: str) -> str:
-        return ", ".join(f"{100 * float(row[name]):.1f}" for name in names)
+        return ", ".join(f"{100 * float(row[name]):.1f}" if row[name] else "-" for name in names)
 
     expected = []
     for (mixes, family, routing), (sharing, longer) in rows.items():

@@ -10,6 +10,7 @@ a start for your own.
 from __future__ import annotations
 
 import argparse
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -70,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
         # what it imports takes a while and must not come before a word on compiling
         from netcosim.run_output import run_and_report
 
-        page = run_and_report(config, text, out, title="netcosim demo")
+        jobs = min(2, os.cpu_count() or 1)
+        page = run_and_report(config, text, out, title="netcosim demo", jobs=jobs)
     except NetcosimError:
         # The config alone is no result. Whatever else is new was computed: it stays, and the
         # error that ended the run is the one that is printed.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from browser import Opened, chromium
 from kept_runs import kept_run
+from waiting import wait_until
 
 import netcosim as nc
 from experiments.kept.values import KeptRun
@@ -63,14 +63,6 @@ def settle(opened: Opened) -> None:
     opened.page.evaluate(
         "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
     )
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Wait for at most 30 seconds; the page's policy forbids Playwright's own waiting, an eval."""
-    last_s = time.monotonic() + 30.0
-    while not holds():
-        assert time.monotonic() < last_s
-        time.sleep(0.02)
 
 
 def pixels(opened: Opened, canvas: str) -> str:
@@ -295,11 +287,12 @@ def test_the_wheel_scrolls_the_page_until_the_chart_was_clicked(opened: Opened) 
     told = opened.text(".views-gantt-told")
     opened.page.mouse.move(box["x"] + 200, box["y"] + 100)
     opened.page.mouse.wheel(0, 120)
-    wait_until(lambda: opened.page.evaluate("scrollY") > 0)
+    # wait_for_function is an eval, which the page's policy forbids
+    assert wait_until(lambda: opened.page.evaluate("scrollY") > 0, 30)
     assert opened.text(".views-gantt-told") == told
     opened.page.focus(".views-gantt")
     opened.page.mouse.wheel(0, -300)
-    wait_until(lambda: opened.text(".views-gantt-told") != told)
+    assert wait_until(lambda: opened.text(".views-gantt-told") != told, 30)
 
 
 def test_names_stay_text(opened: Opened) -> None:

@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from datetime import datetime, tzinfo
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import wait_until
 
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import canonical_json, flatten, plain, point_key, point_rng, without
@@ -276,12 +276,7 @@ def test_a_batch_is_written_when_no_more_points_come(tmp_path: Path) -> None:
     with writer(path, 5) as victim:
         assert victim.stdout is not None
         assert victim.stdout.readline() == "waiting\n"
-        deadline = time.monotonic() + 60
-        found = 0
-        while found < 5 and time.monotonic() < deadline:
-            with Store(path, "read") as store:
-                found = len(store.points())
-            time.sleep(0.02)
+        wait_until(lambda: count_of(path) >= 5)
         victim.send_signal(signal.SIGKILL)
     assert whole_points(path) == list(range(5))
 

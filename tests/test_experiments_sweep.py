@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import sweep_points
+from waiting import wait_until
 
 from experiments.mpi import launched_by_mpi, launched_rank
 from experiments.outcome import Outcome
@@ -129,9 +130,7 @@ def test_sigkill_in_the_middle_then_on_from_there(tmp_path: Path, jobs: int) -> 
     path = tmp_path / "r.db"
     command = [sys.executable, SCRIPT, "slow", path, str(jobs), str(count), marks]
     victim = subprocess.Popen([str(c) for c in command], env=environment())
-    deadline = time.monotonic() + 60
-    while len(list(marks.iterdir())) < 8 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(list(marks.iterdir())) >= 8)
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     with Store(path, "read") as store:
@@ -173,9 +172,7 @@ def test_interrupt_keeps_what_is_stored(tmp_path: Path) -> None:
         # a script in the background ignores Ctrl-C, and what it starts inherits that
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 60
-    while len(list(marks.iterdir())) < 10 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(list(marks.iterdir())) >= 10)
     victim.send_signal(signal.SIGINT)
     assert victim.wait(timeout=20) != 0
     with Store(path, "write") as store:

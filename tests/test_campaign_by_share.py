@@ -60,10 +60,14 @@ def study(tmp_path, fractions, *, together=BY_SHARE, seed=1, free=SHARED, polici
     return Study(sides, policies[0], [SWAP], share, fraction, 1, together=together)
 
 
-def measured(found: Study) -> Measurements:
+def of_all(found: Study) -> dict[str, Measurements]:
     side = found.sides[found.reference]
     yardsticks = Yardsticks(side.network, found.communications, found.by_share)
-    return stretches(found, yardsticks, Here())[found.reference]
+    return stretches(found, yardsticks, Here())
+
+
+def measured(found: Study) -> Measurements:
+    return of_all(found)[found.reference]
 
 
 @pytest.mark.parametrize("fractions", [(0.3, 0.3), (0.5, 0.5), (0.2, 0.5)])
@@ -86,6 +90,16 @@ def test_computing_is_that_of_the_yardstick_and_one_share_of_the_period(tmp_path
     np.testing.assert_allclose(found.yardstick_s, SEND_S / np.array([0.2, 0.5]), rtol=0.01)
     np.testing.assert_allclose(found.compute_s, SEND_S * np.array([4.0, 1.0]), rtol=0.01)
     np.testing.assert_allclose(found.stretch, 1, rtol=0.005)
+
+
+def test_jobs_compute_as_long_under_all_policies(tmp_path):
+    """As their isolated times on the reference's nodes say, wherever another policy puts them."""
+    found = study(tmp_path, (0.2, 0.5), policies=("baseline", "slurm-tree"))
+    mine, other = (found.sides[name].placed(8, SWAP).nodes for name in found.sides)
+    assert not np.array_equal(mine, other)
+    baseline, tree = of_all(found).values()
+    np.testing.assert_array_equal(tree.compute_s, baseline.compute_s)
+    np.testing.assert_array_equal(tree.yardstick_s, baseline.yardstick_s)
 
 
 def test_a_job_without_communication_is_on_no_link(tmp_path):

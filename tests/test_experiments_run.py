@@ -254,4 +254,4 @@ def test_a_run_says_how_far_its_flow_level_is_from_packets(
         said = [line for line in capsys.readouterr().err.splitlines() if "12.3%" in line]
         assert len(said) == (model == "coupled-flow" and warns)
         page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-        assert ("12.3% / 45%" in page) == (model == "coupled-flow")
+        assert ("12.3% / 45.0%" in page) == (model == "coupled-flow")

@@ -270,7 +270,7 @@ def test_the_pages_range_holds_the_stored_rates_and_the_slower_machines() -> Non
     )
     words = r"(\d+) to (\d+) million packet hops a second"
     [low, high] = map(int, re.findall(words, page)[0])
-    told = re.search(words + r" on one core \(about 1,000 nodes; `netcosim bench` measures", readme)
+    told = re.search(words + r" on one core \(about 1,000 nodes", readme)
     assert told
     assert [low, high] == [int(n) for n in told.groups()]
     found = {r["name"]: r for r in draw_speed.stored()["readings"]}

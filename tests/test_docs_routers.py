@@ -119,7 +119,7 @@ def test_what_the_pages_tell_in_words() -> None:
 
 
 def test_level_spreads_claims_by_used_credits() -> None:
-    """What the page on Level-Spread tells of the default UGAL-L, and README's first number."""
+    """What the page on Level-Spread says of the default UGAL-L."""
     table = pd.read_csv(ROOT / "docs" / "routers" / "level-spread-used-credits.csv")
     ours = table.set_index(["figure", "claim"])
 
@@ -139,15 +139,11 @@ def test_level_spreads_claims_by_used_credits() -> None:
     told += at("fig4", f"{large} against Simple: largest")
     page = (ROOT / "docs" / "level-spread.md").read_text(encoding="utf-8")
     assert told in " ".join(page.split())
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    numbers = [float(at("fig10", what)) for what in (better, worse, gain)]
     theirs = pd.read_csv(ROOT / "docs" / "routers" / "level-spread-fig10-rank0-cut.csv")
     by_theirs = [
         float(value)
         for what in (better.removesuffix(" ("), worse, gain)
         for value in theirs["ours"][theirs["claim"].str.startswith(what)][:1]
     ]
-    told = "{:.0f}, {:.0f} and {:.0f} % by ours, {:.0f}, {:.0f} and {:.0f} % by theirs"
-    assert told.format(*numbers, *by_theirs) in readme
     told = "{:.1f} / {:.1f} / {:.1f} by used credits".format(*by_theirs)
     assert told in " ".join(page.split())

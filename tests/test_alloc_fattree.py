@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from alloc_helpers import CHURNED, MACHINES, churn, fresh, histories, take
 from alloc_reference import State, jigsaw, laas, laas_coded, lc_exists
+from fattree_conditions import violated_conditions
 from hypothesis import given, settings
 
-from alloc.fattree.conditions import violated_conditions
 from alloc.isolation import shared_links, shared_nodes, usable_links
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from alloc_helpers import snapshot
 from alloc_twins import TWINS, Machine
+from fattree_conditions import violated_conditions
 
-from alloc.fattree.conditions import violated_conditions
 from alloc.fattree.lc_s import SharedPlacement
 from alloc.isolation import shared_nodes, usable_links
 from alloc.policy import Request

@@ -6,11 +6,24 @@ import math
 from collections.abc import Sequence
 from functools import cache
 
-from netsim.analysis.torus import check_dims
 from netsim.errors import NetcosimError
 
 MIDPLANE_BGQ = (4, 4, 4, 4, 2)
 """Nodes of a Blue Gene/Q midplane; the fifth dimension never leaves it."""
+
+
+def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
+    """The lengths as a tuple.
+
+    Raises
+    ------
+    NetcosimError
+        No dimension, or a length below 1.
+    """
+    lengths = tuple(int(d) for d in dims)
+    if not lengths or min(lengths) < 1:
+        raise NetcosimError(f"torus dims = {lengths}; at least one length, each at least 1")
+    return lengths
 
 
 @cache

@@ -70,12 +70,3 @@ def shared_links(topology: Topology, placements: Iterable[Placement]) -> list[Sh
         for i, a in enumerate(jobs)
         for b in jobs[i + 1 :]
     ]
-
-
-def shared_nodes(placements: Iterable[Placement]) -> list[int]:
-    """Nodes that stand in more than one placement, ascending."""
-    lists = [placement.nodes for placement in placements]
-    if not lists:
-        return []
-    nodes, counts = np.unique(np.concatenate(lists), return_counts=True)
-    return [int(node) for node in nodes[counts > 1]]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.config import Config, WorkloadSection, config_class
+from experiments.config import Config, config_class
 from experiments.config_content import config_alone, plugins_of
 from experiments.config_design import design_of
-from experiments.config_errors import ConfigError, list_keys, validated
+from experiments.config_errors import ConfigError, list_keys
 from experiments.config_machine import list_parameters
 from experiments.config_run import PatternSection
 from experiments.expand import expand
@@ -291,13 +291,3 @@ class _NamedFile:
     def __exit__(self, kind: object, value: BaseException | None, trace: object) -> None:
         if isinstance(value, NetcosimError):
             raise NetcosimError(f"{self.path}: {value}") from None
-
-
-def validated_workload(content: Mapping[str, Any]) -> WorkloadSection:
-    """A ``[workload]`` section alone, for commands that take it as options.
-
-    Raises
-    ------
-    ConfigError
-    """
-    return validated(WorkloadSection, content)

@@ -100,3 +100,9 @@ def churn(topology, policy, seed, events):
             state.change(job.nodes.tolist(), job.links.tolist(), True)
             running.append(job)
             assert shared_links(topology, running) == []
+
+
+def shared_nodes(placements: list[Placement]) -> list[int]:
+    """Return the nodes of more than one placement, ascending."""
+    nodes, counts = np.unique(np.concatenate([p.nodes for p in placements]), return_counts=True)
+    return nodes[counts > 1].tolist()

@@ -130,10 +130,8 @@ def test_bisection_is_the_least_over_all_halves(double):
 
 
 def test_bisection_of_a_cuboid():
-    # A 4 x 2 part of an 8 x 4 torus is a mesh; with rings of its own it has twice as many,
-    # and one that covers the dimension of 4 has rings there.
+    # A 4 x 2 part of an 8 x 4 torus is a mesh; one that covers the dimension of 4 has rings there.
     assert cuboid_bisection((8, 4), (4, 2)) == 2
-    assert cuboid_bisection((8, 4), (4, 2), own_rings=True) == 4
     assert cuboid_bisection((8, 4), (3, 4)) == 6 == torus_bisection((3, 4), wrap=(False, True))
     assert torus_bisection((28, 8, 8, 8, 2)) == 2 * 28672 // 28
     with pytest.raises(NetcosimError, match="does not fit"):

@@ -264,6 +264,7 @@ def t_of_snapshots(
     level: float = LEVEL,
     *,
     job: ArrayLike | None = None,
+    most: float = np.inf,
     least_samples: int = LEAST_SAMPLES,
 ) -> Interval:
     """Weighted mean over snapshots with Student's t, fewer of them where neighbours are alike.
@@ -277,6 +278,8 @@ def t_of_snapshots(
     values, weights, snapshot, job : (n,)
         As for `mean_of_snapshots`; snapshots are numbered in the order of time.
     level : float
+    most : float
+        The most that is possible: no end lies beyond.
     least_samples : int
         `LEAST_WINDOWS` where ``snapshot`` numbers windows of a log.
 
@@ -296,4 +299,4 @@ def t_of_snapshots(
     alike = float(off[1:] @ off[:-1]) / scatter if scatter > 0 else 0.0
     counted = max(2.0, n * (1 - alike) / (1 + alike)) if alike > 0 else float(n)
     half = t_quantile(level, counted - 1) * (scatter / (n - 1) / counted) ** 0.5
-    return Interval(mean, mean - half, mean + half)
+    return Interval(mean, mean - half, mean + half).within(most=most)

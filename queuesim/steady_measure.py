@@ -109,7 +109,7 @@ def _snapshot(study: Study, columns: Columns) -> SteadySnapshot:
 def _summary(pairs: Sequence[Pair], confidence: float) -> dict[str, object]:
     """As `queuesim.pairs.summary`, with Student's interval over snapshots that may be alike."""
     off = off_percent(pairs, np.ones(len(pairs)))
-    found = t_of_snapshots(*off, confidence, job=job_ids(pairs)).within(most=100.0)
+    found = t_of_snapshots(*off, confidence, job=job_ids(pairs), most=100.0)
     return summary_with(pairs, found)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from alloc_reference import State
 from hypothesis import strategies as st
@@ -104,5 +106,5 @@ def churn(topology, policy, seed, events):
 
 def shared_nodes(placements: list[Placement]) -> list[int]:
     """Return the nodes of more than one placement, ascending."""
-    nodes, counts = np.unique(np.concatenate([p.nodes for p in placements]), return_counts=True)
-    return nodes[counts > 1].tolist()
+    counts = Counter(node for p in placements for node in p.nodes.tolist())
+    return sorted(node for node, times in counts.items() if times > 1)

@@ -185,7 +185,7 @@ def test_no_interval_reaches_beyond_what_is_possible() -> None:
     cut = plain.within(least=0.0)
     assert plain.low < 0
     assert cut == (plain.value, 0.0, plain.high)
-    off = t_of_snapshots([99.0, 99.5, 10.0, 99.0, 98.0, 99.9], 1, np.arange(6)).within(most=100.0)
+    off = t_of_snapshots([99.0, 99.5, 10.0, 99.0, 98.0, 99.9], 1, np.arange(6), most=100.0)
     assert off.high == 100.0
     unknown = t_interval(waits[:4]).within(least=0.0)
     assert np.isnan([unknown.low, unknown.high]).all()

@@ -1,10 +1,10 @@
 """Which placements could share a router-to-router link.
 
 What is proven here is about *other* jobs: none uses a link of this one. It says nothing of the
-flows of one job among themselves. A partition that keeps `alloc.fattree.conditions` is
-*rearrangeable*: every permutation has routes at one flow a link
-(`netsim.routing.partition_permutation`), but these depend on the permutation. It is not free of
-contention under static routing: `netsim.routing.partition` tells how often the flows of a random
+flows of one job among themselves. A partition under the conditions of Smith and
+Lowenthal (HPDC 2021, 3.2.2) is *rearrangeable*: every permutation has routes at one flow a link
+(``tests/partition_permutation.py``), but these depend on the permutation. It is not free of
+contention under static routing: `netsim.routing.partition` gives how often the flows of a random
 permutation meet.
 """
 
@@ -70,12 +70,3 @@ def shared_links(topology: Topology, placements: Iterable[Placement]) -> list[Sh
         for i, a in enumerate(jobs)
         for b in jobs[i + 1 :]
     ]
-
-
-def shared_nodes(placements: Iterable[Placement]) -> list[int]:
-    """Nodes that stand in more than one placement, ascending."""
-    lists = [placement.nodes for placement in placements]
-    if not lists:
-        return []
-    nodes, counts = np.unique(np.concatenate(lists), return_counts=True)
-    return [int(node) for node in nodes[counts > 1]]

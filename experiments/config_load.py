@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.config import Config, WorkloadSection, config_class
+from experiments.config import Config, config_class
 from experiments.config_content import config_alone, plugins_of
 from experiments.config_design import design_of
-from experiments.config_errors import ConfigError, list_keys, validated
+from experiments.config_errors import ConfigError, list_keys
 from experiments.config_machine import list_parameters
 from experiments.config_run import PatternSection
 from experiments.expand import expand
@@ -86,7 +87,7 @@ def load_config_text(path: str | Path) -> tuple[Config, str]:
     raw = parse_toml(text, path)
     if "sweep" in raw:
         raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
-    with _NamedFile(path):
+    with _naming(path):
         return checked_config(raw, path.parent), text
 
 
@@ -104,7 +105,7 @@ def load_sweep(path: str | Path) -> SweepFile:
     path = Path(path)
     text = _text(path)
     raw = parse_toml(text, path)
-    with _NamedFile(path):
+    with _naming(path):
         points = points_of(raw, path.parent)
     return SweepFile(path, text, points)
 
@@ -279,25 +280,10 @@ def _zip_groups(section: object) -> list[list[str]]:
     return groups
 
 
-class _NamedFile:
-    """Puts the file's name before whatever error comes out of the block."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, value: BaseException | None, trace: object) -> None:
-        if isinstance(value, NetcosimError):
-            raise NetcosimError(f"{self.path}: {value}") from None
-
-
-def validated_workload(content: Mapping[str, Any]) -> WorkloadSection:
-    """A ``[workload]`` section alone, for commands that take it as options.
-
-    Raises
-    ------
-    ConfigError
-    """
-    return validated(WorkloadSection, content)
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Put the file's name before an error of the block."""
+    try:
+        yield
+    except NetcosimError as error:
+        raise NetcosimError(f"{path}: {error}") from None

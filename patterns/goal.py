@@ -78,20 +78,8 @@ PATTERN = Pattern(
 )
 
 
-def read_goal(path: str | Path) -> Program:
-    """The program of a GOAL trace, text or binary, on as many ranks as it has.
-
-    Raises
-    ------
-    NetcosimError
-        As `read_trace`.
-    """
-    trace = read_trace(path)
-    return trace.program(trace.n_ranks)
-
-
 def read_trace(path: str | Path, overlap: str = "refuse") -> Trace:
-    """Read a GOAL trace, text (`parse_goal`) or binary (`patterns.goal_binary`), gzipped or not.
+    """Read a GOAL trace, text (`_parse`) or binary (`patterns.goal_binary`), gzipped or not.
 
     The last few that were read are kept; a file that has changed is read again.
 
@@ -120,40 +108,6 @@ def _read(path: str, overlap: str, mtime_ns: int, size: int) -> Trace:
     return trace_of(_parse(text, path, overlap), Places(path), overlap)
 
 
-def parse_goal(text: str, name: str = "goal", overlap: str = "refuse") -> Program:
-    """The program of a GOAL text (Hoefler, Siebert and Lumsdaine, ICPP 2009).
-
-    ::
-
-        num_ranks 2
-        rank 0 { l1: calc 100; l2: send 8b to 1 tag 3; l2 requires l1 }
-        rank 1 { l1: recv 8b from 0 tag 3; l2: calc 50; l2 requires l1 }
-
-    One statement a line, or several parted by semicolons; ``//``, ``#`` and ``/* */`` comments.
-    A ``calc`` is in nanoseconds. A message of 0 bytes is sent as 1 byte. The k-th
-    send of a rank to another with some tag meets that rank's k-th receive of them.
-    Operations of a rank that could run in any order run in the order of the text, on one
-    processor. A send is complete when it is posted.
-
-    Parameters
-    ----------
-    text : str
-    name : str
-        Stands before the line number in errors.
-    overlap : str
-        What becomes of operations that could run side by side (`patterns.goal_steps.OVERLAPS`).
-
-    Raises
-    ------
-    NetcosimError
-        ``name:line`` and: a statement that is none, an unknown or repeated label, a rank
-        outside ``num_ranks`` or given twice, a second processor or NIC that ``overlap`` refuses,
-        and what `patterns.goal_steps.trace_of` does.
-    """
-    trace = trace_of(_parse(text, name, overlap), Places(name), overlap)
-    return trace.program(trace.n_ranks)
-
-
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """(line number, statement or brace) without comments."""
 
@@ -169,7 +123,20 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _parse(text: str, name: str, overlap: str) -> list[list[Op]]:
-    """The operations of each rank."""
+    """Return the operations of each rank of a GOAL text (Hoefler et al., ICPP 2009).
+
+    ::
+
+        num_ranks 2
+        rank 0 { l1: calc 100; l2: send 8b to 1 tag 3; l2 requires l1 }
+        rank 1 { l1: recv 8b from 0 tag 3; l2: calc 50; l2 requires l1 }
+
+    One statement a line, or several parted by semicolons; ``//``, ``#`` and ``/* */`` comments.
+    A ``calc`` is in nanoseconds. A message of 0 bytes is sent as 1 byte. The k-th
+    send of a rank to another with some tag meets that rank's k-th receive of them.
+    Operations of a rank that could run in any order run in the order of the text, on one
+    processor. A send is complete when it is posted. ``name`` precedes the line number in errors.
+    """
     ranks: list[list[Op] | None] | None = None
     current: int | None = None
     opened = False

@@ -39,10 +39,8 @@ def utilisation_steps(
     return time[last], busy[last] / result.machine_nodes
 
 
-def sampled_utilisation(
-    result: QueueResult, period_s: float = 60.0, *, requested: bool = False
-) -> tuple[FloatArray, FloatArray]:
-    """Utilisation every minute (Pollard et al., equation (2)), or every ``period_s``.
+def sampled_utilisation(result: QueueResult) -> tuple[FloatArray, FloatArray]:
+    """Utilisation by requested nodes, every minute (Pollard et al., equation (2)).
 
     Returns
     -------
@@ -50,10 +48,10 @@ def sampled_utilisation(
         From the first submission to before the last end.
     utilisation : (m,) float64
     """
-    steps, value = utilisation_steps(result, requested=requested)
+    steps, value = utilisation_steps(result, requested=True)
     if not len(steps):
         return np.empty(0), np.empty(0)
-    time = np.arange(float(result.workload.submit_s.min()), float(steps[-1]), period_s)
+    time = np.arange(float(result.workload.submit_s.min()), float(steps[-1]), 60.0)
     index = np.searchsorted(steps, time, side="right") - 1
     return time, np.where(index >= 0, value[np.maximum(index, 0)], 0.0)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy, Request
 from queuesim.job_network import JobLoads, JobNetwork
-from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord, level_errors
+from queuesim.packet_judge import PacketBudget, PacketJudge, PacketRecord
 from queuesim.running_jobs import RunningJobs
 from queuesim.situation import Situation
 from workloads.size_laws import draw_size
@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MixComparison:
-    """Slowdowns of the jobs of one or more mixes.
+    """Slowdowns of the jobs of a mix.
 
     Attributes
     ----------
@@ -36,32 +36,6 @@ class MixComparison:
     shares: NDArray[np.bool_]
     flow: FloatArray
     packet: FloatArray
-
-    @property
-    def error_p50(self) -> float:
-        """Median of |flow / packet - 1|."""
-        return level_errors(self.flow, self.packet)["error_p50"]
-
-    @property
-    def error_p90(self) -> float:
-        """90th percentile of |flow / packet - 1|."""
-        return level_errors(self.flow, self.packet)["error_p90"]
-
-    @property
-    def rank_correlation(self) -> float:
-        """Spearman's rank correlation of the two."""
-        return level_errors(self.flow, self.packet)["rank_correlation"]
-
-
-def joined(parts: list[MixComparison]) -> MixComparison:
-    """Several comparisons as one."""
-    return MixComparison(
-        np.concatenate([p.share for p in parts]),
-        np.concatenate([p.n_nodes for p in parts]),
-        np.concatenate([p.shares for p in parts]),
-        np.concatenate([p.flow for p in parts]),
-        np.concatenate([p.packet for p in parts]),
-    )
 
 
 def random_mix(

@@ -205,16 +205,17 @@ def t_quantile(level: float, freedom: float) -> float:
 BATCHES = 8
 
 
-def batch_half_width(values: ArrayLike, level: float = LEVEL, batches: int = BATCHES) -> float:
+def batch_half_width(values: ArrayLike, level: float = LEVEL) -> float:
     """Half-width of the interval of a mean of correlated samples, by batch means (Student's t).
+
+    The samples are cut into `BATCHES` consecutive parts of equal length; what is left over at the
+    begin is not used.
 
     Parameters
     ----------
     values : (n,)
         In the order of time.
     level : float
-    batches : int
-        Consecutive parts of equal length; what is left over at the begin is not used.
 
     Returns
     -------
@@ -222,25 +223,21 @@ def batch_half_width(values: ArrayLike, level: float = LEVEL, batches: int = BAT
         nan with fewer than two samples a batch.
     """
     x = np.asarray(values, dtype=np.float64)
-    length = len(x) // batches
+    length = len(x) // BATCHES
     if length < 2:
         return float("nan")
-    means = x[len(x) - batches * length :].reshape(batches, length).mean(axis=1)
+    means = x[len(x) - BATCHES * length :].reshape(BATCHES, length).mean(axis=1)
     deviation = float(means.std(ddof=1))
-    return t_quantile(level, batches - 1) * deviation / float(np.sqrt(batches))
+    return t_quantile(level, BATCHES - 1) * deviation / float(np.sqrt(BATCHES))
 
 
-def t_interval(
-    values: ArrayLike, level: float = LEVEL, *, least: float = -np.inf, most: float = np.inf
-) -> Interval:
+def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
     """Return the mean of independent samples with Student's t interval.
 
     Parameters
     ----------
     values : (n,)
     level : float
-    least, most : float
-        What is possible: no end lies beyond.
 
     Returns
     -------
@@ -257,7 +254,7 @@ def t_interval(
     if len(x) < LEAST_SAMPLES:
         return Interval(mean, np.nan, np.nan)
     half = t_quantile(level, len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5
-    return Interval(mean, mean - half, mean + half).within(least, most)
+    return Interval(mean, mean - half, mean + half)
 
 
 def t_of_snapshots(

@@ -2,8 +2,8 @@
 
 The jobs that run at an instant of the reference's schedule compute and send in turn for a thousand
 iterations, packet by packet. By windows of iterations it is told what the others cost them, and how
-often those that share links send at once, against how often they would by chance. Theory:
-`queuesim.steps`.
+often those that share links send at once, against how often they would by chance. The
+theory is in docs/isolation-steps.md.
 """
 
 from __future__ import annotations

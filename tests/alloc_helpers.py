@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from alloc_reference import State
 from hypothesis import strategies as st
@@ -100,3 +102,9 @@ def churn(topology, policy, seed, events):
             state.change(job.nodes.tolist(), job.links.tolist(), True)
             running.append(job)
             assert shared_links(topology, running) == []
+
+
+def shared_nodes(placements: list[Placement]) -> list[int]:
+    """Return the nodes of more than one placement, ascending."""
+    counts = Counter(node for p in placements for node in p.nodes.tolist())
+    return sorted(node for node, times in counts.items() if times > 1)

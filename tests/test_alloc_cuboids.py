@@ -175,7 +175,8 @@ def test_contention_aware_takes_lines_or_waits_for_squares():
         assert geometry(topology, placement) == expected
     # Only one line is free: the bound job waits, the other starts.
     policy._busy[:] = True
-    policy._busy[[topology.shape.router_at((i, 0, 0, 0)) for i in range(4)]] = False
+    line = np.array([[i, 0, 0, 0] for i in range(4)]).T
+    policy._busy[np.ravel_multi_index(line, topology.shape.dims)] = False
     policy._recount()
     assert policy.allocate(Request(1, 4, None, 1.5 * link)) is None
     assert policy.allocate(Request(2, 4)) is not None

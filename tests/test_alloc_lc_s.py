@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from alloc_helpers import CHURNED, churn, histories, take
+from fattree_conditions import violated_conditions
 from hypothesis import given, settings
 
-from alloc.fattree.conditions import violated_conditions
 from alloc.policy import Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from alloc_helpers import CASES, MACHINES, fresh, histories, snapshot
+from alloc_helpers import CASES, MACHINES, fresh, histories, shared_nodes, snapshot
 from hypothesis import given, settings
 
-from alloc.isolation import shared_links, shared_nodes
+from alloc.isolation import shared_links
 from alloc.policy import Placement, Request
 from alloc.registry import POLICIES, make_policy, policies_for
 from netsim.errors import NetcosimError

@@ -33,7 +33,7 @@ def boxes(topology):
         ]
         for corner in product(*starts):
             inside = [
-                s.router_at([(c + o) % d for c, o, d in zip(corner, offset, s.dims, strict=True)])
+                int(np.ravel_multi_index(np.add(corner, offset), s.dims, mode="wrap"))
                 for offset in product(*(range(e) for e in extents))
             ]
             yield len(inside), sum(extents), extents, corner, inside

@@ -6,12 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from alloc_helpers import snapshot
+from alloc_helpers import shared_nodes, snapshot
 from alloc_twins import TWINS, Machine
+from fattree_conditions import violated_conditions
 
-from alloc.fattree.conditions import violated_conditions
 from alloc.fattree.lc_s import SharedPlacement
-from alloc.isolation import shared_nodes, usable_links
+from alloc.isolation import usable_links
 from alloc.policy import Request
 from alloc.registry import make_policy
 from netsim.topologies.fattree import fat_tree, xgft
@@ -233,7 +233,7 @@ def test_policy_equals_its_twin_through_long_histories(tree, name, events, seed)
 @pytest.mark.parametrize("name", ["lc", "lc-s"])
 def test_the_bound_of_steps_is_exact(name, steps, monkeypatch):
     """With few steps for each shape the policy stops where its twin does, and counts it."""
-    monkeypatch.setattr(f"alloc.fattree.{name.replace('-', '_')}.MAX_STEPS_A_SHAPE", steps)
+    monkeypatch.setattr("alloc.fattree.lc.MAX_STEPS_A_SHAPE", steps)
     monkeypatch.setattr("alloc_twins.STEPS_A_SHAPE", steps)
     counts = History("small", name, steps).place_on_any_states(400)
     assert counts["stopped"] > 0
@@ -246,9 +246,8 @@ def test_the_bound_of_steps_is_exact(name, steps, monkeypatch):
 )
 def test_the_bound_of_jigsaws_search_is_exact(name, n_nodes, needed, monkeypatch):
     """On the empty machine each leaf (or pod) is one step: one step less, and it is cut short."""
-    module = "laas" if name == "laas-coded" else name
     for steps, found in ((needed, True), (needed - 1, False)):
-        monkeypatch.setattr(f"alloc.fattree.{module}.MAX_STEPS", steps)
+        monkeypatch.setattr("alloc.fattree.jigsaw.MAX_STEPS", steps)
         policy = make_policy(TREES["small"], name, np.random.default_rng(0))
         assert (policy.allocate(Request(1, n_nodes)) is not None) == found
         assert policy.n_cut == (not found)

@@ -9,6 +9,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isoperimetry_bounds import (
+    cuboid_bound,
+    cuboid_links,
+    cuboids_of_size,
+    hypercube_cut,
+    hypercube_cuts,
+    hyperx_cuts,
+    isoperimetric_cuboid,
+    small_set_expansion,
+    spectral_bound,
+    theorem_cuboids,
+    torus_cuts,
+)
 from isoperimetry_reference import least_cuts, least_expansion, torus_edges
 from scipy import sparse
 
@@ -19,24 +32,7 @@ from netsim.analysis.bisection import (
     possible_sizes,
     torus_bisection,
 )
-from netsim.analysis.expansion import small_set_expansion, torus_cuts, torus_degree
-from netsim.analysis.graph import (
-    _best_swap,
-    cut_weight,
-    expansion,
-    router_graph,
-    search_cut,
-    spectral_bound,
-)
-from netsim.analysis.hypercube import hypercube_cut, hypercube_cuts
-from netsim.analysis.hyperx import hyperx_bisection, hyperx_cuts
-from netsim.analysis.torus import (
-    cuboid_bound,
-    cuboid_links,
-    cuboids_of_size,
-    isoperimetric_cuboid,
-    theorem_cuboids,
-)
+from netsim.analysis.graph import _best_swap, cut_weight, router_graph, search_cut
 from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.hyperx import hypercube, hyperx
@@ -134,10 +130,8 @@ def test_bisection_is_the_least_over_all_halves(double):
 
 
 def test_bisection_of_a_cuboid():
-    # A 4 x 2 part of an 8 x 4 torus is a mesh; with rings of its own it has twice as many,
-    # and one that covers the dimension of 4 has rings there.
+    # A 4 x 2 part of an 8 x 4 torus is a mesh; one that covers the dimension of 4 has rings there.
     assert cuboid_bisection((8, 4), (4, 2)) == 2
-    assert cuboid_bisection((8, 4), (4, 2), own_rings=True) == 4
     assert cuboid_bisection((8, 4), (3, 4)) == 6 == torus_bisection((3, 4), wrap=(False, True))
     assert torus_bisection((28, 8, 8, 8, 2)) == 2 * 28672 // 28
     with pytest.raises(NetcosimError, match="does not fit"):
@@ -177,7 +171,6 @@ def test_lindsey(dims):
     dst = topology.link_dst[2 * topology.n_nodes :: 2] - topology.n_nodes
     least = least_cuts(prod(dims), np.stack([src, dst], axis=1).astype(np.int64))
     assert hyperx_cuts(dims).tolist() == least.tolist()
-    assert hyperx_bisection(dims) == least[prod(dims) // 2]
 
 
 def test_lindsey_on_lengths_of_two_is_harper():
@@ -187,9 +180,8 @@ def test_lindsey_on_lengths_of_two_is_harper():
 @pytest.mark.parametrize("dims", [(4, 2), (3, 3), (5, 2), (2, 2, 2)])
 def test_small_set_expansion(dims):
     edges, n = torus_edges(dims, True, False), prod(dims)
-    degree = torus_degree(dims, double_links_for_two=False)
-    assert 2 * len(edges) == degree * n
-    exact = least_cuts(n, edges)
+    degree = 2 * len(edges) / n
+    exact = dict(enumerate(least_cuts(n, edges)))
     for t in range(1, n // 2 + 1):
         expected = least_expansion(n, edges, t)
         assert small_set_expansion(exact, degree, t) == pytest.approx(expected)
@@ -229,7 +221,6 @@ def test_spectral_bound_and_search_enclose_the_least_cut(topology):
         found = search_cut(weights, t, np.random.default_rng(t))
         assert found.members.sum() == t
         assert found.weight == cut_weight(weights, found.members) == least[t]
-        assert 0 < expansion(weights, found.members) <= 1
 
 
 def test_a_swap_saves_what_the_cut_loses():
@@ -257,7 +248,7 @@ def test_search_finds_known_bisections():
     cases = [
         (torus((8, 4, 4)), torus_bisection((8, 4, 4))),
         (hypercube(7), 64),
-        (hyperx((6, 5)), hyperx_bisection((6, 5))),
+        (hyperx((6, 5)), hyperx_cuts((6, 5))[15]),
     ]
     for topology, expected in cases:
         weights = router_graph(topology)
@@ -285,7 +276,7 @@ def test_bandwidth_weights_and_slim_fly():
     found = search_cut(cables, 25, np.random.default_rng(0))
     assert spectral_bound(cables, 25) <= found.weight
     with pytest.raises(NetcosimError, match="allowed: 1 to 49"):
-        spectral_bound(cables, 50)
+        search_cut(cables, 50, np.random.default_rng(0))
 
 
 def test_of_equal_cuboids_the_first_is_taken():

@@ -10,8 +10,8 @@ from test_coupled_packets import LONG, long_messages
 from alloc.registry import make_policy
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
-from queuesim.flow_vs_packets import compare_mix, joined, random_mix
-from queuesim.packet_judge import PacketBudget
+from queuesim.flow_vs_packets import compare_mix, random_mix
+from queuesim.packet_judge import PacketBudget, level_errors
 from queuesim.situation import Situation
 
 
@@ -49,15 +49,10 @@ def test_who_has_a_cable_for_itself_shares_nothing() -> None:
 
 
 def test_summary_numbers() -> None:
-    network = job_network(make_routing(fat_tree(4)))
-    jobs = [Situation(0, np.array([2 * k, 2 * k + 1], np.int32).tobytes()) for k in range(2)]
-    one = compare_mix(network, jobs, PacketBudget())
-    both = joined([one, one])
-    np.copyto(both.flow, [1.0, 1.1, 1.2, 1.3])
-    assert both.error_p50 == pytest.approx(0.15)
-    assert both.error_p90 == pytest.approx(0.27)
-    np.copyto(both.packet, [1.0, 2.0, 3.0, 4.0])
-    assert both.rank_correlation == pytest.approx(1)
+    flow, packet = np.array([1.0, 1.1, 1.2, 1.3]), np.ones(4)
+    assert level_errors(flow, packet)["error_p50"] == pytest.approx(0.15)
+    assert level_errors(flow, packet)["error_p90"] == pytest.approx(0.27)
+    assert level_errors(flow, np.arange(1.0, 5.0))["rank_correlation"] == pytest.approx(1)
 
 
 def test_mixes_fill_the_machine_without_overlap() -> None:

@@ -12,7 +12,6 @@ from routing_machines import small_machines
 from netsim.errors import NetcosimError
 from netsim.hierarchy import Hierarchy, hierarchy_of
 from netsim.hostlist import compress, expand, places_of
-from netsim.topologies.domains import machine_alone
 from netsim.topologies.graph import graph
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import make_topology, preset
@@ -31,7 +30,7 @@ def test_domains_are_nested_and_hold_every_node_once(t: Topology) -> None:
     assert list(h.counts) == sorted(h.counts)
     for level in range(len(h.levels)):
         assert int(h.sizes(level).sum()) == t.n_nodes
-        found = [h.nodes_in(level, d) for d in range(min(h.counts[level], 50))]
+        found = [np.flatnonzero(h.domain[level] == d) for d in range(min(h.counts[level], 50))]
         for number, nodes in enumerate(found):
             assert len(nodes) == h.sizes(level)[number] > 0
             if level:
@@ -43,7 +42,7 @@ def test_domains_are_nested_and_hold_every_node_once(t: Topology) -> None:
 def test_nodes_of_a_lowest_domain_share_their_routers(t: Topology) -> None:
     h = hierarchy_of(t)
     for d in range(h.counts[-1]):
-        ports = t.port_router.reshape(t.n_nodes, t.rails)[h.nodes_in(len(h.levels) - 1, d)]
+        ports = t.port_router.reshape(t.n_nodes, t.rails)[h.domain[-1] == d]
         assert np.all(ports == ports[0])
 
 
@@ -110,7 +109,7 @@ def test_domains_that_do_not_nest_are_refused(
 
 
 def test_a_machine_without_levels() -> None:
-    h = machine_alone(3)
+    h = Hierarchy(("machine",), np.zeros((1, 3), dtype=np.int32))
     assert (h.levels, h.counts, h.n_nodes) == (("machine",), (1,), 3)
 
 

@@ -12,16 +12,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from goal_programs import read_goal
 from log_lines import line, written
 
 from experiments.build import build_machine
-from experiments.config_load import config_from, validated_workload
+from experiments.config import WorkloadSection
+from experiments.config_errors import validated
+from experiments.config_load import config_from
 from experiments.schedules import queues_of
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from netsim.files import MAX_LINE, MAX_TEXT_BYTES, read_bytes, read_lines, read_text
 from netsim.inputs import file_digest
-from patterns.goal import read_goal
 from workloads.csv_jobs import read_csv
 from workloads.job import Workload
 from workloads.swf import read_swf, read_swf_header
@@ -201,7 +203,7 @@ def test_a_tables_options_count_and_those_of_swf_alone_are_refused(tmp_path: Pat
     path.write_text(HEAD + "1,2,0,10,20\n2,9,0,10,20\n3,2,0,5,20\n")
 
     def read(**keys: object) -> Workload:
-        section = validated_workload({"log": str(path), **keys})
+        section = validated(WorkloadSection, {"log": str(path), **keys})
         return section.source().jobs(100, np.random.default_rng(0))
 
     some = read(max_nodes=8, min_run_time_s=6)
@@ -252,7 +254,7 @@ def test_generated_jobs_that_cannot_be(choices: dict[str, object], told: str) ->
 def test_the_key_or_the_option_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     section = {"synthetic": {"n_jobs": 10**12}}
     with pytest.raises(NetcosimError, match=r"synthetic\.n_jobs: .* take 100,000 GB"):
-        validated_workload(section)
+        validated(WorkloadSection, section)
     with pytest.raises(NetcosimError, match=r"key workload.synthetic.n_jobs: .*100,000 GB"):
         config_from(
             {
@@ -280,7 +282,7 @@ def test_factors_that_lead_out_of_bounds(tmp_path: Path) -> None:
 
 def test_what_to_do_with_larger_jobs_is_said(tmp_path: Path) -> None:
     path = written(tmp_path, line(f5=500), line(f5=4))
-    section = validated_workload({"log": str(path)})
+    section = validated(WorkloadSection, {"log": str(path)})
     with pytest.raises(
         NetcosimError, match=r'wants 500 nodes, the machine has 12.*larger_jobs = "drop"'
     ):
@@ -291,7 +293,7 @@ def test_a_log_of_which_nothing_is_left_says_why(tmp_path: Path) -> None:
     path = written(tmp_path, *[line(f1=k, f5=500 + k, f2=k) for k in range(1000)])
 
     def read(machine_nodes: int = 12, **keys: object) -> Workload:
-        section = validated_workload({"log": str(path), "larger_jobs": "drop", **keys})
+        section = validated(WorkloadSection, {"log": str(path), "larger_jobs": "drop", **keys})
         return section.source().jobs(machine_nodes, np.random.default_rng(0))
 
     told = r"all 1,000 jobs are left out \(more than 12 nodes\): they want 500 to 1499 nodes"

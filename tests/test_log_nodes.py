@@ -12,7 +12,9 @@ import pytest
 from log_lines import line, written
 
 from experiments.build import build_machine
-from experiments.config_load import load_config, validated_workload
+from experiments.config import WorkloadSection
+from experiments.config_errors import validated
+from experiments.config_load import load_config
 from netcosim import run_output
 from netcosim.cli import main
 from netcosim.demo_config import demo_config_text, known_name, read_demo_log
@@ -139,7 +141,7 @@ def test_a_config_reads_nodes_from_the_header(tmp_path: Path) -> None:
     path = written(tmp_path, *SDSC_BLUE, line(f5=1152))
 
     def nodes(**keys: object) -> Workload:
-        section = validated_workload({"log": str(path), **keys})
+        section = validated(WorkloadSection, {"log": str(path), **keys})
         return section.source().jobs(10_000, np.random.default_rng(0))
 
     assert nodes().n_nodes.tolist() == [144]

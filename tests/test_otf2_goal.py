@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from goal_programs import parse_goal, read_goal
 
 from netcosim.cli import main
 from netsim.errors import NetcosimError
-from patterns.goal import parse_goal, read_goal
 from patterns.importers.collectives import EXPANDED, steps_of
 from patterns.importers.mpi_goal import MpiEvent, mpi_goal
 

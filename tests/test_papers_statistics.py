@@ -181,10 +181,11 @@ def test_few_jobs_seen_often_have_no_interval() -> None:
 def test_no_interval_reaches_beyond_what_is_possible() -> None:
     """Waits of 1 to 360 s: Student's interval begins below 0, where no mean wait can be."""
     waits = [1.0, 2.0, 3.0, 4.0, 360.0]
-    plain, cut = t_interval(waits), t_interval(waits, least=0.0)
+    plain = t_interval(waits)
+    cut = plain.within(least=0.0)
     assert plain.low < 0
     assert cut == (plain.value, 0.0, plain.high)
     off = t_of_snapshots([99.0, 99.5, 10.0, 99.0, 98.0, 99.9], 1, np.arange(6), most=100.0)
     assert off.high == 100.0
-    unknown = t_interval(waits[:4], least=0.0)
+    unknown = t_interval(waits[:4]).within(least=0.0)
     assert np.isnan([unknown.low, unknown.high]).all()

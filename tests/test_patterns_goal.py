@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from goal_programs import parse_goal, read_goal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
-from patterns.goal import parse_goal, read_goal
 from patterns.registry import PATTERNS, make_pattern
 
 MADE = sorted(name for name, pattern in PATTERNS.items() if pattern.recorded_ranks is None)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from goal_binary_writer import to_binary
+from goal_programs import parse_goal, read_goal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_patterns_goal import MADE, story, to_goal
@@ -18,7 +19,7 @@ from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from experiments.points import point_key
 from netsim.errors import NetcosimError
-from patterns.goal import parse_goal, read_goal, read_trace
+from patterns.goal import read_trace
 from patterns.goal_binary import operations_in
 from patterns.goal_steps import Places, trace_of
 from patterns.matrix import read_matrix

@@ -82,7 +82,7 @@ def test_the_hint_decides_who_gets_the_square():
 
 def test_extents_of_a_wrapped_cuboid():
     topology = torus((4, 3), concentration=2)
-    nodes = [2 * topology.shape.router_at((x, y)) + i for x in (3, 0) for y in (1,) for i in (0, 1)]
+    nodes = [2 * (3 * x + y) + i for x in (3, 0) for y in (1,) for i in (0, 1)]
     placement = Placement(1, np.array(nodes, dtype=np.int32))
     assert extents_of(topology.shape, placement) == (2, 1)
 

@@ -151,7 +151,7 @@ def test_opposite_traffic_on_a_torus_is_split_evenly_in_every_dimension() -> Non
     used: Counter[int] = Counter()
     for src in range(t.n_ports):
         far = [(c + n // 2) % n for c, n in zip(t.shape.coords(src), t.shape.dims, strict=True)]
-        used.update(walk(routing, src, t.shape.router_at(far)))
+        used.update(walk(routing, src, int(np.ravel_multi_index(far, t.shape.dims))))
     for d, length in enumerate(t.shape.dims):
         for sign in "+-":
             links = np.flatnonzero(t.kind_mask(f"d{d}{sign}"))

@@ -12,7 +12,8 @@ from page_words import words
 
 from experiments.build import build_machine
 from experiments.config import Config, WorkloadSection
-from experiments.config_load import config_from, validated_workload
+from experiments.config_errors import validated
+from experiments.config_load import config_from
 from experiments.cosim import cosim_point, run_cosim
 from experiments.papers.kit.points import config_points, observe
 from experiments.schedules import queues_of
@@ -41,8 +42,8 @@ def log_file(tmp_path: Path, days: list[float], *, header: bool = True) -> str:
 
 
 def section(tmp_path: Path, submitted: list[float], **keys: object) -> WorkloadSection:
-    return validated_workload(
-        {"log": log_file(tmp_path, submitted), "processors_per_node": 1, **keys}
+    return validated(
+        WorkloadSection, {"log": log_file(tmp_path, submitted), "processors_per_node": 1, **keys}
     )
 
 
@@ -71,11 +72,13 @@ def test_months_that_cannot_be_told_are_refused(tmp_path: Path) -> None:
         section(tmp_path, [0.0], month="2018-10", start_s=5.0)
     with pytest.raises(NetcosimError, match=r"all 1 jobs are left out"):
         read(section(tmp_path, [0.0], month="2018-10"))
-    plain = validated_workload({"log": log_file(tmp_path, [0.0], header=False), "month": "2018-10"})
+    plain = validated(
+        WorkloadSection, {"log": log_file(tmp_path, [0.0], header=False), "month": "2018-10"}
+    )
     with pytest.raises(NetcosimError, match=r"key workload\.month: .*no UnixStartTime"):
         read(plain)
     with pytest.raises(NetcosimError, match=r"month is for logs"):
-        validated_workload({"synthetic": {"n_jobs": 9}, "month": "2018-10"})
+        validated(WorkloadSection, {"synthetic": {"n_jobs": 9}, "month": "2018-10"})
 
 
 def test_days_count_from_the_first_job_that_is_left(tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_jobs_that_are_left_out_have_taught_the_scheduler(tmp_path: Path) -> Non
     ]
     log.write_text("\n".join(rows) + "\n")
     keys = {"processors_per_node": 1, "start_s": DAY, "max_nodes": 30, "statuses": [1]}
-    source = validated_workload({"log": str(log), **keys}).source()
+    source = validated(WorkloadSection, {"log": str(log), **keys}).source()
     assert source.jobs(54, np.random.default_rng(0)).job_id.tolist() == [4]
     history = source.history()
     assert history is not None
@@ -120,8 +123,9 @@ def test_a_size_that_is_given_counts_before_that_of_the_known_log(tmp_path: Path
     log = tmp_path / "atlas.swf"
     log.write_text("\n".join(line(f1=k, f5=n) for k, n in ((1, 900), (2, 1100))) + "\n")
     keys = {"log": str(log), "known_log": "atlas", "processors_per_node": 1}
-    assert read(validated_workload(keys), 2000).job_id.tolist() == [1]
-    assert read(validated_workload({**keys, "max_nodes": 2000}), 2000).job_id.tolist() == [1, 2]
+    assert read(validated(WorkloadSection, keys), 2000).job_id.tolist() == [1]
+    larger = validated(WorkloadSection, {**keys, "max_nodes": 2000})
+    assert read(larger, 2000).job_id.tolist() == [1, 2]
 
 
 def test_sizes_are_rounded_up_to_those_of_the_machine(tmp_path: Path) -> None:
@@ -140,7 +144,7 @@ def test_run_times_and_walltimes(tmp_path: Path) -> None:
 
     def times(**keys: object) -> tuple[list[float], list[float]]:
         log = str(tmp_path / "late.swf")
-        jobs = read(validated_workload({"log": log, "processors_per_node": 1, **keys}))
+        jobs = read(validated(WorkloadSection, {"log": log, "processors_per_node": 1, **keys}))
         return jobs.run_time_s.tolist(), jobs.requested_s.tolist()
 
     assert times() == ([300, 50], [200, 80])

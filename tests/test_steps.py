@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from steps_theory import Looping, fluid_ends_s, link, locked_at_s, next_apart_s, next_overlap_s
 
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
@@ -19,6 +20,7 @@ from experiments.papers.isolation.steps import (
     against_chance,
     analyse,
     draw,
+    even_periods_s,
     one_link,
     points,
     windows,
@@ -32,15 +34,6 @@ from netsim.topologies.fattree import fat_tree
 from netsim.topologies.registry import make_topology
 from queuesim.communication import Communication
 from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.steps import (
-    Looping,
-    even_periods_s,
-    fluid_ends_s,
-    link,
-    locked_at_s,
-    next_apart_s,
-    next_overlap_s,
-)
 from queuesim.steps_measure import Loops, meetings, off_by_job
 
 LINK_BPS = 10**9

@@ -284,7 +284,7 @@ def test_any_tree(tmp_path_factory: pytest.TempPathFactory, tree: tuple[str, nx.
         assert count == len(nodes[low])
     # every domain is a switch with the nodes below it, and every switch but the root is one
     domains = {
-        frozenset(t.node_names[i] for i in h.nodes_in(level, d).tolist())
+        frozenset(t.node_names[i] for i in np.flatnonzero(h.domain[level] == d).tolist())
         for level in range(len(h.levels))
         for d in range(h.counts[level])
     }

@@ -28,7 +28,6 @@ from netcosim.validation.row import (
     at_least,
     at_most,
     exact,
-    not_judged,
     within,
 )
 from netsim.errors import NetcosimError
@@ -52,14 +51,13 @@ def test_every_row_holds(measured: dict[str, Measured], name: str) -> None:
     rows = measured[name].rows
     assert rows
     assert [as_text(name, row) for row in rows if row.verdict == "fails"] == []
-    assert sum(row.judged for row in rows) >= len(rows) / 2
 
 
 def test_the_page_has_the_rows_that_are_measured(measured: dict[str, Measured]) -> None:
     """The stored table (docs/validation.csv) was made at full scale, with both peers."""
     with (ROOT / "docs" / "validation.csv").open(encoding="utf-8") as file:
         stored = list(csv.DictReader(file))
-    assert {row["verdict"] for row in stored} <= {"holds", "not judged"}
+    assert {row["verdict"] for row in stored} <= {"holds"}
     own = {(row["group"], row["what"]) for row in stored if not GROUPS[row["group"]].peer}
     now = {(name, row.what) for name, m in measured.items() for row in m.rows}
     assert now <= own
@@ -160,7 +158,6 @@ def test_the_command_ends_with_1_if_a_row_fails(
         (at_least("a", 0.9, 0.95, "", ""), "holds", "at least 0.9"),
         (at_least("a", 0.9, 0.85, "", ""), "fails", "at least 0.9"),
         (at_most("a", 0.9, 0.95, "", ""), "fails", "at most 0.9"),
-        (not_judged("a", 1, 100, "", ""), "not judged", "-"),
     ],
 )
 def test_verdicts(row: Row, verdict: str, allowed: str) -> None:
@@ -173,7 +170,7 @@ def test_files_have_all_rows_and_the_page_has_a_figure(tmp_path: Path) -> None:
         Curve("waits", "ours", [0.1, 0.5], [1, 2]),
         Curve("waits", "theirs", [0.1, 0.5], [1, 2], published=True),
     ]
-    found = {"first": Measured(rows, curves), "second": Measured([not_judged("x", 1, 2, "", "")])}
+    found = {"first": Measured(rows, curves), "second": Measured([at_least("x", 1, 2, "", "")])}
     written = write_validation(tmp_path / "new", found, {"--seed": 1})
     assert [path.name for path in written] == [
         "validation.html", "validation.csv", "validation.json", "curves.svg",
@@ -185,14 +182,14 @@ def test_files_have_all_rows_and_the_page_has_a_figure(tmp_path: Path) -> None:
     assert [row["what"] for row in table] == ["one, two", "three", "x"]
     assert records[1]["difference"] == -0.5
     page = written[0].read_text(encoding="utf-8")
-    assert "2 of 3 rows hold, 1 not judged" in page
+    assert "3 of 3 rows hold" in page
     assert "<svg " in page
     assert [section.title for section in sections_of(found)] == ["Rows", "Curves"]
-    assert lead_of(found) == "2 of 3 rows hold, 1 not judged; all measured here and now."
+    assert lead_of(found) == "3 of 3 rows hold; all measured here and now."
     seconds = {"first": 1.0, "second": 0.5}
     assert lines_of(found, seconds) == [
         "first   2 of 2 rows hold, 1.0 s",
-        "second  0 of 1 rows hold, 1 not judged, 0.5 s",
+        "second  1 of 1 rows hold, 0.5 s",
     ]
     broken = {"first": Measured([exact("a", 1, 2, "", "by hand"), *rows])}
     assert lines_of(broken, seconds)[0] == "first  2 of 3 rows hold, 1 fails, 1.0 s"

@@ -41,7 +41,7 @@ def is_csv(path: str | Path) -> bool:
     return str(path).lower().endswith((".csv", ".csv.gz"))
 
 
-def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
+def read_csv(path: str | Path) -> Workload:
     """Read a table with the columns job, nodes, arrival_s, run_s, plain or gzipped.
 
     More columns may be those of `OPTIONAL`; others are refused, since a misspelt one would go
@@ -78,7 +78,7 @@ def read_csv(path: str | Path, *, name: str | None = None) -> Workload:
     )
     wait = number.get("wait_s", np.full(n, -1.0))
     workload = Workload(
-        name=Path(path).name if name is None else name,
+        name=Path(path).name,
         job_id=number["job"].astype(np.int64),
         submit_s=number["arrival_s"],
         run_time_s=number["run_s"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from alloc.fattree.kernels_bits import CUT
 from alloc.fattree.kernels_search import search
 from alloc.fattree.links import LinkPolicy
@@ -27,21 +29,20 @@ class Jigsaw(LinkPolicy):
 
     name = "jigsaw"
     description = "isolated nodes and links by Jigsaw's conditions, no node wasted"
+    _whole_leaves: ClassVar[bool] = False
+    """Whether a job over pods is rounded up to whole leaves."""
+    _count_gaps: ClassVar[bool] = False
 
     def _search(self, n_nodes: int) -> tuple[int, int]:
-        m1, m2, m3, w2, w3 = self._sizes
+        a_pod = self._sizes[0] * self._sizes[1]
         found, n_l2 = search(
             n_nodes,
-            n_nodes <= m1 * m2,
-            False,
-            False,
-            False,
+            n_nodes < a_pod if self._whole_leaves else n_nodes <= a_pod,
+            self._whole_leaves,
+            self._whole_leaves,
+            self._count_gaps,
             MAX_STEPS,
-            m1,
-            m2,
-            m3,
-            w2,
-            w3,
+            *self._sizes,
             *self._free,
             self._scratch_plan,
         )

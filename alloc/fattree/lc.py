@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alloc.fattree.kernels_least import search_least
-from alloc.fattree.links import LinkPolicy
+from alloc.fattree.links import LinkPolicy, Masks
 
 MAX_STEPS = 200_000
 """Bound of the Jigsaw part of the search, as in `alloc.fattree.jigsaw`."""
@@ -25,13 +25,17 @@ class LeastConstrained(LinkPolicy):
     name = "lc"
     description = "least constrained: isolated nodes and links by Jigsaw's conditions alone"
 
+    def _open(self) -> Masks:
+        """Return the nodes and links that a job may get."""
+        return self._free
+
     def _search(self, n_nodes: int) -> tuple[int, int]:
         found, n_l2, cut = search_least(
             n_nodes,
             MAX_STEPS,
             MAX_STEPS_A_SHAPE,
             *self._sizes,
-            *self._free,
+            *self._open(),
             self._scratch_plan,
         )
         self.n_cut += cut and not found

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_least import search_least
-from alloc.fattree.lc import MAX_STEPS, MAX_STEPS_A_SHAPE
-from alloc.fattree.links import LinkPolicy, Masks
+from alloc.fattree.lc import LeastConstrained
+from alloc.fattree.links import Masks
 from alloc.policy import Placement, Request
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
@@ -32,7 +31,7 @@ class SharedPlacement(Placement):
     bandwidth_Bps: int = 0
 
 
-class LeastConstrainedShared(LinkPolicy):
+class LeastConstrainedShared(LeastConstrained):
     """LC where a link serves several jobs, up to 80 % of its bandwidth.
 
     Smith and Lowenthal, HPDC 2021, 5.2.3 and 5.4.2. A request names the bandwidth that it
@@ -83,18 +82,6 @@ class LeastConstrainedShared(LinkPolicy):
             up @ (1 << np.arange(s.w2, dtype=np.int64)),
             spine @ (1 << np.arange(s.w3, dtype=np.int64)),
         )
-
-    def _search(self, n_nodes: int) -> tuple[int, int]:
-        found, n_l2, cut = search_least(
-            n_nodes,
-            MAX_STEPS,
-            MAX_STEPS_A_SHAPE,
-            *self._sizes,
-            *self._open(),
-            self._scratch_plan,
-        )
-        self.n_cut += cut and not found
-        return found, n_l2
 
     def allocate(self, request: Request) -> SharedPlacement | None:
         """Place a job (see `alloc.policy.Policy.allocate`).

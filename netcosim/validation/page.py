@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from netcosim.validation.row import (
     Curve,
     Measured,
     Row,
-    Verdict,
     as_record,
     as_text,
     failed,
@@ -61,18 +59,16 @@ def write_validation(
 
 
 def lead_of(found: Mapping[str, Measured]) -> str:
-    """How many rows hold, fail and are not judged, in a sentence."""
+    """Return a sentence on how many rows hold and fail."""
     rows = [row for m in found.values() for row in m.rows]
     return f"{counted(rows)}; all measured here and now."
 
 
 def counted(rows: Sequence[Row]) -> str:
-    """How many of the rows hold, and of the others how many fail and how many are not judged."""
-    verdicts = Counter(row.verdict for row in rows)
-    told = [f"{verdicts['holds']} of {len(rows)} rows hold"]
-    others: tuple[Verdict, ...] = ("fails", "not judged")
-    told += [f"{verdicts[name]} {name}" for name in others if verdicts[name]]
-    return ", ".join(told)
+    """Return how many of the rows hold, and how many fail if any does."""
+    holding = sum(row.verdict == "holds" for row in rows)
+    failing = f", {len(rows) - holding} fails" if holding < len(rows) else ""
+    return f"{holding} of {len(rows)} rows hold{failing}"
 
 
 def sections_of(found: Mapping[str, Measured]) -> list[Section]:

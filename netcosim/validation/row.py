@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Scale = Literal["quick", "full"]
-Verdict = Literal["holds", "fails", "not judged"]
+Verdict = Literal["holds", "fails"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Row:
     source : str
         Where the expected number is from.
     low, high : float
-        ``ours`` may be from ``low`` to ``high``; infinite both for a row that is not judged.
+        ``ours`` may be from ``low`` to ``high``.
     note : str
         What else a reader has to know.
     """
@@ -40,15 +40,8 @@ class Row:
     note: str = ""
 
     @property
-    def judged(self) -> bool:
-        """Whether the row can fail."""
-        return math.isfinite(self.low) or math.isfinite(self.high)
-
-    @property
     def verdict(self) -> Verdict:
         """Whether the number lies where it may."""
-        if not self.judged:
-            return "not judged"
         return "holds" if self.low <= self.ours <= self.high else "fails"
 
     @property
@@ -59,8 +52,6 @@ class Row:
     @property
     def allowed(self) -> str:
         """The interval in words."""
-        if not self.judged:
-            return "-"
         if self.low == self.high == self.expected:
             return "0"
         if not math.isfinite(self.high):
@@ -100,13 +91,6 @@ def at_least(
 def at_most(what: str, expected: float, ours: float, unit: str, source: str, note: str = "") -> Row:
     """A row whose number may not be above the expected one."""
     return Row(what, expected, ours, unit, source, -math.inf, expected, note)
-
-
-def not_judged(
-    what: str, expected: float, ours: float, unit: str, source: str, note: str = ""
-) -> Row:
-    """A row that stands beside a number of a model that differs; the note says in what."""
-    return Row(what, expected, ours, unit, source, -math.inf, math.inf, note)
 
 
 @dataclass(frozen=True)

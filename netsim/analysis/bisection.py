@@ -6,11 +6,24 @@ import math
 from collections.abc import Sequence
 from functools import cache
 
-from netsim.analysis.torus import check_dims
 from netsim.errors import NetcosimError
 
 MIDPLANE_BGQ = (4, 4, 4, 4, 2)
 """Nodes of a Blue Gene/Q midplane; the fifth dimension never leaves it."""
+
+
+def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
+    """The lengths as a tuple.
+
+    Raises
+    ------
+    NetcosimError
+        No dimension, or a length below 1.
+    """
+    lengths = tuple(int(d) for d in dims)
+    if not lengths or min(lengths) < 1:
+        raise NetcosimError(f"torus dims = {lengths}; at least one length, each at least 1")
+    return lengths
 
 
 @cache
@@ -81,9 +94,8 @@ def cuboid_bisection(
     *,
     wrap: bool | Sequence[bool] = True,
     double_links_for_two: bool = True,
-    own_rings: bool = False,
 ) -> int:
-    """Internal bisection of a cuboid of a torus or mesh.
+    """Internal bisection of a cuboid of a torus or mesh, with rings where it covers one.
 
     Parameters
     ----------
@@ -91,9 +103,6 @@ def cuboid_bisection(
         Of the network and of the cuboid in it.
     wrap, double_links_for_two
         Of the network, as in `torus_bisection`.
-    own_rings : bool
-        True: the cuboid has wrap links of its own in every dimension, as Blue Gene
-        partitions have. False: only where it covers a ring.
 
     Raises
     ------
@@ -105,15 +114,11 @@ def cuboid_bisection(
     rings = (wrap,) * len(lengths) if isinstance(wrap, bool) else tuple(wrap)
     if len(inside) != len(lengths) or any(a > d for a, d in zip(inside, lengths, strict=True)):
         raise NetcosimError(f"cuboid {inside} does not fit into the torus {lengths}")
-    closed = [
-        own_rings or (ring and a == d) for a, d, ring in zip(inside, lengths, rings, strict=True)
-    ]
+    closed = [ring and a == d for a, d, ring in zip(inside, lengths, rings, strict=True)]
     return torus_bisection(inside, wrap=closed, double_links_for_two=double_links_for_two)
 
 
-def partition_dims(
-    midplanes: Sequence[int], midplane: Sequence[int] = MIDPLANE_BGQ
-) -> tuple[int, ...]:
+def partition_dims(midplanes: Sequence[int]) -> tuple[int, ...]:
     """Lengths in nodes of a partition of whole midplanes.
 
     Dimensions of the midplane beyond those of the partition stay as they are.
@@ -124,15 +129,15 @@ def partition_dims(
         More dimensions than the midplane has, a length below 1.
     """
     lengths = check_dims(midplanes)
-    if len(lengths) > len(midplane):
+    if len(lengths) > len(MIDPLANE_BGQ):
         raise NetcosimError(
-            f"partition {lengths} has more dimensions than a midplane, {len(midplane)}"
+            f"partition {lengths} has more dimensions than a midplane, {len(MIDPLANE_BGQ)}"
         )
-    ones = (1,) * (len(midplane) - len(lengths))
-    return tuple(a * m for a, m in zip(lengths + ones, midplane, strict=True))
+    ones = (1,) * (len(MIDPLANE_BGQ) - len(lengths))
+    return tuple(a * m for a, m in zip(lengths + ones, MIDPLANE_BGQ, strict=True))
 
 
-def partition_bisection(midplanes: Sequence[int], midplane: Sequence[int] = MIDPLANE_BGQ) -> int:
+def partition_bisection(midplanes: Sequence[int]) -> int:
     """Internal bisection, in links, of a Blue Gene partition: 2 N / L.
 
     A partition is a torus in every dimension, whatever part of the machine it covers.
@@ -141,17 +146,8 @@ def partition_bisection(midplanes: Sequence[int], midplane: Sequence[int] = MIDP
     ----------
     midplanes : sequence of int
         Its lengths in midplanes.
-    midplane : sequence of int
-        Nodes of a midplane.
     """
-    return torus_bisection(partition_dims(midplanes, midplane))
-
-
-def fits(dims: Sequence[int], geometry: Sequence[int]) -> bool:
-    """Whether a geometry fits into a machine in some orientation."""
-    a, d = sorted(geometry, reverse=True), sorted(dims, reverse=True)
-    a += [1] * (len(d) - len(a))
-    return len(a) == len(d) and all(x <= y for x, y in zip(a, d, strict=True))
+    return torus_bisection(partition_dims(midplanes))
 
 
 def geometries(dims: Sequence[int], size: int) -> list[tuple[int, ...]]:

@@ -54,13 +54,6 @@ def cut_weight(graph: sparse.csr_array, members: NDArray[np.bool_]) -> float:
     return float(inside @ (graph @ (1.0 - inside)))
 
 
-def expansion(graph: sparse.csr_array, members: NDArray[np.bool_]) -> float:
-    """Cut over cut plus inside of one set."""
-    cut = cut_weight(graph, members)
-    touching = float(members.astype(float) @ graph.sum(axis=1))
-    return 2 * cut / (touching + cut) if touching else 0.0
-
-
 def _check_size(graph: sparse.csr_array, size: int) -> int:
     n = int(graph.shape[0])
     if not 1 <= size < n:
@@ -68,36 +61,19 @@ def _check_size(graph: sparse.csr_array, size: int) -> int:
     return n
 
 
-def _fiedler(graph: sparse.csr_array) -> tuple[float, NDArray[np.float64]]:
-    """Second eigenvalue of the Laplacian and its vector."""
+def _fiedler(graph: sparse.csr_array) -> NDArray[np.float64]:
+    """Return the eigenvector of the second eigenvalue of the Laplacian."""
     degree = np.asarray(graph.sum(axis=1)).ravel()
     n = len(degree)
     laplacian = sparse.diags_array(degree) - graph
     if n <= _DENSE:
-        values, vectors = np.linalg.eigh(laplacian.toarray())
-        return float(values[1]), np.asarray(vectors[:, 1])
+        return np.asarray(np.linalg.eigh(laplacian.toarray())[1][:, 1])
     # The largest of (c - Laplacian) converge; the smallest of the Laplacian hardly do.
     top = 2.0 * float(degree.max())
     start = np.random.default_rng(0).standard_normal(n)
     flipped = sparse.diags_array(np.full(n, top)) - laplacian
     values, vectors = eigsh(flipped, k=2, which="LA", v0=start, tol=1e-10)
-    order = np.argsort(values)
-    return float(top - values[order[0]]), np.asarray(vectors[:, order[0]])
-
-
-def spectral_bound(graph: sparse.csr_array, size: int) -> float:
-    """No set of ``size`` routers has less weight to the rest.
-
-    The second eigenvalue of the Laplacian times t (n - t) / n (Fiedler, 1973; the set's
-    indicator vector in the Rayleigh quotient).
-
-    Raises
-    ------
-    NetcosimError
-        A size out of range.
-    """
-    n = _check_size(graph, size)
-    return max(0.0, _fiedler(graph)[0]) * size * (n - size) / n
+    return np.asarray(vectors[:, np.argsort(values)[0]])
 
 
 def search_cut(
@@ -124,7 +100,7 @@ def search_cut(
         A size out of range.
     """
     n = _check_size(graph, size)
-    order = np.argsort(_fiedler(graph)[1], kind="stable")
+    order = np.argsort(_fiedler(graph), kind="stable")
     candidates = [order[:size], order[n - size :]]
     candidates += [_grown(graph, size, rng) for _ in range(starts)]
     best: Cut | None = None

@@ -37,7 +37,6 @@ def job_link_load(
     message_bytes: ArrayLike,
     rank_node: ArrayLike,
     *,
-    pieces: int | None = None,
     seed: int = 0,
     rail: ArrayLike | None = None,
 ) -> JobLoad:
@@ -50,7 +49,7 @@ def job_link_load(
     message_bytes : (m,) or scalar
     rank_node : (n_ranks,) int
         Node of each rank. Messages between ranks of one node use no link.
-    pieces, seed
+    seed : int
         See `flow_paths`.
     rail : (m,) int, optional
         The rail of each message; by default each is spread over all.
@@ -87,7 +86,6 @@ def job_link_load(
         pairs // topology.n_nodes,
         pairs % topology.n_nodes,
         pair_bytes,
-        pieces=pieces,
         seed=seed,
         rail=taken,
     )

@@ -339,11 +339,6 @@ class PacketResult:
         """Links traversed by all packets, injection and ejection among them."""
         return int(self.link_packets.sum())
 
-    def group_time_s(self, start_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n_groups,) float64: finish minus start; nan for a group that did not finish."""
-        finish = self.group_finish_ps / PS_PER_S
-        return np.where(self.group_finish_ps < 0, np.nan, finish - start_s)
-
 
 def _numeric(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)

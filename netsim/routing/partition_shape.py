@@ -42,16 +42,6 @@ class PartitionShape:
     rest_leaf: int
     rest_pod: int
 
-    @property
-    def leaf_nodes(self) -> int:
-        """Nodes on each leaf but the remainder leaf (n_L)."""
-        return max(map(len, self.leaves.values()))
-
-    @property
-    def pod_leaves(self) -> int:
-        """Leaves in each pod (L_T), the remainder leaf counted; fewer in the remainder pod."""
-        return max(map(len, self.pods.values()))
-
 
 def _smallest(sizes: dict[int, int]) -> int:
     """The one that is smaller than all others; -1 if they are alike, or there is only one."""

@@ -94,10 +94,6 @@ class Hierarchy:
             found[self.domain[level]] = self.domain[level - 1]
         return found
 
-    def nodes_in(self, level: int, number: int) -> NDArray[np.int64]:
-        """Nodes of one domain, ascending."""
-        return np.flatnonzero(self.domain[level] == number)
-
     def name(self, level: int, number: int) -> str:
         """What a domain is called: its own name, or level and number ("pod 3")."""
         names = self.names[level]
@@ -129,11 +125,6 @@ def hierarchy(
         found.append(inverse)
         called.append(tuple(names[i][n] for n in numbers.tolist()) if names and names[i] else ())
     return Hierarchy((MACHINE, *levels), np.stack(found).astype(np.int32), tuple(called))
-
-
-def machine_alone(n_nodes: int) -> Hierarchy:
-    """The hierarchy of a machine with nothing to tell its nodes apart: one level, one domain."""
-    return Hierarchy((MACHINE,), np.zeros((1, n_nodes), dtype=np.int32))
 
 
 def router_hierarchy(topology: Topology) -> Hierarchy:

@@ -372,7 +372,6 @@ FAMILY = Family(
     links_between=links_between,
     hierarchy=groups_and_routers,
     layout=groups_in_a_ring,
-    routers_a_group=lambda topology: int(topology.shape.a),
     small=(
         {"p": 1, "a": 2, "g": 5},
         {"p": 2, "a": 2, "g": 3, "h": 1, "arrangement": "relative"},

@@ -316,7 +316,6 @@ FAMILY = Family(
     links_between=links_between,
     hierarchy=groups_and_leaves,
     layout=groups_in_a_ring,
-    routers_a_group=lambda topology: int(topology.shape.routers_per_group),
     small=(
         {"p": 1, "leaves": 2, "spines": 2, "g": 5},
         {"p": 1, "leaves": 2, "spines": 3, "g": 4, "h": 1, "arrangement": "relative"},

@@ -84,9 +84,6 @@ class Family:
     links_between : callable
         ``links_between(topology, nodes)``: router-to-router links that the family's minimal
         routes between these nodes could use, ascending.
-    routers_a_group : callable or None
-        ``routers_a_group(topology)``: consecutive routers that make a group, where there are
-        groups that a picture should part.
     hierarchy : callable
         ``hierarchy(topology)``: the nested domains of its nodes.
     layout : callable or None
@@ -117,7 +114,6 @@ class Family:
     builders: tuple[Builder, ...]
     default_routing: str = "shortest-path"
     links_between: Callable[[Topology, Nodes], Links] = shortest_path_links
-    routers_a_group: Callable[[Topology], int] | None = None
     hierarchy: Callable[[Topology], Hierarchy] = router_hierarchy
     layout: Callable[[Topology], Layout] | None = None
     keeps_own_links: bool = False

@@ -104,11 +104,6 @@ class FatTreeShape:
         return self.n_nodes * self.rails
 
     @property
-    def ports_per_leaf(self) -> int:
-        """Ports of nodes on a leaf."""
-        return self.m1 * self.rails // self._block
-
-    @property
     def _block(self) -> int:
         """Leaves that the ports of one node hang on."""
         return routers_a_block(self.rails, self.rail_routers)

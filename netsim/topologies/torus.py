@@ -113,13 +113,6 @@ class TorusShape:
             out.append(c)
         return tuple(reversed(out))
 
-    def router_at(self, coords: Sequence[int]) -> int:
-        """Router at these coordinates."""
-        router = 0
-        for c, length in zip(coords, self.dims, strict=True):
-            router = router * length + c
-        return router
-
     def all_coords(self) -> np.ndarray:
         """(n_routers, dimensions) int64: coordinates of every router."""
         grid = np.unravel_index(np.arange(self.n_routers), self.dims)

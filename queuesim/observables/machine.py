@@ -67,7 +67,7 @@ def ranges(result: QueueResult) -> Rows:
     """
     time_s, busy = result.busy_nodes(requested=True)
     _, allocated = result.busy_nodes()
-    _, share = sampled_utilisation(result, requested=True)
+    _, share = sampled_utilisation(result)
     counted = {
         EACH: busy,
         "allocated nodes": allocated,
@@ -83,7 +83,7 @@ def ranges(result: QueueResult) -> Rows:
 
 def minutes(result: QueueResult) -> Rows:
     """Quantiles of the requested nodes' share every minute (Pollard et al., equation (2))."""
-    _, share = sampled_utilisation(result, requested=True)
+    _, share = sampled_utilisation(result)
     return [{name: float(np.quantile(share, q)) for name, q in QUANTILES}]
 
 

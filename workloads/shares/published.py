@@ -14,8 +14,6 @@ from pathlib import Path
 
 from netsim.errors import unknown_name
 
-TIME, LINK = "time in communication", "link capacity used"
-
 
 @dataclass(frozen=True)
 class PublishedShare:
@@ -27,7 +25,7 @@ class PublishedShare:
         Of the source; rows of one source share it.
     what, machine : str
     quantity : str
-        `TIME`, `LINK`, or what else it is in words.
+        In words: "time in communication", "link capacity used", ...
     statistic : str
         "value", "mean", "job", "q0.5" for the median, ...; empty where no number could be opened.
     value : float or None

@@ -66,13 +66,6 @@ NETWORKS: dict[str, Network] = {
     "torus-8x8": Network("Torus, 8 x 8", "torus", {"dims": [8, 8]}, _TORUS, 40_000, 64),
 }
 
-TRAFFICS: dict[str, str] = {
-    "uniform-random": "each message to any other node",
-    "uniform": "each message to any node, the sender among them (BookSim's)",
-    "adversarial": "each message to a random node of the next group",
-    "tornado": "3 of 8 hops around each ring",
-}
-
 
 def limit_of(network: str, routing: str, traffic: str) -> Limit:
     """The limit of one routing on one of `NETWORKS` under one of `TRAFFICS`."""

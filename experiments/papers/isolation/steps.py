@@ -6,10 +6,12 @@ share the machine and a thousand iterations of all of them can be sent in second
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from math import factorial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
@@ -19,7 +21,6 @@ from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.statistics import Interval, t_of_snapshots
-from queuesim.steps import even_periods_s
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,6 +173,30 @@ def against_chance(rows: pd.DataFrame) -> pd.DataFrame:
             row |= _interval(f"less_{other}_points", t_of_snapshots(less, *weigh))
         found.append(row)
     return pd.DataFrame(found)
+
+
+def even_periods_s(compute_s: Sequence[float], send_s: Sequence[float]) -> NDArray[np.float64]:
+    """Mean time of an iteration of each of some jobs that share one link evenly, clocks apart.
+
+    The set S of those that send has the weight |S|! times the product of c over S and of p over
+    the others. For two jobs that is the time alone and c_1 c_2 over the other's period: both lose
+    the same part f_1 f_2 of their run time.
+
+    Parameters
+    ----------
+    compute_s, send_s : sequence of float
+        Means, of each job alone.
+    """
+    pairs = list(zip(compute_s, send_s, strict=True))
+
+    def weigh(jobs: Sequence[tuple[float, float]]) -> float:
+        of_size = np.array([1.0])  # products of c over sets of a size and of p over the others
+        for p, c in jobs:
+            of_size = np.append(of_size * p, 0) + np.append(0, of_size * c)
+        return float(sum(factorial(m) * x for m, x in enumerate(of_size.tolist())))
+
+    whole = weigh(pairs)
+    return np.array([whole / weigh(pairs[:j] + pairs[j + 1 :]) for j in range(len(pairs))])
 
 
 def one_link() -> pd.DataFrame:

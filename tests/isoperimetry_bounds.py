@@ -1,20 +1,27 @@
-"""Cuboids of a torus: how many links leave them, and the least that can be.
+"""Edge-isoperimetric bounds: the fewest links that leave a set of routers, by theorem.
 
-Oltchik and Schwartz, "Network Partitioning and Avoidable Contention": Theorem 3.1 and its
+Torus: Oltchik and Schwartz, "Network Partitioning and Avoidable Contention", Theorem 3.1 and its
 lemmas. Lengths of 2 come in two forms. With two cables between the routers (Blue Gene/Q:
 ``double_links_for_two``) a dimension of length 2 is a ring like any other and the theorem
 holds as printed. With one cable (the torus *graph*) a set that covers one of two layers pays 1
 link a router there, not 2; the theorem is then applied to the other dimensions for every
 number of covered lengths of 2.
+
+Hypercube: Harper (1964). HyperX, a product of cliques: Lindsey (1964). Any graph: Fiedler (1973).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from netsim.analysis.hypercube import hypercube_cut
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from netsim.analysis.bisection import check_dims
+from netsim.analysis.graph import _fiedler
 from netsim.errors import NetcosimError
 
 
@@ -31,20 +38,6 @@ class Cuboid(NamedTuple):
 
     extents: tuple[int, ...]
     links: int
-
-
-def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
-    """The lengths as a tuple.
-
-    Raises
-    ------
-    NetcosimError
-        No dimension, or a length below 1.
-    """
-    lengths = tuple(int(d) for d in dims)
-    if not lengths or min(lengths) < 1:
-        raise NetcosimError(f"torus dims = {lengths}; at least one length, each at least 1")
-    return lengths
 
 
 def cuboids_of_size(dims: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
@@ -190,3 +183,113 @@ def isoperimetric_cuboid(
         if best is None or links < best.links:
             best = Cuboid(extents, links)
     return best
+
+
+def torus_cuts(
+    dims: Sequence[int], largest: int, *, double_links_for_two: bool = True
+) -> dict[int, int]:
+    """The fewest links that leave a cuboid of each size up to ``largest``.
+
+    Sizes that no cuboid has are not there.
+    """
+    cuts = {}
+    for size in range(1, largest + 1):
+        found = isoperimetric_cuboid(dims, size, double_links_for_two=double_links_for_two)
+        if found is not None:
+            cuts[size] = found.links
+    return cuts
+
+
+def small_set_expansion(cuts: Mapping[int, float], degree: float, size: int) -> float:
+    """Return the least expansion of a set of at most ``size`` routers of a regular network.
+
+    The expansion of a set is the cut over all links that touch it: ``degree`` times its size is
+    twice the links inside plus the cut (equation 1 of the paper). ``cuts`` maps sizes to the
+    fewest links that leave a set of that size.
+    """
+    return min(2 * cut / (degree * s + cut) for s, cut in cuts.items() if 1 <= s <= size)
+
+
+def hypercube_cuts(dimension: int) -> NDArray[np.int64]:
+    """(2^dimension + 1,) int64: the fewest cables that leave a set of each size.
+
+    Harper: the routers 0 .. t-1, read as binary numbers, are an optimal set of t; router i
+    has as many cables to smaller ones as it has ones.
+
+    Raises
+    ------
+    NetcosimError
+        A dimension outside 1 .. 26.
+    """
+    if not 1 <= dimension <= 26:
+        raise NetcosimError(f"hypercube dimension = {dimension}; allowed: 1 to 26")
+    ones = np.zeros(1, dtype=np.int64)
+    for _ in range(dimension):
+        ones = np.concatenate([ones, ones + 1])
+    sizes = np.arange(2**dimension + 1, dtype=np.int64)
+    inside = np.concatenate([[0], np.cumsum(ones)])
+    return np.asarray(dimension * sizes - 2 * inside)
+
+
+def hypercube_cut(dimension: int, size: int) -> int:
+    """The fewest cables that leave ``size`` routers of a hypercube (Harper, 1964).
+
+    Raises
+    ------
+    NetcosimError
+        A dimension below 1, a size outside 0 .. 2^dimension.
+    """
+    if dimension < 1 or not 0 <= size <= 1 << dimension:
+        raise NetcosimError(
+            f"hypercube dimension = {dimension}, size = {size}; "
+            "at least 1, and 0 to 2^dimension are needed"
+        )
+
+    def inside(t: int, d: int) -> int:
+        # The first t numbers: a whole half (if t is in the upper half) and the rest, each
+        # of whose members has one cable into the half.
+        if t <= 1:
+            return 0
+        half = 1 << (d - 1)
+        if t <= half:
+            return inside(t, d - 1)
+        return (d - 1) * half // 2 + inside(t - half, d - 1) + (t - half)
+
+    return dimension * size - 2 * inside(size, dimension)
+
+
+def hyperx_cuts(dims: Sequence[int]) -> NDArray[np.int64]:
+    """(n + 1,) int64: the fewest cables that leave a set of each size, all cables equal.
+
+    Lindsey: routers in lexicographic order with the largest clique filled first, then
+    copies of it along the next largest, are optimal at every size. The router with
+    digits (x_1, x_2, ...) has x_1 + x_2 + ... cables to routers before it.
+
+    Parameters
+    ----------
+    dims : sequence of int
+        Clique sizes.
+
+    Raises
+    ------
+    NetcosimError
+        No dimension, or a length below 1.
+    """
+    lengths = sorted(check_dims(dims), reverse=True)
+    before = np.zeros(1, dtype=np.int64)
+    for length in lengths:
+        before = (np.arange(length, dtype=np.int64)[:, None] + before).ravel()
+    sizes = np.arange(len(before) + 1, dtype=np.int64)
+    inside = np.concatenate([[0], np.cumsum(before)])
+    return np.asarray(sum(d - 1 for d in lengths) * sizes - 2 * inside)
+
+
+def spectral_bound(graph: sparse.csr_array, size: int) -> float:
+    """No set of ``size`` routers has less weight to the rest.
+
+    The second eigenvalue of the Laplacian times t (n - t) / n (Fiedler, 1973; the set's
+    indicator vector in the Rayleigh quotient).
+    """
+    n, vector = int(graph.shape[0]), _fiedler(graph)
+    second = vector @ (graph.sum(axis=1) * vector - graph @ vector) / (vector @ vector)
+    return float(second) * size * (n - size) / n

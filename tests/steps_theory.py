@@ -11,7 +11,7 @@ other (who computes while two others meet gains on both), but no way is preferre
 shared evenly is a queue of the symmetric kind, and its stationary law with all who compute beside
 it is a product (Baskett, Chandy, Muntz and Palacios 1975; the machine-repair model), whatever
 times are distributed like, even if they do not vary. With any noise that law is the only one:
-`even_periods_s`. It is that of clocks that are independent.
+`even_periods_s` in `experiments.papers.isolation.steps`. It is that of clocks that are independent.
 
 What breaks the evenness interleaves them: a link that serves whole bursts first come, first
 served (`next_apart_s`), one that gives whoever began first more than the other
@@ -23,12 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
-
-from netsim.errors import NetcosimError
 
 FloatArray = NDArray[np.float64]
 Rates = Callable[[tuple[int, ...]], Sequence[float]]
@@ -124,37 +121,6 @@ def fluid_ends_s(jobs: Sequence[Looping], rates: Rates, until_s: float) -> list[
         else:
             left[later] = jobs[later].send_s
             wakes[later] = np.inf
-
-
-def even_periods_s(compute_s: Sequence[float], send_s: Sequence[float]) -> FloatArray:
-    """Mean time of an iteration of each of some jobs that share one link evenly, clocks apart.
-
-    The set S of those that send has the weight |S|! times the product of c over S and of p over
-    the others. For two jobs that is the time alone and c_1 c_2 over the other's period: both lose
-    the same part f_1 f_2 of their run time.
-
-    Parameters
-    ----------
-    compute_s, send_s : sequence of float
-        Means, of each job alone.
-
-    Raises
-    ------
-    NetcosimError
-        Not as many of both.
-    """
-    if len(compute_s) != len(send_s):
-        raise NetcosimError(f"{len(compute_s)} compute times but {len(send_s)} of sending")
-    pairs = list(zip(compute_s, send_s, strict=True))
-
-    def weigh(jobs: Sequence[tuple[float, float]]) -> float:
-        of_size = np.array([1.0])  # products of c over sets of a size and of p over the others
-        for p, c in jobs:
-            of_size = np.append(of_size * p, 0) + np.append(0, of_size * c)
-        return float(sum(factorial(m) * x for m, x in enumerate(of_size.tolist())))
-
-    whole = weigh(pairs)
-    return np.array([whole / weigh(pairs[:j] + pairs[j + 1 :]) for j in range(len(pairs))])
 
 
 def next_apart_s(apart_s: float, send_s: float, feed: float, held_s: float = np.inf) -> float:

@@ -111,7 +111,8 @@ def route_permutation(
         np.sort(source), np.sort(target)
     ):
         raise NetcosimError("partition: the targets are no permutation of its nodes")
-    n_real, n_L, L = len(source), part.leaf_nodes, part.pod_leaves
+    n_real = len(source)
+    n_L, L = (max(map(len, groups.values())) for groups in (part.leaves, part.pods))
     place, real_nodes = _leaf_places(part, L)
     src = np.array([place[int(topology.shape.leaf_of(v))] for v in source], dtype=np.int64)
     dst = np.array([place[int(topology.shape.leaf_of(v))] for v in target], dtype=np.int64)
@@ -136,7 +137,7 @@ def route_permutation(
             needed = np.unique(colour[mine])
             colour = _labels_for(colour, L, needed, L)
         spine[inside] = colour
-    order = _position_order(part)
+    order = _position_order(part, n_L)
     return [
         _path(part, int(source[i]), int(target[i]), order[position[i]], int(spine[i]))
         for i in range(n_real)
@@ -154,10 +155,10 @@ def _leaf_places(part: PartitionShape, L: int) -> tuple[dict[int, int], IntArray
     return place, real
 
 
-def _position_order(part: PartitionShape) -> Sequence[int]:
+def _position_order(part: PartitionShape, n_L: int) -> Sequence[int]:
     """L2 positions as the equal leaves have them, filled up with -1 (no such switch)."""
     most = max(part.up.values(), key=len, default=[])
-    return [*most, *[-1] * (part.leaf_nodes - len(most))]
+    return [*most, *[-1] * (n_L - len(most))]
 
 
 def _path(part: PartitionShape, src: int, dst: int, position: int, spine: int) -> list[int]:

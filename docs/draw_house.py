@@ -17,13 +17,14 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 DATA, PICTURE = DOCS / "house.json", DOCS / "images" / "house.svg"
 
-ORDER = ("netcosim", "experiments", "queuesim", "alloc", "workloads", "patterns", "netsim")
+ORDER = ("netcosim", "experiments", "cosim", "queuesim", "alloc", "workloads", "patterns", "netsim")
 """From the top floor to the ground: a package imports from those after it alone."""
 
 SOFT = "#666666"
 KNOWS = {
     "netcosim": "public names, the commands",
     "experiments": "configs, sweeps, stores, pages, papers",
+    "cosim": "queue and network joined: coupled and measured run times",
     "queuesim": "jobs over time: order, backfill, run times",
     "patterns": "who sends what to whom",
     "alloc": "which nodes a job gets",

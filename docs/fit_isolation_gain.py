@@ -2,7 +2,7 @@
 
 Reads the measured pairs of ``isolation/predictor-pairs.csv`` (with a folder of ``netcosim reproduce
 isolation predictor``: takes its pairs first), and writes the tables beside it and the coefficients
-that are shipped, ``queuesim/isolation_gain.json``.
+that are shipped, ``cosim/isolation/isolation_gain.json``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from cosim.isolation.gain_errors import best_law
+from cosim.isolation.isolation_gain import SHIPPED, Range, predictor_of
 from experiments.papers.isolation.base import ROUTINGS
 from experiments.papers.isolation.predictor import columns_of, tables_of
-from queuesim.gain_errors import best_law
-from queuesim.isolation_gain import SHIPPED, Range, predictor_of
 
 FOLDER = Path(__file__).resolve().parent / "isolation"
 PAIRS = FOLDER / "predictor-pairs.csv"

@@ -19,7 +19,7 @@ from netcosim.bench_rl.play import METRICS, Game, worth
 from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import paired, word
 from netcosim.reproduce import read_frames
-from queuesim.learned import JOB_FEATURES, LearnedAgent
+from queuesim.learning.learned import JOB_FEATURES, LearnedAgent
 
 SCALE = "full"
 SEED = 2

@@ -2,9 +2,9 @@
 
 Runs the exact loop of ``coupled-packets`` over the first jobs of a config's first point and policy
 until so many groups are judged, and replays them with other tolerances
-(`queuesim.kept_slowdowns.replayed`): how many groups each judges, and how far off the slowdowns are
-that it works with. The tolerance that queue.md names was chosen on these. The next seed is held
-out: there jobs send other things and run elsewhere.
+(`cosim.run_times.kept_slowdowns.replayed`): how many groups each judges, and how far off the
+slowdowns are that it works with. The tolerance that queue.md names was chosen on these. The next
+seed is held out: there jobs send other things and run elsewhere.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
+from cosim.run_times.coupled_packets import CoupledPackets, PacketBudget
+from cosim.run_times.kept_slowdowns import Judgement, kept_errors, replayed
 from experiments.bench import bench_of
 from experiments.config_load import config_from, load_sweep
 from experiments.points import replaced
-from queuesim.coupled_packets import CoupledPackets, PacketBudget
-from queuesim.kept_slowdowns import Judgement, kept_errors, replayed
 from queuesim.runtime import RunTimes
 from workloads.job import Workload
 

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from cosim.network.ensemble import Ensemble
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
-from queuesim.ensemble import Ensemble
 
 HERE = Path(__file__).parent
 LEAST_EXCESS = 0.1

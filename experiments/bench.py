@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.registry import POLICIES
+from cosim.measuring.cost import campaign_hops, estimate_line, flow_level_line, flow_level_s
+from cosim.measuring.measure import MEASURES, Measure
+from cosim.measuring.measured import CommunicationMix
+from cosim.measuring.snapshots import Side, Study
+from cosim.network.communication import Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.network.gateways import GatewayIo
+from cosim.network.job_network import JobNetwork
 from experiments.build import BuiltMachine, build_machine, communication_mix, communications
 from experiments.config import Config
 from experiments.config_errors import ConfigError
 from experiments.schedules import Queues, queues_of
 from netsim.limits import need_memory, shown
-from queuesim.communication import Communication
-from queuesim.cost import campaign_hops, estimate_line, flow_level_line, flow_level_s
-from queuesim.ensemble import SharedNetwork
-from queuesim.gateways import GatewayIo
-from queuesim.job_network import JobNetwork
-from queuesim.measure import MEASURES, Measure
-from queuesim.measured import CommunicationMix
 from queuesim.result import QueueResult
-from queuesim.snapshots import Side, Study
 from workloads.job import Workload
 
 MAX_SNAPSHOTS = 100_000

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.network.communication import Communication
 from experiments.config import MachineSection
 from experiments.fields import InputFile
 from netsim.inputs import checked_path, is_input
@@ -15,8 +17,6 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from patterns.registry import PATTERNS
-from queuesim.communication import Communication
-from queuesim.measured import CommunicationMix, PatternShare
 from workloads.shares.mixes import MIXES
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def communication_mix(section: CommunicationSection) -> CommunicationMix:
     Raises
     ------
     NetcosimError
-        What `queuesim.measured.CommunicationMix` refuses.
+        What `cosim.measuring.measured.CommunicationMix` refuses.
     """
     shares = []
     for entry in section.mix:

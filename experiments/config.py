@@ -23,6 +23,8 @@ from pydantic import (
 )
 
 from alloc.registry import POLICIES, policies_for
+from cosim.measuring.rounds import ONE_ROUND
+from cosim.registry import RUNTIME_MODELS
 from experiments.config_decider import DeciderKey, check_decider
 from experiments.config_packet import PacketSection
 from experiments.config_policies import PolicyTables, policy_tables
@@ -46,8 +48,7 @@ from netsim.plugins import pinned_plugin, using
 from netsim.routing.registry import routings_for
 from netsim.topologies.registry import FAMILIES
 from queuesim.placing import QUEUE
-from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS, RUNTIME_MODELS
-from queuesim.rounds import ONE_ROUND
+from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
 from workloads.registry import LOGS
 from workloads.source import JobSource

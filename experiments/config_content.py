@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from cosim.registry import RUNTIME_MODELS
 from experiments.config import Config, MachineSection, config_class, file_keys
 from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, config_error, model_inside
@@ -17,7 +18,6 @@ from netsim.errors import NetcosimError
 from netsim.named_files import place_files
 from netsim.plugins import Plugin, installed_plugins, plugin_of, used_by, using
 from netsim.units import quantity_of, short_name
-from queuesim.registry import RUNTIME_MODELS
 
 Whole = TypeVar("Whole", bound=BaseModel)
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from cosim.isolation.design import METHODS, Design, Factor
 from experiments.config_errors import ConfigError, validated
 from experiments.expand import exact_number, unit_of
 from experiments.fields import Count, Flag, Section, Text, Whole, known
 from netsim.errors import NetcosimError
-from queuesim.design import METHODS, Design, Factor
 
 
 class FactorSection(Section):
@@ -84,7 +84,7 @@ def _word(level: object) -> str:
 
 
 class DesignSection(Section):
-    """``[sweep.design]``: see `queuesim.design.Design`."""
+    """``[sweep.design]``: see `cosim.isolation.design.Design`."""
 
     method: Annotated[Text, known("design", METHODS)]
     samples: Count

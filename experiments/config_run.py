@@ -15,6 +15,10 @@ from pydantic import (
     model_validator,
 )
 
+from cosim.measuring.measure import MEASURES
+from cosim.measuring.steady import PHASES, SHARES
+from cosim.measuring.steps_measure import PERIODS
+from cosim.network.communication import BY_SHARE, TOGETHER
 from experiments.fields import (
     Count,
     CountRange,
@@ -36,12 +40,8 @@ from netsim.errors import NetcosimError
 from netsim.packet.thread_count import checked_threads
 from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
-from queuesim.communication import BY_SHARE, TOGETHER
-from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
 from queuesim.placing import PLACED, QUEUE
-from queuesim.steady import PHASES, SHARES
-from queuesim.steps_measure import PERIODS
 from workloads.shares.distributions import DISTRIBUTIONS, Fractions, make_fractions
 from workloads.shares.law import FractionLaw
 from workloads.shares.mixes import MIXES
@@ -140,7 +140,7 @@ class FractionSection(Section):
 
 
 class IoSection(Section):
-    """``[communication.io]``: see `queuesim.gateways.GatewayIo`.
+    """``[communication.io]``: see `cosim.network.gateways.GatewayIo`.
 
     ``gateways`` is a host list, or numbers and ranges: nodes that no job gets. ``drive`` is the
     share of the time for which a job's node keeps its link busy with I/O.
@@ -157,7 +157,7 @@ _FROM = "from"
 class _CommunicationKeys(Section):
     """``[communication]``: what jobs send, how many ranks a node, which rank sits where.
 
-    ``together`` says how jobs communicate while others do (`queuesim.communication.TOGETHER`).
+    ``together`` says how jobs communicate while others do (`cosim.network.communication.TOGETHER`).
     Its key ``from``, no name in Python, joins it in `CommunicationSection`.
     """
 
@@ -238,14 +238,14 @@ class AnalysisSection(Section):
 
 
 class PairedSection(Section):
-    """``[run.paired]``: see `queuesim.pairing.Pairing`."""
+    """``[run.paired]``: see `cosim.measuring.pairing.Pairing`."""
 
     repeats: Positive = 5.0
     max_iterations: Count = 32
 
 
 class SteadySection(Section):
-    """``[run.steady]``: see `queuesim.steady.SteadyRules`."""
+    """``[run.steady]``: see `cosim.measuring.steady.SteadyRules`."""
 
     share: Annotated[Text, known("share", SHARES)] = "alone"
     phases: Annotated[Text, known("phases", PHASES)] = "random"
@@ -266,7 +266,7 @@ class SteadySection(Section):
 
 
 class StepsSection(Section):
-    """``[run.steps]``: see `queuesim.steps_measure.StepRules`."""
+    """``[run.steps]``: see `cosim.measuring.steps_measure.StepRules`."""
 
     phases: Annotated[Text, known("phases", PHASES)] = "random"
     noise: Annotated[Number, Field(ge=0, le=1)] = 0.0
@@ -286,13 +286,12 @@ KEEP = {
 class RunSection(Section):
     """``[run]``: the seed, the repetition, what is measured and how much is sampled.
 
-    ``measure`` says how (`queuesim.measure.MEASURES`). ``snapshots`` is the number of instants of
-    the schedule whose running jobs are sent through the packet engine, 0 for the queue alone;
-    ``only_snapshot`` is the one of them (counted from 0) that is, so that a sweep can have one
-    point a snapshot. ``repetition`` changes nothing but the draws.
-    ``placed`` says where the jobs of a snapshot sit (`queuesim.placing.PLACED`).
-    ``threads``, a number or "auto", share a packet simulation (`netsim.packet.thread_count`); they
-    change no result and no point's key.
+    ``measure`` says how (`cosim.measuring.measure.MEASURES`). ``snapshots`` is the number of
+    instants of the schedule whose running jobs are sent through the packet engine, 0 for the queue
+    alone; ``only_snapshot`` is the one of them (counted from 0) that is, so that a sweep can have
+    one point a snapshot. ``repetition`` changes nothing but the draws. ``placed`` says where the
+    jobs of a snapshot sit (`queuesim.placing.PLACED`). ``threads``, a number or "auto", share a
+    packet simulation (`netsim.packet.thread_count`); they change no result and no point's key.
     ``observables`` are more tables on each schedule (`netcosim list observables`). ``keep`` is what
     is stored beside the tables (`KEEP`); it changes no result.
     """

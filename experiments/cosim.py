@@ -1,14 +1,14 @@
 """The loop closed: one log, one machine, several policies; packets measured, queue run again.
 
 1. The queue runs under each policy with logged run times.
-2. Snapshots of the schedules go through the packet engine (`queuesim.measure`).
+2. Snapshots of the schedules go through the packet engine (`cosim.measuring.measure`).
 3. The measured communication times, against the reference's, change the jobs' run times, and
    the queue runs again under each policy.
 
 With ``queue.measured.rounds`` the schedules of step 3 are measured and run again.
 
 That is what the run-time model "measured" asks for; the registry's other models ask for less
-(`queuesim.model_context`), and step 2 then measures the schedules that they gave. With
+(`cosim.model_context`), and step 2 then measures the schedules that they gave. With
 ``snapshots = 0`` no packets are sent. The reference is a policy of the run, or one elsewhere
 (`experiments.reference`), which then is run beforehand with the same jobs.
 """
@@ -21,6 +21,23 @@ from functools import partial
 
 import numpy as np
 
+from cosim.measuring.measured import SpeedupTable
+from cosim.measuring.neighbours import Neighbours, neighbours_of
+from cosim.measuring.parts import (
+    Columns,
+    Here,
+    Keeping,
+    Named,
+    Part,
+    Parts,
+    schedule_columns,
+    schedule_from,
+)
+from cosim.measuring.rounds import CONTENDED, ISOLATED, speedups_of_alone, with_rounds
+from cosim.measuring.snapshots import Measurement, Study
+from cosim.model_context import ModelContext, Pilot
+from cosim.network.job_network import JobNetwork
+from cosim.registry import RUNTIME_MODELS
 from experiments.bench import Bench, bench_of
 from experiments.config import Config
 from experiments.config_load import config_from
@@ -34,25 +51,8 @@ from experiments.steps import Notice, Progress, Steps
 from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import family_of
-from queuesim.job_network import JobNetwork
-from queuesim.measured import SpeedupTable
-from queuesim.model_context import ModelContext, Pilot
-from queuesim.neighbours import Neighbours, neighbours_of
-from queuesim.parts import (
-    Columns,
-    Here,
-    Keeping,
-    Named,
-    Part,
-    Parts,
-    schedule_columns,
-    schedule_from,
-)
-from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
-from queuesim.rounds import CONTENDED, ISOLATED, speedups_of_alone, with_rounds
 from queuesim.runtime import AsLogged, RunTimeModel
-from queuesim.snapshots import Measurement, Study
 from workloads.job import Workload
 
 Schedules = dict[str, QueueResult]

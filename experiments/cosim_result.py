@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.measuring.measured import SpeedupTable
+from cosim.measuring.neighbours import Neighbours
+from cosim.measuring.snapshots import Measurement, Measurements, Ratio, Study
 from experiments.build import BuiltMachine
 from experiments.config import Config
 from experiments.reference import Reference
-from queuesim.measured import SpeedupTable
 from queuesim.metrics import QueueSummary, summarise
-from queuesim.neighbours import Neighbours
 from queuesim.result import QueueResult
-from queuesim.snapshots import Measurement, Measurements, Ratio, Study
 from workloads.job import Workload
 
 

@@ -6,13 +6,13 @@ from dataclasses import asdict
 
 import numpy as np
 
+from cosim.measuring.speedup_file import speedup_rows
 from experiments.cosim_result import CosimResult
 from experiments.store import Rows
 from netsim.analysis.bounds import bounds_of
 from netsim.packet.model import PS_PER_S
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.observables.registry import observed
-from queuesim.speedup_file import speedup_rows
 
 
 def result_tables(result: CosimResult) -> dict[str, Rows]:
@@ -20,9 +20,9 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
 
     "policies" has one row a policy; ratios there are relative to what ``relative_to`` says, which
     has a table "reference" of its own where it is not one of the policies. If packets were sent,
-    "speedups" (columns of `queuesim.speedup_file`), "measured_jobs" and "links" follow, whatever
-    the measure has to tell, whatever the run-time model reports, and what ``run.observables``
-    asks for; and "bounds" of the machine, if ``analysis.bounds`` asks for them.
+    "speedups" (columns of `cosim.measuring.speedup_file`), "measured_jobs" and "links" follow,
+    whatever the measure has to tell, whatever the run-time model reports, and what
+    ``run.observables`` asks for; and "bounds" of the machine, if ``analysis.bounds`` asks for them.
 
     Parameters
     ----------

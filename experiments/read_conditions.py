@@ -13,13 +13,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from alloc.registry import POLICIES
+from cosim.measuring.campaign import Stretch
+from cosim.measuring.measure import MEASURES
+from cosim.network.communication import ALWAYS, BY_SHARE, TOGETHER
+from cosim.registry import RUNTIME_MODELS
 from experiments.config import Config
 from experiments.dotted_keys import assigned, value_at
 from netsim.packet.presets import PACKET_PRESETS
-from queuesim.campaign import Stretch
-from queuesim.communication import ALWAYS, BY_SHARE, TOGETHER
-from queuesim.measure import MEASURES
-from queuesim.registry import BACKFILLS, DECIDERS, ORDERS, RUNTIME_MODELS
+from queuesim.registry import BACKFILLS, DECIDERS, ORDERS
 
 
 class Condition(NamedTuple):

@@ -17,22 +17,23 @@ from numpy.typing import NDArray
 from alloc.any_rule import AnyRule
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
+from cosim.network.gateways import gateway_nodes, keep_off, with_room
+from cosim.registry import RUNTIME_MODELS
 from experiments.config import Config, QueueSection
 from experiments.config_decider import check_by_count, who_decides
 from experiments.config_policies import PolicyTables
 from experiments.draws import Draws
 from netsim.topology import Topology
-from queuesim.bandwidth import bandwidth_needs
 from queuesim.estimates import EstimateModel
-from queuesim.gateways import gateway_nodes, keep_off, with_room
 from queuesim.logged import with_replay_notes
-from queuesim.orders import Order
+from queuesim.ordering.orders import Order
 from queuesim.queue import fitting, simulate_queue
-from queuesim.registry import BACKFILLS, DECIDERS, ESTIMATES, RUNTIME_MODELS
+from queuesim.registry import BACKFILLS, DECIDERS, ESTIMATES
 from queuesim.result import QueueResult
-from queuesim.rules import Rules
 from queuesim.runtime import AsLogged, RunTimeModel
 from queuesim.setup import setup_of
+from queuesim.site.bandwidth import bandwidth_needs
+from queuesim.site.rules import Rules
 from workloads.job import Workload
 from workloads.transform import from_zero, refuse_empty
 

@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from alloc.policy import Request
     from alloc.registry import make_policy
+    from cosim.network.communication import Communication
+    from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+    from cosim.run_times.live import Live, LiveJob
     from experiments.config_load import config_from, load_config
     from experiments.cosim import run_cosim
     from experiments.cosim_tables import result_tables
@@ -35,9 +38,6 @@ if TYPE_CHECKING:
     from netsim.topologies.registry import make_topology, preset
     from netsim.traffic import combine
     from patterns.registry import make_pattern
-    from queuesim.communication import Communication
-    from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-    from queuesim.live import Live, LiveJob
     from queuesim.metrics import summarise
     from queuesim.queue import simulate_queue
     from workloads.swf import read_swf, write_swf
@@ -64,9 +64,9 @@ _HOMES = {
     "netsim.topologies.registry": ("make_topology", "preset"),
     "netsim.traffic": ("combine",),
     "patterns.registry": ("make_pattern",),
-    "queuesim.communication": ("Communication",),
-    "queuesim.ensemble": ("Ensemble", "PlacedJob", "SharedNetwork"),
-    "queuesim.live": ("Live", "LiveJob"),
+    "cosim.network.communication": ("Communication",),
+    "cosim.network.ensemble": ("Ensemble", "PlacedJob", "SharedNetwork"),
+    "cosim.run_times.live": ("Live", "LiveJob"),
     "queuesim.metrics": ("summarise",),
     "queuesim.queue": ("simulate_queue",),
     "workloads.swf": ("read_swf", "write_swf"),

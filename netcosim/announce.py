@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def parts_of(config: Config) -> tuple[str, ...]:
     """The parts that a run of this config uses."""
     from alloc.registry import POLICIES
+    from cosim.registry import RUNTIME_MODELS
     from netsim.packet.model import INPUT_QUEUED
-    from queuesim.registry import RUNTIME_MODELS
 
     with config.plugged():
         flows = RUNTIME_MODELS[config.queue.run_time_model].solves_flows

@@ -148,10 +148,10 @@ def _example_of(field: FieldInfo, name: str) -> str:
 
 
 def _docstrings() -> Mapping[str, str]:
+    from cosim.measuring.pairing import Pairing
+    from cosim.measuring.steady import SteadyRules
+    from cosim.measuring.steps_measure import StepRules
     from netsim.packet.model import PacketConfig
-    from queuesim.pairing import Pairing
-    from queuesim.steady import SteadyRules
-    from queuesim.steps_measure import StepRules
     from workloads.synthetic import laas_workload
 
     return {

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.isolation.design import Confounded, Design, most_confounded
 from netsim.errors import NetcosimError
-from queuesim.design import Confounded, Design, most_confounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +138,7 @@ def analysed(results: DesignResults, degree: int, seed: int) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from queuesim.surface import drawn_surfaces, fit_surface, index_rows, screened
+    from cosim.isolation.surface import drawn_surfaces, fit_surface, index_rows, screened
 
     factors, known = results.design.factors, results.known
     if results.design.method == "morris":

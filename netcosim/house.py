@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-PACKAGES = ("netsim", "patterns", "workloads", "alloc", "queuesim", "experiments")
+PACKAGES = ("netsim", "patterns", "workloads", "alloc", "queuesim", "cosim", "experiments")
 _ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -1,10 +1,10 @@
 """What a run has done so far, kept beside its results until they are whole.
 
-Each part of a run (`queuesim.parts`) is a file of arrays, written whole or not at all, in a folder
-whose name stands for the config, the files it reads, and the sources and libraries that compute
-it. A run that was killed finds its parts again; one with another config or other sources does not.
-Several processes with one journal share the parts between them: whoever holds a part's lock
-computes it, and the system lets go of a lock when its holder dies.
+Each part of a run (`cosim.measuring.parts`) is a file of arrays, written whole or not at all, in a
+folder whose name stands for the config, the files it reads, and the sources and libraries that
+compute it. A run that was killed finds its parts again; one with another config or other sources
+does not. Several processes with one journal share the parts between them: whoever holds a part's
+lock computes it, and the system lets go of a lock when its holder dies.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import numba
 import numpy as np
 import scipy
 
+from cosim.measuring.parts import Columns, Part, Progress, Tell, share_of
 from netsim.file_lock import let_go, try_lock
 from netsim.whole_files import make_folder, need_regular, whole
-from queuesim.parts import Columns, Part, Progress, Tell, share_of
 
 FORMAT = 2
 _FOLDER = re.compile("unfinished-[0-9a-f]{16}")
@@ -35,7 +35,7 @@ _FILE = re.compile(
 )
 _ABOUT = "about"
 _LOOK_S = 0.02
-_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "experiments")
+_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "cosim", "experiments")
 
 
 @cache
@@ -67,7 +67,7 @@ def journal_name(key: str) -> str:
 
 
 class Journal:
-    """A `queuesim.parts.Parts` that keeps parts in a folder, and finds those that are there.
+    """A `cosim.measuring.parts.Parts` that keeps parts in a folder, and finds those that are there.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Journal:
         return sum(1 for _ in self.folder.glob("*.npz"))
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """See `queuesim.parts.Parts.each`."""
+        """See `cosim.measuring.parts.Parts.each`."""
         found: dict[int, Columns] = {}
 
         def take(i: int, columns: Columns | None) -> bool:

@@ -16,6 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import IO
 
+from cosim.measuring.parts import Parts
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
@@ -26,7 +27,6 @@ from netcosim.journal import Journal, drop, journals_in
 from netsim.file_lock import let_go, take_lock
 from netsim.limits import need_memory
 from netsim.whole_files import make_folder
-from queuesim.parts import Parts
 
 PROCESS_BYTES = 300 * 10**6
 """What a process takes before it knows the config: Python, its libraries and compiled kernels."""

@@ -7,6 +7,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+from cosim.run_times.coupled import CoupledFlow
+from cosim.run_times.flow_errors import flow_warning
 from experiments.config import Config
 from experiments.cosim import point_result, run_cosim
 from experiments.outcome import Outcome, encode_tables
@@ -20,8 +22,6 @@ from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.packet.credit import buffer_warning
 from netsim.whole_files import make_folder
-from queuesim.coupled import CoupledFlow
-from queuesim.flow_errors import flow_warning
 
 RESULTS_FILE = "results.db"
 PAGE_FILE = "report.html"

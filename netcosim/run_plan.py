@@ -7,15 +7,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from cosim.measuring.cost import HOPS_PER_S, campaign_hops, flow_level_s
+from cosim.registry import RUNTIME_MODELS
+from cosim.run_times.measured_times import Measured
 from experiments.bench import bench_of
 from experiments.config import Config
 from experiments.points import point_key
 from experiments.reference import reference_of
 from netcosim.journal import Journal, journal_name
 from netsim.units import format_quantity
-from queuesim.cost import HOPS_PER_S, campaign_hops, flow_level_s
-from queuesim.measured_times import Measured
-from queuesim.registry import RUNTIME_MODELS
 
 
 @dataclass(frozen=True)

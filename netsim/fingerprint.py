@@ -14,7 +14,7 @@ from netsim.errors import NetcosimError
 from netsim.kernel_cache import use_kernel_cache
 from netsim.whole_files import make_folder, write_whole
 
-_MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim")
+_MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "cosim")
 
 
 @cache

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-_PACKAGES = ("netsim", "patterns", "alloc", "queuesim")
+_PACKAGES = ("netsim", "patterns", "alloc", "queuesim", "cosim")
 
 
 @cache

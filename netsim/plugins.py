@@ -1,8 +1,9 @@
 """Plug-ins: a user's own policies, orders, models, networks, patterns and all that has a name.
 
-A plug-in is a Python file, or a module that can be imported, with a list ``PLUGIN`` of entries.
-An entry is what the registry of its kind holds: a subclass of `alloc.policy.Policy`, a
-`queuesim.orders.Order`, a `patterns.entry.Pattern`, and so on. It finds its registry by its class.
+A plug-in is a Python file, or a module that can be imported, with a list ``PLUGIN`` of entries. An
+entry is what the registry of its kind holds: a subclass of `alloc.policy.Policy`, a
+`queuesim.ordering.orders.Order`, a `patterns.entry.Pattern`, and so on. It finds its registry by
+its class.
 
 Nothing stays registered: entries are known inside of `using` alone, and each config brings its
 own plug-ins, so two configs in one process never see each other's. A file is known by what it

@@ -24,7 +24,7 @@ from alloc.nodes import NodePolicy
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
-from queuesim.backfill import Backfill, Start
+from queuesim.backfilling.backfill import Backfill, Start
 from queuesim.machine import Machine
 from queuesim.waiting import WaitingQueue
 from workloads.details import JobDetails
@@ -331,7 +331,7 @@ class Decided(Backfill):
 
 
 class Strict(Decider):
-    """Strict order by count: the decider that `queuesim.backfill.NoBackfill` is."""
+    """Strict order by count: the decider that `queuesim.backfilling.backfill.NoBackfill` is."""
 
     name = "strict"
     description = "the head of the queue or nobody, by the number of free nodes"
@@ -347,7 +347,8 @@ class Strict(Decider):
 
 
 class Easy(Decider):
-    """EASY by count (Skovira et al. 1996): the decider that `queuesim.easy.EasyBackfill` is.
+    """EASY by count (Skovira et al. 1996): the decider that
+    `queuesim.backfilling.easy.EasyBackfill` is.
 
     For policies that place by count alone: nothing is held, a job behind the head starts if it
     ends by the shadow time or takes no more than the extra nodes.

@@ -91,8 +91,9 @@ def job_streams(seed: int, job_id: int) -> JobStreams:
 def stand_in_id(numbers: Iterable[int] | NDArray[np.integer]) -> int:
     """A number that stands for a job's id where it is not the job that is asked for.
 
-    What is looked up by what is sent and where (`queuesim.packet_judge`), or is measured once
-    for all jobs of a kind (`queuesim.stretching.Yardsticks`), takes its streams from that.
+    What is looked up by what is sent and where (`cosim.run_times.packet_judge`), or is measured
+    once for all jobs of a kind (`cosim.measuring.stretching.Yardsticks`), takes its streams from
+    that.
 
     Parameters
     ----------

@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, unknown_name
-from queuesim.backfill import Backfill, Start, check_window
+from queuesim.backfilling.backfill import Backfill, Start, check_window
+from queuesim.backfilling.easy_sets import node_set_method
 from queuesim.decide import Decided, Decider, known_at_submit
-from queuesim.dependencies import Dependencies
-from queuesim.easy_sets import node_set_method
 from queuesim.estimates import EstimateModel
 from queuesim.machine import Machine
-from queuesim.node_sets import NodeSetMachine
-from queuesim.orders import Order
+from queuesim.ordering.orders import Order
 from queuesim.registry import find_backfill, find_order
 from queuesim.result import QueueResult
-from queuesim.ruled_run import RuledRun
-from queuesim.rules import Rules
 from queuesim.run import Labels, Run
 from queuesim.runtime import AsLogged, RunTimeModel
+from queuesim.site.dependencies import Dependencies
+from queuesim.site.node_sets import NodeSetMachine
+from queuesim.site.ruled_run import RuledRun
+from queuesim.site.rules import Rules
 from queuesim.waiting import WaitingQueue
 from workloads.job import Workload
 from workloads.transform import drop

@@ -1,15 +1,16 @@
-"""Names of queue orders, backfilling methods, run-time models and estimates."""
+"""Names of queue orders, backfilling methods, deciders and estimates."""
 
 from __future__ import annotations
 
 from netsim.errors import unknown_name
 from netsim.registry import Registry
-from queuesim.assumed import SCENARIOS, Assumed
-from queuesim.backfill import Backfill, NoBackfill
-from queuesim.cobalt import CobaltBackfill
-from queuesim.conservative import ConservativeBackfill
-from queuesim.coupled import CoupledFlow
-from queuesim.coupled_packets import CoupledPackets
+from queuesim.assumed import SCENARIOS
+from queuesim.backfilling.backfill import Backfill, NoBackfill
+from queuesim.backfilling.cobalt import CobaltBackfill
+from queuesim.backfilling.conservative import ConservativeBackfill
+from queuesim.backfilling.easy import EasyBackfill
+from queuesim.backfilling.easy_retest import EasyRetest
+from queuesim.backfilling.logged_starts import LoggedStarts
 from queuesim.decide import Decider, Easy, Strict
 from queuesim.deciders import (
     FirstThatFits,
@@ -17,17 +18,10 @@ from queuesim.deciders import (
     ShortestThatFits,
     SmallestAreaThatFits,
 )
-from queuesim.easy import EasyBackfill
-from queuesim.easy_retest import EasyRetest
 from queuesim.estimates import Actual, Adjusted, EstimateModel, Requested
-from queuesim.fair_share import FAIR_SHARE
-from queuesim.logged_starts import LoggedStarts
-from queuesim.measured_times import Measured
-from queuesim.multifactor import MULTIFACTOR
-from queuesim.orders import FCFS, LARGEST, PRIORITY, SHORTEST, SMALLEST, WFP, Order
-from queuesim.partition_bisection import PartitionBisection
-from queuesim.rounds import RUNTIME_REFERENCES
-from queuesim.runtime import AsLogged, RunTimeModel
+from queuesim.ordering.fair_share import FAIR_SHARE
+from queuesim.ordering.multifactor import MULTIFACTOR
+from queuesim.ordering.orders import FCFS, LARGEST, PRIORITY, SHORTEST, SMALLEST, WFP, Order
 
 ORDERS: Registry[Order] = Registry(
     "queuesim.registry:ORDERS",
@@ -58,21 +52,6 @@ DECIDERS: Registry[type[Decider]] = Registry(
     (Easy, Strict, FirstThatFits, ShortestThatFits, SmallestAreaThatFits, LargestThatFits),
     classes=True,
 )
-RUNTIME_MODELS: Registry[type[RunTimeModel]] = Registry(
-    "queuesim.registry:RUNTIME_MODELS",
-    "run-time model",
-    RunTimeModel,
-    (
-        AsLogged,
-        Assumed,
-        Measured,
-        CoupledFlow,
-        CoupledPackets,
-        PartitionBisection,
-    ),
-    classes=True,
-)
-
 ESTIMATES: Registry[type[EstimateModel]] = Registry(
     "queuesim.registry:ESTIMATES",
     "estimate model",
@@ -86,8 +65,6 @@ __all__ = [
     "DECIDERS",
     "ESTIMATES",
     "ORDERS",
-    "RUNTIME_MODELS",
-    "RUNTIME_REFERENCES",
     "SCENARIOS",
     "Order",
     "find_backfill",

@@ -19,9 +19,9 @@ import simpy
 
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
-from queuesim.backfill import Backfill, Start
+from queuesim.backfilling.backfill import Backfill, Start
 from queuesim.machine import Machine
-from queuesim.orders import Order
+from queuesim.ordering.orders import Order
 from queuesim.result import COMPLETED, CUT, KeptPlacements, QueueResult
 from queuesim.runtime import RunTimes
 from queuesim.waiting import WaitingQueue, make_queue

@@ -88,7 +88,7 @@ class FixedRunTimes(RunTimes):
 class RunTimeModel(ABC):
     """A way to tell run times; subclasses are frozen dataclasses."""
 
-    registered_in: ClassVar[str] = "queuesim.registry:RUNTIME_MODELS"
+    registered_in: ClassVar[str] = "cosim.registry:RUNTIME_MODELS"
 
     name: str
     description: str
@@ -142,7 +142,7 @@ class RunTimeModel(ABC):
 
         Parameters
         ----------
-        context : queuesim.model_context.ModelContext
+        context : cosim.model_context.ModelContext
             What a run offers to a model that needs more than its parameters.
         parameters
             What `read` gave; the model itself where it declares its own parameters.

@@ -7,13 +7,13 @@ from typing import Any
 
 from alloc.registry import POLICIES
 from netsim.parameters import Parameter, parameters_of
-from queuesim.easy_sets import node_set_method
-from queuesim.node_sets import check_holds_any
-from queuesim.orders import Order, OrderContext
-from queuesim.outages import OutageFile
-from queuesim.partitions import Partition, check_partitions
+from queuesim.backfilling.easy_sets import node_set_method
+from queuesim.ordering.orders import Order, OrderContext
 from queuesim.registry import ORDERS
-from queuesim.rules import RuleKeys, Rules
+from queuesim.site.node_sets import check_holds_any
+from queuesim.site.outages import OutageFile
+from queuesim.site.partitions import Partition, check_partitions
+from queuesim.site.rules import RuleKeys, Rules
 from workloads.job import Workload
 
 

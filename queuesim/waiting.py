@@ -14,8 +14,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from queuesim.order_checks import with_checks
-from queuesim.orders import Order, bound
+from queuesim.ordering.order_checks import with_checks
+from queuesim.ordering.orders import Order, bound
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from queuesim.measured import SpeedupTable
-from queuesim.speedup_file import COLUMNS, RATIO_OF, speedup_rows
+from cosim.measuring.measured import SpeedupTable
+from cosim.measuring.speedup_file import COLUMNS, RATIO_OF, speedup_rows
 
 
 def write_speedups(table: SpeedupTable, path: str | Path) -> None:

@@ -35,7 +35,7 @@ from netcosim.bench_rl.tables import (
 from netcosim.cli import main
 from netcosim.reproduce import read_frames
 from netsim.errors import NetcosimError
-from queuesim.learned import LearnedAgent, n_weights
+from queuesim.learning.learned import LearnedAgent, n_weights
 from queuesim.queue import simulate_queue
 from workloads.synthetic import laas_workload
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from alloc.registry import make_policy
+from cosim.measuring.campaign import Stretch
+from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.measuring.parts import Here
+from cosim.measuring.snapshots import Measurements, Side, Study
+from cosim.measuring.stretching import Yardsticks, stretches
+from cosim.network.communication import ALWAYS, BY_SHARE, Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.run_times.measured_times import Measured
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
-from queuesim.campaign import Stretch
-from queuesim.communication import ALWAYS, BY_SHARE, Communication
-from queuesim.ensemble import SharedNetwork
-from queuesim.measured import CommunicationMix, PatternShare
-from queuesim.measured_times import Measured
-from queuesim.parts import Here
 from queuesim.queue import simulate_queue
-from queuesim.snapshots import Measurements, Side, Study
-from queuesim.stretching import Yardsticks, stretches
 from workloads.csv_jobs import read_csv
 
 LINK_BPS = 5 * 10**9

@@ -30,7 +30,7 @@ LOG = "; MaxNodes: 16\n; MaxProcs: 64\n; UnixStartTime: 1538352000\n" + "".join(
 )
 GOAL = "num_ranks 2\nrank 0 {\na: send 10b to 1\n}\nrank 1 {\na: recv 10b from 0\n}\n"
 PLUGIN = """
-from queuesim.orders import Order
+from queuesim.ordering.orders import Order
 PLUGIN = [Order("youngest", "latest first", static_key=lambda jobs: -jobs.submit_s)]
 """
 

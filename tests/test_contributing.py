@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("netcosim", "experiments", "queuesim", "alloc", "patterns", "workloads", "netsim")
+PACKAGES = (
+    "netcosim",
+    "experiments",
+    "cosim",
+    "queuesim",
+    "alloc",
+    "patterns",
+    "workloads",
+    "netsim",
+)
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
 FILE = re.compile(r"`([\w/]+\.py)`:\n\n```(\w+)\n(.*?)^```", re.M | re.S)

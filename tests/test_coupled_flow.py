@@ -15,6 +15,12 @@ from queue_helpers import make_workload
 
 from alloc.policy import Placement, Policy
 from alloc.registry import make_policy
+from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.network.communication import ALWAYS, Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.network.job_network import JobLoads, JobNetwork
+from cosim.network.situation import Situation
+from cosim.run_times.coupled import CoupledFlow, LiveRunTimes, mean_stretches
 from netsim.errors import NetcosimError
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
@@ -22,16 +28,10 @@ from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from netsim.topology import Topology
-from queuesim.communication import ALWAYS, Communication
-from queuesim.coupled import CoupledFlow, LiveRunTimes, mean_stretches
 from queuesim.draws import job_streams, stand_in_id
-from queuesim.ensemble import SharedNetwork
-from queuesim.job_network import JobLoads, JobNetwork
-from queuesim.measured import CommunicationMix, PatternShare
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
-from queuesim.situation import Situation
 from workloads.job import Workload
 
 NAMES = ("all-to-all", "halo2d", "pairs")

@@ -8,11 +8,11 @@ from test_coupled_flow import job_network, one_cable
 from test_coupled_packets import LONG, long_messages
 
 from alloc.registry import make_policy
+from cosim.network.situation import Situation
+from cosim.run_times.flow_vs_packets import compare_mix, random_mix
+from cosim.run_times.packet_judge import PacketBudget, level_errors
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
-from queuesim.flow_vs_packets import compare_mix, random_mix
-from queuesim.packet_judge import PacketBudget, level_errors
-from queuesim.situation import Situation
 
 
 @pytest.mark.parametrize(("fraction", "slowdown"), [(1.0, 3.0), (0.5, 1.6)])

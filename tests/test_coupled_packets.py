@@ -15,28 +15,28 @@ from test_coupled_flow import Across, Given, Watched, job_network, one_cable, ra
 
 from alloc.policy import Placement
 from alloc.registry import make_policy
-from netsim.errors import NetcosimError
-from netsim.routing.registry import make_routing
-from netsim.topologies.fattree import fat_tree
-from netsim.topologies.graph import graph
-from netsim.topologies.torus import torus
-from netsim.topology import Topology
-from queuesim.communication import Communication
-from queuesim.coupled import CoupledFlow, LiveRunTimes
-from queuesim.coupled_packets import CoupledPackets
-from queuesim.draws import stand_in_id
-from queuesim.ensemble import Ensemble, SharedNetwork
-from queuesim.isolated_loops import IsolatedLoop, IsolatedLoops
-from queuesim.job_network import JobLoads, JobNetwork
-from queuesim.measured import CommunicationMix, PatternShare
-from queuesim.packet_judge import (
+from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, SharedNetwork
+from cosim.network.isolated_loops import IsolatedLoop, IsolatedLoops
+from cosim.network.job_network import JobLoads, JobNetwork
+from cosim.network.situation import Situation
+from cosim.run_times.coupled import CoupledFlow, LiveRunTimes
+from cosim.run_times.coupled_packets import CoupledPackets
+from cosim.run_times.packet_judge import (
     PacketBudget,
     PacketJudge,
     PacketRecord,
     mean_ranks,
     rank_correlation,
 )
-from queuesim.situation import Situation
+from netsim.errors import NetcosimError
+from netsim.routing.registry import make_routing
+from netsim.topologies.fattree import fat_tree
+from netsim.topologies.graph import graph
+from netsim.topologies.torus import torus
+from netsim.topology import Topology
+from queuesim.draws import stand_in_id
 
 APART = (300_000, 185_000, 411_000, 249_000)
 """Bytes of messages whose times have no small common multiple: the jobs' phases drift."""

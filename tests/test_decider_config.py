@@ -25,7 +25,7 @@ from netcosim.bench_rl.output import agent_file
 from netcosim.cli import main
 from netcosim.judge.asked import Flags, asked_of
 from netsim.errors import NetcosimError
-from queuesim.learned import LearnedAgent, n_weights
+from queuesim.learning.learned import LearnedAgent, n_weights
 from queuesim.queue import simulate_queue
 from queuesim.registry import DECIDERS
 from queuesim.result import QueueResult

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.measuring.snapshots import Ratio
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
 from netcosim.demo_config import demo_config_text
 from netsim.topologies.registry import preset
-from queuesim.snapshots import Ratio
 
 PAGES = Path(__file__).resolve().parents[1]
 FAQ = (PAGES / "docs" / "faq.md").read_text(encoding="utf-8")

@@ -9,16 +9,16 @@ import pytest
 
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
+from cosim.network.communication import Communication, with_compute
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from cosim.network.loops import least_iteration_s
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from patterns.build import build_program, make_messages
-from queuesim.communication import Communication, with_compute
 from queuesim.draws import job_streams, stand_in_id
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.loops import least_iteration_s
 
 TREE = fat_tree(8)
 STATIC = make_routing(TREE, "d-mod-k")

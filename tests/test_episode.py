@@ -15,7 +15,7 @@ from netsim.hierarchy import hierarchy_of
 from netsim.topologies.registry import make_topology
 from queuesim.decide import Choice
 from queuesim.deciders import LargestThatFits
-from queuesim.episode import LONGEST_S, REWARDS, Domains, Episode, View, log_time
+from queuesim.learning.episode import LONGEST_S, REWARDS, Domains, Episode, View, log_time
 from queuesim.queue import prepared_run
 from workloads.job import Workload
 

@@ -8,6 +8,16 @@ import numpy as np
 import pytest
 from hostile.row import config_text
 
+from cosim.measuring import cost
+from cosim.measuring.cost import (
+    PacketCounts,
+    estimate_line,
+    flow_level_line,
+    flow_level_s,
+    mean_hops,
+    node_pairs,
+)
+from cosim.network.communication import Communication
 from experiments.bench import check_snapshots
 from experiments.config import Config
 from experiments.config_load import config_from, parse_toml
@@ -30,16 +40,6 @@ from netsim.topologies import (
 )
 from netsim.topologies.registry import make_topology
 from patterns.registry import make_pattern
-from queuesim import cost
-from queuesim.communication import Communication
-from queuesim.cost import (
-    PacketCounts,
-    estimate_line,
-    flow_level_line,
-    flow_level_s,
-    mean_hops,
-    node_pairs,
-)
 
 MODULES = {
     "dragonfly": dragonfly,

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from page_words import words
 
+from cosim.measuring.speedup_file import read_speedups
 from experiments.config_load import config_from, load_config, load_sweep
 from experiments.cosim import run_cosim
 from experiments.store import Store
 from netcosim.axes import mix_label, table_frame
 from netcosim.cli import main
 from netsim.errors import NetcosimError
-from queuesim.speedup_file import read_speedups
 
 HEAD = """
 [machine]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from alloc.registry import POLICIES, policies_for
+from cosim.registry import RUNTIME_MODELS
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
@@ -20,7 +21,7 @@ from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.registry import FAMILIES
 from patterns import mapping
 from patterns.registry import PATTERNS
-from queuesim.registry import BACKFILLS, ORDERS, RUNTIME_MODELS, SCENARIOS
+from queuesim.registry import BACKFILLS, ORDERS, SCENARIOS
 from queuesim.runtime import FixedRunTimes, RunTimeModel
 
 MACHINES: dict[str, dict[str, Any]] = {

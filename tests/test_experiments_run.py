@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.run_times.flow_errors import FLOW_ERRORS, FlowError
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
@@ -16,7 +17,6 @@ from experiments.store import Store
 from netcosim.cli import main
 from netcosim.demo_config import demo_config_text, read_demo_log
 from netcosim.report.run_page import REPORTS
-from queuesim.flow_errors import FLOW_ERRORS, FlowError
 
 CONFIG = """
 [machine]

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from packet_cases import Send, Step, program
 
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from cosim.network.loops import least_iteration_s
 from netsim.errors import NetcosimError
 from netsim.flow.job_messages import job_messages
 from netsim.flow.job_routes import JobRoutes
@@ -16,9 +19,6 @@ from netsim.flow.message_network import MessageNetwork
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
-from queuesim.communication import Communication
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.loops import least_iteration_s
 
 FAST = 10**11
 """Links between routers that limit nothing."""

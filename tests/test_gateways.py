@@ -18,6 +18,11 @@ from hypothesis import strategies as st
 from alloc.nodes import NodePolicy, Nodes
 from alloc.policy import Request
 from alloc.registry import POLICIES, make_policy
+from cosim.measuring.snapshots import Side, Study
+from cosim.measuring.steady import Steadying, SteadyRules, SteadySnapshot
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from cosim.network.gateways import GatewayIo, keep_off
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from netsim.errors import NetcosimError
@@ -26,12 +31,7 @@ from netsim.topologies.fattree import fat_tree
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from patterns.registry import make_pattern
-from queuesim.communication import Communication
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.gateways import GatewayIo, keep_off
 from queuesim.queue import simulate_queue
-from queuesim.snapshots import Side, Study
-from queuesim.steady import Steadying, SteadyRules, SteadySnapshot
 from workloads.csv_jobs import read_csv
 
 LINK_BPS = 10**9

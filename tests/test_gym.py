@@ -14,7 +14,7 @@ from experiments.config_load import config_from
 from experiments.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
-from queuesim.episode import REWARDS
+from queuesim.learning.episode import REWARDS
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from workloads.transform import from_zero, select

@@ -17,14 +17,15 @@ MAY_IMPORT = {
     "patterns": {"netsim"},
     "workloads": {"netsim"},
     "alloc": {"netsim"},
-    "queuesim": {"netsim", "alloc", "patterns", "workloads"},
-    "experiments": {"netsim", "alloc", "patterns", "workloads", "queuesim"},
-    "netcosim": {"netsim", "alloc", "patterns", "workloads", "queuesim", "experiments"},
+    "queuesim": {"netsim", "alloc", "workloads"},
+    "cosim": {"netsim", "alloc", "patterns", "workloads", "queuesim"},
+    "experiments": {"netsim", "alloc", "patterns", "workloads", "queuesim", "cosim"},
+    "netcosim": {"netsim", "alloc", "patterns", "workloads", "queuesim", "cosim", "experiments"},
 }
 # What a package must not know, beyond its imports of other packages.
 BANNED = {
     package: {"argparse", "matplotlib", "sqlite3", "mpi4py", "tqdm", "pydantic"}
-    for package in ("netsim", "patterns", "workloads", "alloc", "queuesim")
+    for package in ("netsim", "patterns", "workloads", "alloc", "queuesim", "cosim")
 }
 # Config models are made from declared parameters when a value is checked; engines need none.
 PYDANTIC = "netsim/parameters.py"
@@ -36,7 +37,7 @@ SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.
 
 
 def is_kernel(path: Path) -> bool:
-    inside = path.relative_to(ROOT).parts[0] in ("netsim", "alloc", "queuesim")
+    inside = path.relative_to(ROOT).parts[0] in ("netsim", "alloc", "queuesim", "cosim")
     return inside and (path.name == "tables.py" or path.name.startswith("kernels"))
 
 

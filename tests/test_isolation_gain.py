@@ -10,6 +10,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cosim.isolation.gain_features import contention
+from cosim.isolation.isolation_gain import (
+    LAWS,
+    SHIPPED,
+    Fitted,
+    Predictor,
+    Range,
+    fit,
+    gain_percent,
+    held_out,
+    predictor_from,
+    shipped,
+)
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from netcosim.gain.told import decides, interval
 from netcosim.gain.trial import in_order
 from netcosim.gain.verdict import (
@@ -27,21 +42,6 @@ from netsim.errors import NetcosimError
 from netsim.flow.job_load import JobLoad
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
-from queuesim.communication import Communication
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.gain_features import contention
-from queuesim.isolation_gain import (
-    LAWS,
-    SHIPPED,
-    Fitted,
-    Predictor,
-    Range,
-    fit,
-    gain_percent,
-    held_out,
-    predictor_from,
-    shipped,
-)
 from queuesim.statistics import Interval
 from workloads.drawn import drawn_log
 from workloads.job import bare_jobs

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from console import ROOT, sitting
 
+from cosim.measuring.parts import Here
 from experiments.config_load import config_from
 from experiments.store import Store
 from netcosim.cli import main
 from netcosim.gain.asked import asked_of
 from netcosim.gain.queues import GAINS, Clock, metrics
 from netcosim.gain.trial import Trial
-from queuesim.parts import Here
 
 CONFIG = """
 [machine]
@@ -157,7 +157,7 @@ def test_without_packets_none_is_sent(
     def refuse(*args: object, **kwargs: object) -> None:
         raise AssertionError("a packet was sent")
 
-    monkeypatch.setattr("queuesim.ensemble.simulate_packets", refuse)
+    monkeypatch.setattr("cosim.network.ensemble.simulate_packets", refuse)
     given = config.read_text(encoding="utf-8").replace(
         "[machine]", '[machine]\nrouting = "adaptive"'
     )

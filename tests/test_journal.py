@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.measuring.parts import Columns, Part, Tell
 from netcosim import journal
 from netcosim.journal import Journal, computed_by, drop, journal_name, journals_in
 from netsim.file_lock import take_lock, try_lock
-from queuesim.parts import Columns, Part, Tell
 
 DIGITS = "0123456789abcdef"
 

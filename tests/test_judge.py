@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cosim.measuring.measured import CommunicationMix, PatternShare
 from experiments.bench import bench_of
 from experiments.config_load import config_from
 from netcosim.cli import main
@@ -31,7 +32,6 @@ from netcosim.judge.trial import Trial, run_parts
 from netcosim.judge.verdict import answer, change_told, number, told_s
 from netcosim.judge.waits import reproduced, trust, waits_by_size
 from netsim.errors import NetcosimError
-from queuesim.measured import CommunicationMix, PatternShare
 from queuesim.metrics import wait_s
 from workloads.details import JobDetails, Labels
 from workloads.synthetic import laas_workload
@@ -409,7 +409,7 @@ def test_processes_compute_parts_of_the_judge(
     config = asked_of(flags, None).config
     run_parts([None, 0.6], config.resolved(), Journal(tmp_path / "parts"))
     monkeypatch.setattr(
-        "queuesim.ensemble.simulate_packets", lambda *_, **__: pytest.fail("sent again")
+        "cosim.network.ensemble.simulate_packets", lambda *_, **__: pytest.fail("sent again")
     )
     trial = Trial(config, (0.6,), Journal(tmp_path / "parts"))
     assert len(trial.compute(None)["pairs"]) > 0

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from cosim.measuring.neighbours import MOST_TOLD, _largest, parts
+from cosim.network.ensemble import Ensemble
 from experiments.config_load import config_from
 from experiments.cosim import cosim_point, point_result, run_cosim
 from experiments.cosim_result import CosimResult
@@ -30,8 +32,6 @@ from experiments.store import Store
 from experiments.sweep import run_points
 from netsim.errors import NetcosimError
 from netsim.packet.model import PS_PER_S
-from queuesim.ensemble import Ensemble
-from queuesim.neighbours import MOST_TOLD, _largest, parts
 
 CONTENT: dict[str, Any] = {
     "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5, "routing": "valiant"},

@@ -15,16 +15,16 @@ from test_coupled_packets import a_pair_in_the_quiet, long_messages
 
 from alloc.policy import Placement
 from alloc.registry import make_policy
+from cosim.network.job_network import JobLoads
+from cosim.network.situation import Situation
+from cosim.run_times.coupled import LiveRunTimes
+from cosim.run_times.coupled_packets import CoupledPackets
+from cosim.run_times.kept_slowdowns import Audit, Judgement, KeptSlowdowns, kept_errors, replayed
+from cosim.run_times.packet_judge import PacketBudget, remember
+from cosim.run_times.stretches import PacketStretches
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
-from queuesim.coupled import LiveRunTimes
-from queuesim.coupled_packets import CoupledPackets
-from queuesim.job_network import JobLoads
-from queuesim.kept_slowdowns import Audit, Judgement, KeptSlowdowns, kept_errors, replayed
-from queuesim.packet_judge import PacketBudget, remember
-from queuesim.situation import Situation
-from queuesim.stretches import PacketStretches
 
 EXACT_SUM, EXACT_MAX = 2937.9482520734678, 243.6829309472494
 EXACT_COUNTS = {"judged_jobs": 49, "simulations": 18, "packet_hops": 95262}

@@ -13,8 +13,8 @@ from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from queuesim.decide import DecisionPoint
-from queuesim.evolve import evolve, rank_weights
-from queuesim.learned import JOB_FEATURES, PLACE_FEATURES, LearnedAgent, n_weights
+from queuesim.learning.evolve import evolve, rank_weights
+from queuesim.learning.learned import JOB_FEATURES, PLACE_FEATURES, LearnedAgent, n_weights
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from workloads.job import Workload

@@ -11,6 +11,16 @@ import pytest
 from queue_helpers import make_workload
 
 import netcosim as nc
+from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.network.communication import Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.network.job_network import JobNetwork
+from cosim.network.situation import Situation
+from cosim.run_times.coupled import CoupledFlow
+from cosim.run_times.coupled_packets import CoupledPackets
+from cosim.run_times.live import Effect, Live, LiveJob
+from cosim.run_times.packet_judge import PacketBudget
+from cosim.run_times.stretches import FlowStretches, PacketStretches
 from netsim.errors import NetcosimError
 from netsim.flow.message_network import TOLERANCE
 from netsim.packet.model import PacketConfig
@@ -18,17 +28,7 @@ from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.torus import torus
-from queuesim.communication import Communication
-from queuesim.coupled import CoupledFlow
-from queuesim.coupled_packets import CoupledPackets
-from queuesim.ensemble import SharedNetwork
-from queuesim.job_network import JobNetwork
-from queuesim.live import Effect, Live, LiveJob
-from queuesim.measured import CommunicationMix, PatternShare
-from queuesim.packet_judge import PacketBudget
 from queuesim.queue import simulate_queue
-from queuesim.situation import Situation
-from queuesim.stretches import FlowStretches, PacketStretches
 
 RING = torus((4,), concentration=2)
 A, B = LiveJob("a", [0, 2], communication_fraction=0.5), LiveJob("b", [1, 3])

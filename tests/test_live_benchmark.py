@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cosim.run_times.live import Live, LiveJob
 from netsim.topologies.dragonfly import dragonfly
-from queuesim.live import Live, LiveJob
 
 
 @pytest.mark.parametrize("pattern", ["halo3d", "all-to-all"])

@@ -7,6 +7,16 @@ import pytest
 from speedup_csv import write_speedups
 
 from alloc.registry import POLICIES, make_policy
+from cosim.measuring.measure import MEASURES
+from cosim.measuring.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
+from cosim.measuring.paired import Paired
+from cosim.measuring.pairing import Pairing
+from cosim.measuring.pairs import Pair, speedup_rows, summary
+from cosim.measuring.snapshots import Side, Study, class_name, size_class
+from cosim.measuring.speedup_file import read_speedups
+from cosim.network.communication import ALWAYS, BY_SHARE, Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.run_times.measured_times import Measured
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
@@ -14,17 +24,7 @@ from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from patterns.registry import PATTERNS
-from queuesim.communication import ALWAYS, BY_SHARE, Communication
-from queuesim.ensemble import SharedNetwork
-from queuesim.measure import MEASURES
-from queuesim.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
-from queuesim.measured_times import Measured
-from queuesim.paired import Paired
-from queuesim.pairing import Pairing
-from queuesim.pairs import Pair, speedup_rows, summary
 from queuesim.queue import simulate_queue
-from queuesim.snapshots import Side, Study, class_name, size_class
-from queuesim.speedup_file import read_speedups
 from workloads.csv_jobs import read_csv
 
 LINK_BPS = 5 * 10**9

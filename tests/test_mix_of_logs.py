@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosim.measuring.measured import CommunicationMix, PatternShare
 from experiments.config_load import load_config
 from experiments.cosim import run_cosim
 from netsim.errors import NetcosimError
-from queuesim.bandwidth import bandwidth_by_class, bandwidth_needs
-from queuesim.measured import CommunicationMix, PatternShare
+from queuesim.site.bandwidth import bandwidth_by_class, bandwidth_needs
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload, bare_jobs
 

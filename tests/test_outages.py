@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from netsim.errors import NetcosimError
-from queuesim.outages import Outage, OutageFile, read_outages
+from queuesim.site.outages import Outage, OutageFile, read_outages
 
 HEAD = "start_s,end_s,nodes,kind"
 

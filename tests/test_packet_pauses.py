@@ -7,6 +7,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from netsim.packet import engine
 from netsim.packet.cases import Send, Step, program
 from netsim.packet.model import PacketConfig, PacketResult
@@ -14,8 +16,6 @@ from netsim.packet.reference import simulate_reference
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.traffic import Traffic, combine
-from queuesim.communication import Communication
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 
 DRAGONFLY = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
 ROUTERS = {

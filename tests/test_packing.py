@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from alloc.registry import make_policy
+from cosim.measuring.snapshots import snapshot_times
 from netsim.topologies.fattree import fat_tree
-from queuesim.backfill import NoBackfill
+from queuesim.backfilling.backfill import NoBackfill
 from queuesim.packing import LONG_S, packed_jobs
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
-from queuesim.snapshots import snapshot_times
 from workloads.job import Workload
 from workloads.size_laws import draw_size
 

@@ -26,9 +26,9 @@ from experiments.schedules import queues_of
 from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import xgft
-from queuesim.bandwidth import bandwidth_by_class
 from queuesim.observables.hops import average_pairwise_hops, least_hops
 from queuesim.observables.registry import observed
+from queuesim.site.bandwidth import bandwidth_by_class
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cosim.run_times.flow_errors import FLOW_ERRORS, FlowError, flow_error_text, flow_warning
 from experiments.papers.calibration.flow_levels import (
     CHOSEN_ON,
     HELD_OUT,
@@ -26,7 +27,6 @@ from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
 from netsim.topologies.torus import torus
-from queuesim.flow_errors import FLOW_ERRORS, FlowError, flow_error_text, flow_warning
 
 DOCS = Path(__file__).parent.parent / "docs"
 

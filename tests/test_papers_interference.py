@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cosim.network.ensemble import SharedNetwork
 from experiments.papers.interference import printed
 from experiments.papers.interference.cases import (
     CAB,
@@ -48,7 +49,6 @@ from experiments.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from queuesim.ensemble import SharedNetwork
 
 SMALL = dataclasses.replace(
     quick(CAB), radix=4, pods=4, smallest=2, largest=6, ranks_per_node=2, law="even"

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cosim.measuring.pairs import taken_off
+from cosim.network.communication import Communication
 from experiments.papers.isolation import surface_points
 from experiments.papers.isolation.base import study_mix
 from experiments.papers.isolation.paper import PAPER
@@ -13,8 +15,6 @@ from experiments.papers.kit.logs import LOGS_VARIABLE
 from experiments.papers.paper import Options
 from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
-from queuesim.communication import Communication
-from queuesim.pairs import taken_off
 from queuesim.scenario_fit import assumed_shares, break_even
 from queuesim.statistics import mean_of_snapshots
 

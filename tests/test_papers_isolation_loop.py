@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cosim.measuring.rounds import CONTENDED, ISOLATED
 from experiments.build import build_machine
 from experiments.config_load import config_from
 from experiments.papers.interference import printed
@@ -14,7 +15,6 @@ from experiments.papers.kit.windows import over_windows, table_of, with_speedups
 from experiments.papers.paper import Options
 from experiments.points import point_key
 from netcosim.reproduce import reproduce
-from queuesim.rounds import CONTENDED, ISOLATED
 from queuesim.statistics import t_of_snapshots
 
 QUEUE = {

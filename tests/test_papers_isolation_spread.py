@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cosim.measuring.pairs import Pair
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
@@ -27,7 +28,6 @@ from experiments.papers.isolation.spread import (
 from experiments.papers.paper import Analysis, Options
 from experiments.points import canonical_json
 from netcosim.reproduce import reproduce
-from queuesim.pairs import Pair
 from queuesim.placing import SMALL_FIRST
 
 QUICK = Options(scale="quick")

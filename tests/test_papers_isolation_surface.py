@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cosim.isolation.design import Factor, most_confounded
+from cosim.isolation.surface import Surface
 from experiments.papers.isolation import surface, surface_points
 from experiments.papers.paper import Options
 from netcosim.reproduce import reproduce
-from queuesim.design import Factor, most_confounded
-from queuesim.surface import Surface
 
 QUICK = Options(scale="quick")
 

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.papers.level_spread import times as comparison
@@ -25,8 +27,6 @@ from experiments.store import Store
 from netcosim.cli import main
 from netcosim.reproduce import reproduce
 from netsim.errors import NetcosimError
-from queuesim.communication import Communication
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
 from workloads.size_laws import draw_counts
 
 DOCS = Path(__file__).parent.parent / "docs"

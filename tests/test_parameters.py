@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from annotated_types import Ge, Le
 
+from cosim.registry import RUNTIME_MODELS
 from netcosim.catalogue import KINDS, reference
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, OneOf, checked, parameters_of
 from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.registry import FAMILIES
 from patterns.registry import PATTERNS
-from queuesim.registry import RUNTIME_MODELS
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_OF_A_CONFIG = {"n_ranks", "message_bytes", "iterations", "rng"}

@@ -10,7 +10,7 @@ from queue_helpers import flat_machine, make_workload
 
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
-from queuesim.partitions import (
+from queuesim.site.partitions import (
     Partition,
     check_partitions,
     node_mask,

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_patterns_goal import MADE, story, to_goal
 
+from cosim.network.communication import Communication
 from experiments.bench import bench_of
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
@@ -24,7 +25,6 @@ from patterns.goal_binary import operations_in
 from patterns.goal_steps import Places, trace_of
 from patterns.matrix import read_matrix
 from patterns.registry import make_pattern
-from queuesim.communication import Communication
 
 RNG = np.random.default_rng(1)
 PING = "num_ranks 2\nrank 0 {\nc: calc 1000\ns: send 8b to 1\ns requires c\n}\n"

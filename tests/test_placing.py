@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from alloc.policy import Request
+from cosim.measuring.snapshots import Study
 from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
@@ -20,7 +21,6 @@ from experiments.kept.values import KeptMeasured
 from experiments.points import replaced
 from netsim.errors import NetcosimError
 from queuesim.placing import LOG_ORDER, QUEUE, SMALL_FIRST
-from queuesim.snapshots import Study
 
 DRAGONFLY = {
     "machine": {"family": "dragonfly", "p": 2, "a": 4, "g": 9, "routing": "minimal"},

@@ -13,6 +13,7 @@ import pytest
 
 import netcosim
 from alloc.registry import POLICIES
+from cosim.registry import RUNTIME_MODELS
 from experiments.config_load import config_from, points_of
 from experiments.cosim import run_cosim
 from experiments.draws import Draws
@@ -20,7 +21,7 @@ from experiments.points import point_key
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from netsim.plugins import load_plugin, using
-from queuesim.registry import ORDERS, RUNTIME_MODELS
+from queuesim.registry import ORDERS
 
 ROOT = Path(netcosim.__file__).resolve().parents[1]
 LAST = '''
@@ -42,7 +43,7 @@ PLUGIN = [Last]
 HALF = '''
 from dataclasses import dataclass
 from typing import Annotated
-from queuesim.orders import Order
+from queuesim.ordering.orders import Order
 from queuesim.runtime import FixedRunTimes, RunTimeModel
 
 @dataclass(frozen=True)
@@ -270,7 +271,7 @@ MISTAKES = {
         "kind estimate model is the class itself",
     ),
     "the class, not made": (
-        "from queuesim.orders import Order\nPLUGIN = [Order]\n",
+        "from queuesim.ordering.orders import Order\nPLUGIN = [Order]\n",
         "kind queue order is a Order made",
     ),
     "raises in allocate": (

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, make_workload
 
+from cosim.registry import RUNTIME_MODELS
 from netsim.errors import NetcosimError
-from queuesim.profile import Profile
+from queuesim.backfilling.profile import Profile
 from queuesim.queue import fitting, simulate_queue
-from queuesim.registry import BACKFILLS, ORDERS, RUNTIME_MODELS, SCENARIOS
+from queuesim.registry import BACKFILLS, ORDERS, SCENARIOS
 from queuesim.result import QueueResult
 from queuesim.waiting import make_queue
 from workloads.job import Workload

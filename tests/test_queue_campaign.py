@@ -9,22 +9,22 @@ import pytest
 from scipy import stats
 
 from alloc.registry import make_policy
-from netsim.errors import NetcosimError
-from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
-from netsim.topologies.fattree import fat_tree
-from queuesim.campaign import (
+from cosim.measuring.campaign import (
     NOT_KNOWN,
     ratio_of_stretches,
     speedup_table,
 )
-from queuesim.communication import ALWAYS, Communication
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.measured import SpeedupRow
-from queuesim.parts import Here
+from cosim.measuring.measured import SpeedupRow
+from cosim.measuring.parts import Here
+from cosim.measuring.snapshots import Measurements, Ratio, Side, Study, snapshot_times
+from cosim.measuring.stretching import Yardsticks, stretches
+from cosim.network.communication import ALWAYS, Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from netsim.errors import NetcosimError
+from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.fattree import fat_tree
 from queuesim.queue import simulate_queue
-from queuesim.snapshots import Measurements, Ratio, Side, Study, snapshot_times
-from queuesim.stretching import Yardsticks, stretches
 from workloads.job import Workload
 
 TOPOLOGY = dragonfly(2, 4, 5)

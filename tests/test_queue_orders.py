@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from queue_helpers import Mask, make_workload
 
 from netsim.errors import NetcosimError
-from queuesim.fair_share import ByUsage, FairShare, fair_share_order
-from queuesim.multifactor import Multifactor, WeightedFactors, multifactor_order
-from queuesim.orders import OrderContext
-from queuesim.partitions import Partition
+from queuesim.ordering.fair_share import ByUsage, FairShare, fair_share_order
+from queuesim.ordering.multifactor import Multifactor, WeightedFactors, multifactor_order
+from queuesim.ordering.orders import OrderContext
+from queuesim.ordering.usage import Usage, history_usage
 from queuesim.queue import simulate_queue
 from queuesim.registry import BACKFILLS
 from queuesim.result import QueueResult
-from queuesim.rules import Rules
-from queuesim.usage import Usage, history_usage
+from queuesim.site.partitions import Partition
+from queuesim.site.rules import Rules
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload
 

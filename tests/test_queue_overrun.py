@@ -13,10 +13,10 @@ from queue_helpers import Contiguous, Mask, make_workload
 from test_coupled_flow import Across, job_network, one_cable
 
 from alloc.policy import Placement, Policy
+from cosim.run_times.coupled import CoupledFlow, mean_stretches
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from queuesim.assumed import Assumed
-from queuesim.coupled import CoupledFlow, mean_stretches
 from queuesim.metrics import summarise
 from queuesim.queue import simulate_queue
 from queuesim.registry import BACKFILLS

@@ -14,6 +14,7 @@ from test_coupled_flow import job_network, one_cable
 from alloc.isolation import shared_links
 from alloc.nodes import NodePolicy, Nodes
 from alloc.registry import POLICIES, make_policy
+from cosim.run_times.coupled import CoupledFlow, mean_stretches
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
@@ -23,14 +24,13 @@ from netcosim.report.policies import policy_table
 from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
-from queuesim.coupled import CoupledFlow, mean_stretches
-from queuesim.dependencies import Dependencies
 from queuesim.metrics import summarise
-from queuesim.outages import Outage, read_outages
-from queuesim.partitions import Partition, node_mask
 from queuesim.queue import fitting, simulate_queue
 from queuesim.result import CUT, FAILED, NEVER_RUN
-from queuesim.rules import Rules
+from queuesim.site.dependencies import Dependencies
+from queuesim.site.outages import Outage, read_outages
+from queuesim.site.partitions import Partition, node_mask
+from queuesim.site.rules import Rules
 from workloads import details
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload

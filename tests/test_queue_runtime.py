@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from queue_helpers import Mask, make_workload
 
 from alloc.policy import Placement, Policy
+from cosim.measuring.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
+from cosim.run_times.measured_times import Measured
 from netsim.errors import NetcosimError
 from queuesim.assumed import Assumed, scenario_reduction
 from queuesim.draws import uniform_per_job
-from queuesim.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
-from queuesim.measured_times import Measured
 from queuesim.queue import simulate_queue
 from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload

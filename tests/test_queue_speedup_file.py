@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from speedup_csv import write_speedups
 
+from cosim.measuring.measured import SpeedupRow, SpeedupTable
+from cosim.measuring.speedup_file import COLUMNS, read_speedups
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from netsim.errors import NetcosimError
-from queuesim.measured import SpeedupRow, SpeedupTable
-from queuesim.speedup_file import COLUMNS, read_speedups
 
 TABLE = SpeedupTable(
     "baseline",

@@ -7,6 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cosim.measuring.measured import SpeedupTable
+from cosim.measuring.parts import Columns, Here, Named, Part
+from cosim.measuring.rounds import ALONE, round_rows, speedups_of_alone
+from cosim.measuring.snapshots import Measurement, Ratio
+from cosim.run_times.measured_times import Measured
 from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
@@ -14,11 +19,6 @@ from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
 from experiments.points import replaced
 from netsim.errors import NetcosimError
-from queuesim.measured import SpeedupTable
-from queuesim.measured_times import Measured
-from queuesim.parts import Columns, Here, Named, Part
-from queuesim.rounds import ALONE, round_rows, speedups_of_alone
-from queuesim.snapshots import Measurement, Ratio
 
 CONTENT: dict[str, Any] = {
     "machine": {"family": "fattree", "radix": 4, "bandwidth": "5 GB/s"},

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cosim.measuring.parts import Columns, Here, Part, Tell, cut, schedule_columns, schedule_from
 from experiments.config import Config
 from experiments.config_load import load_config_text
 from experiments.cosim import point_result, run_cosim
@@ -29,7 +30,6 @@ from netcosim.run_output import RESULTS_FILE, run_and_report
 from netcosim.run_plan import plan_run
 from netsim.errors import NetcosimError
 from netsim.file_lock import take_lock
-from queuesim.parts import Columns, Here, Part, Tell, cut, schedule_columns, schedule_from
 
 PLUGIN = """
 import numpy as np
@@ -303,7 +303,7 @@ def test_what_a_refused_run_has_done_is_kept_if_it_took_long(
 
     config, _ = config_of(tmp_path)
     monkeypatch.setattr(run_jobs, "WORTH_S", 0.0 if late else 60.0)
-    monkeypatch.setattr("queuesim.stretching.IsolatedLoops", refuse)
+    monkeypatch.setattr("cosim.measuring.stretching.IsolatedLoops", refuse)
     with pytest.raises(NetcosimError, match="no"):
         tables(config, tmp_path / "out", 1)
     assert [len(Journal(folder)) for folder in journals_in(tmp_path / "out")] == [3] * late
@@ -332,7 +332,7 @@ def test_what_is_done_is_kept_when_a_part_fails(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("queuesim.stretching.IsolatedLoops", stop)
+        patch.setattr("cosim.measuring.stretching.IsolatedLoops", stop)
         with pytest.raises(KeyboardInterrupt):
             run_and_report(config, text, out, title="t")
     [folder] = journals_in(out)

@@ -8,16 +8,16 @@ from queue_helpers import make_workload
 from test_coupled_flow import Given, run
 
 from alloc.policy import Placement, Policy
+from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.network.communication import Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.network.job_network import JobLoads, JobNetwork
+from cosim.network.running_jobs import RunningJobs
+from cosim.network.situation import Situation
+from cosim.run_times.coupled import CoupledFlow, LiveRunTimes
 from netsim.routing.registry import make_routing
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
-from queuesim.communication import Communication
-from queuesim.coupled import CoupledFlow, LiveRunTimes
-from queuesim.ensemble import SharedNetwork
-from queuesim.job_network import JobLoads, JobNetwork
-from queuesim.measured import CommunicationMix, PatternShare
-from queuesim.running_jobs import RunningJobs
-from queuesim.situation import Situation
 
 
 def square(concentration: int = 2) -> Topology:
@@ -101,7 +101,7 @@ def test_ways_are_found_again_when_others_leave() -> None:
 
 
 def test_large_jobs_look_at_their_start_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queuesim.running_jobs._MOST_PAIRS", 0)
+    monkeypatch.setattr("cosim.network.running_jobs._MOST_PAIRS", 0)
     loads = JobLoads(long_jobs("minimal-adaptive"))
     jobs = started(loads)
     assert [jobs.stretch(k) for k in (0, 1)] == pytest.approx([4 / 3, 1], rel=0.02)
@@ -131,7 +131,7 @@ def test_who_is_slowed_looks_again(
     (Without the bound of 2 on what a link can do, under which half a job's bytes cost it nothing.)
     """
     monkeypatch.setattr("netsim.flow.job_routes._DETOUR", np.inf)
-    monkeypatch.setattr("queuesim.running_jobs._MOST_PAIRS", most_pairs)
+    monkeypatch.setattr("cosim.network.running_jobs._MOST_PAIRS", most_pairs)
     loads = JobLoads(long_jobs("minimal-adaptive", concentration=3))
     corner = situation(1, (1, 19))
     jobs, changed = crowd(loads, (corner,))

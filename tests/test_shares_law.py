@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from cosim.measuring.measured import CommunicationMix, PatternShare
 from experiments.config_errors import ConfigError
 from experiments.config_load import config_from
 from experiments.draws import Draws
 from netsim.errors import NetcosimError
-from queuesim.measured import CommunicationMix, PatternShare
 from workloads.job import Workload, bare_jobs
 from workloads.shares.distributions import (
     BetaFractions,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cosim.measuring.steady import SHARES
 from experiments.build import other_share
 from experiments.config_errors import ConfigError
 from experiments.config_load import config_from
@@ -17,7 +18,6 @@ from netcosim.catalogue import describe
 from netcosim.cli import main
 from netcosim.report.about import notes_of
 from netsim.errors import NetcosimError
-from queuesim.steady import SHARES
 from workloads.shares.mixes import MIXES, fractions_of
 from workloads.shares.published import LINK, TIME, published_shares, shares_of
 

@@ -62,7 +62,9 @@ def test_the_second_list_loads_nothing_heavy(cache: Path) -> None:
     for arguments in (["list"], ["list", "policies"]):
         again = loaded_by(*arguments, cache=cache)
         assert not HEAVY & again
-        assert not any(name.startswith(("alloc", "queuesim", "netsim.routing")) for name in again)
+        assert not any(
+            name.startswith(("alloc", "queuesim", "cosim", "netsim.routing")) for name in again
+        )
 
 
 def test_describe_loads_the_registries_that_have_the_name(cache: Path) -> None:

@@ -14,26 +14,26 @@ import numpy as np
 import pytest
 
 from alloc.registry import POLICIES, make_policy
-from experiments.config_load import config_from
-from experiments.cosim import run_cosim
-from netsim.packet.model import PS_PER_S
-from netsim.routing.registry import make_routing
-from netsim.topologies.fattree import fat_tree
-from netsim.topologies.registry import make_topology
-from queuesim.communication import Communication
-from queuesim.ensemble import SharedNetwork
-from queuesim.loops import LEAST_COUNTED, LoopTimes, means_s
-from queuesim.queue import simulate_queue
-from queuesim.snapshots import Side, Study
-from queuesim.statistics import batch_half_width, t_of_snapshots, t_quantile
-from queuesim.steady import (
+from cosim.measuring.snapshots import Side, Study
+from cosim.measuring.steady import (
     Steadying,
     SteadyRules,
     SteadySnapshot,
     times_longer,
     whole,
 )
-from queuesim.steady_measure import Steady, _seen
+from cosim.measuring.steady_measure import Steady, _seen
+from cosim.network.communication import Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.network.loops import LEAST_COUNTED, LoopTimes, means_s
+from experiments.config_load import config_from
+from experiments.cosim import run_cosim
+from netsim.packet.model import PS_PER_S
+from netsim.routing.registry import make_routing
+from netsim.topologies.fattree import fat_tree
+from netsim.topologies.registry import make_topology
+from queuesim.queue import simulate_queue
+from queuesim.statistics import batch_half_width, t_of_snapshots, t_quantile
 from workloads.csv_jobs import read_csv
 
 LINK_BPS = 10**9

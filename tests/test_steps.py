@@ -14,6 +14,9 @@ import pandas as pd
 import pytest
 from steps_theory import Looping, fluid_ends_s, link, locked_at_s, next_apart_s, next_overlap_s
 
+from cosim.measuring.steps_measure import Loops, meetings, off_by_job
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.papers.isolation.steps import (
@@ -32,9 +35,6 @@ from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.registry import make_topology
-from queuesim.communication import Communication
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.steps_measure import Loops, meetings, off_by_job
 
 LINK_BPS = 10**9
 SEND_S = 1e-4

@@ -7,10 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from netsim.errors import NetcosimError
-from queuesim.design import METHODS, Design, Factor, most_confounded
-from queuesim.scenario_fit import percent_off
-from queuesim.surface import (
+from cosim.isolation.design import METHODS, Design, Factor, most_confounded
+from cosim.isolation.surface import (
     _terms,
     band,
     drawn_surfaces,
@@ -20,6 +18,8 @@ from queuesim.surface import (
     raw_first_order,
     screened,
 )
+from netsim.errors import NetcosimError
+from queuesim.scenario_fit import percent_off
 
 THREE = [Factor(f"x{i}", -np.pi, np.pi) for i in (1, 2, 3)]
 

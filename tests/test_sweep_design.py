@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import netcosim as nc
+from cosim.isolation.design import Design, Factor
+from cosim.measuring.parts import Here, Keeping
 from experiments.bench import bench_of
 from experiments.config_load import load_sweep, points_of
 from experiments.cosim import cosim_point, run_cosim
@@ -18,8 +20,6 @@ from netcosim.cli import main
 from netcosim.design_results import DesignResults, design_results
 from netsim.errors import NetcosimError
 from queuesim.assumed import Assumed
-from queuesim.design import Design, Factor
-from queuesim.parts import Here, Keeping
 from queuesim.runtime import AsLogged
 
 TEXT = """
@@ -302,7 +302,7 @@ def test_a_model_or_policy_that_is_not_known_has_no_digest() -> None:
 
 
 def test_only_so_many_are_kept_and_the_oldest_goes_first() -> None:
-    from queuesim.parts import Part
+    from cosim.measuring.parts import Part
 
     computed = []
 

@@ -17,7 +17,7 @@ LOG = "; MaxNodes: 16\n; MaxProcs: 16\n; UnixStartTime: 1538352000\n" + "".join(
 FILES = {
     "log.swf": LOG,
     "app.goal": "num_ranks 2\nrank 0 {\na: send 1000b to 1\n}\nrank 1 {\na: recv 1000b from 0\n}\n",
-    "my_policy.py": "from queuesim.orders import Order\nPLUGIN = "
+    "my_policy.py": "from queuesim.ordering.orders import Order\nPLUGIN = "
     "[Order('youngest', 'latest first', static_key=lambda jobs: -jobs.submit_s)]\n",
     "agent.py": "from queuesim.decide import Strict\nclass Agent(Strict):\n"
     "    def __init__(self, *files):\n        pass\n",

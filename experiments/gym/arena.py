@@ -12,6 +12,9 @@ import numpy as np
 from alloc.any_rule import AnyRule
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
+from cosim.model_context import ModelContext
+from cosim.registry import RUNTIME_MODELS
+from cosim.run_times.measured_times import Measured
 from experiments.bench import Bench, bench_of
 from experiments.config import Config, QueueSection
 from experiments.config_decider import check_by_count, made_decider
@@ -20,11 +23,8 @@ from experiments.cosim import run_cosim
 from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.decide import Decider, Easy, Strict, known_at_submit
-from queuesim.episode import REWARDS, Domains, Episode, View
-from queuesim.measured_times import Measured
-from queuesim.model_context import ModelContext
+from queuesim.learning.episode import REWARDS, Domains, Episode, View
 from queuesim.queue import prepared_run
-from queuesim.registry import RUNTIME_MODELS
 from queuesim.rule_times import RuleModel
 from queuesim.runtime import RunTimeModel
 from workloads.transform import from_zero, select
@@ -46,9 +46,9 @@ class Arena:
     who : Decider or None
         Says which job is next, where the agent does not.
     reward : str
-        A name of `queuesim.episode.REWARDS`.
+        A name of `queuesim.learning.episode.REWARDS`.
     depth : int
-        See `queuesim.episode.View`.
+        See `queuesim.learning.episode.View`.
     domains : Domains
         Of the machine, as they are seen.
     n_jobs : int
@@ -169,7 +169,7 @@ def arena_of(
     reward, depth, n_jobs, part
         See `Arena`.
     level : int
-        Of the domains that are seen: see `queuesim.episode.Domains`.
+        Of the domains that are seen: see `queuesim.learning.episode.Domains`.
 
     Raises
     ------

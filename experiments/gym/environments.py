@@ -1,9 +1,9 @@
 """Schedule, Place and CoSchedule: the queue as Gymnasium has its worlds.
 
-An observation is what `queuesim.episode.View` shows. A reward is what the jobs that ended since
-the last step have gained; over an episode they sum to the metric. An action that is masked starts
-nothing: it is counted (``info["invalid_actions"]``) and means to wait, or, where nothing would ever
-happen then, to start the first job that can; with ``invalid="error"`` it raises.
+An observation is what `queuesim.learning.episode.View` shows. A reward is what the jobs that ended
+since the last step have gained; over an episode they sum to the metric. An action that is masked
+starts nothing: it is counted (``info["invalid_actions"]``) and means to wait, or, where nothing
+would ever happen then, to start the first job that can; with ``invalid="error"`` it raises.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from experiments.gym.arena import arena_of
 from experiments.gym.picture import picture
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.decide import Choice
-from queuesim.episode import DOMAIN_COLUMNS, JOB_COLUMNS, MACHINE_COLUMNS, Episode
+from queuesim.learning.episode import DOMAIN_COLUMNS, JOB_COLUMNS, MACHINE_COLUMNS, Episode
 from queuesim.metrics import summarise
 
 Observation = dict[str, NDArray[np.float32]]
@@ -47,7 +47,7 @@ class World(gymnasium.Env[Observation, Any]):
         ``level``, in one of which the config's first policy then places the job; where it does not
         fit there, on all free nodes of the domain, and on others for the rest.
     reward : str
-        A name of `queuesim.episode.REWARDS`.
+        A name of `queuesim.learning.episode.REWARDS`.
     depth : int
         Waiting jobs that are seen.
     level : int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from queuesim.episode import Episode
+from queuesim.learning.episode import Episode
 
 _CELL, _BAR, _GAP = 6, 6, 12
 _PAPER, _FREE, _INK = (255, 255, 255), (226, 226, 222), (70, 70, 70)

@@ -154,7 +154,7 @@ class KeptMeasured:
         Index into the jobs.
     part : (m,) float64
         A neighbour's part, in 0 to 1, of what all neighbours send over the links that the job
-        uses, each link counted by what the job itself sends there (`queuesim.neighbours`).
+        uses, each link counted by what the job itself sends there (`cosim.measuring.neighbours`).
     """
 
     snapshot: IntArray

@@ -14,7 +14,7 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableMultiInputActorCriticPolicy
 from torch import Tensor, nn
 
-from queuesim.episode import DOMAIN_COLUMNS, JOB_COLUMNS, MACHINE_COLUMNS
+from queuesim.learning.episode import DOMAIN_COLUMNS, JOB_COLUMNS, MACHINE_COLUMNS
 
 N_JOB = len(JOB_COLUMNS)
 N_DOMAIN = len(DOMAIN_COLUMNS)

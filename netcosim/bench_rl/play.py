@@ -11,17 +11,17 @@ import numpy as np
 from alloc.any_rule import AnyRule
 from alloc.policy import Policy
 from alloc.registry import make_policy
+from cosim.model_context import ModelContext
+from cosim.registry import RUNTIME_MODELS
 from experiments.bench import Bench, bench_of
 from experiments.config_load import config_from
 from netcosim.bench_rl.cells import MACHINES, NETWORK, weeks_of
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
 from queuesim.decide import Choice, Decider, DecisionPoint
-from queuesim.learned import LearnedAgent
+from queuesim.learning.learned import LearnedAgent
 from queuesim.metrics import SLOWDOWN_BOUND_S, bounded_slowdown, turnaround_s
-from queuesim.model_context import ModelContext
 from queuesim.queue import simulate_queue
-from queuesim.registry import RUNTIME_MODELS
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
 from workloads.job import Workload

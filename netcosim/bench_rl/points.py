@@ -14,8 +14,8 @@ from netcosim.bench_rl.cells import NETWORK, NO_NETWORK, Cell, Scale
 from netcosim.bench_rl.play import PPO, Anything, Game, Row, rows_of, worth
 from netsim.errors import NetcosimError
 from queuesim.decide import Decider
-from queuesim.evolve import evolve
-from queuesim.learned import JOB_FEATURES, n_weights
+from queuesim.learning.evolve import evolve
+from queuesim.learning.learned import JOB_FEATURES, n_weights
 from queuesim.result import Rows
 
 FUNCTION = "netcosim.bench_rl.points:compute"

@@ -1,8 +1,8 @@
 """Queues of a case: with gains, and on logs drawn again; they say what is needed.
 
-Everything is a part (`queuesim.parts`) with a name of its own, so that it is kept, shared between
-processes and the same in any of them. Only how many logs are drawn again depends on the time that
-there is; which ones, in which order, does not.
+Everything is a part (`cosim.measuring.parts`) with a name of its own, so that it is kept, shared
+between processes and the same in any of them. Only how many logs are drawn again depends on the
+time that there is; which ones, in which order, does not.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
+from cosim.measuring.parts import Columns, Part, Parts, Tell, schedule_columns, schedule_from
 from experiments.bench import Bench, bench_of
 from experiments.config import Config
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
 from netsim.errors import NetcosimError
 from queuesim.metrics import makespan_s, turnaround_s
-from queuesim.parts import Columns, Part, Parts, Tell, schedule_columns, schedule_from
 from queuesim.result import QueueResult
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from queuesim.statistics import LEAST_SAMPLES, t_quantile

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from cosim.isolation.isolation_gain import Columns, Predictor, shipped
 from netcosim.gain.trial import FACTORS, FEATURED, Gain, Trial
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, overall, with_chance, word
 from netsim.errors import NetcosimError
-from queuesim.isolation_gain import Columns, Predictor, shipped
 from queuesim.result import Rows
 from queuesim.statistics import Interval, known_ends
 

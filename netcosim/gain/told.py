@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import Any
 
+from cosim.measuring.steady import SHARES
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, overall
 from netsim.units import format_quantity
 from queuesim.statistics import LEAST_SAMPLES
-from queuesim.steady import SHARES
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]

@@ -15,6 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from cosim.isolation.gain_features import LoadCache, job_features
+from cosim.measuring.measured import SpeedupTable
+from cosim.measuring.pairs import Pair, job_ids, off_percent, speedup_rows
+from cosim.measuring.parts import Columns, Part, Parts, Tell
+from cosim.measuring.snapshots import Study
+from cosim.measuring.steady import Steadying
+from cosim.run_times.measured_times import Measured
 from experiments.config_load import config_from
 from netcosim.gain.queues import (
     LEAST_DRAWN,
@@ -27,14 +34,7 @@ from netcosim.gain.queues import (
 )
 from netcosim.gain.verdict import METRICS, UNKNOWN, snapshots_to_decide, word
 from netsim.errors import NetcosimError
-from queuesim.gain_features import LoadCache, job_features
-from queuesim.measured import SpeedupTable
-from queuesim.measured_times import Measured
-from queuesim.pairs import Pair, job_ids, off_percent, speedup_rows
-from queuesim.parts import Columns, Part, Parts, Tell
-from queuesim.snapshots import Study
 from queuesim.statistics import Interval, t_of_snapshots
-from queuesim.steady import Steadying
 
 LOOKS = (5, 8, 16, 32, 64)
 """Numbers of snapshots after which it is asked whether they decide. Looking several times would

@@ -78,7 +78,8 @@ def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
     Parameters
     ----------
     pairs : DataFrame
-        Rows of `queuesim.pairs.Pair` with ``switches``, ``reference_switches``, ``least_switches``.
+        Rows of `cosim.measuring.pairs.Pair` with ``switches``, ``reference_switches``,
+        ``least_switches``.
     reference : str
 
     Returns

@@ -16,6 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosim.measuring.parts import (
+    Columns,
+    Here,
+    Named,
+    Part,
+    Parts,
+    Tell,
+    schedule_columns,
+    schedule_from,
+)
+from cosim.run_times.measured_times import Measured
 from experiments.bench import Bench, bench_of
 from experiments.config import Config
 from experiments.config_load import config_from
@@ -30,10 +41,8 @@ from netcosim.judge.score import placement_rows, score_rows
 from netcosim.judge.waits import reproduced, waits_by_size
 from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
-from queuesim.measured_times import Measured
 from queuesim.metrics import wait_s
 from queuesim.observables.locality import locality
-from queuesim.parts import Columns, Here, Named, Part, Parts, Tell, schedule_columns, schedule_from
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
 

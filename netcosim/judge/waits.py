@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cosim.measuring.snapshots import SIZE_CLASSES, sizes_told
 from experiments.frames import groups
 from netcosim.judge.score import rank_correlation
-from queuesim.snapshots import SIZE_CLASSES, sizes_told
 
 if TYPE_CHECKING:
     import pandas as pd

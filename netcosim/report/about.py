@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from cosim.measuring.measure import MEASURES
+from cosim.run_times.coupled import CoupledFlow
+from cosim.run_times.flow_errors import flow_error_text
 from experiments.build import other_share
 from experiments.cosim_result import CosimResult
 from experiments.store import Rows
@@ -11,9 +14,6 @@ from experiments.unread import unread_lines
 from netcosim.thread_share import threads_line
 from netsim.analysis.bounds import bounds_of
 from netsim.packet.credit import buffer_warning
-from queuesim.coupled import CoupledFlow
-from queuesim.flow_errors import flow_error_text
-from queuesim.measure import MEASURES
 from queuesim.result import CUT
 
 ABOUT = "about"

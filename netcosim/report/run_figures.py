@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from cosim.measuring.snapshots import sizes_told
 from experiments.figures.style import policy_colours
 from experiments.kept.values import KeptLinks, KeptMachine, KeptRun, KeptSchedule
 from experiments.store import Rows
@@ -23,7 +24,6 @@ from netcosim.figures.ratios import ratio_dots
 from netcosim.figures.waits import waits_by_size
 from netcosim.report.verdict import reference_label
 from queuesim.metrics import SLOWDOWN_BOUND_S
-from queuesim.snapshots import sizes_told
 
 FloatArray = NDArray[np.float64]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from cosim.measuring.measure import MEASURES
 from experiments.figures.style import policy_colours
 from experiments.kept.values import KeptRun
 from experiments.store import Rows, Store, StoredPoint
@@ -37,7 +38,6 @@ from netcosim.report.views import views_scripts, views_section, views_styles
 from netsim.errors import NetcosimError
 from netsim.inputs import digests
 from netsim.units import format_quantity
-from queuesim.measure import MEASURES
 from queuesim.observables.registry import OBSERVABLES
 
 REPORTS = {

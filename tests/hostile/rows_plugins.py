@@ -21,7 +21,7 @@ from patterns.build import build_program, make_messages
 from patterns.entry import Pattern
 from queuesim.estimates import EstimateModel, Estimates
 from queuesim.observables.registry import Observable
-from queuesim.orders import Order
+from queuesim.ordering.orders import Order
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 """
 

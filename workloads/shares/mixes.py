@@ -18,7 +18,7 @@ class ShareMix:
     ----------
     name, description : str
     share : str
-        What a fraction is a share of: a name of `queuesim.steady.SHARES`.
+        What a fraction is a share of: a name of `cosim.measuring.steady.SHARES`.
     fractions : Fractions
     source : str
         Whom to cite.

@@ -2,7 +2,7 @@
 
 Each mix fills 90 % of a machine with jobs of random sizes and patterns; all communicate at once.
 At packet level each job repeats its iteration until all end at about the same time
-(`queuesim.flow_vs_packets`). The flow level's form and constants were chosen on the mixes
+(`cosim.run_times.flow_vs_packets`). The flow level's form and constants were chosen on the mixes
 of the set "chosen on"; those of the set "held out" have other machines, sizes of messages, patterns
 and seeds, and were only judged.
 """
@@ -16,6 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from alloc.registry import make_policy
+from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.network.communication import Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.network.job_network import JobNetwork
+from cosim.run_times.flow_vs_packets import compare_mix, random_mix
+from cosim.run_times.packet_judge import PacketBudget, level_errors
 from experiments.figures.panels import dots, panels
 from experiments.frames import cells
 from experiments.papers.kit.claims import Claim, Says, claims_frame
@@ -28,12 +34,6 @@ from netsim.topologies.hyperx import hypercube, hyperx
 from netsim.topologies.slimfly import slimfly
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
-from queuesim.communication import Communication
-from queuesim.ensemble import SharedNetwork
-from queuesim.flow_vs_packets import compare_mix, random_mix
-from queuesim.job_network import JobNetwork
-from queuesim.measured import CommunicationMix, PatternShare
-from queuesim.packet_judge import PacketBudget, level_errors
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from alloc.isolation import shared_links
 from alloc.policy import Placement
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from cosim.network.job_times import FlowTimes
+from cosim.network.loops import LoopTimes
 from experiments.papers.interference.cases import SETTINGS, Case
 from experiments.papers.interference.workloads import (
     Job,
@@ -24,9 +27,6 @@ from experiments.points import point_rng
 from netsim.errors import NetcosimError, unknown_name
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.job_times import FlowTimes
-from queuesim.loops import LoopTimes
 
 FUNCTION = "experiments.papers.interference.point:run_point"
 JUDGES: dict[str, str] = {

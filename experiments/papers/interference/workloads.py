@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from alloc.aged import allocate_after
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
+from cosim.network.communication import Communication
 from experiments.papers.interference.cases import Case
 from experiments.papers.interference.printed import PATTERNS
 from netsim.errors import unknown_name
 from netsim.topologies.fattree import fat_tree
 from netsim.topology import Topology
-from queuesim.communication import Communication
 
 PATIENCE = 10
 """Draws in a row that find no place, after which a workload is full."""

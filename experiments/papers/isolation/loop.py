@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosim.measuring.measured import SpeedupRow
+from cosim.measuring.rounds import CONTENDED, ISOLATED
 from experiments.frames import groups
 from experiments.papers.isolation.base import PATTERNS, study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import KTH, THUNDER, fat_tree
@@ -20,8 +22,6 @@ from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.windows import WITH_SPEEDUPS, over_windows, table_of
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
-from queuesim.measured import SpeedupRow
-from queuesim.rounds import CONTENDED, ISOLATED
 from queuesim.statistics import Interval
 from workloads.source import DAY_S
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosim.measuring.pairs import taken_off
 from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.isolation.placement_draw import draw
@@ -22,7 +23,6 @@ from experiments.papers.kit.queues import Frames
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.pollard.logs import KTH, QUEUE_DEPTH, SLURM
 from queuesim.observables.jobs import BINS, by_size
-from queuesim.pairs import taken_off
 from queuesim.scatter import apart
 from queuesim.statistics import Interval, known_ends, t_of_snapshots
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cosim.isolation.gain_errors import LEFT_OUT, best_law, coefficient_rows, law_rows, log_rows
+from cosim.isolation.gain_features import FEATURES, LoadCache, job_features
+from cosim.isolation.isolation_gain import Columns, held_out, means_by, units
 from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.frames import first_seen
@@ -16,9 +19,6 @@ from experiments.papers.kit.logs import PaperLog, log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from experiments.store import Rows
-from queuesim.gain_errors import LEFT_OUT, best_law, coefficient_rows, law_rows, log_rows
-from queuesim.gain_features import FEATURES, LoadCache, job_features
-from queuesim.isolation_gain import Columns, held_out, means_by, units
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosim.measuring.snapshots import class_name, size_class
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, policy_colours
 from experiments.frames import cells, groups
@@ -23,7 +24,6 @@ from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.placing import LOG_ORDER, SMALL_FIRST
-from queuesim.snapshots import class_name, size_class
 from queuesim.statistics import Interval, t_of_snapshots
 
 if TYPE_CHECKING:

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.frames import groups
-from experiments.papers.isolation import surface_points as space
-from experiments.papers.isolation.surface_draw import draw
-from experiments.papers.kit.claims import Says, claims_frame
-from experiments.papers.kit.logs import log_notes
-from experiments.papers.kit.points import MEASURED, OBSERVE
-from experiments.papers.paper import Analysis, Options, PaperFigure, Then
-from queuesim.design import Factor, most_confounded
-from queuesim.scenario_fit import ASSUMED, break_even
-from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
-from queuesim.surface import (
+from cosim.isolation.design import Factor, most_confounded
+from cosim.isolation.surface import (
     Surface,
     band,
     drawn_surfaces,
@@ -28,6 +19,15 @@ from queuesim.surface import (
     index_rows,
     screened,
 )
+from experiments.frames import groups
+from experiments.papers.isolation import surface_points as space
+from experiments.papers.isolation.surface_draw import draw
+from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.logs import log_notes
+from experiments.papers.kit.points import MEASURED, OBSERVE
+from experiments.papers.paper import Analysis, Options, PaperFigure, Then
+from queuesim.scenario_fit import ASSUMED, break_even
+from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
 
 if TYPE_CHECKING:
     import pandas as pd

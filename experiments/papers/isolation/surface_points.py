@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cosim.isolation.design import Design, Factor
 from experiments.bench import bench_of
 from experiments.build import build_machine
 from experiments.config_load import config_from
@@ -28,7 +29,6 @@ from experiments.papers.jigsaw.logs import (
 )
 from experiments.papers.kit.logs import PaperLog, present
 from experiments.papers.paper import Options, Point
-from queuesim.design import Design, Factor
 from queuesim.scenario_fit import percent_off
 from workloads.job import Workload
 from workloads.transform import select

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosim.measuring.measured import SpeedupRow, SpeedupTable
+from cosim.measuring.pairs import speedup_rows
+from cosim.run_times.measured_times import Measured
 from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.frames import cells
 from experiments.points import point_rng
 from experiments.store import Rows
-from queuesim.measured import SpeedupRow, SpeedupTable
-from queuesim.measured_times import Measured
 from queuesim.metrics import QueueSummary, summarise
-from queuesim.pairs import speedup_rows
 from queuesim.statistics import LEAST_SAMPLES, LEAST_WINDOWS, t_of_snapshots
 
 if TYPE_CHECKING:

@@ -11,6 +11,9 @@ import numpy as np
 
 from alloc.policy import Request
 from alloc.registry import make_policy
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from cosim.network.job_times import PacketTimes
 from experiments.papers.level_spread.machine import built
 from experiments.points import point_rng
 from experiments.store import Rows
@@ -18,9 +21,6 @@ from netsim.errors import NetcosimError
 from netsim.packet.model import PacketResult
 from netsim.topology import Topology
 from netsim.traffic import Program
-from queuesim.communication import Communication
-from queuesim.ensemble import Ensemble, PlacedJob, SharedNetwork
-from queuesim.job_times import PacketTimes
 
 FUNCTION = "experiments.papers.level_spread.point:run_workload"
 US_PER_S = 1e6

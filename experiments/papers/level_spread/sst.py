@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosim.network.communication import Communication
 from experiments.build import BuiltMachine
 from experiments.papers.kit.claims import Says, claims_frame
 from experiments.papers.level_spread.machine import LOCAL_BPS, built
@@ -17,7 +18,6 @@ from experiments.store import Rows
 from netsim.analysis.load_latency import links_on_path
 from netsim.packet.engine import simulate_packets
 from netsim.traffic import combine
-from queuesim.communication import Communication
 
 if TYPE_CHECKING:
     import pandas as pd

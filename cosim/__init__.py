@@ -1,0 +1,1 @@
+"""Queue and network joined: run times that contention changes, and what measures them."""

@@ -1,0 +1,1 @@
+"""What isolation gains: features, predictors and designs of experiments."""

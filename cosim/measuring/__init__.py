@@ -1,0 +1,1 @@
+"""Measures of what policies do to communication and run times."""

@@ -1,0 +1,201 @@
+"""The measure "stretch": each policy's own snapshots, every time over a yardstick.
+
+At chosen instants the jobs that run there, on the nodes that they have there, communicate together.
+By share they compute between iterations, each for its own part of the time, and a job's time is its
+period; otherwise all communicate once, at once. A job's time is divided by a yardstick that no
+policy can change: the same pattern, as large and with the same computing, isolated on the first
+nodes of the reference's machine. How long it computes follows from its isolated time on the nodes
+that the reference gives it. The mean of these stretches, policy against reference policy, by
+pattern and size class, is the speed-up table of `cosim.measuring.measured`. Policies are compared
+by the states that their own queues reach, not job by job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.measuring.measured import SpeedupRow, SpeedupTable
+from cosim.measuring.parts import Here, Parts
+from cosim.measuring.snapshots import (
+    ALL_SIZES,
+    SIZE_CLASSES,
+    Measurement,
+    Measurements,
+    Progress,
+    Ratio,
+    Study,
+    in_several,
+)
+from cosim.measuring.stretching import BUDGET, Yardsticks, stretches
+from netsim.errors import NetcosimError
+from queuesim.statistics import around, drawn_means, known_ends
+
+NOT_KNOWN = (1.0, 0.5, 2.0)
+"""Ratio, low, high of a pattern that was never seen."""
+
+
+def ratio_of_stretches(
+    mine: Measurements,
+    reference: Measurements,
+    rng: np.random.Generator,
+    *,
+    of_mine: NDArray[np.bool_] | None = None,
+    of_reference: NDArray[np.bool_] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+) -> Ratio | None:
+    """Ratio of two mean stretches; whole snapshots are drawn again for the interval.
+
+    Jobs of one snapshot are not independent of each other, hence the snapshot as the unit.
+
+    Parameters
+    ----------
+    mine, reference : Measurements
+    rng : numpy.random.Generator
+        For the bootstrap.
+    of_mine, of_reference : (k,) bool, optional
+        Rows to use; all by default.
+    confidence : float
+    resamples : int
+
+    Returns
+    -------
+    Ratio or None
+        None if one side has no rows; without an interval if one side has fewer than five snapshots
+        or jobs.
+    """
+    sides, seen = [], []
+    for side, rows in ((mine, of_mine), (reference, of_reference)):
+        use = np.ones(len(side.job), dtype=bool) if rows is None else rows
+        if not use.any():
+            return None
+        seen.append(int(use.sum()))
+        sides.append((side.stretch[use], side.snapshot[use], side.job[use]))
+    own, other = (
+        drawn_means(x, 1, snapshot, rng, resamples, job=job) for x, snapshot, job in sides
+    )
+    several = min(own.n_samples, other.n_samples)
+    found = around(own.mean / other.mean, own.drawn / other.drawn, several, confidence)
+    return Ratio(found.value, *known_ends(found), min(seen))
+
+
+def speedup_table(
+    measured: Mapping[str, Measurements],
+    reference_policy: str,
+    patterns: Sequence[str],
+    rng: np.random.Generator,
+    *,
+    confidence: float = 0.95,
+    size_classes: Sequence[tuple[int, int]] = SIZE_CLASSES,
+    whole_runs: bool = False,
+) -> SpeedupTable:
+    """The speed-up table of a campaign.
+
+    A size class that lacks jobs on either side, or that one snapshot alone has, is left out: its
+    jobs take the nearest class. A pattern without any class that is left has one row for all
+    sizes; one that no snapshot has on both sides gets ratio 1 in [1/2, 2], "not known".
+
+    Parameters
+    ----------
+    measured : mapping policy -> Measurements
+    reference_policy : str
+    patterns : sequence of str
+        Name of each communication, by index; a name that stands twice is measured as one.
+    rng : numpy.random.Generator
+        For the bootstrap.
+    confidence : float
+    size_classes : sequence of (int, int)
+    whole_runs : bool
+        Whether times are those of whole runs, computing included.
+    """
+    if reference_policy not in measured:
+        raise NetcosimError(f"reference policy {reference_policy!r} was not measured")
+    reference = measured[reference_policy]
+    names = np.array(patterns)
+    rows: list[SpeedupRow] = []
+    for policy, mine in measured.items():
+        if policy == reference_policy:
+            continue
+        for pattern in dict.fromkeys(patterns):
+
+            def ratio_of(
+                low: int, high: int, pattern: str = pattern, mine: Measurements = mine
+            ) -> tuple[Ratio | None, bool]:
+                """Return the ratio, and whether both sides have it from several snapshots."""
+                masks = [
+                    (names[side.share] == pattern) & (side.n_nodes >= low) & (side.n_nodes <= high)
+                    for side in (mine, reference)
+                ]
+                ratio = ratio_of_stretches(
+                    mine,
+                    reference,
+                    rng,
+                    of_mine=masks[0],
+                    of_reference=masks[1],
+                    confidence=confidence,
+                )
+                return ratio, in_several(mine.snapshot[masks[0]], reference.snapshot[masks[1]])
+
+            found = {sizes: ratio_of(*sizes) for sizes in size_classes}
+            kept = {s: one for s, (one, several) in found.items() if one is not None and several}
+            if not kept:
+                kept = {ALL_SIZES: ratio_of(*ALL_SIZES)[0] or Ratio(*NOT_KNOWN, 0)}
+            rows += [
+                SpeedupRow(pattern, *sizes, policy, one.ratio, one.low, one.high)
+                for sizes, one in kept.items()
+            ]
+    return SpeedupTable(reference_policy, tuple(rows), whole_runs)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Each policy's own snapshots, every time over a yardstick."""
+
+    name = "stretch"
+    description = "jobs of each policy's own schedule, times over those of like jobs alone"
+    compares = (
+        "each job's time with all others on the network over its time alone on the first nodes of "
+        "the reference's machine"
+    )
+    baseline = "isolated time on the first nodes"
+    ignores = ()
+
+    def sent(self, study: Study) -> dict[str, float]:
+        """How often what runs at a side's instants is sent, by side; the least."""
+        return dict.fromkeys(study.sides, float(BUDGET.periods) if study.by_share else 1.0)
+
+    def measure(
+        self,
+        study: Study,
+        rng: Callable[[], np.random.Generator],
+        parts: Parts | None = None,
+        progress: Progress | None = None,
+    ) -> Measurement:
+        """Time all sides; see `cosim.measuring.measure.Measure`."""
+        network = study.sides[study.reference].network
+        yardsticks = Yardsticks(network, study.communications, study.by_share)
+        found = stretches(study, yardsticks, Here() if parts is None else parts, progress)
+        ratios = {}
+        for name, mine in found.items():
+            ratio = ratio_of_stretches(
+                mine.communicating,
+                found[study.reference].communicating,
+                rng(),
+                confidence=study.confidence,
+            )
+            if ratio is not None:
+                own = name == study.reference
+                ratios[name] = Ratio(1.0, 1.0, 1.0, ratio.n_jobs) if own else ratio
+        table = speedup_table(
+            found,
+            study.reference,
+            [communication.pattern for communication in study.communications],
+            rng(),
+            confidence=study.confidence,
+            whole_runs=study.by_share,
+        )
+        return Measurement(found, ratios, table)

@@ -1,0 +1,224 @@
+"""How much the packets of a campaign, or a queue's jobs at flow level, will cost to compute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.measuring.snapshots import Study, snapshot_times
+from cosim.network.communication import Communication
+from netsim.errors import NetcosimError
+from netsim.flow.job_routes import load_cost
+from netsim.limits import MAX_INDEX, need_memory, shown
+from netsim.packet.checks import MAX_PACKET_HOPS, packets_of
+from netsim.routing.base import Routing
+from netsim.units import format_quantity
+from patterns.build import need_messages
+from patterns.registry import make_pattern
+
+HOPS_PER_S = 10e6
+"""What the packet engine does on one idle core; a shared one does half."""
+LONG_S = 60.0
+"""A run of more than this is announced."""
+
+_KNOWN = 128
+_SAMPLED_PAIRS = 64
+_SAMPLED_SNAPSHOTS = 50
+
+
+def carried_on(asked: Callable[[int], float], n: int) -> float:
+    """What ``asked(n)`` gives, up to 128; beyond, its growth from 64 to 128 is carried on.
+
+    An all-to-all of 10,000 ranks takes gigabytes only to be counted.
+    """
+    if n > _KNOWN:
+        try:
+            half, full = (asked(known) for known in (_KNOWN // 2, _KNOWN))
+        except NetcosimError:
+            pass  # a pattern for numbers of ranks of its own
+        else:
+            power = math.log2(full / half) if half > 0 and full > 0 else 1.0
+            return full * float((n / _KNOWN) ** power)
+    return asked(n)
+
+
+@dataclass
+class PacketCounts:
+    """Packets that a job sends, by communication and ranks, each counted once.
+
+    The growth of large ones (`carried_on`) is within a third for most patterns; an fft3d, whose
+    messages shrink until each is one packet, has up to some times more.
+    """
+
+    packet_bytes: int
+    known: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    def of(self, which: int, communication: Communication, n_ranks: int) -> float:
+        """Packets of communication number ``which`` on so many ranks."""
+        key = (which, n_ranks)
+        if key not in self.known:
+            once = carried_on(lambda ranks: self._asked(communication, ranks), n_ranks)
+            self.known[key] = communication.iterations * once
+        return self.known[key]
+
+    def _asked(self, communication: Communication, n_ranks: int) -> float:
+        rng = np.random.default_rng(0)
+        said = communication.for_ranks(n_ranks)
+        name, size = said.pattern, said.message_bytes
+        program = make_pattern(name, n_ranks, size, 1, rng, said.parameters)
+        rounds = communication.iterations
+        given = f"communication.mix.iterations = {shown(rounds)} of {name} on {n_ranks} ranks"
+        need_messages(program.n_messages * rounds, program.n_steps * rounds, given)
+        if program.n_messages and program.send_bytes.max() > MAX_INDEX * self.packet_bytes:
+            raise NetcosimError(
+                f"communication.mix.message_bytes = {shown(size)}: a message of {name} has more "
+                f"than {MAX_INDEX:,} packets of {self.packet_bytes} bytes"
+            )
+        return packets_of(program, self.packet_bytes)
+
+
+def mean_hops(routing: Routing) -> float:
+    """Links on the way of a packet between two random nodes, those of the nodes among them.
+
+    Of adaptive routings the first choice is taken, which is a minimal way.
+    """
+    topology = routing.topology
+    nodes = np.random.default_rng(0).integers(0, topology.n_nodes, (_SAMPLED_PAIRS, 2))
+    total = 0
+    for source, target in nodes * topology.rails:
+        router, state, ejected = int(topology.port_router[source]), 0, False
+        total += 1
+        while not ejected:
+            hop = routing.choices(router, int(target), state)[0]
+            end = int(topology.link_dst[hop.link])
+            router, state, ejected = end - topology.n_ports, hop.state, end < topology.n_ports
+            total += 1
+    return total / _SAMPLED_PAIRS
+
+
+def campaign_hops(study: Study, sent: Mapping[str, float]) -> float:
+    """Packet hops of all snapshots of a study, and of the jobs alone, about.
+
+    Parameters
+    ----------
+    study : Study
+    sent : mapping of str to float
+        How often what runs at a side's instants is sent; from the measure.
+
+    Raises
+    ------
+    NetcosimError
+        What a pattern refuses.
+    """
+    network = study.sides[study.reference].network
+    counts = PacketCounts(network.packet.packet_bytes)
+    looked_at = min(study.n_snapshots, _SAMPLED_SNAPSHOTS)
+    measured = study.n_snapshots if study.only is None else 1
+    packets = 0.0
+    for name, often in sent.items():
+        side = study.sides[name]
+        nodes = side.schedule.workload.n_nodes
+        for time_s in snapshot_times(side.schedule, looked_at):
+            for job in side.running(float(time_s)):
+                which, ranks = int(study.share[job]), int(nodes[job]) * network.ranks_per_node
+                one = counts.of(which, study.communications[which], ranks)
+                packets += often * one * measured / looked_at
+    return (packets + sum(counts.known.values())) * mean_hops(network.routing)
+
+
+def node_pairs(communication: Communication, n_nodes: int) -> int:
+    """Pairs of nodes that exchange anything in a job, one rank a node; see `carried_on`."""
+    found = carried_on(lambda nodes: _asked_pairs(communication, nodes), n_nodes)
+    return min(round(found), n_nodes**2)
+
+
+def _asked_pairs(communication: Communication, n_nodes: int) -> int:
+    name, size = communication.pattern, communication.message_bytes
+    program = make_pattern(
+        name, n_nodes, size, 1, np.random.default_rng(0), communication.parameters
+    )
+    source, target = program.send_src().astype(np.int64), program.send_dst
+    return len(np.unique(source * n_nodes + target))
+
+
+def flow_level_s(
+    routing: Routing,
+    communications: Sequence[Communication],
+    share: NDArray[np.int64],
+    n_nodes: NDArray[np.int32],
+) -> tuple[float, float]:
+    """Seconds that it takes to put all jobs on the network once, and the longest of them.
+
+    Parameters
+    ----------
+    routing : Routing
+    communications : sequence of Communication
+    share : (n_jobs,) int64
+        Communication of each job.
+    n_nodes : (n_jobs,) int32
+
+    Raises
+    ------
+    NetcosimError
+        A job that needs more memory than the machine has; what a pattern refuses.
+    """
+    seconds, longest = 0.0, 0.0
+    kinds, jobs = np.unique(np.stack([share, n_nodes]), axis=1, return_counts=True)
+    for (which, size), count in zip(kinds.T.tolist(), jobs.tolist(), strict=True):
+        if size < 2:
+            continue
+        communication = communications[which]
+        cost = load_cost(routing, node_pairs(communication, size))
+        need_memory(
+            f"queue.run_time_model: {communication.pattern} of a job of {size:,} nodes at flow "
+            "level",
+            round(cost.memory_bytes),
+        )
+        seconds += cost.seconds * count
+        longest = max(longest, cost.seconds)
+    return seconds, longest
+
+
+def estimate_line(hops: float, n_snapshots: int) -> str | None:
+    """What the user should know before packets are sent; None if it is soon done.
+
+    Raises
+    ------
+    NetcosimError
+        More than anybody will wait for; names the keys that make it so.
+    """
+    if hops > MAX_PACKET_HOPS:
+        raise NetcosimError(
+            f"{n_snapshots:,} snapshots take {hops:.2g} packet hops, "
+            f"{hops / HOPS_PER_S / 86400:.2g} days; at most {MAX_PACKET_HOPS:.0e} hops "
+            "are simulated: lower communication.mix.message_bytes or iterations, "
+            "communication.ranks_per_node, run.snapshots or queue.measured.rounds, or raise "
+            "machine.packet.packet_bytes"
+        )
+    seconds = hops / HOPS_PER_S
+    if seconds < LONG_S:
+        return None
+    return (
+        f"about {format_quantity(seconds, 'time', 2)} of packet simulation ahead: "
+        f"{n_snapshots:,} snapshots, {hops:.2g} packet hops"
+    )
+
+
+def flow_level_line(seconds: float, longest_s: float) -> str | None:
+    """What the user should know before jobs are put on the network; None if it is soon done.
+
+    Parameters
+    ----------
+    seconds, longest_s : float
+        For all jobs under all policies, and for the one that takes longest.
+    """
+    if seconds < LONG_S:
+        return None
+    return (
+        f"about {format_quantity(seconds, 'time', 2)} at flow level ahead to put jobs on the "
+        f"network, {format_quantity(longest_s, 'time', 2)} for the largest"
+    )

@@ -1,0 +1,223 @@
+"""Who holds a measured job up: its time alone on its nodes, and who else sends over its links.
+
+A measure tells how long a job's communication takes among the others. What the others cost it is
+that over its time alone on the same nodes; and each of them has a part in it, by what it sends over
+the links that the job uses. Both come from one more simulation of each job, with nobody else: the
+packets go as they would on an empty machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.measuring.parts import Columns, Part, Parts, Tell, cut
+from cosim.measuring.snapshots import Measurements, Progress, Study, snapshots_told
+from cosim.network.ensemble import Ensemble
+from cosim.network.isolated_loops import loop_isolated
+from netsim.packet.model import PS_PER_S
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+FloatArray = NDArray[np.float64]
+LongArray = NDArray[np.int64]
+
+MOST_TOLD = 12
+"""Neighbours of a job that are kept: those with the largest parts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Jobs as measured, one row each as in the `Measurements`, and who stands in their way.
+
+    Attributes
+    ----------
+    alone_s : (k,) float64
+        Time alone on the same nodes.
+    ptr : (k + 1,) int64
+        Row i's neighbours are ``job[ptr[i]:ptr[i + 1]]``, those with the largest parts first.
+    job : (m,) int64
+        Index into the workload.
+    part : (m,) float64
+        See `parts`; at most `MOST_TOLD` a row, so a row's need not add up to 1.
+    """
+
+    alone_s: FloatArray
+    ptr: LongArray
+    job: LongArray
+    part: FloatArray
+
+
+def parts(sent_bytes: csr_array, bandwidth_Bps: FloatArray) -> FloatArray:
+    """What each job has in what all others send over the links that a job uses.
+
+    On each link the others are counted by the time for which they keep it busy, and the link by
+    what the job itself sends over it: the part of j for i is the sum over links of
+    ``sent[i] * sent[j] / bandwidth``, over the same sum for all j but i.
+
+    Parameters
+    ----------
+    sent_bytes : (k, n_links) scipy.sparse.csr_array
+        By job.
+    bandwidth_Bps : (n_links,) float64
+
+    Returns
+    -------
+    (k, k) float64
+        Rows add up to 1, or to 0 for a job that shares no link; 0 on the diagonal.
+    """
+    busy_s = sent_bytes.copy()
+    busy_s.data /= bandwidth_Bps[busy_s.indices]
+    met: FloatArray = (sent_bytes @ busy_s.T).toarray()
+    np.fill_diagonal(met, 0.0)
+    total = met.sum(axis=1, keepdims=True)
+    found: FloatArray = np.divide(met, total, out=np.zeros_like(met), where=total > 0)
+    return found
+
+
+def neighbours(
+    study: Study,
+    name: str,
+    measured: Measurements,
+    progress: Callable[[int, int], None] | None = None,
+) -> Neighbours:
+    """Send each measured job of a side once more, with nobody else.
+
+    Jobs of a policy that isolates have no neighbours, and are not sent.
+
+    Parameters
+    ----------
+    study : Study
+    name : str
+        The side.
+    measured : Measurements
+        Of that side.
+    progress : callable (jobs done, jobs), optional
+    """
+    side, network = study.sides[name], study.sides[name].network
+    alone_s = np.full(len(measured.job), np.nan)
+    if measured.alone_s is not None:
+        alone_s = measured.alone_s.copy()
+    elif side.isolates:
+        alone_s = measured.time_s.copy()
+    told: list[tuple[LongArray, FloatArray]] = []
+    known: dict[int, tuple[float, LongArray, FloatArray]] = {}
+    topology = network.routing.topology
+    for number in np.unique(measured.snapshot).tolist():
+        rows = np.flatnonzero(measured.snapshot == number)
+        if side.isolates:
+            told += [(np.empty(0, dtype=np.int64), np.empty(0))] * len(rows)
+            continue
+        here = study.at(number)
+        if network.routing.chance_visits or here is not study:
+            known.clear()  # each snapshot has a stream, or places, of its own
+        sent: list[tuple[LongArray, FloatArray]] = []
+        for row in rows.tolist():
+            index = int(measured.job[row])
+            if index not in known:
+                job = here.sides[name].placed(index, study.communication(index))
+                if measured.compute_s is None:
+                    run = Ensemble(network, [job]).packets(stream=number)
+                    one_s, packets, seconds = float(run.time_s[0]), run.packets, 1.0
+                else:
+                    job = replace(job, compute_s=float(measured.compute_s[row]))
+                    about_s = float(measured.yardstick_s[row])
+                    one_s, packets = loop_isolated(network, job, about_s, number)
+                    seconds = packets.end_ps / PS_PER_S
+                links = np.flatnonzero(packets.link_bytes[topology.first_router_link :])
+                links += topology.first_router_link
+                known[index] = one_s, links.astype(np.int64), packets.link_bytes[links] / seconds
+            one_s, links, carried = known[index]
+            sent.append((links, carried))
+            if measured.alone_s is None:
+                alone_s[row] = one_s
+            if progress is not None:
+                progress(row + 1, len(alone_s))
+        bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
+        told += _largest(parts(_rows(sent, len(bandwidth)), bandwidth), measured.job[rows])
+    return Neighbours(
+        alone_s,
+        np.cumsum([0, *(len(job) for job, _ in told)]),
+        np.concatenate([np.empty(0, dtype=np.int64), *(job for job, _ in told)]),
+        np.concatenate([np.empty(0), *(part for _, part in told)]),
+    )
+
+
+def neighbours_of(
+    study: Study,
+    measured: Mapping[str, Measurements],
+    parts: Parts,
+    progress: Progress | None = None,
+) -> dict[str, Neighbours]:
+    """`neighbours` of some sides, a few snapshots at a time."""
+    pieces = [
+        (name, piece)
+        for name, mine in measured.items()
+        for piece in cut(np.unique(mine.snapshot).tolist(), _PIECES)
+    ]
+
+    def compute(name: str, piece: Sequence[int], tell: Tell) -> Columns:
+        mine = _of_snapshots(measured[name], piece)
+        found = neighbours(study, name, mine, lambda done, total: tell(done / total))
+        return {"alone_s": found.alone_s, "ptr": found.ptr, "job": found.job, "part": found.part}
+
+    found = parts.each(
+        [
+            Part(f"jobs alone, {name}, {snapshots_told(piece)}", partial(compute, name, piece))
+            for name, piece in pieces
+        ],
+        progress,
+    )
+    return {
+        name: _together([one for (n, _), one in zip(pieces, found, strict=True) if n == name])
+        for name in measured
+    }
+
+
+_PIECES = 16
+"""Parts of a side: jobs that run at snapshots of two parts are sent twice."""
+
+
+def _of_snapshots(measured: Measurements, numbers: Sequence[int]) -> Measurements:
+    rows = np.isin(measured.snapshot, numbers)
+    columns = ("snapshot", "job", "share", "n_nodes", "time_s", "yardstick_s")
+    known = [name for name in ("alone_s", "compute_s") if getattr(measured, name) is not None]
+    return replace(measured, **{name: getattr(measured, name)[rows] for name in (*columns, *known)})
+
+
+def _together(found: Sequence[Columns]) -> Neighbours:
+    def joined(name: str, kind: type) -> NDArray[Any]:
+        return np.concatenate([np.empty(0, dtype=kind), *(one[name] for one in found)])
+
+    counts = [np.diff(one["ptr"]) for one in found]
+    return Neighbours(
+        joined("alone_s", np.float64),
+        np.cumsum(np.concatenate([np.zeros(1, dtype=np.int64), *counts])),
+        joined("job", np.int64),
+        joined("part", np.float64),
+    )
+
+
+def _rows(sent: list[tuple[LongArray, FloatArray]], n_links: int) -> csr_array:
+    """Bytes by job and link, of the links between routers that each uses."""
+    from scipy.sparse import csr_array
+
+    ptr = np.cumsum([0, *(len(links) for links, _ in sent)])
+    links = np.concatenate([links for links, _ in sent])
+    values = np.concatenate([values for _, values in sent]).astype(np.float64)
+    return csr_array((values, links, ptr), shape=(len(sent), n_links))
+
+
+def _largest(found: FloatArray, jobs: LongArray) -> list[tuple[LongArray, FloatArray]]:
+    """Of each row the jobs with the largest parts, and these."""
+    first = np.argsort(-found, axis=1, kind="stable")[:, :MOST_TOLD]
+    return [
+        (jobs[order[row[order] > 0]], row[order[row[order] > 0]])
+        for row, order in zip(found, first, strict=True)
+    ]

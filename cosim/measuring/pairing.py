@@ -1,0 +1,331 @@
+"""The same jobs at the same instants, timed under every policy: what "paired" measures with.
+
+The reference's schedule says which jobs run together. They are timed on the nodes that they have
+there, all together and each alone; then each other policy gives the same jobs, with the same
+messages, the nodes that its own schedule has for them. An isolating policy's jobs are timed alone
+on their own links, which is how they run there.
+
+Jobs repeat their communication so that all last about equally long. By share a job computes
+between its iterations, so that alone it communicates for its share of the time (its duty), and
+begins at a moment of its own: jobs feel each other only when both communicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.measuring.pairs import Pair
+from cosim.measuring.parts import (
+    Columns,
+    Part,
+    Parts,
+    Tell,
+    cut,
+    packet_columns,
+    packets_from,
+    within,
+)
+from cosim.measuring.snapshots import (
+    Progress,
+    Study,
+    snapshot_times,
+    snapshots_told,
+)
+from cosim.network.communication import WHOLE_S, Communication
+from cosim.network.ensemble import Ensemble, PlacedJob
+from netsim.packet.model import PS_PER_S, PacketResult
+from netsim.topologies.registry import family_of
+
+LEAST_PERIODS = 4
+"""Iterations of a job that computes too: it begins anywhere in the first of them."""
+
+_ALONE = 0.3
+"""Share of the work that times jobs alone, for the progress."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Jobs of one instant, timed on all sides.
+
+    Attributes
+    ----------
+    number : int
+    running : sequence of int
+        The jobs, by index.
+    times_ps : dict of str to list of int
+        As they run, by side, in the order of ``running``.
+    packets : dict of str to PacketResult
+        Of sides on which they ran together.
+    pairs : list of Pair
+    """
+
+    number: int
+    running: Sequence[int]
+    times_ps: dict[str, list[int]] = field(default_factory=dict)
+    packets: dict[str, PacketResult] = field(default_factory=dict)
+    pairs: list[Pair] = field(default_factory=list)
+
+
+@dataclass
+class Pairing:
+    """A study's jobs under all its sides; what is known of them is kept for its next snapshots.
+
+    Attributes
+    ----------
+    study : Study
+        Its communications know what a node sends (``rank_bytes``).
+    repeats : float
+        A job goes on for about so long as a node's link takes for so many iterations of the most
+        that a node sends.
+    max_iterations : int
+        No job repeats more often.
+    """
+
+    study: Study
+    repeats: float
+    max_iterations: int
+    alone_ps: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    repeated: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+    def instants(self, name: str) -> Iterator[tuple[int, list[int]]]:
+        """As `Study.instants`, without jobs that never communicate."""
+        for number in self.study.numbers:
+            yield number, self.running(name, number)
+
+    def running(self, name: str, number: int) -> list[int]:
+        """As `Study.running`, without jobs that never communicate."""
+        return [index for index in self.study.running(name, number) if self.duty(index) > 0]
+
+    def communication(self, index: int) -> Communication:
+        """What a job (by index) sends in an iteration."""
+        side = self.study.sides[self.study.reference]
+        ranks = int(side.schedule.workload.n_nodes[index]) * side.network.ranks_per_node
+        return self.study.communication(index).for_ranks(ranks)
+
+    def duty(self, index: int) -> float:
+        """Share of its time alone in which a job communicates."""
+        return float(self.study.fraction[index]) if self.study.by_share else 1.0
+
+    def repeat(self, index: int) -> tuple[int, float]:
+        """How often a job repeats its communication, and how long once takes alone.
+
+        On the reference's nodes; the same under every policy.
+        """
+        if index not in self.repeated:
+            side = self.study.sides[self.study.reference]
+            network = side.network
+            once = Ensemble(network, [side.placed(index, self.communication(index))])
+            one_s = float(once.packets(stream=index).time_ps[0] / PS_PER_S)
+            sent = max(c.rank_bytes or 0 for c in self.study.communications)
+            link_Bps = int(network.routing.topology.link_bandwidth_Bps[0])
+            link_s = sent * network.ranks_per_node / link_Bps
+            least = LEAST_PERIODS if self.duty(index) < 1 else 1
+            wanted = self.repeats * link_s / one_s if one_s > 0 else least
+            often = int(np.clip(round(wanted), least, self.max_iterations))
+            self.repeated[index] = often, one_s
+        return self.repeated[index]
+
+    def job(self, name: str, index: int) -> PlacedJob:
+        """A job where a side put it, repeated; with computing if its duty is below 1."""
+        side = self.study.sides[name]
+        often, one_s = self.repeat(index)
+        job = replace(side.placed(index, self.communication(index)), repeats=often)
+        duty = self.duty(index)
+        if duty == 1:
+            return job
+        period_s = one_s / job.communication.iterations
+        compute_s = max(1, round(period_s * (1 / duty - 1) / WHOLE_S)) * WHOLE_S
+        u = side.network.streams(job).start.random()
+        start_s = round(u * (period_s + compute_s) / WHOLE_S) * WHOLE_S
+        return replace(job, compute_s=compute_s, start_s=start_s)
+
+    def time_alone(self, name: str, index: int, stream: int | None = None) -> int:
+        """Picoseconds of a job alone where a side put it, on its own links if it has some.
+
+        The routing's draws are those of the stream, by default the job's index.
+        """
+        network = self.study.sides[name].network
+        drawn = index if stream is None else stream
+        key = self._alone_key(name, index, drawn)
+        if key not in self.alone_ps:
+            ensemble = Ensemble(network, [self.job(name, index)])
+            self.alone_ps[key] = int(ensemble.packets(stream=drawn).time_ps[0])
+        return self.alone_ps[key]
+
+    def _alone_key(self, name: str, index: int, drawn: int) -> tuple[str, int, int]:
+        chance = self.study.sides[name].network.routing.chance_visits
+        return name, index, drawn if chance else 0
+
+    def learn(self, indices: Sequence[int], parts: Parts, progress: Progress | None) -> None:
+        """Time jobs (by index) alone, under all sides, as `repeat` and `time_alone` do."""
+
+        def repeats(piece: Sequence[int], tell: Tell) -> Columns:
+            often, one_s = zip(*[self.repeat(index) for index in piece], strict=True)
+            return {"often": np.array(often), "one_s": np.array(one_s)}
+
+        def alone(piece: Sequence[tuple[str, int]], tell: Tell) -> Columns:
+            return {"time_ps": np.array([self.time_alone(*key) for key in piece], dtype=np.int64)}
+
+        pieces = cut(indices)
+        found = parts.each(
+            [Part(f"iterations {i}", partial(repeats, piece)) for i, piece in enumerate(pieces)],
+            within(progress, 0.0, 0.5),
+        )
+        for piece, columns in zip(pieces, found, strict=True):
+            often, one_s = columns["often"].tolist(), columns["one_s"].tolist()
+            self.repeated |= zip(piece, zip(often, one_s, strict=True), strict=True)
+        keys = cut([(name, index) for name in self.study.sides for index in indices])
+        found = parts.each(
+            [Part(f"alone {i}", partial(alone, piece)) for i, piece in enumerate(keys)],
+            within(progress, 0.5, 1.0),
+        )
+        for asked, columns in zip(keys, found, strict=True):
+            for (name, index), time_ps in zip(asked, columns["time_ps"].tolist(), strict=True):
+                self.alone_ps[self._alone_key(name, index, index)] = time_ps
+
+    def together(
+        self, name: str, indices: Sequence[int], stream: int
+    ) -> tuple[list[int], PacketResult]:
+        """Picoseconds of jobs where a side put them, with all of them on the network."""
+        jobs = [self.job(name, index) for index in indices]
+        run = Ensemble(self.study.sides[name].network, jobs).packets(stream=stream)
+        return run.time_ps.tolist(), run.packets
+
+    def proofs(self, parts: Parts) -> list[dict[str, object]]:
+        """A row on each isolating side whose jobs' ways do not depend on who else is there."""
+        names = [
+            name
+            for name, side in self.study.sides.items()
+            if side.isolates
+            and (
+                not side.network.routing.adaptive
+                or family_of(side.network.routing.topology).keeps_own_links
+            )
+        ]
+
+        def compute(name: str, tell: Tell) -> Columns:
+            return {key: np.array(value) for key, value in self.proof(name).items()}
+
+        found = parts.each(
+            [
+                Part(
+                    f"{name}, jobs alone and together",
+                    partial(compute, name),
+                )
+                for name in names
+            ]
+        )
+        return [
+            {"policy": name, **{key: int(value) for key, value in columns.items()}}
+            for name, columns in zip(names, found, strict=True)
+        ]
+
+    def proof(self, name: str) -> dict[str, int]:
+        """Of the jobs at one instant of an isolating side's own schedule: how many are untouched.
+
+        They take the same time, to the picosecond, alone and with all others.
+        """
+        side = self.study.sides[name]
+        running = side.running(float(snapshot_times(side.schedule, 1)[0]))
+        running = [index for index in running if self.duty(index) > 0]
+        apart = [0]
+        if running:
+            times, _ = self.together(name, running, 0)
+            apart = [
+                abs(time - self.time_alone(name, index, stream=0))
+                for time, index in zip(times, running, strict=True)
+            ]
+        return {
+            "jobs": len(running),
+            "untouched": sum(far == 0 for far in apart[: len(running)]),
+            "largest_difference_ps": max(apart),
+        }
+
+    @property
+    def gathered(self) -> list[str]:
+        """Sides whose jobs are timed together; those of an isolating one are as they are alone."""
+        sides = self.study.sides.items()
+        return [n for n, side in sides if n == self.study.reference or not side.isolates]
+
+    def snapshot(self, number: int, running: Sequence[int]) -> Snapshot:
+        """Time the jobs of one instant of the reference's schedule on all sides."""
+        return self.compared(
+            number, running, {name: self.together(name, running, number) for name in self.gathered}
+        )
+
+    def compared(
+        self,
+        number: int,
+        running: Sequence[int],
+        together: Mapping[str, tuple[list[int], PacketResult]],
+    ) -> Snapshot:
+        """What `together` has said of the jobs of one instant, and what they take alone."""
+        found = Snapshot(number, running)
+        for name in self.study.sides:
+            if name in together:
+                found.times_ps[name], found.packets[name] = together[name]
+            else:
+                found.times_ps[name] = [self.time_alone(name, index) for index in running]
+        theirs = found.times_ps[self.study.reference]
+        for name in self.study.others:
+            for index, reference_ps, policy_ps in zip(
+                running, theirs, found.times_ps[name], strict=True
+            ):
+                found.pairs.append(self._pair(number, name, index, reference_ps, policy_ps))
+        return found
+
+    def snapshots(self, parts: Parts, progress: Progress | None) -> list[Snapshot]:
+        """All snapshots at which jobs run; see `learn` for what is timed beforehand."""
+        running = {n: jobs for n, jobs in self.instants(self.study.reference) if jobs}
+        indices = sorted({index for jobs in running.values() for index in jobs})
+        self.learn(indices, parts, within(progress, 0.0, _ALONE))
+        pieces = [(name, piece) for piece in cut(list(running)) for name in self.gathered]
+
+        def compute(name: str, piece: Sequence[int], tell: Tell) -> Columns:
+            found: dict[str, NDArray[Any]] = {}
+            for done, number in enumerate(piece, start=1):
+                times, packets = self.together(name, running[number], number)
+                found[f"{number}.time_ps"] = np.array(times, dtype=np.int64)
+                found |= packet_columns(packets, f"{number}.")
+                tell(done / len(piece))
+            return found
+
+        columns = parts.each(
+            [
+                Part(
+                    f"{name}, {snapshots_told(piece)}",
+                    partial(compute, name, piece),
+                )
+                for name, piece in pieces
+            ],
+            within(progress, _ALONE, 1.0),
+        )
+        together: dict[int, dict[str, tuple[list[int], PacketResult]]] = {n: {} for n in running}
+        for (name, piece), found in zip(pieces, columns, strict=True):
+            for number in piece:
+                times = found[f"{number}.time_ps"].tolist()
+                together[number][name] = times, packets_from(found, f"{number}.")
+        return [self.compared(n, jobs, together[n]) for n, jobs in running.items()]
+
+    def _pair(self, number: int, name: str, index: int, reference_ps: int, policy_ps: int) -> Pair:
+        jobs = self.study.sides[name].schedule.workload
+        return Pair(
+            snapshot=number,
+            policy=name,
+            job_id=int(jobs.job_id[index]),
+            n_nodes=int(jobs.n_nodes[index]),
+            run_s=float(jobs.run_time_s[index]),
+            pattern=self.communication(index).pattern,
+            iterations=self.repeat(index)[0],
+            duty=self.duty(index),
+            reference_s=reference_ps / PS_PER_S,
+            reference_alone_s=self.time_alone(self.study.reference, index) / PS_PER_S,
+            policy_s=policy_ps / PS_PER_S,
+            policy_alone_s=self.time_alone(name, index) / PS_PER_S,
+        )

@@ -1,0 +1,235 @@
+"""The same job under two policies: times, their ratios, and what follows for run times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosim.measuring.measured import SpeedupRow
+from cosim.measuring.snapshots import ALL_SIZES, SIZE_CLASSES, Ratio, in_several, size_class
+from queuesim.statistics import LEAST_SAMPLES, LEVEL, Interval, known_ends, mean_of_snapshots
+
+FACTORS = ("ratio", "interference_ratio", "locality_ratio")
+"""Of a `Pair`: the ratio, and the two of which it is the product."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A job under the reference and under another policy.
+
+    Where a job computes too (a duty below 1), its computing is taken off its times for all
+    ratios but `run_ratio`: the share 1 - duty of its time alone on the reference's nodes.
+
+    Attributes
+    ----------
+    snapshot : int
+    policy : str
+    job_id, n_nodes : int
+    run_s : float
+        Run time in the log.
+    pattern : str
+    iterations : int
+        How often it goes through its communication.
+    duty : float
+        Share of its time alone in which it communicates; 1: all the time.
+    reference_s, reference_alone_s : float
+        Under the reference, with all others and alone.
+    policy_s, policy_alone_s : float
+        As it runs under the policy (where that isolates: alone), and alone.
+    """
+
+    snapshot: int
+    policy: str
+    job_id: int
+    n_nodes: int
+    run_s: float
+    pattern: str
+    iterations: int
+    duty: float
+    reference_s: float
+    reference_alone_s: float
+    policy_s: float
+    policy_alone_s: float
+
+    def _communicating(self, time_s: float) -> float:
+        return time_s - (1 - self.duty) * self.reference_alone_s
+
+    @property
+    def stretch(self) -> float:
+        """Communication under the reference over that alone there."""
+        return _over(
+            self._communicating(self.reference_s), self._communicating(self.reference_alone_s)
+        )
+
+    @property
+    def ratio(self) -> float:
+        """Communication time over the reference's."""
+        return _over(self._communicating(self.policy_s), self._communicating(self.reference_s))
+
+    @property
+    def interference_ratio(self) -> float:
+        """What is left of the others' interference: its stretch here over that there."""
+        mine = _over(self._communicating(self.policy_s), self._communicating(self.policy_alone_s))
+        return mine / self.stretch
+
+    @property
+    def locality_ratio(self) -> float:
+        """Other nodes and routes: both alone."""
+        return _over(
+            self._communicating(self.policy_alone_s), self._communicating(self.reference_alone_s)
+        )
+
+    @property
+    def run_ratio(self) -> float:
+        """Time over the reference's, with the computing; `ratio` where nothing is computed."""
+        return _over(self.policy_s, self.reference_s)
+
+    def row(self) -> dict[str, object]:
+        """Attributes and ratios, for tables."""
+        ratios = ("stretch", *FACTORS, "run_ratio")
+        return {**asdict(self), **{name: getattr(self, name) for name in ratios}}
+
+
+def _over(time_s: float, other_s: float) -> float:
+    """1 where nothing is sent and both are 0."""
+    return time_s / other_s if other_s != 0 else 1.0
+
+
+def taken_off(ratio: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
+    """Share of the run time that faster communication takes off: f (1 - ratio).
+
+    Parameters
+    ----------
+    ratio : array
+        Time over the reference's.
+    share : array
+        Share f of the run time under the reference to which it applies.
+
+    Returns
+    -------
+    array of float64
+        Below 0 where communication is slower.
+    """
+    return np.asarray(share, dtype=np.float64) * (1.0 - np.asarray(ratio, dtype=np.float64))
+
+
+def speedup_rows(
+    policy: str,
+    pattern: ArrayLike,
+    n_nodes: ArrayLike,
+    snapshot: ArrayLike,
+    ratio: ArrayLike,
+    job: ArrayLike,
+    patterns: Sequence[str],
+    rng: np.random.Generator,
+    confidence: float = LEVEL,
+    *,
+    least_samples: int = LEAST_SAMPLES,
+) -> list[SpeedupRow]:
+    """A policy's rows of a speed-up table, from its pairs.
+
+    A ratio is the mean over the jobs seen of a pattern and size class: run times are linear in
+    it. A class that one snapshot alone has is left out: its jobs take the nearest class. A pattern
+    not seen in several snapshots has the mean of all jobs. Fewer than
+    ``least_samples`` snapshots or jobs have no interval.
+
+    Parameters
+    ----------
+    policy : str
+    pattern, n_nodes, snapshot, ratio, job : (n,)
+        One a pair.
+    patterns : sequence of str
+        That the table must have.
+    rng : numpy.random.Generator
+        For the bootstrap.
+    confidence : float
+    least_samples : int
+        See `queuesim.statistics.mean_of_snapshots`.
+    """
+    names, numbers = np.asarray(pattern), np.asarray(snapshot)
+    ratios, classes = np.asarray(ratio, dtype=np.float64), size_class(n_nodes)
+    jobs = np.asarray(job)
+
+    def row(of: str, sizes: tuple[int, int], mine: NDArray[np.bool_]) -> SpeedupRow:
+        at = numbers[mine]
+        found = mean_of_snapshots(
+            ratios[mine], 1, at, rng, confidence, job=jobs[mine], least_samples=least_samples
+        )
+        return SpeedupRow(of, *sizes, policy, found.value, *known_ends(found))
+
+    rows = []
+    for name in sorted(set(names.tolist())):
+        for index in np.unique(classes[names == name]).tolist():
+            mine = (names == name) & (classes == index)
+            if in_several(numbers[mine]):
+                rows.append(row(name, SIZE_CLASSES[index], mine))
+    known = {found.pattern for found in rows}
+    everyone = np.ones(len(names), dtype=bool)
+    return rows + [row(name, ALL_SIZES, everyone) for name in patterns if name not in known]
+
+
+def mean_ratio(pairs: Sequence[Pair], rng: np.random.Generator, confidence: float = LEVEL) -> Ratio:
+    """Mean communication ratio over all pairs, all jobs alike."""
+    ratios, snapshots = [pair.ratio for pair in pairs], [pair.snapshot for pair in pairs]
+    found = mean_of_snapshots(ratios, 1, snapshots, rng, confidence, job=job_ids(pairs))
+    return Ratio(found.value, *known_ends(found), len(pairs))
+
+
+def summary(
+    pairs: Sequence[Pair],
+    fraction: ArrayLike,
+    rng: np.random.Generator,
+    confidence: float = LEVEL,
+) -> dict[str, object]:
+    """One row on a policy's pairs.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+    fraction : (n,) float
+        Share of each pair's run time to which its `Pair.run_ratio` applies.
+    rng : numpy.random.Generator
+        For the bootstrap.
+    confidence : float
+
+    Returns
+    -------
+    dict
+        ``stretch`` and the ratios of `FACTORS` are means over jobs; ``taken_off_percent`` is the
+        mean over node-hours, since snapshots lie at equal work and a job is weighed by its nodes,
+        with its interval.
+    """
+    off = off_percent(pairs, fraction)
+    return summary_with(pairs, mean_of_snapshots(*off, rng, confidence, job=job_ids(pairs)))
+
+
+def job_ids(pairs: Sequence[Pair]) -> list[int]:
+    """Return the job of each pair."""
+    return [pair.job_id for pair in pairs]
+
+
+def off_percent(
+    pairs: Sequence[Pair], fraction: ArrayLike
+) -> tuple[NDArray[np.float64], list[int], list[int]]:
+    """What each pair takes off its run time in percent, the weight of its job, and its snapshot."""
+    nodes = [pair.n_nodes for pair in pairs]
+    off = 100 * taken_off([pair.run_ratio for pair in pairs], fraction)
+    return off, nodes, [pair.snapshot for pair in pairs]
+
+
+def summary_with(pairs: Sequence[Pair], taken_off_percent: Interval) -> dict[str, object]:
+    """As `summary`, with what is taken off and its interval as they were found."""
+    low, high = known_ends(taken_off_percent)
+    return {
+        "jobs": len(pairs),
+        **{
+            name: float(np.mean([getattr(pair, name) for pair in pairs]))
+            for name in ("stretch", *FACTORS)
+        },
+        "taken_off_percent": taken_off_percent.value,
+        "taken_off_percent_low": low,
+        "taken_off_percent_high": high,
+    }

@@ -1,0 +1,166 @@
+"""Schedules measured again: run times change schedules, and schedules what is measured of them.
+
+What a log's run time stands for decides what can answer. Under the reference policy
+("contended-baseline") the reference's schedule is the log's in every round, and a policy's answers
+with the nodes that its jobs have in its new schedule. Alone ("isolated") the reference's jobs run
+as much longer as they are held up, so its schedule, and who is held up by whom, changes too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cosim.measuring.measured import SpeedupTable
+from cosim.measuring.pairs import speedup_rows
+from cosim.measuring.snapshots import Measurement, Study
+from netsim.errors import NetcosimError
+from queuesim.metrics import summarise
+from queuesim.result import QueueResult, Rows
+
+ISOLATED, CONTENDED = "isolated", "contended-baseline"
+RUNTIME_REFERENCES: dict[str, str] = {
+    ISOLATED: "the log's run time is the job's time alone on its nodes",
+    CONTENDED: "the log's run time is the job's time under the baseline policy",
+}
+ONE_ROUND: dict[str, object] = {"rounds": 1, "runtime_reference": CONTENDED}
+"""The parameters of `cosim.run_times.measured_times` by which schedules are measured once."""
+ALONE = "alone on the reference's nodes"
+"""What a table's ratios are relative to, in the place of a policy, if logged times are alone."""
+
+Rounds = Sequence[tuple[Measurement, Mapping[str, QueueResult]]]
+"""What was measured, and the schedules with the run times that follow from it, by round."""
+
+
+def speedups_of_alone(
+    found: Measurement, study: Study, rng: Callable[[], np.random.Generator]
+) -> SpeedupTable:
+    """Run times under every side over those alone on the reference's nodes.
+
+    Parameters
+    ----------
+    found : Measurement
+        Of whole runs, with a table "pairs".
+    study : Study
+    rng : callable
+        As in `cosim.measuring.measure.Measure`.
+
+    Raises
+    ------
+    NetcosimError
+        A measure that does not time whole runs.
+    """
+    if "pairs" not in found.tables or not found.table.whole_runs:
+        raise NetcosimError(
+            f'queue.measured.runtime_reference = "{ISOLATED}" needs whole runs: run.measure = '
+            '"steady", or "paired" with communication.together = "by-share"'
+        )
+    rows: Sequence[Mapping[str, Any]] = found.tables["pairs"]
+    first = rows[0]["policy"] if rows else ""
+    sides = {
+        study.reference: ("reference_s", [row for row in rows if row["policy"] == first]),
+        **{
+            name: ("policy_s", [row for row in rows if row["policy"] == name])
+            for name in study.others
+        },
+    }
+    patterns = list(dict.fromkeys(said.pattern for said in study.communications))
+    made = [
+        row
+        for name, (column, mine) in sides.items()
+        if mine
+        for row in speedup_rows(
+            name,
+            [one["pattern"] for one in mine],
+            [one["n_nodes"] for one in mine],
+            [one["snapshot"] for one in mine],
+            [_over(one[column], one["reference_alone_s"]) for one in mine],
+            [one["job_id"] for one in mine],
+            patterns,
+            rng(),
+            study.confidence,
+        )
+    ]
+    return SpeedupTable(ALONE, tuple(made), whole_runs=True)
+
+
+def _over(time_s: float, alone_s: float) -> float:
+    return time_s / alone_s if alone_s else 1.0
+
+
+def with_rounds(rounds: Rounds, reference: str) -> Measurement:
+    """The last measurement, with a table "rounds" and a line on what the last round moved.
+
+    Parameters
+    ----------
+    rounds : sequence
+        Of at least two.
+    reference : str
+        Policy that queue metrics are relative to, where it is one of the run.
+    """
+    rows = round_rows(rounds, reference)
+    last = rounds[-1][0]
+    return replace(last, tables={**last.tables, "rounds": rows}, notes=(*last.notes, *_notes(rows)))
+
+
+def round_rows(rounds: Rounds, reference: str) -> Rows:
+    """A row a round and policy: what was measured, and the queue with the run times of it.
+
+    Returns
+    -------
+    list of dict
+        ``ratio`` of communication times and, where the measure has it, ``taken_off_percent``, with
+        their intervals; ``makespan_s`` and ``mean_turnaround_s``, and both over the reference's of
+        the same round. ``settled``: the number is in its interval of the round before; None
+        in the first round, and where that has none.
+    """
+    rows: list[dict[str, object]] = []
+    before: dict[str, dict[str, object]] = {}
+    for number, (found, schedules) in enumerate(rounds, start=1):
+        off = {str(row["policy"]): row for row in _summaries(found)}
+        queue = {name: summarise(schedule) for name, schedule in schedules.items()}
+        base = queue.get(reference)
+        for name, mine in queue.items():
+            ratio = found.ratios.get(name)
+            row: dict[str, object] = {"round": number, "policy": name}
+            for end, column in (("ratio", "ratio"), ("low", "ratio_low"), ("high", "ratio_high")):
+                row[column] = None if ratio is None else getattr(ratio, end)
+            for column in _OFF:
+                row[column] = off.get(name, {}).get(column)
+            row |= {"makespan_s": mine.makespan_s, "mean_turnaround_s": mine.mean_turnaround_s}
+            row["makespan_ratio"] = base and mine.makespan_s / base.makespan_s
+            row["turnaround_ratio"] = base and mine.mean_turnaround_s / base.mean_turnaround_s
+            row["settled"] = _settled(row, before.get(name))
+            before[name] = row
+            rows.append(row)
+    return rows
+
+
+_OFF = ("taken_off_percent", "taken_off_percent_low", "taken_off_percent_high")
+_RATIO = ("ratio", "ratio_low", "ratio_high")
+
+
+def _summaries(found: Measurement) -> Sequence[Mapping[str, Any]]:
+    """A measure's rows on policies, where it has some."""
+    return next((found.tables[name] for name in ("steady", "paired") if name in found.tables), [])
+
+
+def _settled(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool | None:
+    columns = _RATIO if row[_OFF[0]] is None else _OFF
+    value = row[columns[0]]
+    low, high = (None, None) if before is None else (before[c] for c in columns[1:])
+    return None if value is None or low is None or high is None else bool(low <= value <= high)
+
+
+def _notes(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    last = [row for row in rows if row["round"] == rows[-1]["round"]]
+    told = {True: "within its interval of the round before", False: "outside of it"}
+    words = [
+        f"{row['policy']} {told.get(row['settled'], 'no interval')}"
+        for row in last
+        if row["ratio"] is not None
+    ]
+    return (f"round {rows[-1]['round']}: {', '.join(words)}",)

@@ -1,0 +1,345 @@
+"""What all ways to measure a schedule share: instants, who runs there, and what is found.
+
+Snapshots cut a schedule into parts of equal work. Jobs of one node are left out: they send nothing
+over the network. How the others' communication is timed, and what it is compared with, is a measure
+(`cosim.measuring.measure`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from alloc.policy import Placement, Policy
+from cosim.measuring.measured import SpeedupTable
+from cosim.network.communication import BY_SHARE, Communication
+from cosim.network.ensemble import PlacedJob, SharedNetwork
+from cosim.network.gateways import GatewayIo
+from netsim.errors import NetcosimError
+from netsim.packet.model import PacketResult
+from queuesim.placing import QUEUE, in_order, placed_anew
+from queuesim.result import QueueResult, Rows
+
+FloatArray = NDArray[np.float64]
+LongArray = NDArray[np.int64]
+Progress = Callable[[str, float], None]
+"""Called with what was timed and the share of all that is done, 0 to 1."""
+
+SIZE_CLASSES: tuple[tuple[int, int], ...] = (
+    (2, 8),
+    (9, 32),
+    (33, 128),
+    (129, 512),
+    (513, 2048),
+    (2049, 1 << 30),
+)
+"""Nodes of a job, both ends included."""
+
+ALL_SIZES = (2, 1 << 30)
+
+
+def size_class(n_nodes: ArrayLike) -> LongArray:
+    """(n,) index into `SIZE_CLASSES`."""
+    first = [low for low, _ in SIZE_CLASSES]
+    return np.searchsorted(first, np.asarray(n_nodes), side="right") - 1
+
+
+def sizes_told(low: int, high: int) -> str:
+    """A range of sizes in words."""
+    return f"{low}-{high}" if high < ALL_SIZES[1] else f"{low}+"
+
+
+def class_name(index: int) -> str:
+    """A size class in words."""
+    return sizes_told(*SIZE_CLASSES[index])
+
+
+def snapshots_told(numbers: Sequence[int]) -> str:
+    """Numbers of snapshots, one after the other, in words."""
+    if len(numbers) == 1:
+        return f"snapshot {numbers[0]}"
+    return f"snapshots {numbers[0]} to {numbers[-1]}"
+
+
+def in_several(*snapshots: ArrayLike) -> bool:
+    """Whether each of these lists of jobs comes from two snapshots or more.
+
+    One snapshot says nothing of how a class of jobs fares at others.
+    """
+    return all(len(np.unique(np.asarray(snapshot))) > 1 for snapshot in snapshots)
+
+
+def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
+    """Instants that cut the schedule into parts of equal work.
+
+    The i-th is where ``(i + 1/2) / n`` of all busy node-seconds have passed, so that busy
+    times are sampled as often as they count.
+
+    Parameters
+    ----------
+    result : QueueResult
+    n_snapshots : int
+
+    Returns
+    -------
+    (n_snapshots,) float64, ascending
+    """
+    time_s, nodes = result.busy_nodes()
+    if len(time_s) == 0:
+        raise NetcosimError("no snapshots of an empty schedule")
+    done = np.concatenate([[0.0], np.cumsum(np.diff(time_s) * nodes[:-1])])
+    wanted = (np.arange(n_snapshots) + 0.5) / n_snapshots * done[-1]
+    # not np.interp: where the machine is idle `done` stands still
+    after = np.clip(np.searchsorted(done, wanted, side="right"), 1, len(done) - 1)
+    width = done[after] - done[after - 1]
+    part = np.where(width > 0, (wanted - done[after - 1]) / np.where(width > 0, width, 1.0), 0.0)
+    return np.asarray(time_s[after - 1] + part * (time_s[after] - time_s[after - 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A policy's schedule, and the network on which its jobs run.
+
+    Attributes
+    ----------
+    schedule : QueueResult
+        Kept with its placements.
+    network : SharedNetwork
+    isolates : bool
+        Whether the policy guarantees that no job feels another.
+    empty : callable (int) -> Policy, optional
+        The policy with all nodes free, with draws of its own for each snapshot; for studies whose
+        jobs are placed anew.
+    """
+
+    schedule: QueueResult
+    network: SharedNetwork
+    isolates: bool = False
+    empty: Callable[[int], Policy] | None = None
+
+    def running(self, time_s: float) -> list[int]:
+        """Jobs of more than one node (by index) that run at an instant."""
+        jobs = self.schedule.running_at(time_s)
+        return [int(job) for job in jobs[self.schedule.workload.n_nodes[jobs] > 1]]
+
+    def placement(self, index: int) -> Placement:
+        """Where a job (by index) was.
+
+        Raises
+        ------
+        NetcosimError
+            The simulation did not keep placements.
+        """
+        kept = self.schedule.placements
+        if kept is None:
+            raise NetcosimError("snapshots need placements: simulate with keep_placements=True")
+        return kept.placement(index, int(self.schedule.workload.job_id[index]))
+
+    def placed(self, index: int, communication: Communication) -> PlacedJob:
+        """A job on the nodes, and the links of its own if it has some, that it had here."""
+        place = self.placement(index)
+        workload = self.schedule.workload
+        nodes = place.nodes[: int(workload.n_nodes[index])]
+        return PlacedJob(int(workload.job_id[index]), communication, nodes, partition=place)
+
+    def anew(self, jobs: Sequence[int], number: int) -> Side:
+        """The same with these jobs (by index), those of a snapshot, on an empty machine.
+
+        Raises
+        ------
+        NetcosimError
+            See `queuesim.placing.placed_anew`; a side that does not know its policy.
+        """
+        if self.empty is None:
+            raise NetcosimError(f"{self.schedule.policy}: no policy to place jobs anew with")
+        return replace(self, schedule=placed_anew(self.schedule, self.empty(number), jobs))
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What is to be measured.
+
+    Attributes
+    ----------
+    sides : mapping of str to Side
+        By the name that tables have, the reference among them; the same jobs in all.
+    reference : str
+        The side that the others are compared with.
+    communications : sequence of Communication
+    share : (n_jobs,) int64
+        Index into ``communications`` of every job of the workload.
+    fraction : (n_jobs,) float64
+        Share of its run time in which a job communicates.
+    n_snapshots : int
+    only : int, optional
+        The one snapshot, counted from 0, that is measured; all by default.
+    confidence : float
+        Of intervals.
+    placed : str
+        A key of `queuesim.placing.PLACED`: where the jobs of a snapshot sit (see `at`).
+    io : GatewayIo, optional
+        What jobs write through gateways beside what is measured.
+    together : str
+        A key of `cosim.network.communication.TOGETHER`.
+    """
+
+    sides: Mapping[str, Side]
+    reference: str
+    communications: Sequence[Communication]
+    share: LongArray
+    fraction: FloatArray
+    n_snapshots: int
+    only: int | None = None
+    confidence: float = 0.95
+    placed: str = QUEUE
+    io: GatewayIo | None = None
+    together: str = BY_SHARE
+
+    @property
+    def by_share(self) -> bool:
+        """Whether jobs compute between iterations; if not, they communicate all the time."""
+        return self.together == BY_SHARE
+
+    def at(self, number: int) -> Study:
+        """The study of one snapshot, with its jobs where ``placed`` says; itself for a queue's.
+
+        All jobs of the reference's instant are placed, those of one node too. A job that runs at
+        several instants is placed anew at each.
+        """
+        if self.placed == QUEUE:
+            return self
+        schedule = self.sides[self.reference].schedule
+        running = schedule.running_at(float(self.instants_s(self.reference)[number]))
+        jobs = in_order(running, schedule.workload.n_nodes, self.placed).tolist()
+        sides = {name: side.anew(jobs, number) for name, side in self.sides.items()}
+        return replace(self, sides=sides, only=number, placed=QUEUE)
+
+    @property
+    def others(self) -> dict[str, Side]:
+        """All sides but the reference."""
+        return {name: side for name, side in self.sides.items() if name != self.reference}
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The snapshots that are measured."""
+        return range(self.n_snapshots) if self.only is None else (self.only,)
+
+    def instants(self, name: str) -> Iterator[tuple[int, list[int]]]:
+        """Number of each snapshot of a side, and the jobs of more than one node that run there."""
+        for number in self.numbers:
+            yield number, self.running(name, number)
+
+    def running(self, name: str, number: int) -> list[int]:
+        """The jobs of more than one node (by index) that run at a snapshot of a side."""
+        return self.sides[name].running(float(self.instants_s(name)[number]))
+
+    def instants_s(self, name: str) -> FloatArray:
+        """(n_snapshots,) float64: see `snapshot_times`; kept, because it looks at all jobs."""
+        if name not in self._instants_s:
+            schedule = self.sides[name].schedule
+            self._instants_s[name] = snapshot_times(schedule, self.n_snapshots)
+        return self._instants_s[name]
+
+    @cached_property
+    def _instants_s(self) -> dict[str, FloatArray]:
+        return {}
+
+    def communication(self, index: int) -> Communication:
+        """What a job (by index) sends."""
+        return self.communications[int(self.share[index])]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Communication times of the jobs of all snapshots under one policy, one row a job.
+
+    Attributes
+    ----------
+    policy : str
+    snapshot, job, share, n_nodes : (k,) int64
+        Which snapshot, index of the job in the workload, index of its communication, its
+        requested nodes.
+    time_s, yardstick_s : (k,) float64
+        With all others, and what the measure compares it with.
+    packets : tuple of PacketResult
+        One a snapshot in which jobs were together, for link statistics.
+    alone_s : (k,) float64, optional
+        Time alone on the same nodes, where the measure has it.
+    instant_s : (n_snapshots,) float64, optional
+        When the snapshots were, by their number, in the schedule that they were taken of.
+    compute_s : (k,) float64, optional
+        Computing between iterations, where times are periods without an isolated one.
+    """
+
+    policy: str
+    snapshot: LongArray
+    job: LongArray
+    share: LongArray
+    n_nodes: LongArray
+    time_s: FloatArray
+    yardstick_s: FloatArray
+    packets: tuple[PacketResult, ...] = ()
+    alone_s: FloatArray | None = None
+    instant_s: FloatArray | None = None
+    compute_s: FloatArray | None = None
+
+    @property
+    def stretch(self) -> FloatArray:
+        """(k,) float64: time over yardstick; 1 where nothing is sent and both are 0."""
+        moved = self.yardstick_s > 0
+        return np.divide(self.time_s, self.yardstick_s, out=np.ones_like(self.time_s), where=moved)
+
+    @property
+    def communicating(self) -> Measurements:
+        """The same without the computing between iterations."""
+        if self.compute_s is None:
+            return self
+        times = (self.time_s - self.compute_s, self.yardstick_s - self.compute_s)
+        return replace(self, time_s=times[0], yardstick_s=times[1])
+
+    @property
+    def packet_hops(self) -> int:
+        """Links traversed by all packets of all snapshots."""
+        return sum(result.packet_hops for result in self.packets)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Communication time under a policy over that under the reference, with an interval.
+
+    ``low`` and ``high`` are None where the interval is not known.
+    """
+
+    ratio: float
+    low: float | None
+    high: float | None
+    n_jobs: int
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What a measure found.
+
+    Attributes
+    ----------
+    jobs : mapping of str to Measurements
+        By the study's sides.
+    ratios : mapping of str to Ratio
+        Of all jobs together, by side; without sides on which no job was seen.
+    table : SpeedupTable
+        By pattern and size class, for the run-time model "measured".
+    tables : mapping of str to rows
+        What else the measure has to tell.
+    notes : tuple of str
+        Its result in words, a line each.
+    """
+
+    jobs: Mapping[str, Measurements]
+    ratios: Mapping[str, Ratio]
+    table: SpeedupTable
+    tables: Mapping[str, Rows] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,110 @@
+"""Speed-up tables as CSV files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from cosim.measuring.measured import SpeedupRow, SpeedupTable
+from netsim.errors import NetcosimError, unknown_name
+from netsim.files import read_text
+
+MAX_FILE_BYTES = 1 << 26
+"""64 MiB: a table has some hundred lines."""
+
+MAX_ROWS = 10_000
+"""Rows are compared with each other, so time grows with their square."""
+
+COLUMNS = (
+    "reference_policy",
+    "pattern",
+    "min_nodes",
+    "max_nodes",
+    "policy",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+)
+
+
+RATIO_OF = "ratio_of"
+RATIOS_OF = {"communication": False, "run": True}
+"""Values of the column `RATIO_OF`, which may be missing: what `SpeedupTable.whole_runs` is."""
+
+
+def speedup_rows(table: SpeedupTable) -> list[dict[str, object]]:
+    """A table's rows with the columns `COLUMNS`, and `RATIO_OF` where ratios are of whole runs."""
+    more = {RATIO_OF: "run"} if table.whole_runs else {}
+    return [
+        {
+            "reference_policy": table.reference_policy,
+            **{column: getattr(row, column) for column in COLUMNS[1:]},
+            **more,
+        }
+        for row in table.rows
+    ]
+
+
+def read_speedups(path: str | Path) -> SpeedupTable:
+    """Read a table.
+
+    Further columns are allowed if they have one value in the whole file (the network, the log,
+    the point of a sweep): rows of two cases must not be mixed up. Two empty ends of an interval
+    say that it is not known. The column ``ratio_of`` says whether ratios are of whole runs
+    ("run") or of communication alone ("communication", if it is missing).
+
+    Raises
+    ------
+    NetcosimError
+        A file that cannot be read, a column that is missing, a value that is no number, more
+        than one reference policy, rows of several cases, what `SpeedupTable` refuses.
+    """
+    try:
+        text = read_text(path, limit_bytes=MAX_FILE_BYTES)
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    except csv.Error:
+        raise NetcosimError(f"{path}: no CSV text") from None
+    if not rows:
+        raise NetcosimError(f"{path}: a speed-up table needs a line of column names and rows")
+    if len(rows) > MAX_ROWS:
+        raise NetcosimError(f"{path}: {len(rows):,} rows; at most {MAX_ROWS:,} are allowed")
+    missing = [column for column in COLUMNS if column not in rows[0]]
+    if missing:
+        raise NetcosimError(f"{path}: column {missing[0]} is missing; needed: {', '.join(COLUMNS)}")
+    for line, row in enumerate(rows, start=2):
+        # a DictReader keeps what has no column under None
+        if None in row:
+            raise NetcosimError(
+                f"{path}, line {line}: {len(rows[0])} columns are named; the line has more cells"
+            )
+    numbers = {"jobs", *COLUMNS[1:]}
+    for column in sorted(rows[0], key=lambda name: name == "point"):  # a point's key says least
+        values = list(dict.fromkeys(row[column] for row in rows))
+        if column not in numbers and len(values) > 1:
+            raise NetcosimError(
+                f"{path}: column {column} has {values[0]!r} and {values[1]!r}; keep the rows of one"
+            )
+    kind = rows[0].get(RATIO_OF, "communication")
+    if kind not in RATIOS_OF:
+        raise NetcosimError(f"{path}: {unknown_name(RATIO_OF, kind, RATIOS_OF)}")
+    found = []
+    for line, row in enumerate(rows, start=2):
+        try:
+            found.append(
+                SpeedupRow(
+                    row["pattern"],
+                    int(row["min_nodes"]),
+                    int(row["max_nodes"]),
+                    row["policy"],
+                    float(row["ratio"]),
+                    float(row["ratio_low"]) if row["ratio_low"] != "" else None,
+                    float(row["ratio_high"]) if row["ratio_high"] != "" else None,
+                )
+            )
+        except (TypeError, ValueError):
+            raise NetcosimError(f"{path}, line {line}: a number is missing or is none") from None
+    try:
+        return SpeedupTable(rows[0]["reference_policy"], tuple(found), RATIOS_OF[kind])
+    except NetcosimError as error:
+        raise NetcosimError(f"{path}: {error}") from None

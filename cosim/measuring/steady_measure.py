@@ -1,0 +1,177 @@
+"""The measure "steady": the same jobs at the reference's instants, in loops until means hold still.
+
+As "paired" (`cosim.measuring.pairing`), but nobody stops: see `cosim.measuring.steady`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.measuring.measured import SpeedupTable
+from cosim.measuring.paired import compared, measurements, policy_note
+from cosim.measuring.pairs import Pair, job_ids, off_percent, summary_with
+from cosim.measuring.parts import Columns, Here, Part, Parts, Tell, packet_columns, packets_from
+from cosim.measuring.snapshots import Measurement, Measurements, Progress, Study
+from cosim.measuring.steady import Steadying, SteadyRules, SteadySnapshot
+from queuesim.placing import PLACED, QUEUE
+from queuesim.statistics import t_of_snapshots
+
+
+@dataclass(frozen=True)
+class Steady(SteadyRules):
+    """The same jobs under every policy, all going on; see `SteadyRules` for the attributes."""
+
+    name = "steady"
+    description = "the same jobs at the reference's instants, all in loops until means hold still"
+    compares = "each job's time for an iteration there over the same job's under the reference"
+    baseline = "isolated time under the reference"
+    ignores = ("communication.mix.*.iterations", "communication.together")
+
+    def sent(self, study: Study) -> dict[str, float]:
+        """How often what runs at a side's instants is sent, by side, about; the least."""
+        ways = 2 + sum(1 if side.isolates else 2 for side in study.others.values())
+        return {study.reference: float(ways * self.least_iterations)}
+
+    def measure(
+        self,
+        study: Study,
+        rng: Callable[[], np.random.Generator],
+        parts: Parts | None = None,
+        progress: Progress | None = None,
+    ) -> Measurement:
+        """Watch all sides; see `cosim.measuring.measure.Measure`."""
+        watching = Steadying(study, replace(self, level=study.confidence))
+
+        def compute(number: int, tell: Tell) -> Columns:
+            found = watching.at(number).watched(number)
+            return {} if found is None else _columns(found)
+
+        columns = (Here() if parts is None else parts).each(
+            [Part(f"steady, snapshot {n + 1}", partial(compute, n)) for n in study.numbers],
+            progress,
+        )
+        snapshots = [_snapshot(study, found) for found in columns if found]
+        pairs = [pair for snapshot in snapshots for pair in watching.pairs(snapshot)]
+        n_seen = sum(len(s.running) for s in snapshots)
+        by_policy, rows, ratios = compared(study, pairs, n_seen, rng)
+        seen = _seen(study, snapshots)
+        told = [
+            {"policy": name} | _summary(mine, study.confidence) for name, mine in by_policy.items()
+        ]
+        return Measurement(
+            {name: _measurements(study, name, snapshots) for name in study.sides},
+            ratios,
+            SpeedupTable(study.reference, tuple(rows), whole_runs=True),
+            {
+                "steady": told,
+                "steady_shares": [seen] if snapshots else [],
+                "pairs": [pair.row() for pair in pairs],
+            },
+            tuple(_note(row, study.reference) for row in told)
+            + _settled(seen, snapshots)
+            + _placed(study),
+        )
+
+
+_ARRAYS = ("compute_s", "half_width", "iterations", "once_s", "link_s")
+
+
+def _columns(found: SteadySnapshot) -> Columns:
+    """A snapshot as columns."""
+    columns: dict[str, NDArray[Any]] = {name: getattr(found, name) for name in _ARRAYS}
+    columns |= {"number": np.array(found.number), "running": np.array(found.running)}
+    for name in found.mean_s:
+        columns |= {f"mean_s.{name}": found.mean_s[name], f"alone_s.{name}": found.alone_s[name]}
+        if name in found.packets:
+            columns |= packet_columns(found.packets[name], f"packets.{name}.")
+    return columns
+
+
+def _snapshot(study: Study, columns: Columns) -> SteadySnapshot:
+    """The snapshot of `_columns`."""
+    together = [name for name in study.sides if f"packets.{name}.end_ps" in columns]
+    return SteadySnapshot(
+        number=int(columns["number"]),
+        running=columns["running"].tolist(),
+        mean_s={name: columns[f"mean_s.{name}"] for name in study.sides},
+        alone_s={name: columns[f"alone_s.{name}"] for name in study.sides},
+        packets={name: packets_from(columns, f"packets.{name}.") for name in together},
+        **{name: columns[name] for name in _ARRAYS},
+    )
+
+
+def _summary(pairs: Sequence[Pair], confidence: float) -> dict[str, object]:
+    """As `cosim.measuring.pairs.summary`, with Student's interval over snapshots that may be
+    alike."""
+    off = off_percent(pairs, np.ones(len(pairs)))
+    found = t_of_snapshots(*off, confidence, job=job_ids(pairs), most=100.0)
+    return summary_with(pairs, found)
+
+
+def _seen(study: Study, snapshots: Sequence[SteadySnapshot]) -> dict[str, object]:
+    """What the three shares came out as under the reference, weighed by nodes, and how long."""
+    if not snapshots:
+        return {}
+    reference = study.reference
+    sizes = study.sides[reference].schedule.workload.n_nodes
+    weight = np.concatenate([sizes[list(s.running)] for s in snapshots])
+    compute = np.concatenate([s.compute_s for s in snapshots])
+    alone = np.concatenate([s.alone_s[reference] for s in snapshots])
+    there = np.concatenate([s.mean_s[reference] for s in snapshots])
+    link = np.concatenate([s.link_s for s in snapshots])
+    half = np.concatenate([s.half_width for s in snapshots])
+    count = np.concatenate([s.iterations for s in snapshots])
+    known = ~np.isnan(half)
+    return {
+        "jobs": len(weight),
+        "share_alone": float(np.average(1 - compute / alone, weights=weight)),
+        "share_contended": float(np.average(1 - compute / there, weights=weight)),
+        "drive_alone": float(np.average(link / alone, weights=weight)),
+        "drive_contended": float(np.average(link / there, weights=weight)),
+        "iterations_least": int(count.min()),
+        "iterations_median": float(np.median(count)),
+        "half_width_percent": (
+            100 * float(np.average(half[known], weights=weight[known])) if known.any() else None
+        ),
+        "half_width_not_known": int((~known).sum()),
+    }
+
+
+def _settled(seen: dict[str, object], snapshots: Sequence[SteadySnapshot]) -> tuple[str, ...]:
+    if not snapshots:
+        return ()
+    half = seen["half_width_percent"]
+    told = "not known" if half is None else f"{half:.2g} %"
+    return (
+        f"steady: {seen['iterations_least']} iterations of a job counted or more (median "
+        f"{seen['iterations_median']:.0f}); half-width of their means {told}, weighed by nodes; "
+        f"f = {seen['share_alone']:.2f} of the time alone, {seen['share_contended']:.2f} among "
+        f"the others, {seen['drive_alone']:.2f} of the link",
+    )
+
+
+def _placed(study: Study) -> tuple[str, ...]:
+    return () if study.placed == QUEUE else (f"jobs are {PLACED[study.placed]}",)
+
+
+def _measurements(study: Study, name: str, snapshots: Sequence[SteadySnapshot]) -> Measurements:
+    """Times of an iteration under a side over those alone under the reference."""
+    none = np.empty(0)
+    return measurements(
+        study,
+        name,
+        snapshots,
+        time_s=np.concatenate([none, *(s.mean_s[name] for s in snapshots)]),
+        yardstick_s=np.concatenate([none, *(s.alone_s[study.reference] for s in snapshots)]),
+        alone_s=np.concatenate([none, *(s.alone_s[name] for s in snapshots)]),
+    )
+
+
+def _note(row: Mapping[str, object], reference: str) -> str:
+    return f"{policy_note(row, reference)}, all going on"

@@ -1,0 +1,267 @@
+"""A study's jobs on the network together, and the isolated times that theirs are divided by.
+
+What the measure "stretch" sends (`cosim.measuring.campaign`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.measuring.parts import Columns, Part, Parts, Tell, cut, packet_columns, packets_from
+from cosim.measuring.snapshots import FloatArray, Measurements, Progress, Study, snapshots_told
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from cosim.network.isolated_loops import IsolatedLoop, IsolatedLoops, loop_isolated, loop_together
+from cosim.network.loops import without_messages
+from cosim.network.situation import Situation
+from cosim.run_times.packet_judge import FEW_JOBS, PacketBudget
+from netsim.packet.model import PacketResult
+from queuesim.draws import stand_in_id
+
+Key = tuple[int, int, float, bytes]
+"""Index of a communication, nodes, communication fraction, and the reference's nodes of a job.
+
+Where nobody computes, the last two are 1 and empty for all.
+"""
+BUDGET = PacketBudget()
+"""How long jobs loop, and from how many random starts few of them do."""
+
+
+@dataclass
+class Yardsticks:
+    """Isolated times of jobs on the machine's first nodes, measured once each.
+
+    A job communicates for its fraction of its isolated time on the nodes that the reference gives
+    it; that says how long it computes, on every side. A yardstick draws by its communication and
+    size (`queuesim.draws.stand_in_id`), so it is the same number whoever asks first.
+
+    Attributes
+    ----------
+    network : SharedNetwork
+    communications : sequence of Communication
+    by_share : bool
+        Whether jobs compute between iterations, for the share of the time that they do not
+        communicate; the time is then the period of a loop.
+    known : dict
+        Computing between iterations, and time, in seconds.
+    """
+
+    network: SharedNetwork
+    communications: Sequence[Communication]
+    by_share: bool = True
+    known: dict[Key, tuple[float, float]] = field(default_factory=dict)
+
+    def times_s(self, key: Key) -> tuple[float, float]:
+        """Computing between iterations, and time; both 0 for a job that sends nothing."""
+        if key not in self.known:
+            if self.by_share:
+                self.known[key] = self._loop_s(key)
+            else:
+                once = Ensemble(self.network, [self._job(*key[:2])]).packets()
+                self.known[key] = 0.0, float(once.time_s[0])
+        return self.known[key]
+
+    def _job(self, share: int, n_nodes: int) -> PlacedJob:
+        stand_in = stand_in_id((share, n_nodes))
+        return PlacedJob(stand_in, self.communications[share], np.arange(n_nodes))
+
+    def _loop_s(self, key: Key) -> tuple[float, float]:
+        share, n_nodes, fraction, nodes = key
+        isolated = IsolatedLoops(self.network, self.communications)
+        loop = isolated.of(Situation(share, nodes, fraction), 1.0)
+        if loop is None:
+            return 0.0, 0.0
+        job = replace(self._job(share, n_nodes), compute_s=loop.job.compute_s)
+        period_s, _ = loop_isolated(self.network, job, loop.period_s, job.job_id)
+        return loop.job.compute_s, period_s
+
+    def learn(self, asked: Iterable[Key], parts: Parts) -> None:
+        """Time those of these jobs that are not known yet."""
+        missing = sorted(set(asked) - set(self.known))
+        pieces = cut(missing)
+
+        def compute(piece: Sequence[Key], tell: Tell) -> Columns:
+            return {"times_s": np.array([self.times_s(key) for key in piece])}
+
+        found = parts.each(
+            [Part(f"yardsticks {i}", partial(compute, piece)) for i, piece in enumerate(pieces)]
+        )
+        for piece, columns in zip(pieces, found, strict=True):
+            times = map(tuple, columns["times_s"].tolist())
+            self.known |= zip(piece, times, strict=True)
+
+
+@dataclass
+class Stretching:
+    """A study's jobs on the network, and the yardsticks that their times are divided by.
+
+    Attributes
+    ----------
+    study : Study
+    yardsticks : Yardsticks
+        On the reference's network: times under two routings can be compared if both are divided
+        by the same.
+    """
+
+    study: Study
+    yardsticks: Yardsticks
+
+    def key(self, name: str, index: int) -> Key:
+        """A job's yardstick."""
+        study, share = self.study, int(self.study.share[index])
+        n_nodes = int(study.sides[name].schedule.workload.n_nodes[index])
+        if not study.by_share:
+            return share, n_nodes, 1.0, b""
+        placed = study.sides[study.reference].placed(index, study.communication(index))
+        nodes = np.asarray(placed.nodes, dtype=np.int32).tobytes()
+        return share, n_nodes, float(study.fraction[index]), nodes
+
+    def running(self, name: str, number: int) -> list[int]:
+        """As `Study.running`, without jobs that never communicate."""
+        running = self.study.running(name, number)
+        return [index for index in running if self.key(name, index)[2] > 0]
+
+    def together(self, name: str, number: int) -> tuple[list[int], FloatArray, PacketResult] | None:
+        """Jobs of a snapshot that send anything, their times, and packets; None without any.
+
+        The routing's stream is the snapshot's number, on every side.
+        """
+        running, network = self.running(name, number), self.study.sides[name].network
+        if not running:
+            return None
+        jobs = [self.job(name, index) for index in running]
+        if not self.study.by_share:
+            run = Ensemble(network, jobs).packets(stream=number)
+            return running, run.time_s, run.packets
+        sends = Ensemble(network, jobs).least_s > 0
+        pairs = list(zip(running, jobs, sends.tolist(), strict=True))
+        loops = {
+            index: IsolatedLoop(job, period_s)
+            for index, job, sent in pairs
+            if sent and (period_s := self.isolated_s(name, index)[1]) > 0
+        }
+        if not loops:
+            return None
+        draws = BUDGET.phases if 1 < len(loops) <= FEW_JOBS else 1
+        runs = [
+            loop_together(network, list(loops.values()), BUDGET.periods, draw=draw, stream=number)
+            for draw in range(draws)
+        ]
+        period_s = np.mean([period_s for period_s, _ in runs], axis=0)
+        return list(loops), period_s, without_messages(runs[0][1])
+
+    def isolated_s(self, name: str, index: int) -> tuple[float, float]:
+        """Computing of a job between iterations, and what its time is divided by."""
+        return self.yardsticks.times_s(self.key(name, index))
+
+    def job(self, name: str, index: int) -> PlacedJob:
+        """A job where a side put it, with computing as long as its yardstick's."""
+        job = self.study.sides[name].placed(index, self.study.communication(index))
+        return replace(job, compute_s=self.isolated_s(name, index)[0])
+
+    def timed(self, name: str, numbers: Sequence[int], tell: Tell) -> Columns:
+        """Send some snapshots of a side's schedule through the packet engine.
+
+        Returns
+        -------
+        mapping of str to ndarray
+            "snapshot", "job" and "time_s", a row a job, and the packets of each snapshot that has
+            jobs (`cosim.measuring.parts.packet_columns`).
+        """
+        snapshot, job, time_s = [], [], []
+        packets: dict[str, NDArray[Any]] = {}
+        for done, number in enumerate(numbers, start=1):
+            if (found := self.together(name, number)) is not None:
+                running, times_s, sent = found
+                snapshot += [number] * len(running)
+                job += running
+                time_s += times_s.tolist()
+                packets |= packet_columns(sent, f"{number}.")
+            tell(done / len(numbers))
+        return {
+            "snapshot": np.array(snapshot, dtype=np.int64),
+            "job": np.array(job, dtype=np.int64),
+            "time_s": np.array(time_s, dtype=np.float64),
+            **packets,
+        }
+
+
+def stretches(
+    study: Study,
+    yardsticks: Yardsticks,
+    parts: Parts,
+    progress: Progress | None = None,
+) -> dict[str, Measurements]:
+    """Send the snapshots of all sides' schedules through the packet engine.
+
+    Parameters
+    ----------
+    study : Study
+    yardsticks : Yardsticks
+        See `Stretching`.
+    parts : Parts
+        Computes a few snapshots of one side at a time.
+    progress : callable, optional
+    """
+    stretching = Stretching(study, yardsticks)
+    seen = (
+        (name, index)
+        for name in study.sides
+        for number in study.numbers
+        for index in stretching.running(name, number)
+    )
+    yardsticks.learn([stretching.key(*one) for one in seen], parts)
+    pieces = [(name, piece) for name in study.sides for piece in cut(study.numbers)]
+    found = parts.each(
+        [
+            Part(
+                f"{name}, {snapshots_told(piece)}",
+                partial(stretching.timed, name, piece),
+            )
+            for name, piece in pieces
+        ],
+        progress,
+    )
+    by_side: dict[str, list[Columns]] = {name: [] for name in study.sides}
+    for (name, _), columns in zip(pieces, found, strict=True):
+        by_side[name].append(columns)
+    sizes = {
+        name: side.schedule.workload.n_nodes.astype(np.int64) for name, side in study.sides.items()
+    }
+    share = np.asarray(study.share, dtype=np.int64)
+    rows = {
+        name: [
+            np.concatenate([columns[column] for columns in mine])
+            for column in ("snapshot", "job", "time_s")
+        ]
+        for name, mine in by_side.items()
+    }
+    isolated_s = {
+        name: np.array([stretching.isolated_s(name, index) for index in job.tolist()])
+        for name, (_, job, _) in rows.items()
+    }
+    return {
+        name: Measurements(
+            policy=study.sides[name].schedule.policy,
+            snapshot=snapshot,
+            job=job,
+            share=share[job],
+            n_nodes=sizes[name][job],
+            time_s=time_s,
+            yardstick_s=isolated_s[name].reshape(-1, 2)[:, 1],
+            compute_s=isolated_s[name].reshape(-1, 2)[:, 0] if study.by_share else None,
+            packets=tuple(
+                packets_from(columns, f"{number}.")
+                for columns in by_side[name]
+                for number in np.unique(columns["snapshot"]).tolist()
+            ),
+            instant_s=study.instants_s(name),
+        )
+        for name, (snapshot, job, time_s) in rows.items()
+    }

@@ -1,0 +1,73 @@
+"""What a run offers to the run-time model that a config names.
+
+`RunTimeModel.from_config` takes a `ModelContext` and asks it for what the model needs. A model
+that needs measurements, or a run of the reference policy beforehand, calls for them: nobody else
+has to know which model needs what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.measuring.measured import CommunicationMix, SpeedupTable
+from cosim.measuring.rounds import CONTENDED
+from cosim.network.job_network import JobNetwork
+from queuesim.result import QueueResult
+from queuesim.runtime import RunTimeModel
+
+
+class Pilot(NamedTuple):
+    """A run of the reference policy before the others.
+
+    Attributes
+    ----------
+    result : QueueResult
+    fraction : (n,) float64
+        Communication share of every job's run time, as the mix draws it.
+    """
+
+    result: QueueResult
+    fraction: NDArray[np.float64]
+
+
+class MeasuredSpeedups(Protocol):
+    """Measures what policies do to run times; see `ModelContext`."""
+
+    def __call__(
+        self,
+        rounds: int = 1,
+        build: Callable[[SpeedupTable], RunTimeModel] | None = None,
+        runtime_reference: str = CONTENDED,
+    ) -> SpeedupTable: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ModelContext:
+    """What `RunTimeModel.from_config` builds from.
+
+    Attributes
+    ----------
+    mix : CommunicationMix
+        Pattern and communication share of every job.
+    network : callable
+        ``network()``: the jobs' network, made when it is asked for.
+    measured_speedups : callable
+        ``measured_speedups()``: runs the queue with logged run times, sends snapshots of its
+        schedules through the packet engine and gives the speed-up table. Each of more ``rounds``
+        does the same with the schedules that the model gives which ``build`` makes of the table
+        before. ``runtime_reference``, a key of `cosim.measuring.rounds.RUNTIME_REFERENCES`, says
+        what ratios are relative to.
+    pilot : callable
+        ``pilot(build)``: the reference policy's queue under the model that ``build`` makes of
+        that policy's network.
+    """
+
+    mix: CommunicationMix
+    network: Callable[[], JobNetwork]
+    measured_speedups: MeasuredSpeedups
+    pilot: Callable[[Callable[[JobNetwork], RunTimeModel]], Pilot]

@@ -1,0 +1,1 @@
+"""Placed jobs on a network: what they send, alone and together."""

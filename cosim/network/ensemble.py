@@ -1,0 +1,434 @@
+"""Jobs on a network: what each sends, from which nodes, and the time that all of them take.
+
+One rule says where chance comes from. A job's random partners, its task mapping and the moment
+of its start belong to (seed, job id) alone (`job_streams`), so a job sends the same on any nodes,
+under any policy, alone or in company, and its times can be compared one by one. The routing's
+draws belong to (seed, stream) and, on machines whose jobs can have links of their own, the job id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from alloc.policy import Placement
+from cosim.network.communication import Communication, noisy, with_compute
+from cosim.network.job_times import FlowTimes, PacketTimes
+from cosim.network.loops import LEAST_COUNTED, LoopTimes, complete_iterations, least_iteration_s
+from netsim.errors import NetcosimError
+from netsim.flow.bundles import bundle_stretches
+from netsim.flow.job_load import JobLoad, job_link_load
+from netsim.flow.maxmin import flow_finish_times
+from netsim.flow.paths import flow_paths
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PacketConfig, to_ps
+from netsim.packet.rails import first_rail
+from netsim.routing.base import Routing
+from netsim.routing.partition import partition_routing
+from netsim.topologies.registry import family_of
+from netsim.traffic import Program, Traffic, combine
+from patterns.mapping import map_ranks
+from queuesim.draws import JobStreams, job_streams, stand_in_id
+
+FloatArray = NDArray[np.float64]
+_DOUBLINGS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedJob:
+    """A job that communicates.
+
+    Attributes
+    ----------
+    job_id : int
+        At least 0; or what `stand_in_id` gives.
+    communication : Communication
+    nodes : (k,) int32
+        Nodes that it uses, in the order of the placement.
+    partition : Placement or None
+        Where the job has links of its own: they, and all nodes they serve (a policy that rounds
+        up gives more than the job uses). On a fat-tree it is then routed on them alone.
+    repeats : int
+        How often it goes through its communication.
+    compute_s : float
+        Computing before each iteration; the mean if that varies.
+    start_s : float
+        When it begins.
+    compute_noise : float
+        Standard deviation over the mean of the computing time, drawn anew for each iteration
+        (gamma); all ranks compute as long.
+    task_mapping : str
+        Its own, a name of `patterns.mapping.MAPPINGS`; empty: the network's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import netcosim as nc
+    >>> said = nc.Communication("halo2d", iterations=2)
+    >>> nc.PlacedJob(7, said, np.arange(16), repeats=5).iterations
+    10
+    """
+
+    job_id: int
+    communication: Communication
+    nodes: NDArray[np.integer]
+    partition: Placement | None = None
+    repeats: int = 1
+    compute_s: float = 0.0
+    start_s: float = 0.0
+    compute_noise: float = 0.0
+    task_mapping: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", np.ascontiguousarray(self.nodes, dtype=np.int32))
+        if self.job_id < 0 or self.repeats < 1:
+            raise NetcosimError(
+                f"job {self.job_id}, repeats = {self.repeats}; need an id >= 0, repeats >= 1"
+            )
+
+    @property
+    def iterations(self) -> int:
+        """Of all repeats together."""
+        return self.communication.iterations * self.repeats
+
+
+@dataclass(frozen=True, eq=False)
+class SharedNetwork:
+    """What jobs on a network have in common.
+
+    Attributes
+    ----------
+    routing : Routing
+        Of the machine.
+    packet : PacketConfig
+    ranks_per_node : int
+    task_mapping : str
+        A name of `patterns.mapping.MAPPINGS`.
+    seed : int
+        Of all chance: see `job_streams` and `Ensemble.packets`.
+    threads : int or "auto"
+        Of a packet simulation (`netsim.packet.engine.simulate_packets`); they change no result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import netcosim as nc
+    >>> network = nc.SharedNetwork(
+    ...     nc.make_routing(nc.preset("dragonfly-272")), ranks_per_node=2, task_mapping="in-order"
+    ... )
+    >>> network.rank_node(nc.PlacedJob(1, nc.Communication("all-to-all"), np.array([9, 4])))
+    array([9, 9, 4, 4], dtype=int32)
+    """
+
+    routing: Routing
+    packet: PacketConfig = field(default_factory=PacketConfig)
+    ranks_per_node: int = 1
+    task_mapping: str = "random"
+    seed: int = 0
+    threads: int | str = 1
+
+    def streams(self, job: PlacedJob) -> JobStreams:
+        """The job's generators, as new."""
+        return job_streams(self.seed, job.job_id)
+
+    def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
+        """(n_ranks,) int32: node of each of the job's ranks."""
+        rng = self.streams(job).mapping
+        return map_ranks(job.task_mapping or self.task_mapping, job.nodes, self.ranks_per_node, rng)
+
+    def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
+        """How long a job computes before each iteration, a number or one each."""
+        if not job.compute_noise:
+            return job.compute_s
+        rng = self.streams(job).computing
+        return noisy(job.compute_s, job.compute_noise, iterations, rng)
+
+    def program(self, job: PlacedJob, iterations: int) -> Program:
+        """What the job's ranks send in so many iterations, without computing between them."""
+        said = replace(job.communication, iterations=iterations)
+        return said.program(len(job.nodes) * self.ranks_per_node, self.streams(job).partners)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Jobs that are on a network at the same time.
+
+    Attributes
+    ----------
+    network : SharedNetwork
+    jobs : sequence of PlacedJob
+        At least one. Jobs of one id draw the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import netcosim as nc
+    >>> routing = nc.make_routing(nc.make_topology("fattree", {"radix": 4}))
+    >>> network = nc.SharedNetwork(routing, task_mapping="in-order")
+    >>> said = nc.Communication("pairs", message_bytes=100_000, parameters={"randomize": False})
+    >>> jobs = [nc.PlacedJob(1, said, np.array([0, 4])), nc.PlacedJob(2, said, np.array([1, 6]))]
+    >>> both = nc.Ensemble(network, jobs)
+    >>> both.flows().stretch
+    array([2., 2.])
+    >>> [round(float(t), 1) for t in both.packets().time_s / both.alone(0).packets().time_s]
+    [2.0, 2.0]
+    """
+
+    network: SharedNetwork
+    jobs: Sequence[PlacedJob]
+
+    def __post_init__(self) -> None:
+        if not self.jobs:
+            raise NetcosimError("no jobs to run: give at least 1")
+
+    def alone(self, index: int) -> Ensemble:
+        """One of the jobs (by its place in ``jobs``) with nobody else, on its own links if any."""
+        return replace(self, jobs=(self.jobs[index],))
+
+    @cached_property
+    def routing(self) -> Routing:
+        """The machine's routing; jobs with links of their own keep to them where the family can.
+
+        A choice among up ports holds inside partitions too: see `netsim.routing.partition`.
+        """
+        machine = self.network.routing
+        parts = [job.partition for job in self.jobs if job.partition is not None]
+        linked = [(part.nodes, part.links) for part in parts if len(part.links)]
+        if not linked or not self._keeps_own_links:
+            return machine
+        return partition_routing(machine.topology, linked, machine.name)
+
+    @property
+    def _keeps_own_links(self) -> bool:
+        return family_of(self.network.routing.topology).keeps_own_links
+
+    def packets(self, *, stream: int = 0) -> PacketTimes:
+        """Let all jobs communicate, packet by packet, until the last is done.
+
+        Parameters
+        ----------
+        stream : int
+            The routing's draws belong to the network's seed and this number.
+
+        Raises
+        ------
+        NetcosimError, NetworkDeadlockError, ProgramStuckError
+            See `netsim.packet.engine.simulate_packets`.
+        """
+        traffic = self._traffic([job.iterations for job in self.jobs])
+        rng = self._routing_rng(stream)
+        result = simulate_packets(
+            self.routing,
+            traffic,
+            self.network.packet,
+            rng,
+            record_messages=False,
+            threads=self.network.threads,
+        )
+        ranks = np.bincount(traffic.rank_group)
+        end = np.cumsum(ranks)
+        broadcast = [job.communication.pattern == "broadcast" for job in self.jobs]
+        shown = np.where(broadcast, end - 1, end - ranks)
+        start_ps = self._start_ps()
+        return PacketTimes(
+            result.group_finish_ps - start_ps, result.rank_finish_ps[shown] - start_ps, result
+        )
+
+    def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:
+        """Let each job repeat its iteration until a moment, and time the complete ones.
+
+        So all are there all the time, and none has the network to itself at the end. An iteration
+        is complete when its last message has arrived. ``repeats`` and ``iterations`` do not count.
+
+        Parameters
+        ----------
+        until_s : float
+            When the run is cut.
+        stream : int
+            As in `packets`.
+
+        Raises
+        ------
+        NetcosimError
+            A job that sends nothing from node to node; see `simulate_packets`.
+        """
+        if not self.least_s.all():
+            silent = self.jobs[int(np.argmin(self.least_s))]
+            raise NetcosimError(
+                f"job {silent.job_id}: {silent.communication.pattern} on {len(silent.nodes)} "
+                "nodes sends nothing between nodes; it has no iterations to time"
+            )
+        start_s, pause_s = np.array([(job.start_s, job.compute_s) for job in self.jobs]).T
+        times = np.maximum(until_s - start_s, 0) / (self.least_s + pause_s)
+        counts = np.ceil(times).astype(int) + 1
+        while True:
+            traffic, rng = self._traffic(counts.tolist()), self._routing_rng(stream)
+            result = simulate_packets(
+                self.routing,
+                traffic,
+                self.network.packet,
+                rng,
+                until_s=until_s,
+                threads=self.network.threads,
+            )
+            # where an iteration draws anew, another may be shorter than the one bounded
+            ended = result.group_finish_ps >= 0
+            if not ended.any():
+                return complete_iterations(traffic, counts, result, self._start_ps())
+            counts[ended] *= 2
+
+    @cached_property
+    def least_s(self) -> FloatArray:
+        """(n_jobs,) float64: no iteration is faster; 0 for a job that sends nothing."""
+        return np.array([least_iteration_s(self.routing.topology, *one) for one in self._once()])
+
+    def watched(self, until_s: float, n_watched: int, *, stream: int = 0) -> LoopTimes:
+        """Run `loops` for so long, or longer until each watched job has iterations that count.
+
+        Parameters
+        ----------
+        until_s : float
+        n_watched : int
+            The first so many of ``jobs``; the others are there and not watched.
+        stream : int
+            As in `packets`.
+
+        Raises
+        ------
+        NetcosimError
+            A job that does not get anywhere.
+        """
+        for _ in range(_DOUBLINGS):
+            run = self.loops(until_s, stream=stream).first(n_watched)
+            if run.iterations.min() >= LEAST_COUNTED:
+                return run
+            until_s *= 2
+        slow = self.jobs[int(np.argmin(run.iterations))]
+        raise NetcosimError(
+            f"job {slow.job_id}: fewer than {LEAST_COUNTED} iterations in {until_s / 2:.3g} s "
+            "of a packet simulation"
+        )
+
+    def flows(self) -> FlowTimes:
+        """Stretch of each job when all communicate all the time, at max-min fair rates.
+
+        A job is one bundle: its load on all links grows and shrinks as one. Computing, starts and
+        the order of messages do not count.
+        """
+        loads = self.loads
+        sending = [i for i, load in enumerate(loads) if len(load.links)]
+        stretch = np.ones(len(loads))
+        stretch[sending] = bundle_stretches(
+            self.routing.topology.link_bandwidth_Bps,
+            [(loads[i].links, loads[i].link_bytes / loads[i].isolated_bound_s) for i in sending],
+        )
+        return FlowTimes(np.array([load.isolated_bound_s for load in loads]), stretch)
+
+    def flow_finishes_s(self, unit_s: ArrayLike) -> FloatArray:
+        """Last finish of each job's messages, all sent at once, at max-min fair rates.
+
+        So that none ends early and leaves the links to others, a job's messages are divided by its
+        unit and its time multiplied by it. Messages between two nodes are one flow, without steps.
+
+        Parameters
+        ----------
+        unit_s : (n_jobs,) float
+            Above 0; of each job. With ``flows().bound_s`` all would end together alone.
+
+        Returns
+        -------
+        (n_jobs,) float64
+            0 for a job that sends nothing between nodes.
+        """
+        units = np.asarray(unit_s, dtype=np.float64)
+        topology = self.routing.topology
+        pairs, amounts = [], []
+        for (program, nodes), unit in zip(self._once(), units, strict=True):
+            src, dst = nodes[program.send_src()].astype(np.int64), nodes[program.send_dst]
+            away = src != dst
+            pair = src * topology.n_nodes + dst
+            if (rail := self._rail(program, nodes)) is not None:
+                pair = pair * topology.rails + rail
+            pair, index = np.unique(pair[away], return_inverse=True)
+            pairs.append(pair)
+            amounts.append(np.bincount(index.ravel(), program.send_bytes[away]) / unit)
+        pair, taken = np.concatenate(pairs), None
+        if self._on_one_rail:
+            pair, taken = np.divmod(pair, topology.rails)
+        src, dst = np.divmod(pair, topology.n_nodes)
+        finish_s = flow_finish_times(
+            flow_paths(self.routing, src, dst, rail=taken),
+            np.concatenate(amounts),
+            topology.link_bandwidth_Bps,
+        )
+        last = np.zeros(len(units))
+        np.maximum.at(last, np.repeat(np.arange(len(units)), [len(p) for p in pairs]), finish_s)
+        return last * units
+
+    @cached_property
+    def loads(self) -> list[JobLoad]:
+        """Bytes of an iteration of each job on the links."""
+        return [
+            job_link_load(
+                self.routing,
+                program.send_src(),
+                program.send_dst,
+                program.send_bytes,
+                nodes,
+                rail=self._rail(program, nodes),
+            )
+            for program, nodes in self._once()
+        ]
+
+    @property
+    def _on_one_rail(self) -> bool:
+        """Whether a message keeps to one of several ports of its node."""
+        policy = self.network.packet.rail_policy
+        return self.routing.topology.rails > 1 and policy != "striped"
+
+    def _rail(self, program: Program, nodes: NDArray[np.int32]) -> NDArray[np.int64] | None:
+        """The rail of each message; None where each takes all."""
+        if not self._on_one_rail:
+            return None
+        rails, policy = self.routing.topology.rails, self.network.packet.rail_policy
+        return first_rail(combine([program], [nodes]), rails, policy)
+
+    def _programs(self, iterations: Sequence[int]) -> list[Program]:
+        """One a job; like jobs whose pattern takes no chance have one together."""
+        made: dict[tuple[int, int, int], Program] = {}
+        found = []
+        for job, n in zip(self.jobs, iterations, strict=True):
+            key = (id(job.communication), len(job.nodes), n)
+            program = made.get(key) or self.network.program(job, n)
+            if not job.communication.draws:
+                made[key] = program
+            found.append(program)
+        return found
+
+    def _once(self) -> list[tuple[Program, NDArray[np.int32]]]:
+        """One iteration of each job, and the node of each of its ranks."""
+        nodes = [self.network.rank_node(job) for job in self.jobs]
+        return list(zip(self._programs([1] * len(nodes)), nodes, strict=True))
+
+    def _traffic(self, iterations: Sequence[int]) -> Traffic:
+        """The jobs' programs on their nodes; a rank's group is its job's place in ``jobs``."""
+        programs = [
+            with_compute(program, n, self.network.computing_s(job, n)) if job.compute_s else program
+            for program, n, job in zip(
+                self._programs(iterations), iterations, self.jobs, strict=True
+            )
+        ]
+        nodes = [self.network.rank_node(job) for job in self.jobs]
+        # Where jobs can have links of their own, their routes too are the same alone and together.
+        keys = [stand_in_id([job.job_id]) for job in self.jobs] if self._keeps_own_links else None
+        return combine(programs, nodes, [job.start_s for job in self.jobs], keys)
+
+    def _routing_rng(self, stream: int) -> np.random.Generator:
+        return np.random.default_rng([self.network.seed, stream])
+
+    def _start_ps(self) -> NDArray[np.int64]:
+        return np.array([to_ps(job.start_s) for job in self.jobs], dtype=np.int64)

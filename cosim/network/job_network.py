@@ -1,0 +1,143 @@
+"""Jobs on a network: what each sends, from where to where, and what that puts on the links."""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.measuring.measured import CommunicationMix
+from cosim.network.communication import BY_SHARE, Communication
+from cosim.network.ensemble import SharedNetwork
+from cosim.network.isolated_loops import IsolatedLoops
+from cosim.network.situation import Situation
+from netsim.errors import NetcosimError
+from netsim.flow.job_messages import JobMessages, job_messages
+from netsim.flow.job_routes import JobRoutes
+from netsim.flow.message_load import MessageLoad, message_load
+
+_KEPT_NUMBERS = 1 << 26
+_KEPT_SITUATIONS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class JobNetwork:
+    """The network that the jobs of a queue share, and what they send over it.
+
+    Attributes
+    ----------
+    shared : SharedNetwork
+        What they share; packets and routers hold at both levels.
+    mix : CommunicationMix
+        Pattern and communication fraction of every job.
+    communications : sequence of Communication
+        What the jobs of each entry of ``mix.shares`` send.
+    partition_routing : bool
+        Jobs of policies that isolate keep to the links that they have reserved, so nobody
+        touches them. False: they take the machine's routing like all others.
+    together : str
+        A key of `cosim.network.communication.TOGETHER`.
+
+    Raises
+    ------
+    NetcosimError
+        Not one communication an entry of the mix, or of another pattern.
+    """
+
+    shared: SharedNetwork
+    mix: CommunicationMix
+    communications: Sequence[Communication]
+    partition_routing: bool = True
+    together: str = BY_SHARE
+
+    def __post_init__(self) -> None:
+        named = [communication.pattern for communication in self.communications]
+        wanted = [share.pattern for share in self.mix.shares]
+        if named != wanted:
+            raise NetcosimError(f"communications {named} for a mix of {wanted}; give one each")
+
+    @cached_property
+    def loads(self) -> JobLoads:
+        """What placed jobs put on it: routes and messages that all runs on it share."""
+        return JobLoads(self)
+
+
+class Senders(Protocol):
+    """What jobs share, and what those of each number send; a `JobNetwork` is one."""
+
+    @property
+    def shared(self) -> SharedNetwork: ...
+    @property
+    def communications(self) -> Sequence[Communication]: ...
+
+
+class JobLoads:
+    """Loads of placed jobs, and their loops in isolation; what they send is kept.
+
+    Without chance in its pattern a job sends what all of its size send. With chance, each
+    situation has partners of its own, and only those of the last ones are kept.
+    """
+
+    def __init__(self, network: Senders) -> None:
+        self.network = network
+        self.isolated = IsolatedLoops(network.shared, network.communications)
+        self._routes = JobRoutes(network.shared.routing)
+        self._messages: OrderedDict[tuple[int, int], JobMessages] = OrderedDict()
+        self._n_kept = 0
+        self._with_chance = lru_cache(maxsize=_KEPT_SITUATIONS)(self._made)
+
+    def rank_node(self, situation: Situation) -> NDArray[np.int32]:
+        """(n_ranks,) int32: node of every rank."""
+        job = situation.job(self.network.communications[situation.share])
+        return self.network.shared.rank_node(job)
+
+    @property
+    def looks_at_others(self) -> bool:
+        """Whether the ways of a job depend on what others put on the links."""
+        return self._routes.looks_at_others
+
+    def load(
+        self, situation: Situation, background_s: NDArray[np.float64] | None = None
+    ) -> MessageLoad:
+        """What one iteration puts on router-to-router links, message by message.
+
+        Parameters
+        ----------
+        situation : Situation
+        background_s : (n_links,) float64, optional
+            How long others keep each link busy in an iteration: see `looks_at_others`.
+        """
+        shared = self.network.shared
+        return message_load(
+            self._routes,
+            self.messages(situation),
+            self.rank_node(situation)[:: shared.ranks_per_node],
+            shared.packet,
+            seed=zlib.crc32(situation.nodes),
+            background_s=background_s,
+        )
+
+    def messages(self, situation: Situation) -> JobMessages:
+        """What the nodes of a job send each other in one iteration."""
+        if self.network.communications[situation.share].draws:
+            return self._with_chance(situation)
+        key = (situation.share, situation.n_nodes)
+        if key in self._messages:
+            self._messages.move_to_end(key)
+            return self._messages[key]
+        found = self._messages[key] = self._made(situation)
+        self._n_kept += found.n_kept
+        while self._n_kept > _KEPT_NUMBERS and len(self._messages) > 1:
+            self._n_kept -= self._messages.popitem(last=False)[1].n_kept
+        return found
+
+    def _made(self, situation: Situation) -> JobMessages:
+        shared, said = self.network.shared, self.network.communications[situation.share]
+        program = shared.program(situation.job(said), said.iterations)
+        return job_messages(program, shared.ranks_per_node, shared.packet)

@@ -1,0 +1,48 @@
+"""A placed job as the network sees it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cosim.network.communication import Communication
+from cosim.network.ensemble import PlacedJob
+from queuesim.draws import stand_in_id
+
+
+class Situation(NamedTuple):
+    """A job as the network sees it: equal situations send the same over the same links.
+
+    Attributes
+    ----------
+    share : int
+        Index of its communication.
+    nodes : bytes
+        Its nodes (int32), in the order of the placement.
+    fraction : float
+        Share of its isolated time in which it communicates, above 0 and at most 1.
+    """
+
+    share: int
+    nodes: bytes
+    fraction: float = 1.0
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes) // 4
+
+    def slowdown(self, stretch: float) -> float:
+        """Return how much longer the run takes for a stretch of its communication."""
+        return 1.0 + self.fraction * (stretch - 1.0)
+
+    def stretch(self, slowdown: float) -> float:
+        """Return the stretch of communication that makes the run so much longer, at least 1."""
+        return 1.0 + max(slowdown - 1.0, 0.0) / self.fraction
+
+    def job(self, communication: Communication) -> PlacedJob:
+        """Its job; what it draws belongs to what it sends and where, which stand for a job's id."""
+        nodes = np.frombuffer(self.nodes, dtype=np.int32)
+        stand_in = stand_in_id([self.share, *nodes.tolist()])
+        return PlacedJob(stand_in, communication, nodes)

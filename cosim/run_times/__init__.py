@@ -1,0 +1,1 @@
+"""Run times that the network changes while jobs run, or that measurements give."""

@@ -1,0 +1,78 @@
+"""Coupled run times at packet level: the same loop, with the packet engine as the judge.
+
+Jobs that share router-to-router links, directly or through others, are one group, which is judged
+by `cosim.run_times.packet_judge` whenever its jobs have changed, or as seldom as the budget says.
+The flow level runs along: it says which groups a start or finish has touched and which jobs have
+hardly changed, stands in when the budget is spent, and is compared with every judgement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alloc.policy import Policy
+from cosim.model_context import ModelContext
+from cosim.network.job_network import JobNetwork
+from cosim.run_times.coupled import (
+    CoupledParameters,
+    LiveRunTimes,
+    isolated_work,
+    stretch_of_reference,
+)
+from cosim.run_times.kept_slowdowns import Judgement
+from cosim.run_times.packet_judge import PacketBudget, PacketRecord
+from cosim.run_times.stretches import PacketStretches
+from queuesim.runtime import RunTimeModel, RunTimes
+from workloads.job import Workload
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PacketParameters(PacketBudget, CoupledParameters):
+    """``[queue.coupled]``: also what the packet level may cost."""
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledPackets(RunTimeModel):
+    """Run times from live contention at packet level.
+
+    Parameters
+    ----------
+    network : JobNetwork
+    budget : PacketBudget
+    runtime_reference, reference_stretch
+        As in `cosim.run_times.coupled.CoupledFlow`.
+    record : PacketRecord or None
+        Filled while the queue runs; one a run. None: a new one each run.
+    journal : list of Judgement or None
+        Gets every judgement, for `cosim.run_times.kept_slowdowns.replayed`.
+    """
+
+    name = "coupled-packets"
+    description = "live: groups of jobs that share links sent through the packet engine together"
+    section = "coupled"
+    solves_flows = True
+    parameters = PacketParameters
+    network: JobNetwork = field()
+    budget: PacketBudget = field(default_factory=PacketBudget)
+    runtime_reference: str = "isolated"
+    reference_stretch: FloatArray | None = None
+    record: PacketRecord | None = None
+    journal: list[Judgement] | None = None
+
+    @classmethod
+    def from_config(cls, context: ModelContext, parameters: PacketParameters) -> CoupledPackets:
+        """On the run's network, within the config's budget."""
+        stretch = stretch_of_reference(context, parameters, lambda on: cls(on, parameters))
+        return cls(context.network(), parameters, parameters.runtime_reference, stretch)
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        share, fraction = self.network.mix.draw(workload, rng)
+        work_s = isolated_work(workload, fraction, self.runtime_reference, self.reference_stretch)
+        record = PacketRecord() if self.record is None else self.record
+        stretches = PacketStretches(self.network.loads, self.budget, record, self.journal)
+        return LiveRunTimes(self.network, workload, policy, share, fraction, work_s, stretches)

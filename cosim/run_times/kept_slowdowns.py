@@ -1,0 +1,198 @@
+"""Slowdowns of running jobs at their last judgement by packets, and as flows have moved since."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from hashlib import blake2b
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.network.job_network import JobLoads
+from cosim.network.situation import Situation
+from cosim.run_times.packet_judge import PacketBudget, PacketJudge, PacketRecord
+
+FloatArray = NDArray[np.float64]
+
+
+class Judgement(NamedTuple):
+    """What was found of a group at an instant, the jobs by their index in the workload."""
+
+    group: tuple[int, ...]
+    flow: tuple[float, ...]
+    packet: tuple[float, ...]
+
+
+class KeptSlowdowns:
+    """Slowdowns at the last judgement, and when they are too old.
+
+    A job is stale where its slowdown by flows is off by more than the budget's ``tolerance`` from
+    what it was at its last judgement (1 before the first).
+
+    Parameters
+    ----------
+    tolerance : float
+        As in `PacketBudget`.
+
+    Attributes
+    ----------
+    n_kept, n_by_flow : int
+        Estimates that packets had a part in, and those of the flow level alone.
+
+    Notes
+    -----
+    A kept slowdown follows the flow level half the way: it is multiplied by the square root of the
+    slowdown by flows now over that at the judgement. Not following, or following all the way, is
+    further off (docs/queue.md). A job that no packets have spoken of has its slowdown by flows.
+    """
+
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
+        self.n_kept = self.n_by_flow = 0
+        self._flow: dict[int, float] = {}
+        self._packet: dict[int, float] = {}
+
+    def suffice(self, group: Sequence[int], flow: Sequence[float]) -> bool:
+        """Whether a group with these slowdowns by flows need not be judged again."""
+        if self.tolerance == 0:
+            return False
+        then = (self._flow.get(job, 1.0) for job in group)
+        return all(abs(a - b) <= self.tolerance * b for a, b in zip(flow, then, strict=True))
+
+    def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
+        """Slowdowns of a group with these slowdowns by flows."""
+        known = sum(job in self._packet for job in group)
+        self.n_kept += known
+        self.n_by_flow += len(group) - known
+        return tuple(self._estimate(job, now) for job, now in zip(group, flow, strict=True))
+
+    def _estimate(self, job: int, now: float) -> float:
+        if job not in self._packet:
+            return now
+        return max(1.0, self._packet[job] * sqrt(now / self._flow[job]))
+
+    def judged(
+        self, group: Sequence[int], flow: Sequence[float], packet: Sequence[float] | None
+    ) -> None:
+        """Take note of a judgement; None where packets were not asked."""
+        self._flow.update(zip(group, flow, strict=True))
+        for job in group:
+            self._packet.pop(job, None)
+        if packet is not None:
+            self._packet.update(zip(group, packet, strict=True))
+
+    def forget(self, job: int) -> None:
+        """A job has ended."""
+        self._flow.pop(job, None)
+        self._packet.pop(job, None)
+
+
+class Audit:
+    """Simulates a sample of what was not judged again: how far off it was.
+
+    Whether a situation is in the sample depends on the network's seed and the situation alone;
+    each is looked at once. What it simulates is not used, and not counted with the other packets.
+
+    Parameters
+    ----------
+    loads : JobLoads
+    budget : PacketBudget
+    """
+
+    def __init__(self, loads: JobLoads, budget: PacketBudget) -> None:
+        self.share = budget.audit
+        self.judge = PacketJudge(loads, budget, PacketRecord())
+        self.kept: list[float] = []
+        self.packet: list[float] = []
+        self._seen: set[bytes] = set()
+
+    def look(self, group: Sequence[Situation], kept: Sequence[float]) -> None:
+        """Compare a group's slowdowns with packets, if it is in the sample."""
+        if not self.share:
+            return
+        digest = blake2b(str(self.judge.network.shared.seed).encode(), digest_size=8)
+        for job in sorted(group):
+            digest.update(job.share.to_bytes(4, "little") + job.n_nodes.to_bytes(4, "little"))
+            digest.update(job.nodes + struct.pack("<d", job.fraction))
+        name = digest.digest()
+        if int.from_bytes(name, "little") >= self.share * 2.0**64 or name in self._seen:
+            return
+        self._seen.add(name)
+        order = sorted(range(len(group)), key=lambda k: group[k])
+        self.kept += [kept[k] for k in order]
+        self.packet += self.judge.judge(tuple(group[k] for k in order))
+
+    def summary(self) -> dict[str, float]:
+        """`kept_errors` of the sample's jobs, and what it took."""
+        return {
+            "audited_jobs": len(self.kept),
+            **kept_errors(np.array(self.kept), np.array(self.packet)),
+            "audit_hops": self.judge.record.packet_hops,
+        }
+
+
+def kept_errors(kept: FloatArray, packet: FloatArray) -> dict[str, float]:
+    """How far kept slowdowns are from those of packets; nan without any.
+
+    ``kept_p50`` and ``kept_p90`` are quantiles of |kept / packet - 1|. ``kept_mean`` is the mean of
+    kept / packet - 1, and ``kept_slowest`` that over the tenth of the jobs that packets slow most.
+    """
+    if not len(kept):
+        return dict.fromkeys(("kept_p50", "kept_p90", "kept_mean", "kept_slowest"), float("nan"))
+    error = kept / packet - 1
+    return {
+        "kept_p50": float(np.quantile(np.abs(error), 0.5)),
+        "kept_p90": float(np.quantile(np.abs(error), 0.9)),
+        "kept_mean": float(error.mean()),
+        "kept_slowest": float(error[packet >= np.quantile(packet, 0.9)].mean()),
+    }
+
+
+class Replay(NamedTuple):
+    """What a budget would have made of a run that judged every group.
+
+    Attributes
+    ----------
+    n_groups, n_judged : int
+        Groups of several jobs that had changed, and those that the budget judges too.
+    judgement : (k,) int64
+        For each job of each group: the place of its judgement in the journal.
+    estimate, packet : (k,) float64
+        Slowdown with the budget, where it judges that of packets; and that of packets.
+    """
+
+    n_groups: int
+    n_judged: int
+    judgement: NDArray[np.int64]
+    estimate: FloatArray
+    packet: FloatArray
+
+
+def replayed(journal: Sequence[Judgement], tolerance: float) -> Replay:
+    """Go through the judgements of an exact run with a budget: nothing is simulated.
+
+    Parameters
+    ----------
+    journal : sequence of Judgement
+        Of a run with a ``tolerance`` of 0.
+    tolerance : float
+        As in `PacketBudget`.
+    """
+    kept, n_groups, n_judged = KeptSlowdowns(tolerance), 0, 0
+    rows: list[tuple[int, float, float]] = []
+    for place, (group, flow, packet) in enumerate(journal):
+        estimates = packet
+        if len(group) > 1:
+            n_groups += 1
+            if kept.suffice(group, flow):
+                estimates = kept.estimates(group, flow)
+            else:
+                n_judged += 1
+            rows += zip([place] * len(group), estimates, packet, strict=True)
+        if estimates is packet:
+            kept.judged(group, flow, packet if len(group) > 1 else None)
+    judgement, estimate, truth = np.array(rows).reshape(-1, 3).T
+    return Replay(n_groups, n_judged, judgement.astype(np.int64), estimate, truth)

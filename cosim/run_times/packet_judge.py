@@ -1,0 +1,224 @@
+"""Slowdowns of jobs that share links, from packets: what they may cost, and what was done.
+
+All jobs of a group repeat their iteration together, with computing between iterations as their
+communication fractions say. The time of an iteration, computing included, over that in isolation is
+a job's slowdown. Equal situations (what the jobs
+send, on which nodes, for which share of their time) are looked up, not simulated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge, Gt, Le
+from numpy.typing import NDArray
+
+from cosim.network.isolated_loops import LEAST_FRACTION, IsolatedLoop, loop_together, remember
+from cosim.network.job_network import JobLoads
+from cosim.network.situation import Situation
+from netsim.parameters import ReadIf, check_values
+from queuesim.draws import stand_in_id
+
+FloatArray = NDArray[np.float64]
+
+_KEPT_GROUPS = 1 << 15
+FEW_JOBS = 3
+"""Periodic jobs of like periods keep the phases that they happen to have while they are so few."""
+
+_SOME_ARE_KEPT = ReadIf(
+    ("tolerance",), lambda tolerance: tolerance > 0, "queue.coupled.tolerance is above 0"
+)
+
+
+@dataclass(frozen=True)
+class PacketBudget:
+    """What the packet level may cost, and how near it must be.
+
+    Attributes
+    ----------
+    periods : int
+        Length of a simulation in isolated periods of the job with the longest one. The first
+        quarter of a job's iterations does not count. It is doubled until each job has
+        `cosim.network.loops.LEAST_COUNTED` iterations; with fewer than 6 that happens often.
+    phases : int
+        Simulations, with other random starts, whose mean is the slowdown in groups of two or three
+        jobs. Larger groups are simulated once.
+    message_scale : float
+        Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1.
+    tolerance : float
+        A group is judged again when its jobs have changed and the slowdown at flow level of one of
+        them is off by more than this part from what it was at its last judgement (1 before the
+        first). Until then slowdowns are those of `cosim.run_times.kept_slowdowns.KeptSlowdowns`. 0:
+        whenever its jobs have changed.
+    audit : float
+        Share of the situations not judged again that are simulated all the same, for the
+        report of how far off what was kept is. It changes no result.
+    max_simulations : int or None
+        Simulated groups; afterwards the flow level is used. Runs of single jobs do not count.
+    """
+
+    periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = 6
+    phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = 4
+    message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
+    tolerance: Annotated[float, "change of slowdown by flows that is not judged again", Ge(0)] = 0.0
+    audit: Annotated[
+        float, "kept judgements simulated for their error", Ge(0), Le(1), _SOME_ARE_KEPT
+    ] = 0.0
+    max_simulations: Annotated[int | None, "most simulated groups; flows afterwards", Ge(0)] = None
+
+    def __post_init__(self) -> None:
+        check_values("packet budget", self)
+
+
+@dataclass
+class PacketRecord:
+    """What a run at packet level did, filled while it runs.
+
+    Attributes
+    ----------
+    flow, packet : list of float
+        Slowdown of each job of each simulated group, at both levels.
+    phase_spread : list of float
+        Standard deviation of the slowdown over random starts, of each job in groups of two or
+        three.
+    n_simulations, n_looked_up, n_over_budget, n_tolerated : int
+        Groups simulated, groups looked up, groups left to the flow level because the budget
+        was spent or because they had hardly changed.
+    packet_hops : int
+        Of groups, without those of isolated jobs.
+    """
+
+    flow: list[float] = field(default_factory=list)
+    packet: list[float] = field(default_factory=list)
+    phase_spread: list[float] = field(default_factory=list)
+    n_simulations: int = 0
+    n_looked_up: int = 0
+    n_over_budget: int = 0
+    n_tolerated: int = 0
+    packet_hops: int = 0
+
+    def summary(self) -> dict[str, float]:
+        """How far the flow level was from the packet level (`level_errors`), and what that took."""
+        flow, packet = np.array(self.flow), np.array(self.packet)
+        return {
+            "judged_jobs": len(flow),
+            **level_errors(flow, packet),
+            "mean_flow_slowdown": float(flow.mean()) if len(flow) else np.nan,
+            "mean_packet_slowdown": float(packet.mean()) if len(flow) else np.nan,
+            "simulations": self.n_simulations,
+            "looked_up": self.n_looked_up,
+            "over_budget": self.n_over_budget,
+            "tolerated": self.n_tolerated,
+            "packet_hops": self.packet_hops,
+            "phase_spread": float(np.mean(self.phase_spread)) if self.phase_spread else np.nan,
+        }
+
+
+def level_errors(flow: FloatArray, packet: FloatArray) -> dict[str, float]:
+    """How far slowdowns at flow level are from those at packet level; nan without any.
+
+    ``error_p50`` and ``error_p90`` are quantiles of |flow / packet - 1|, ``one_p50`` and
+    ``one_p90`` those of who always answers 1; ``rank_correlation`` is Spearman's.
+    """
+    error = np.abs(flow / packet - 1) if len(flow) else np.array([np.nan])
+    one = np.abs(1 / packet - 1) if len(flow) else np.array([np.nan])
+    return {
+        "error_p50": float(np.quantile(error, 0.5)),
+        "error_p90": float(np.quantile(error, 0.9)),
+        "one_p50": float(np.quantile(one, 0.5)),
+        "one_p90": float(np.quantile(one, 0.9)),
+        "rank_correlation": rank_correlation(flow, packet),
+    }
+
+
+def rank_correlation(a: FloatArray, b: FloatArray) -> float:
+    """Spearman's rank correlation, ties at their mean rank; nan if one side never varies."""
+    if len(a) < 2 or np.all(a == a[0]) or np.all(b == b[0]):
+        return float("nan")
+    return float(np.corrcoef(mean_ranks(a), mean_ranks(b))[0, 1])
+
+
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Place of each value in order, from 1; equal ones share the mean of theirs."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: FloatArray = (last - (counts - 1) / 2)[which]
+    return ranks
+
+
+class PacketJudge:
+    """Slowdowns of groups of jobs from packets; every situation is simulated once.
+
+    Parameters
+    ----------
+    loads : JobLoads
+        Of the jobs' network.
+    budget : PacketBudget
+    record : PacketRecord
+    """
+
+    def __init__(
+        self,
+        loads: JobLoads,
+        budget: PacketBudget,
+        record: PacketRecord,
+    ) -> None:
+        self.network, self.budget, self.record = loads.network, budget, record
+        self._isolated = loads.isolated
+        self._groups: dict[tuple[Situation, ...], tuple[float, ...]] = {}
+
+    def slowdowns(self, group: Sequence[Situation]) -> tuple[float, ...] | None:
+        """Slowdown of every job of a group, at least 1; None if the budget is spent."""
+        order = sorted(range(len(group)), key=lambda k: group[k])
+        key = tuple(group[k] for k in order)
+        found = self._groups.get(key)
+        if found is not None:
+            self.record.n_looked_up += 1
+        else:
+            most = self.budget.max_simulations
+            if most is not None and self.record.n_simulations >= most:
+                self.record.n_over_budget += 1
+                return None
+            found = remember(self._groups, key, self.judge(key), _KEPT_GROUPS)
+        result = [0.0] * len(group)
+        for place, slowdown in zip(order, found, strict=True):
+            result[place] = slowdown
+        return tuple(result)
+
+    def judge(self, group: tuple[Situation, ...]) -> tuple[float, ...]:
+        """Simulate a group, whatever the budget of simulations; slowdowns of its jobs.
+
+        A job that sends nothing (a tornado of two ranks, say) has a slowdown of 1.
+        """
+        scale = self.budget.message_scale
+        loops = [self._isolated.of(job, scale) for job in group]
+        sending = [(job, loop) for job, loop in zip(group, loops, strict=True) if loop is not None]
+        found = iter(self._slowdowns_of(sending).tolist() if sending else ())
+        return tuple(1.0 if loop is None else next(found) for loop in loops)
+
+    def _slowdowns_of(self, jobs: Sequence[tuple[Situation, IsolatedLoop]]) -> FloatArray:
+        """Slowdowns of jobs that all send."""
+        draws = self.budget.phases if 1 < len(jobs) <= FEW_JOBS else 1
+        found = np.array([self._simulate(jobs, draw) for draw in range(draws)])
+        self.record.n_simulations += 1
+        if draws > 1:
+            self.record.phase_spread += found.std(axis=0, ddof=1).tolist()
+        # routings that draw may be luckier in company; a slowdown below 1 means nothing
+        extra: FloatArray = np.maximum(found.mean(axis=0) - 1, 0)
+        seldom = np.minimum([job.fraction / LEAST_FRACTION for job, _ in jobs], 1)
+        return 1 + seldom * extra
+
+    def _simulate(self, jobs: Sequence[tuple[Situation, IsolatedLoop]], draw: int) -> FloatArray:
+        """(k,) float64: period of each job among the others over its isolated one."""
+        shared = self.network.shared
+        loops = [loop for _, loop in jobs]
+        stream = stand_in_id([*(loop.job.job_id for loop in loops), draw])
+        period_s, packets = loop_together(
+            shared, loops, self.budget.periods, draw=draw, stream=stream
+        )
+        self.record.packet_hops += packets.packet_hops
+        slowdown: FloatArray = period_s / np.array([loop.period_s for loop in loops])
+        return slowdown

@@ -1,0 +1,202 @@
+"""Stretches of running jobs that share a network, as jobs start and end: by flows, or by packets.
+
+What the coupled run-time models of the queue (`cosim.run_times.coupled`,
+`cosim.run_times.coupled_packets`) and another simulator's clock (`cosim.run_times.live`) both ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.network.job_network import JobLoads
+from cosim.network.running_jobs import RunningJobs
+from cosim.network.situation import Situation
+from cosim.run_times.kept_slowdowns import Audit, Judgement, KeptSlowdowns
+from cosim.run_times.packet_judge import PacketBudget, PacketJudge, PacketRecord
+from netsim.flow.message_load import MessageLoad
+from netsim.flow.message_network import TOLERANCE
+
+
+class FlowStretches:
+    """Running jobs at flow level; starts and ends of an instant count together.
+
+    Parameters
+    ----------
+    loads : JobLoads
+    tolerance : float
+        Changes of a flow stretch below this part are not passed on.
+    """
+
+    def __init__(self, loads: JobLoads, tolerance: float = TOLERANCE) -> None:
+        self.loads = loads
+        self.flows = RunningJobs(loads, tolerance)
+        self._coming: dict[int, tuple[Situation, MessageLoad]] = {}
+        self._leaving: list[int] = []
+
+    def start(self, job: int, situation: Situation, load: MessageLoad | None = None) -> None:
+        """A job begins; one that loads no link touches nobody.
+
+        Parameters
+        ----------
+        job : int
+        situation : Situation
+        load : MessageLoad, optional
+            What an iteration of it puts on the links, where that is known already.
+        """
+        load = self.loads.load(situation) if load is None else load
+        if len(load.links):
+            self._coming[job] = (situation, load)
+
+    def end(self, job: int) -> None:
+        """A job ends."""
+        if job in self.flows:
+            self._leaving.append(job)
+
+    def stretch(self, job: int) -> float:
+        """Stretch of a running job's communication; 1 for one that loads no link."""
+        return self.flows.stretch(job)
+
+    def link_use(self) -> NDArray[np.float64]:
+        """(n_links,) share of the time for which jobs keep each link busy, by flows."""
+        return self.flows.link_use()
+
+    def settle(self) -> dict[int, float]:
+        """Put the instant's starts and ends into the network: the stretches that change."""
+        return {job: self.flows.stretch(job) for job in self._solve()}
+
+    def report(self) -> Mapping[str, Mapping[str, float]]:
+        """What there is to tell when all is over: one row a table, by table."""
+        return {}
+
+    def _solve(self) -> list[int]:
+        if not (self._coming or self._leaving):
+            return []
+        changed = self.flows.change(self._coming, self._leaving)
+        self._coming.clear()
+        self._leaving.clear()
+        return changed
+
+
+class PacketStretches(FlowStretches):
+    """The same with the stretches that packets give.
+
+    Jobs that share router-to-router links, directly or through others, are one group, which is
+    judged whenever its jobs have changed, or as seldom as the budget says.
+
+    Parameters
+    ----------
+    loads : JobLoads
+    budget : PacketBudget
+    record : PacketRecord
+        Filled on the way.
+    journal : list of Judgement or None
+        Gets every judgement.
+    """
+
+    def __init__(
+        self,
+        loads: JobLoads,
+        budget: PacketBudget,
+        record: PacketRecord,
+        journal: list[Judgement] | None = None,
+    ) -> None:
+        super().__init__(loads)
+        self.judge = PacketJudge(loads, budget, record)
+        self.kept = KeptSlowdowns(budget.tolerance)
+        self.audit = Audit(loads, budget)
+        self.journal = journal
+        self._jobs: dict[int, tuple[Situation, NDArray[np.int32]]] = {}
+        self._slowdown: dict[int, float] = {}
+        self._members: dict[int, frozenset[int]] = {}
+
+    def stretch(self, job: int) -> float:
+        """Packet stretch of a running job's communication; 1 for one that loads no link."""
+        return self._jobs[job][0].stretch(self._slowdown[job]) if job in self._slowdown else 1.0
+
+    def report(self) -> Mapping[str, Mapping[str, float]]:
+        told = self.judge.record.summary()
+        if self.kept.tolerance:
+            told |= {"kept_jobs": self.kept.n_kept, "flow_jobs": self.kept.n_by_flow}
+        if self.audit.share:
+            told |= self.audit.summary()
+        return {"flow_vs_packets": told}
+
+    def settle(self) -> dict[int, float]:
+        if not (self._coming or self._leaving):
+            return {}
+        for job in self._leaving:
+            del self._jobs[job]
+            self._slowdown.pop(job, None)
+            self._members.pop(job, None)
+            self.kept.forget(job)
+        for job, (situation, load) in self._coming.items():
+            self._jobs[job] = (situation, load.links)
+        self._solve()
+        changed: dict[int, float] = {}
+        for group in self._groups():
+            for job, slowdown in self._new_slowdowns(group).items():
+                if slowdown != self._slowdown.get(job, 1.0):
+                    changed[job] = self._jobs[job][0].stretch(slowdown)
+                self._slowdown[job] = slowdown
+        return changed
+
+    def _groups(self) -> list[tuple[int, ...]]:
+        """Running jobs, those that share links together."""
+        jobs = list(self._jobs)
+        if not jobs:
+            return []
+        links = [self._jobs[job][1] for job in jobs]
+        # a graph of jobs and links: jobs first
+        ends = np.concatenate(links) + len(jobs)
+        starts = np.repeat(np.arange(len(jobs)), [len(part) for part in links])
+        n = len(jobs) + self.judge.network.shared.routing.topology.n_links
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        joined = coo_array((np.ones(len(ends), dtype=np.int8), (starts, ends)), shape=(n, n))
+        label = connected_components(joined, directed=False)[1][: len(jobs)]
+        groups: dict[int, list[int]] = {}
+        for job, number in zip(jobs, label.tolist(), strict=True):
+            groups.setdefault(number, []).append(job)
+        return [tuple(group) for group in groups.values()]
+
+    def _new_slowdowns(self, group: tuple[int, ...]) -> dict[int, float]:
+        """Slowdowns of a group if it has to be judged; else nothing."""
+        members = frozenset(group)
+        if all(self._members.get(job) == members for job in group):
+            return {}
+        flow = [self._jobs[job][0].slowdown(self.flows.stretch(job)) for job in group]
+        if len(group) > 1 and self.kept.suffice(group, flow):
+            return self._kept_slowdowns(group, members, flow)
+        packet = self._judged(group, flow) if len(group) > 1 else None
+        # isolated it is 1, whatever way it takes; where the budget is spent flows have to do
+        slowdowns = packet or (tuple(flow) if len(group) > 1 else (1.0,))
+        if self.journal is not None:
+            self.journal.append(Judgement(group, tuple(flow), slowdowns))
+        self.kept.judged(group, flow, packet)
+        self._members.update(dict.fromkeys(group, members))
+        return dict(zip(group, slowdowns, strict=True))
+
+    def _judged(self, group: tuple[int, ...], flow: list[float]) -> tuple[float, ...] | None:
+        """Slowdowns from packets; None if the budget is spent."""
+        record = self.judge.record
+        before = record.n_simulations
+        slowdowns = self.judge.slowdowns([self._jobs[job][0] for job in group])
+        if slowdowns is not None and record.n_simulations > before:
+            record.flow += flow
+            record.packet += slowdowns
+        return slowdowns
+
+    def _kept_slowdowns(
+        self, group: tuple[int, ...], members: frozenset[int], flow: list[float]
+    ) -> dict[int, float]:
+        """Slowdowns of a group that is not judged again, where they change."""
+        self.judge.record.n_tolerated += 1
+        situations = [self._jobs[job][0] for job in group]
+        slowdowns = self.kept.estimates(group, flow)
+        self.audit.look(situations, slowdowns)
+        self._members.update(dict.fromkeys(group, members))
+        return dict(zip(group, slowdowns, strict=True))

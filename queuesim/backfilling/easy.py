@@ -1,0 +1,119 @@
+"""EASY backfilling with a reservation of nodes and links.
+
+Skovira et al. 1996; a look-ahead window may bound it (Jigsaw, HPDC'21, section 5.4.3: 50).
+The head job, when it cannot be placed, gets one reservation: its *shadow time*, the
+earliest time at which it could be placed if all running jobs ended as promised, and the
+placement found for it there, which is held. A job behind the head may start now if it
+ends by the shadow time (then it may use anything free), or if it can be placed off the
+held nodes and links. So no backfilled job can delay the head past its shadow time.
+
+Where a policy places by count alone (``counts_only``), any nodes will do for the head;
+nothing is held, and a job that runs past the shadow time may take the *extra* nodes
+that the head leaves free then. This is the textbook rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from queuesim.backfilling.backfill import Backfill
+
+
+@dataclass
+class Reservation:
+    """What is set aside for the head job.
+
+    Attributes
+    ----------
+    job : int
+    shadow_s : float
+    extra : int
+        Nodes that jobs which run past the shadow time may take: what the head leaves free
+        then (``counts_only`` policies), or all (the others; what is held limits them).
+    """
+
+    job: int
+    shadow_s: float
+    extra: int
+
+
+class EasyBackfill(Backfill):
+    """EASY; see the module's text.
+
+    A reservation is found when a pass first meets a job behind the head that is no
+    larger than the free nodes. It stands until the head changes, a job starts as head, a
+    job ends before its promised end, or, once the shadow time has passed with the head
+    still waiting, one ends or runs past its promised end.
+    A pass looks at the first ``window`` jobs behind the head.
+    """
+
+    name = "easy"
+    description = "EASY: later jobs may start if they cannot delay the head of the queue"
+    _reservation: Reservation | None = None
+
+    def run_pass(self, now_s: float) -> None:
+        machine, queue = self.machine, self.queue
+        before = machine.n_running
+        head = self.start_heads(now_s)
+        if machine.n_running > before:
+            # Jobs that came to stand before the reserved one may have taken what was its.
+            self._reservation = None
+        if head is None:
+            return
+        kept = self._kept(head, now_s)
+        if kept is not None and not machine.released and not queue.changed:
+            return  # the same jobs failed on the same state
+        machine.released = False
+        queue.changed = False
+        self._reservation = kept
+        if self._reservation is None:
+            if next(queue.worth_a_try(now_s, machine.small_enough()), None) is None:
+                return
+            self._reservation = self._reserve(head, now_s)
+        reservation = self._reservation
+        latest_end_s = machine.latest_end_s(reservation.shadow_s, reservation.extra)
+        for job in queue.worth_a_try(now_s, latest_end_s):
+            if self._may_start(job, now_s, reservation):
+                queue.remove(job)
+                self.start(job)
+            latest_end_s[:] = machine.latest_end_s(reservation.shadow_s, reservation.extra)
+
+    def _kept(self, head: int, now_s: float) -> Reservation | None:
+        """The present reservation if nothing relevant has changed."""
+        reservation = self._reservation
+        if (
+            reservation is None
+            or reservation.job != head
+            or self.machine.forecast_broken
+            or self.machine.overrun_since(reservation.shadow_s, now_s)
+        ):
+            return None
+        return reservation
+
+    def _reserve(self, head: int, now_s: float) -> Reservation:
+        machine = self.machine
+        machine.forecast_broken = False
+        if machine.policy.counts_only:
+            shadow, free, _ = machine.shadow_count(machine.n_nodes[head], now_s)
+            extra = free - machine.n_nodes[head]
+        else:
+            machine.hold(None)
+            shadow, placement = machine.shadow_placement(head, now_s)
+            machine.hold(placement)
+            extra = machine.policy.topology.n_nodes
+        machine.shadow_s = shadow
+        self.promised_s.setdefault(head, shadow)
+        return Reservation(head, shadow, extra)
+
+    def _may_start(self, job: int, now_s: float, reservation: Reservation) -> bool:
+        """Try to place a job behind the head without harm to the head."""
+        machine = self.machine
+        if now_s + machine.requested_s[job] <= reservation.shadow_s:
+            return machine.allocate(job, now_s) is not None
+        if not machine.policy.counts_only:
+            return machine.allocate(job, now_s, respect_hold=True) is not None
+        n_nodes = machine.n_nodes[job]
+        if n_nodes > reservation.extra or machine.allocate(job, now_s) is None:
+            return False
+        reservation.extra -= n_nodes
+        return True

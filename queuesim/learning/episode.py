@@ -1,0 +1,356 @@
+"""A queue that asks: from one decision to the next, what is seen there, and what a step was worth.
+
+For those who learn to schedule. An episode is one run of the queue (`queuesim.run.Run`); it stands
+still at every instant at which there is something to decide, and goes on when it is told to wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log1p
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.hierarchy import hierarchy_of
+from netsim.topology import Topology
+from queuesim.decide import Choice, Decider, DecisionPoint
+from queuesim.learning import kernels_sight as kernels
+from queuesim.metrics import SLOWDOWN_BOUND_S
+from queuesim.run import Run
+from workloads.job import Workload
+
+FloatArray = NDArray[np.float32]
+
+LONGEST_S = 30 * 86400.0
+"""Times are seen by their logarithm, as a part of this one's."""
+
+_LOG_LONGEST = log1p(LONGEST_S)
+
+JOB_COLUMNS = ("size", "walltime", "waited", "pattern", "communication", "fits", "there")
+"""Of a waiting job: nodes over the machine's, requested and waited time (`log_time`), pattern
+(place in the mix over its length), communication fraction, whether it could start, and 1."""
+DOMAIN_COLUMNS = ("free", "mean_link_use", "largest_link_use")
+"""Of a domain: free nodes over its nodes, and for which share of the time its links are busy."""
+MACHINE_COLUMNS = ("free", "waiting", "next_end", "day")
+"""Free nodes over all, jobs that wait over the jobs of the episode, time to the next promised end
+(`log_time`), part of the day that has gone."""
+
+
+def log_time(seconds: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """Times from 0 to 1: log(1 + s) over that of `LONGEST_S`, cut there."""
+    clipped = np.minimum(np.maximum(seconds, 0.0), LONGEST_S)
+    return np.asarray(np.log1p(clipped) / _LOG_LONGEST)
+
+
+class Worth:
+    """What has been gained so far, by the jobs that have ended: differences are rewards.
+
+    Parameters
+    ----------
+    run : Run
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.n_jobs = len(run.workload)
+        self.n_nodes: list[int] = run.workload.n_nodes.tolist()
+        self.submit_s: list[float] = run.workload.submit_s.tolist()
+        self.total = 0.0
+
+    def ended(self, job: int, start_s: float, end_s: float) -> None:
+        """A job has ended."""
+        raise NotImplementedError
+
+
+class Slowdown(Worth):
+    """Minus the mean bounded slowdown (`queuesim.metrics.bounded_slowdown`)."""
+
+    def ended(self, job: int, start_s: float, end_s: float) -> None:
+        run_s = max(end_s - start_s, SLOWDOWN_BOUND_S)
+        self.total -= max((end_s - self.submit_s[job]) / run_s, 1.0) / self.n_jobs
+
+
+class Stretch(Worth):
+    """Minus the mean turnaround over the run time alone, with that raised to 10 s.
+
+    The slowdown with the run time as it was divides by what contention has made of it.
+    """
+
+    def ended(self, job: int, start_s: float, end_s: float) -> None:
+        alone_s = max(self.run.run_times.work_s(job), SLOWDOWN_BOUND_S)
+        self.total -= max((end_s - self.submit_s[job]) / alone_s, 1.0) / self.n_jobs
+
+
+class Turnaround(Worth):
+    """Minus the mean time from submission to end, in hours."""
+
+    def ended(self, job: int, start_s: float, end_s: float) -> None:
+        self.total -= (end_s - self.submit_s[job]) / 3600 / self.n_jobs
+
+
+class Communication(Worth):
+    """Minus the node-hours that contention adds to run times."""
+
+    def ended(self, job: int, start_s: float, end_s: float) -> None:
+        added_s = end_s - start_s - self.run.run_times.work_s(job)
+        self.total -= self.n_nodes[job] * added_s / 3600
+
+
+class Utilisation(Worth):
+    """Node-seconds of ended jobs over the machine's from the first start to the last end."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.machine_nodes = run.machine.policy.topology.n_nodes
+        self.node_s = 0.0
+        self.first_s: float | None = None
+
+    def ended(self, job: int, start_s: float, end_s: float) -> None:
+        if self.first_s is None:
+            self.first_s = self.run.event_s[0]
+        self.node_s += self.n_nodes[job] * (end_s - start_s)
+        self.total = self.node_s / (self.machine_nodes * (end_s - self.first_s))
+
+
+REWARDS: dict[str, tuple[type[Worth], str]] = {
+    "bounded-slowdown": (Slowdown, "minus the mean bounded slowdown (10 s)"),
+    "bounded-stretch": (Stretch, "minus the mean turnaround over the run time alone (10 s)"),
+    "turnaround": (Turnaround, "minus the mean hours from submission to end"),
+    "communication": (Communication, "minus the node-hours that contention adds to run times"),
+    "utilisation": (Utilisation, "node-hours of jobs over the machine's, first start to last end"),
+}
+"""Rewards by name: of an episode they sum to this."""
+
+
+class Domains:
+    """A machine's nodes and links by domain; made once for all episodes.
+
+    Parameters
+    ----------
+    topology : Topology
+    level : int
+        Of its hierarchy (0 is the machine); the lowest if that is higher.
+    """
+
+    def __init__(self, topology: Topology, level: int) -> None:
+        hierarchy = hierarchy_of(topology)
+        level = min(level, len(hierarchy.levels) - 1)
+        self.of = hierarchy.domain[level].astype(np.int64)
+        """(n_nodes,) int64: the domain of each node."""
+        self.n = hierarchy.counts[level]
+        self.nodes = np.bincount(self.of, minlength=self.n)
+        """(n,) int64: nodes of each domain."""
+        self._links, self._link_begin = _links_by_domain(topology, self.of, self.n)
+
+    def add_link_use(self, table: FloatArray, use: NDArray[np.float64]) -> None:
+        """Enter the links of each domain in a table of `DOMAIN_COLUMNS`.
+
+        Parameters
+        ----------
+        table : (domains, columns) float32
+        use : (n_links,) float64
+            Share of the time for which each link is busy.
+        """
+        if len(self._links):
+            mine, some = np.minimum(use[self._links], 1.0), np.diff(self._link_begin) > 0
+            begin = self._link_begin[:-1][some]
+            table[some, 1] = np.add.reduceat(mine, begin) / np.diff(self._link_begin)[some]
+            table[some, 2] = np.maximum.reduceat(mine, begin)
+
+
+class View:
+    """What is seen at a decision, as arrays; made once for the jobs of an episode.
+
+    Parameters
+    ----------
+    domains : Domains
+    workload : Workload
+    pattern : (n,) float
+        Of each job, from 0 to 1.
+    fraction : (n,) float
+        Communication fraction of each job.
+    depth : int
+        Waiting jobs that are seen.
+    """
+
+    def __init__(
+        self,
+        domains: Domains,
+        workload: Workload,
+        pattern: NDArray[np.float64],
+        fraction: NDArray[np.float64],
+        depth: int,
+    ) -> None:
+        self.domains = domains
+        self.depth = depth
+        n, n_nodes = len(workload), len(domains.of)
+        self._fixed = np.zeros((n, len(JOB_COLUMNS)), dtype=np.float32)
+        self._fixed[:, 0] = workload.n_nodes / n_nodes
+        self._fixed[:, 1] = log_time(workload.requested_s)
+        self._fixed[:, 3] = pattern
+        self._fixed[:, 4] = fraction
+        self._fixed[:, 6] = 1
+        self._submit_s = np.asarray(workload.submit_s, dtype=np.float64)
+        self._size = workload.n_nodes.astype(np.int64)
+        self._n_jobs = n
+
+    def nothing(self) -> dict[str, FloatArray]:
+        """What is seen when all is over: zeros."""
+        return {
+            "jobs": np.zeros((self.depth, len(JOB_COLUMNS)), dtype=np.float32),
+            "domains": np.zeros((self.domains.n, len(DOMAIN_COLUMNS)), dtype=np.float32),
+            "machine": np.zeros(len(MACHINE_COLUMNS), dtype=np.float32),
+        }
+
+    def of(
+        self,
+        point: DecisionPoint,
+        waiting: list[int],
+        busy: NDArray[np.int64],
+        use: NDArray[np.float64] | None,
+    ) -> dict[str, FloatArray]:
+        """A decision as arrays of `JOB_COLUMNS`, `DOMAIN_COLUMNS` and `MACHINE_COLUMNS`.
+
+        Parameters
+        ----------
+        point : DecisionPoint
+        waiting : list of int
+            Jobs that are seen, in order; rows behind them are zeros.
+        busy : (domains,) int64
+            Nodes of each domain that jobs have.
+        use : (n_links,) float64 or None
+            Share of the time for which each link is busy; None: not known.
+        """
+        seen, ends = self.nothing(), point.running()
+        kernels.see(
+            self._fixed,
+            self._submit_s,
+            self._size,
+            np.array(waiting, dtype=np.int64),
+            busy,
+            self.domains.nodes,
+            point.now_s,
+            max(ends[0][0] - point.now_s, 0.0) if ends else LONGEST_S,
+            point.n_free,
+            point.n_waiting / self._n_jobs,
+            LONGEST_S,
+            seen["jobs"],
+            seen["domains"],
+            seen["machine"],
+        )
+        if use is not None:
+            self.domains.add_link_use(seen["domains"], use)
+        return seen
+
+
+def _links_by_domain(
+    topology: Topology, domain: NDArray[np.int64], n_domains: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Links between routers, by the domain of the nodes of the router that they leave.
+
+    Links of routers without nodes (spines) belong to no domain.
+    """
+    of_router = np.full(topology.n_routers, -1, dtype=np.int64)
+    of_router[topology.node_router] = domain
+    links = np.arange(topology.first_router_link, topology.n_links)
+    mine = of_router[topology.link_src[links] - topology.n_ports]
+    links, mine = links[mine >= 0], mine[mine >= 0]
+    order = np.argsort(mine, kind="stable")
+    return links[order], np.searchsorted(mine[order], np.arange(n_domains + 1))
+
+
+class Episode:
+    """A run that stops at each decision.
+
+    Parameters
+    ----------
+    run : Run
+        Before its first arrival; it keeps placements.
+    view : View
+    worth : Worth
+    who : Decider, optional
+        Says which job is next, where that is not asked; by default any of those that are seen.
+    """
+
+    def __init__(self, run: Run, view: View, worth: Worth, who: Decider | None = None) -> None:
+        self.run, self.view, self.worth, self.who = run, view, worth, who
+        self._passes: Iterator[float] = run.passes()
+        self._told, self._asked_for = 0, 0.0
+        self._busy = np.zeros(view.domains.n, dtype=np.int64)
+        self.point: DecisionPoint | None = None
+        self.waiting: list[int] = []
+        """Jobs that are seen, in order."""
+        self.fits: list[bool] = []
+        """For each of them, whether there are free nodes enough."""
+        self.asked: int | None = None
+        """The job that is next, where ``who`` says it."""
+
+    def forward(self) -> bool:
+        """Wait: go on to the next decision; False when all jobs have ended."""
+        for now_s in self._passes:
+            self.point = DecisionPoint(self.run.scheduler, now_s)
+            if self.look():
+                return True
+        self.point, self.waiting, self.fits = None, [], []
+        self._follow()
+        return False
+
+    def look(self) -> bool:
+        """Whether there is something to decide in this instant."""
+        point = self.point
+        assert point is not None
+        free, sizes = point.n_free, self.run.machine.n_nodes
+        self.waiting = point.waiting()[: self.view.depth] if free else []
+        self.fits = [sizes[job] <= free for job in self.waiting]
+        if self.who is None:
+            return True in self.fits
+        choice = self.who.decide(point) if self.waiting else None
+        self.asked = None if choice is None else choice.job
+        return choice is not None
+
+    def start(self, choice: Choice) -> bool:
+        """Start a job; see `queuesim.decide.DecisionPoint.start`."""
+        assert self.point is not None
+        return self.point.start(choice)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether anything will happen by itself: a job runs, or one is still to come."""
+        run = self.run
+        return bool(run.running or run.new) or run.n_done + len(run.queue) < len(run.workload)
+
+    def free_nodes(self) -> NDArray[np.int64]:
+        """(domains,) free nodes of each domain."""
+        self._follow()
+        return self.view.domains.nodes - self._busy
+
+    def gained(self) -> float:
+        """What has been gained since this was last asked."""
+        self._follow()
+        gained = self.worth.total - self._asked_for
+        self._asked_for = self.worth.total
+        return gained
+
+    def observation(self) -> dict[str, FloatArray]:
+        """``jobs``, ``domains`` and ``machine`` as the view has them; zeros when all is over."""
+        self._follow()
+        view, point = self.view, self.point
+        if point is None:
+            return view.nothing()
+        return view.of(point, self.waiting, self._busy, self.run.run_times.link_use())
+
+    def _follow(self) -> None:
+        """Take in the starts and ends since the last time."""
+        run = self.run
+        if self._told == len(run.event_s):
+            return
+        domain, kept = self.view.domains.of, run.kept
+        for k in range(self._told, len(run.event_s)):
+            job, starts = run.event_job[k], run.event_is_start[k]
+            place = None if kept is None else kept[job]
+            assert place is not None, "the run keeps placements"
+            kernels.count(self._busy, domain, place.nodes, 1 if starts else -1)
+            if not starts:
+                self.worth.ended(job, float(run.start_s[job]), float(run.end_s[job]))
+        self._told = len(run.event_s)

@@ -1,0 +1,189 @@
+"""An agent that learns who is next and how it is placed: two linear scores and EASY backfilling.
+
+The waiting job of the largest score is the head of the queue. If it fits it starts; if not, the
+best-scored job behind it starts that does not delay it by count (EASY: Skovira et al. 1996). A
+second score for each placement rule says how it is placed. All weights 0 is first come, first
+served under the first rule; one weight alone is an order such as shortest first or smallest first.
+Weights are shared by all jobs, so an agent works on any machine with the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import log1p, log2
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from alloc.any_rule import AnyRule
+from netsim.errors import NetcosimError
+from netsim.hierarchy import hierarchy_of
+from netsim.topology import Topology
+from queuesim.decide import Choice, Decider, DecisionPoint
+from queuesim.learning.episode import LONGEST_S, log_time
+from queuesim.metrics import SLOWDOWN_BOUND_S
+from workloads.job import Workload
+
+FloatArray = NDArray[np.float64]
+Told = Callable[[Workload], tuple[NDArray[np.int64], FloatArray]]
+"""Pattern (place in the mix) and communication fraction of each job."""
+
+JOB_FEATURES = (
+    "nodes",
+    "log nodes",
+    "log walltime",
+    "log node-seconds",
+    "log waited",
+    "log stretch",
+    "communication",
+    "communicating nodes",
+)
+"""Of a waiting job, all about 0 to 1: nodes over the machine's, their logarithm, requested time,
+requested node-seconds, time waited and (waited + walltime) over walltime by logarithms,
+communication fraction, and that times the first."""
+PLACE_FEATURES = ("one", "log nodes", "communication", "free", "one domain holds", "busy network")
+"""Of a job that is to be placed, before its pattern (1 in one of several columns): 1, size,
+communication fraction, share of free nodes, whether a group, pod or plane has room for all of it,
+and the share of the machine's nodes that running jobs communicate with."""
+
+
+def n_weights(n_rules: int, n_patterns: int = 0) -> int:
+    """Weights of an agent: one a job feature, and one a place feature for each rule but the first.
+
+    Parameters
+    ----------
+    n_rules : int
+        0 where the machine has one policy.
+    n_patterns : int
+        Of the mix; 0: unknown.
+    """
+    return len(JOB_FEATURES) + max(n_rules - 1, 0) * (len(PLACE_FEATURES) + n_patterns)
+
+
+class LearnedAgent(Decider):
+    """The agent; see the module's text.
+
+    Parameters
+    ----------
+    weights : (w,) float
+        See `n_weights`.
+    rules : sequence of str
+        Rules of the machine (`alloc.any_rule.AnyRule`) to choose from; none: its one policy.
+    n_patterns : int
+    told : callable, optional
+        What is known of the jobs' communication; by default what the log says of fractions.
+
+    Raises
+    ------
+    NetcosimError
+        Another number of weights.
+    """
+
+    name = "learned"
+    description = "who is next, and which rule places it, by learned scores; EASY around the best"
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        rules: Sequence[str] = (),
+        n_patterns: int = 0,
+        told: Told | None = None,
+    ) -> None:
+        given = np.asarray(weights, dtype=np.float64)
+        wanted = n_weights(len(rules), n_patterns)
+        if given.shape != (wanted,):
+            raise NetcosimError(
+                f"learned agent: {given.size} weights; {len(rules)} rules and {n_patterns} "
+                f"patterns need {wanted}"
+            )
+        k = len(JOB_FEATURES)
+        self.rules, self._n_patterns, self._told = tuple(rules), n_patterns, told
+        self._order = given[:k]
+        self._place = given[k:].reshape(max(len(rules) - 1, 0), len(PLACE_FEATURES) + n_patterns)
+
+    def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
+        """Look up what does not change in a run."""
+        n, machine_nodes = len(workload), topology.n_nodes
+        hierarchy = hierarchy_of(topology)
+        level = min(1, len(hierarchy.levels) - 1)
+        self._domain, self._n_domains = hierarchy.domain[level], hierarchy.counts[level]
+        self._domain_nodes = np.bincount(self._domain, minlength=self._n_domains)
+        self._machine_nodes = machine_nodes
+        self._size = workload.n_nodes.astype(np.int64)
+        self._requested_s = np.asarray(workload.requested_s, dtype=np.float64)
+        self._submit_s = np.asarray(workload.submit_s, dtype=np.float64)
+        if self._told is not None:
+            self._pattern, self._fraction = self._told(workload)
+        else:
+            known = workload.details.communication_fraction
+            self._pattern = np.full(n, -1, dtype=np.int64)
+            self._fraction = np.zeros(n) if known is None else np.nan_to_num(known)
+        size, most = self._size / machine_nodes, max(log2(machine_nodes), 1.0)
+        self._log_size = np.log2(self._size) / most
+        node_s = np.log1p(self._size * self._requested_s) / log1p(machine_nodes * LONGEST_S)
+        self._communicating = self._size * self._fraction
+        # what a job keeps while it waits, weighed; the rest is added when it is asked for
+        fixed = [size, self._log_size, log_time(self._requested_s), node_s]
+        fixed += [self._fraction, size * self._fraction]
+        self._kept = np.stack(fixed, axis=1) @ self._order[[0, 1, 2, 3, 6, 7]]
+
+    def scores(self, jobs: NDArray[np.int64], now_s: float) -> FloatArray:
+        """(k,) for waiting jobs, larger first."""
+        waited = now_s - self._submit_s[jobs]
+        promised = np.maximum(self._requested_s[jobs], SLOWDOWN_BOUND_S)
+        stretch = np.log1p(waited / promised) / log1p(LONGEST_S / SLOWDOWN_BOUND_S)
+        return np.asarray(
+            self._kept[jobs] + self._order[4] * log_time(waited) + self._order[5] * stretch
+        )
+
+    def decide(self, point: DecisionPoint) -> Choice | None:
+        """The job of the largest score, or the best behind it that does not delay it."""
+        waiting, n_free = point.waiting(), point.n_free
+        if not point.machine.policy.counts_only:
+            raise NetcosimError(
+                f"policy {point.machine.policy.name!r}: the learned agent needs policies that "
+                "place any job that there are enough free nodes for"
+            )
+        jobs = np.array(waiting, dtype=np.int64)
+        size = self._size[jobs]
+        if not len(jobs) or size.min() > n_free:
+            return None
+        order = np.argsort(-self.scores(jobs, point.now_s), kind="stable")
+        jobs, size = jobs[order], size[order]
+        if size[0] > n_free:
+            shadow_s, extra = point.shadow(int(jobs[0]))
+            ends_in_time = point.now_s + self._requested_s[jobs] <= shadow_s
+            may = (size <= n_free) & (ends_in_time | (size <= extra))
+            if not may.any():
+                return None
+            jobs = jobs[may]
+        job = int(jobs[0])
+        return Choice(job, self._rule(point, job))
+
+    def _rule(self, point: DecisionPoint, job: int) -> str:
+        if not self.rules or not isinstance(point.machine.policy, AnyRule):
+            return ""
+        scores = self._place @ self.place_features(point, job)
+        best = int(np.argmax(scores)) if len(scores) else 0
+        return self.rules[best + 1] if len(scores) and scores[best] > 0 else self.rules[0]
+
+    def place_features(self, point: DecisionPoint, job: int) -> FloatArray:
+        """`PLACE_FEATURES` and the pattern's columns."""
+        machine, nodes = point.machine, self._machine_nodes
+        free = self._domain_nodes.copy()
+        if machine.placements:
+            taken = np.concatenate([place.nodes for place in machine.placements.values()])
+            free -= np.bincount(self._domain[taken], minlength=self._n_domains)
+        busy = sum(self._communicating[running] for _, running in point.running())
+        features = np.zeros(len(PLACE_FEATURES) + self._n_patterns)
+        features[:6] = (
+            1.0,
+            self._log_size[job],
+            self._fraction[job],
+            machine.n_free / nodes,
+            float(free.max() >= self._size[job]),
+            busy / nodes,
+        )
+        if 0 <= self._pattern[job] < self._n_patterns:
+            features[6 + self._pattern[job]] = 1.0
+        return features

@@ -1,0 +1,77 @@
+"""Fair share: who has used least goes first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Gt
+
+from netsim.parameters import OneOf, check_values
+from queuesim.ordering.orders import FloatArray, IndexArray, Live, Order, OrderContext
+from queuesim.ordering.usage import OWNERS, Usage, history_usage, owners
+from workloads.job import Workload
+
+
+@dataclass(frozen=True)
+class FairShare:
+    """``[queue.fair_share]``: whose use of the machine counts, and for how long."""
+
+    by: Annotated[str, "whose use counts", OneOf(OWNERS)] = "user"
+    half_life_s: Annotated[float, "time in which what was used counts half", Gt(0)] = 604800.0
+
+    def __post_init__(self) -> None:
+        check_values("fair share", self)
+
+
+class ByUsage(Live):
+    """Scores by the faded use of a job's owner.
+
+    Attributes
+    ----------
+    owner : (n,) int64
+    usage : Usage
+    """
+
+    def __init__(self, workload: Workload, parameters: FairShare, history: Workload | None) -> None:
+        self.owner, names = owners(workload, parameters.by)
+        self._n_nodes = workload.n_nodes
+        self.n_owners = len(names)
+        self.usage = Usage(self.n_owners, parameters.half_life_s)
+        if history is not None and len(history):
+            past = history_usage(history, parameters.by, names, parameters.half_life_s)
+            self.usage.add(*past)
+
+    def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
+        return -self.usage.at(now_s)[self.owner[jobs]]
+
+    def factor(self, jobs: IndexArray, now_s: float) -> FloatArray:
+        """(k,) Slurm's 2^(-use / share), of the sum of all use and equal shares, in (0, 1]."""
+        used = self.usage.at(now_s)
+        total = float(used.sum())
+        share = used / total * self.n_owners if total > 0 else used
+        return np.asarray(2.0 ** -share[self.owner[jobs]])
+
+    def started(self, job: int, now_s: float) -> None:
+        self.usage.changes(int(self.owner[job]), int(self._n_nodes[job]), now_s)
+
+    def ended(self, job: int, now_s: float) -> None:
+        self.usage.changes(int(self.owner[job]), -int(self._n_nodes[job]), now_s)
+
+
+def fair_share_order(
+    parameters: FairShare = FairShare(),
+    context: OrderContext = OrderContext(),  # noqa: B008 - frozen
+) -> Order:
+    """The order with its parameters."""
+    return Order(
+        "fair-share",
+        "who has used least goes first: node-seconds by user or account, with a half-life",
+        live=lambda workload: ByUsage(workload, parameters, context.history()),
+        parameters=FairShare,
+        made=fair_share_order,
+    )
+
+
+FAIR_SHARE = fair_share_order()

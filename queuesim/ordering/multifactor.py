@@ -1,0 +1,97 @@
+"""Slurm's multifactor priority: a weighted sum of age, size, partition and fair share.
+
+Each factor lies in [0, 1]. Age: time since the submission over ``max_age_s``, at most 1. Size:
+nodes over those of the log's largest job. Partition: its ``factor``. Fair share:
+2^(-use / share), with the use of all owners summing to 1 and equal shares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge, Gt
+
+from netsim.parameters import OneOf, ReadIf, check_values
+from queuesim.ordering.fair_share import ByUsage, FairShare
+from queuesim.ordering.orders import FloatArray, IndexArray, Live, Order, OrderContext
+from queuesim.ordering.usage import OWNERS
+from queuesim.site.partitions import partition_of_jobs
+from workloads.job import Workload
+
+_AGED = ReadIf(("age_weight",), bool, "queue.multifactor.age_weight is above 0")
+_SHARED = ReadIf(("fair_share_weight",), bool, "queue.multifactor.fair_share_weight is above 0")
+
+
+@dataclass(frozen=True)
+class Multifactor:
+    """``[queue.multifactor]``: weights of the factors, and what they go by."""
+
+    age_weight: Annotated[float, "of the time since the submission", Ge(0)] = 1000.0
+    size_weight: Annotated[float, "of the nodes, larger jobs first", Ge(0)] = 0.0
+    partition_weight: Annotated[float, "of the partition's factor", Ge(0)] = 0.0
+    fair_share_weight: Annotated[float, "of the fair share", Ge(0)] = 0.0
+    max_age_s: Annotated[float, "time after which a job's age counts in full", Gt(0), _AGED] = (
+        604800.0
+    )
+    by: Annotated[str, "whose use counts for the fair share", OneOf(OWNERS), _SHARED] = "user"
+    half_life_s: Annotated[float, "time in which what was used counts half", Gt(0), _SHARED] = (
+        604800.0
+    )
+
+    def __post_init__(self) -> None:
+        check_values("multifactor", self)
+
+
+class WeightedFactors(Live):
+    """The sum of the factors; see the module's text."""
+
+    def __init__(self, workload: Workload, parameters: Multifactor, context: OrderContext) -> None:
+        self._p = parameters
+        self._submit_s = workload.submit_s
+        fixed = np.zeros(len(workload))
+        if parameters.size_weight:
+            fixed += parameters.size_weight * workload.n_nodes / workload.n_nodes.max(initial=1)
+        if parameters.partition_weight and context.partitions:
+            factor = np.array([partition.factor for partition in context.partitions])
+            mine = partition_of_jobs(workload, context.partitions)
+            fixed += parameters.partition_weight * factor[mine]
+        self._fixed = fixed
+        self._usage: ByUsage | None = None
+        if parameters.fair_share_weight:
+            share = FairShare(parameters.by, parameters.half_life_s)
+            self._usage = ByUsage(workload, share, context.history())
+
+    def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
+        p = self._p
+        age = np.minimum((now_s - self._submit_s[jobs]) / p.max_age_s, 1.0)
+        score = p.age_weight * age + self._fixed[jobs]
+        if self._usage is not None:
+            score += p.fair_share_weight * self._usage.factor(jobs, now_s)
+        return np.asarray(score, dtype=np.float64)
+
+    def started(self, job: int, now_s: float) -> None:
+        if self._usage is not None:
+            self._usage.started(job, now_s)
+
+    def ended(self, job: int, now_s: float) -> None:
+        if self._usage is not None:
+            self._usage.ended(job, now_s)
+
+
+def multifactor_order(
+    parameters: Multifactor = Multifactor(),
+    context: OrderContext = OrderContext(),  # noqa: B008 - frozen
+) -> Order:
+    """The order with its parameters."""
+    return Order(
+        "multifactor",
+        "Slurm's multifactor priority: weights of age, size, partition and fair share",
+        live=lambda workload: WeightedFactors(workload, parameters, context),
+        parameters=Multifactor,
+        made=multifactor_order,
+    )
+
+
+MULTIFACTOR = multifactor_order()

@@ -1,0 +1,199 @@
+"""Orders of the waiting queue: who is first, and by what score.
+
+A *static* order gives a job one key for life (smaller is first); a dynamic one scores
+the waiting jobs anew at each moment (larger is first); a *live* one does so too and is told what
+runs. Ties go to the earlier job.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netsim.errors import NetcosimError
+from queuesim.site.partitions import Partition
+from workloads.job import Workload
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+
+class Live(ABC):
+    """Scores that depend on what has run."""
+
+    @abstractmethod
+    def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
+        """(k,) for the k job indices, larger first."""
+
+    def started(self, job: int, now_s: float) -> None:
+        """A job runs."""
+        return
+
+    def ended(self, job: int, now_s: float) -> None:
+        """A job runs no more."""
+        return
+
+
+@dataclass(frozen=True)
+class OrderContext:
+    """What an order with parameters may need of a config.
+
+    Attributes
+    ----------
+    history : callable
+        The jobs that were over before the simulated ones, as far as they are known.
+    partitions : tuple of Partition
+    """
+
+    history: Callable[[], Workload | None] = lambda: None
+    partitions: tuple[Partition, ...] = ()
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a queue is ordered; exactly one of the first three functions is given.
+
+    Attributes
+    ----------
+    name, description : str
+    static_key : callable or None
+        ``static_key(workload)`` -> (n,) float64, smaller first.
+    score : callable or None
+        ``score(workload, jobs, now_s)`` -> (k,) float64 for the k job indices, larger first.
+    live : callable or None
+        ``live(workload)`` -> `Live`.
+    parameters : type or None
+        The dataclass that declares the keys of its table in ``[queue]`` (`netsim.parameters`);
+        the table is called as the order, with ``_`` for ``-``.
+    made : callable or None
+        ``made(parameters, context)`` -> the order with these, where it has some.
+    """
+
+    registered_in: ClassVar[str] = "queuesim.registry:ORDERS"
+
+    name: str
+    description: str
+    static_key: Callable[[Workload], FloatArray] | None = None
+    score: Callable[[Workload, IndexArray, float], FloatArray] | None = None
+    live: Callable[[Workload], Live] | None = None
+    parameters: type | None = None
+    made: Callable[[Any, OrderContext], Order] | None = None
+
+    @property
+    def section(self) -> str:
+        """Its table of a config, ``[queue.SECTION]``, if it has parameters."""
+        return self.name.replace("-", "_")
+
+
+def _submitted(workload: Workload) -> FloatArray:
+    return np.asarray(workload.submit_s, dtype=np.float64)
+
+
+def _requested(workload: Workload) -> FloatArray:
+    return np.asarray(workload.requested_s, dtype=np.float64)
+
+
+def _nodes(workload: Workload) -> FloatArray:
+    return np.asarray(workload.n_nodes, dtype=np.float64)
+
+
+def _nodes_down(workload: Workload) -> FloatArray:
+    return -_nodes(workload)
+
+
+def first_by(order: Order, priority: FloatArray) -> Order:
+    """An order in which jobs of a larger priority go first, and those of one priority as before.
+
+    Parameters
+    ----------
+    order : Order
+    priority : (n,) float64
+        One a job.
+    """
+    if order.static_key is not None:
+        key = order.static_key
+
+        def static_key(workload: Workload) -> FloatArray:
+            return _rank(priority, -key(workload))
+
+        return replace(order, static_key=static_key)
+
+    def live(workload: Workload) -> Live:
+        return _First(bound(order, workload), priority)
+
+    return replace(order, score=None, live=live)
+
+
+def bound(order: Order, workload: Workload) -> Live:
+    """The scores of an order that is not static, for a workload."""
+    if order.live is not None:
+        return order.live(workload)
+    assert order.score is not None
+    return _Scores(order.score, workload)
+
+
+class _Scores(Live):
+    """Scores that depend on nothing that runs."""
+
+    def __init__(
+        self, score: Callable[[Workload, IndexArray, float], FloatArray], workload: Workload
+    ) -> None:
+        self._score = score
+        self._workload = workload
+
+    def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
+        return self._score(self._workload, jobs, now_s)
+
+
+class _First(Live):
+    """Others' scores within priorities."""
+
+    def __init__(self, scores: Live, priority: FloatArray) -> None:
+        self._scores = scores
+        self._priority = priority
+        self.started = scores.started  # type: ignore[method-assign]
+        self.ended = scores.ended  # type: ignore[method-assign]
+
+    def score(self, jobs: IndexArray, now_s: float) -> FloatArray:
+        return -_rank(self._priority[jobs], self._scores.score(jobs, now_s))
+
+
+def _rank(first: FloatArray, then: FloatArray) -> FloatArray:
+    """(n,) 0 for the largest by one column, then by another; equal ones share a rank."""
+    pairs = np.stack([-first, -then], axis=1)
+    rank = np.unique(pairs, axis=0, return_inverse=True)[1]
+    return rank.reshape(-1).astype(np.float64)
+
+
+def wfp_score(workload: Workload, jobs: IndexArray, now_s: float) -> FloatArray:
+    """Cobalt's WFP: ``(wait / walltime)^3 * nodes`` (Tang et al., section on job ordering)."""
+    wait = np.maximum(now_s - workload.submit_s[jobs], 0.0)
+    score = (wait / workload.requested_s[jobs]) ** 3 * workload.n_nodes[jobs]
+    return np.asarray(score, dtype=np.float64)
+
+
+def _logged_priority(workload: Workload) -> FloatArray:
+    given = workload.details.priority
+    if given is None:
+        raise NetcosimError(f"{workload.name}: order 'priority': the log tells no priorities")
+    return np.where(np.isnan(given), inf, -given)
+
+
+FCFS = Order("fcfs", "first come, first served: by submit time", static_key=_submitted)
+WFP = Order(
+    "wfp", "Cobalt's WFP: (wait / requested walltime)^3 x nodes, largest first", score=wfp_score
+)
+SHORTEST = Order("shortest", "shortest requested walltime first", static_key=_requested)
+SMALLEST = Order("smallest", "fewest nodes first", static_key=_nodes)
+LARGEST = Order("largest", "most nodes first", static_key=_nodes_down)
+PRIORITY = Order(
+    "priority",
+    "the log's own priorities, largest first; jobs without one last",
+    static_key=_logged_priority,
+)

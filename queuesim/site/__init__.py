@@ -1,0 +1,1 @@
+"""Rules of a site: partitions, dependencies, outages, access."""

@@ -1,0 +1,112 @@
+"""What a queue may have beside order and backfilling: partitions, dependencies, outages, grace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Ge
+
+from alloc.policy import Policy, Request
+from netsim.parameters import OneOf, ReadIf, check_values
+from queuesim.ordering.orders import Order, first_by
+from queuesim.site.access import Access
+from queuesim.site.node_sets import allocate_within, check_holds_any
+from queuesim.site.outages import Outage
+from queuesim.site.partitions import Mask, Partition, check_partitions, refused_by
+from workloads.job import Workload
+
+
+@dataclass(frozen=True)
+class RuleKeys:
+    """Rules that are keys of ``[queue]`` itself."""
+
+    grace_s: Annotated[
+        float,
+        'how long past its walltime a job may run on under overrun = "cut"',
+        Ge(0),
+        ReadIf(("overrun",), lambda overrun: overrun == "cut", 'queue.overrun = "cut"'),
+    ] = 0.0
+    dependencies: Annotated[
+        str, "jobs wait for those that the log says they waited for", OneOf(("ignore", "keep"))
+    ] = "ignore"
+
+    def __post_init__(self) -> None:
+        check_values("queue", self)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules of a queue; by default none.
+
+    Attributes
+    ----------
+    grace_s : float
+        How long past its walltime a job may run on before it is cut.
+    keeps_dependencies : bool
+        Whether jobs wait for the jobs that the log says they waited for.
+    partitions : tuple of Partition
+        None: all jobs may use all nodes.
+    outages : tuple of Outage
+    requeues : bool
+        Whether a job on a node that fails goes back to the queue; else it is over.
+    """
+
+    grace_s: float = 0.0
+    keeps_dependencies: bool = False
+    partitions: tuple[Partition, ...] = ()
+    outages: tuple[Outage, ...] = field(default=(), repr=False)
+    requeues: bool = False
+
+    def __post_init__(self) -> None:
+        check_partitions(self.partitions)
+
+    @property
+    def keeps_to_sets(self) -> bool:
+        """Whether jobs may not use all nodes at all times."""
+        return bool(self.partitions or self.outages)
+
+    @property
+    def plain(self) -> bool:
+        """Whether a queue without a thought for rules does the same."""
+        return not (self.keeps_to_sets or self.keeps_dependencies or self.grace_s)
+
+    def access(self, workload: Workload, policy: Policy) -> Access:
+        """The nodes that jobs may use; see `Access` and `check_holds_any` for what is refused."""
+        check_holds_any(policy)
+        return Access(workload, policy.topology, self.partitions, self.outages)
+
+    def ordered(self, order: Order, access: Access) -> Order:
+        """An order with jobs of a higher partition first."""
+        if len(set(access.priority)) == 1:
+            return order
+        return first_by(order, np.array(access.priority)[access.partition])
+
+    def unfit(self, workload: Workload, policy: Policy) -> dict[str, Mask]:
+        """Jobs that can never run under these rules, by reason."""
+        if not self.partitions:
+            return {}
+        reasons = refused_by(workload, self.partitions)
+        never = _never_placed(workload, policy, self.access(workload, policy))
+        if never.any():
+            reasons[f"never fits its partition under {policy.name}"] = never
+        return reasons
+
+
+def _never_placed(workload: Workload, policy: Policy, access: Access) -> Mask:
+    """(n,) jobs that the policy cannot place on the empty nodes of their partition."""
+    partition, trial = np.array(access.partition, dtype=np.int64), policy.clone()
+    no_links = np.empty(0, dtype=np.int32)
+    never = np.zeros(len(workload), dtype=bool)
+    for number, nodes in enumerate(access.nodes):
+        for size in np.unique(workload.n_nodes[partition == number]).tolist():
+            if size <= np.count_nonzero(nodes):
+                if policy.replays:
+                    continue  # what it says of a job is not said by its size
+                placement = allocate_within(trial, Request(-1, size), nodes, no_links)
+                if placement is not None:
+                    trial.release(placement)
+                    continue
+            never |= (partition == number) & (workload.n_nodes == size)
+    return never

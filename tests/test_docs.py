@@ -84,6 +84,7 @@ def test_commands_named_in_pages_exist() -> None:
             assert command in known, f"{page.name}: netcosim {command}"
 
 
+@pytest.mark.full
 def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     """To the digit: the demo's draws come from its config alone."""
     from experiments.config_load import config_from

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import configparser
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -55,6 +55,11 @@ MAX_WIDE_FUNCTIONS = 55
 SOURCES = sorted(p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py"))
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def is_kernel(path: Path) -> bool:
     inside = path.relative_to(ROOT).parts[0] in ("netsim", "alloc", "queuesim")
     return inside and (path.name == "tables.py" or path.name.startswith("kernels"))
@@ -64,28 +69,30 @@ def is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def imports(path: Path, *, for_types: bool = True) -> Iterator[tuple[int, str]]:
+@cache
+def imports(path: Path, *, for_types: bool = True) -> tuple[tuple[int, str], ...]:
     """Line and full name of every import, those inside functions and ``from x import y`` too.
 
     Those under ``if TYPE_CHECKING`` can be left out.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = {
-        inner
-        for node in ast.walk(tree)
-        if is_for_types(node) and not for_types
-        for inner in ast.walk(node)
-    }
+    tree = tree_of(path)
+    skipped = set()
+    if not for_types:
+        skipped = {
+            inner for node in ast.walk(tree) if is_for_types(node) for inner in ast.walk(node)
+        }
+    found = []
     for node in ast.walk(tree):
         if node in skipped:
             continue
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield node.lineno, alias.name
+                found.append((node.lineno, alias.name))
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: write imports in full"
             for alias in node.names:
-                yield node.lineno, f"{node.module}.{alias.name}"
+                found.append((node.lineno, f"{node.module}.{alias.name}"))
+    return tuple(found)
 
 
 def name_of(path: Path) -> str:
@@ -178,7 +185,7 @@ def test_packages_files_and_folders_stay_within_their_ceilings() -> None:
 def test_long_functions_and_functions_of_many_parameters_do_not_become_more() -> None:
     long, wide = [], []
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if not isinstance(node, ast.FunctionDef):
                 continue
             name = f"{name_of(path)}:{node.lineno} {node.name}"

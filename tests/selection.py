@@ -51,3 +51,9 @@ def in_turn(cases: Iterable[Any], names: Iterable[str], others: Mapping[str, Any
             marks = () if other == chosen else pytest.mark.full
             pairs.append(pytest.param(*case.values, value, marks=marks, id=f"{name}-{other}"))
     return pairs
+
+
+def first_only(values: Iterable[Any]) -> list[Any]:
+    """Return seeds as parameters; `make test` runs the first."""
+    first, *more = values
+    return [first, *(pytest.param(value, marks=pytest.mark.full) for value in more)]

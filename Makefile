@@ -26,15 +26,18 @@ CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units
 	experiments_config experiments_expand papers_claims topology_conf fabric_files machine_file \
 	docs_links))
 
-.PHONY: demo test test-all test-rest check check-tests test-lowest docs lint types fuzz mutants clean
+.PHONY: demo test test-all test-rest check check-tests warmup test-lowest docs lint types fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
 
 # The kernels are compiled once, by the first command, and loaded by all processes of the second.
-test: $(VENV)/.installed-test lint types
-	$(BIN)/netcosim warmup
+test: lint
+	$(MAKE) -j2 types warmup
 	$(TESTS)
+
+warmup: $(VENV)/.installed-test
+	$(BIN)/netcosim warmup
 
 test-all: test test-rest
 

@@ -23,7 +23,7 @@ LOWEST_TESTS := $(addprefix tests/test_, $(addsuffix .py, lowest front_door star
 TESTS = $(BIN)/python -m pytest -n auto --dist loadfile
 # Tests that need no compiled kernel and no second process.
 CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units \
-	experiments_config experiments_expand papers_claims topology_conf fabric_files machine_file \
+	experiments_config experiments_expand papers_claims topology_conf fabric_files \
 	docs_links))
 
 .PHONY: demo test test-all test-rest check check-tests warmup test-lowest docs lint types fuzz mutants clean

@@ -54,6 +54,17 @@ def in_turn(cases: Iterable[Any], names: Iterable[str], others: Mapping[str, Any
 
 
 def first_only(values: Iterable[Any]) -> list[Any]:
-    """Return seeds as parameters; `make test` runs the first."""
+    """Return the values of one parameter, or parameters, all but the first one ``full``."""
     first, *more = values
-    return [first, *(pytest.param(value, marks=pytest.mark.full) for value in more)]
+    return [
+        first,
+        *(
+            pytest.param(*value.values, marks=pytest.mark.full, id=value.id)
+            if isinstance(value, ParameterSet)
+            else pytest.param(value, marks=pytest.mark.full)
+            for value in more
+        ),
+    ]
+
+
+ParameterSet = type(pytest.param())

@@ -152,6 +152,7 @@ def test_a_named_decider_is_the_method_that_it_is(
         assert decided[policy].backfill == name
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("file", "machine", "workload"),
     [

@@ -1,9 +1,12 @@
-# Two commands do all: `make demo` installs and runs the demo, `make test` installs and tests.
-# `make docs` makes the documentation site, site/index.html.
+# `make demo` installs and runs the demo.
+# `make test` installs, lints, type-checks and runs one test of each kind: 5 minutes on two cores.
+# `make test-all` runs every test but those marked slow: `make test`, then `make test-rest`.
+# `make check` lints, type-checks and runs the fastest tests: a minute.
+# `make docs` builds the documentation site, site/index.html.
 # `make test-lowest` runs the demo and a sample of the tests with the oldest libraries that setup.cfg
 # allows, in an environment of its own.
-# For those who change the code: `make fuzz MINUTES=10` runs the property tests with other examples
-# for so long, `make mutants` looks for changes of the code that no test notices (an hour or two).
+# `make fuzz MINUTES=10` runs the property tests with other examples for that long.
+# `make mutants` looks for changes of the code that no test notices (an hour or two).
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -17,19 +20,40 @@ LOWEST_TESTS := $(addprefix tests/test_, $(addsuffix .py, lowest front_door star
 	queue_easy queue_metrics run_parts report_exports experiments_store sweep_design gym \
 	papers_drawings run_page topology_conf))
 
-.PHONY: demo test test-lowest docs lint types fuzz mutants clean
+TESTS = $(BIN)/python -m pytest -n auto --dist loadfile
+# Tests that need no compiled kernel and no second process.
+CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units \
+	experiments_config experiments_expand papers_claims topology_conf fabric_files \
+	docs_links))
+
+.PHONY: demo test test-all test-rest check check-tests warmup test-lowest docs lint types fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
 
 # The kernels are compiled once, by the first command, and loaded by all processes of the second.
-test: $(VENV)/.installed-test lint types
+test: lint
+	$(MAKE) -j2 types warmup
+	$(TESTS)
+
+warmup: $(VENV)/.installed-test
 	$(BIN)/netcosim warmup
-	$(BIN)/python -m pytest -n auto --dist loadfile
+
+test-all: test test-rest
+
+# The tests that `make test` leaves out.
+test-rest: $(VENV)/.installed-test
+	$(TESTS) -m "full and not slow"
+
+check: lint
+	$(MAKE) -j2 types check-tests
+
+check-tests: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $(CHECK_TESTS)
 
 test-lowest: $(LOWEST)/.installed
 	NETCOSIM_CACHE_DIR=$(LOWEST)/cache $(LOWEST)/bin/netcosim demo --out $(LOWEST)/demo
-	NETCOSIM_CACHE_DIR=$(LOWEST)/cache $(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
+	NETCOSIM_CACHE_DIR=$(LOWEST)/cache $(LOWEST)/bin/python -m pytest -m "not slow" $(LOWEST_TESTS)
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs/sphinx -d build/doctrees . site

@@ -144,7 +144,7 @@ class Bench:
 
     def packet_cost(self, study: Study, rounds: int = 1) -> str | None:
         """Return a line on a study's packets before they are sent, ``rounds`` times over."""
-        hops = campaign_hops(study, self.measure.sent(study))
+        hops = campaign_hops(study, self.measure)
         hops *= 2 if self.config.run.keep == "all" else 1  # each job once more, alone
         return estimate_line(rounds * hops, rounds * len(study.numbers) * len(study.sides))
 

@@ -111,7 +111,7 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
         named = {reference.column: like[policies[0]], **like}
         study = bench.study(named, reference.column)
         often = max(1, rounds)
-        packets_s = often * campaign_hops(study, bench.measure.sent(study)) / HOPS_PER_S
+        packets_s = often * campaign_hops(study, bench.measure) / HOPS_PER_S
         study_snapshots = often * len(study.numbers) * sides
     elsewhere = 0 if reference.elsewhere is None else 1
     return RunPlan(

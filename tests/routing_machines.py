@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import networkx as nx
+import pytest
+from selection import first_of_each
 
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing, routings_for
@@ -29,13 +33,30 @@ VARIANTS = {
 """Parameters that make another routing, by topology family."""
 
 
-def all_routings() -> list[Routing]:
+@cache
+def all_routings() -> tuple[Routing, ...]:
     """Every routing on every small machine, and those that parameters make."""
-    return [
+    return tuple(
         make_routing(t, name, parameters)
         for t in small_machines()
         for name, parameters in (
             *((name, {}) for name in routings_for(t.family)),
             *VARIANTS.get(t.family, ()),
         )
-    ]
+    )
+
+
+def routing_cases() -> tuple[list[Any], list[str]]:
+    """Return `all_routings` as parameters, and their names.
+
+    `make test` has each routing of a family once and each machine once.
+    """
+    alike = (lambda r: (r.topology.family, r.name), lambda r: r.topology.name)
+    names = [f"{r.topology.name}-{r.name}" for r in all_routings()]
+    return first_of_each(all_routings(), *alike), names
+
+
+def on_every_routing(function: Callable[..., Any]) -> Any:
+    """Give a test ``routing``, each of `routing_cases`."""
+    cases, names = routing_cases()
+    return pytest.mark.parametrize("routing", cases, ids=names)(function)

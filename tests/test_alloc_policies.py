@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from alloc_helpers import CASES, MACHINES, fresh, histories, shared_nodes, snapshot
 from hypothesis import given, settings
+from selection import first_of_each
 
 from alloc.isolation import shared_links
 from alloc.policy import Placement, Request
@@ -16,6 +17,8 @@ CUBOIDS = {"cuboid-best", "cuboid-worst", "menu", "menu-proposed", "contention-a
 BLUE_GENE = {"cobalt", "cobalt-sl", "cobalt-pf", "cobalt-combo"}
 ROUNDS_UP = {"laas", "laas-coded", "first-fit-cuboid"} | CUBOIDS | BLUE_GENE
 SOME = settings(max_examples=15, deadline=None)
+
+ONCE = first_of_each(CASES, lambda case: case[0], lambda case: case[1])
 
 
 def check_placement(machine, name, n_nodes, placement, busy):
@@ -30,7 +33,7 @@ def check_placement(machine, name, n_nodes, placement, busy):
         assert len(nodes) == n_nodes
 
 
-@pytest.mark.parametrize(("machine", "name"), CASES)
+@pytest.mark.parametrize(("machine", "name"), ONCE)
 @SOME
 @given(events=histories())
 def test_random_history(machine, name, events):
@@ -65,7 +68,7 @@ def test_random_history(machine, name, events):
     assert after == empty
 
 
-@pytest.mark.parametrize(("machine", "name"), CASES)
+@pytest.mark.parametrize(("machine", "name"), ONCE)
 @SOME
 @given(events=histories(15))
 def test_release_undoes_allocate(machine, name, events):
@@ -82,7 +85,7 @@ def test_release_undoes_allocate(machine, name, events):
             policy.allocate(Request(job_id, n_nodes))
 
 
-@pytest.mark.parametrize(("machine", "name"), CASES)
+@pytest.mark.parametrize(("machine", "name"), ONCE)
 @SOME
 @given(events=histories())
 def test_same_seed_same_placements_and_clones_go_on_alike(machine, name, events):
@@ -104,7 +107,7 @@ def test_same_seed_same_placements_and_clones_go_on_alike(machine, name, events)
                 assert other.nodes.tolist() == pa.nodes.tolist()
 
 
-@pytest.mark.parametrize(("machine", "name"), CASES)
+@pytest.mark.parametrize(("machine", "name"), ONCE)
 @SOME
 @given(events=histories(), later=histories(8))
 def test_hold_is_respected(machine, name, events, later):
@@ -149,7 +152,7 @@ def test_hold_is_respected(machine, name, events, later):
         assert policy.n_free == free_before
 
 
-@pytest.mark.parametrize(("machine", "name"), CASES)
+@pytest.mark.parametrize(("machine", "name"), ONCE)
 def test_every_size_fits_the_empty_machine(machine, name):
     topology = MACHINES[machine]
     for n_nodes in range(1, topology.n_nodes + 1):
@@ -164,7 +167,7 @@ def test_every_size_fits_the_empty_machine(machine, name):
     assert policy.fits_empty(topology.n_nodes)
 
 
-@pytest.mark.parametrize(("machine", "name"), CASES)
+@pytest.mark.parametrize(("machine", "name"), ONCE)
 def test_misuse_is_told(machine, name):
     policy = fresh(machine, name)
     with pytest.raises(NetcosimError, match="at least 1"):

@@ -177,6 +177,7 @@ def test_the_command_leaves_tables_figures_and_agents(quick: Path) -> None:
     assert kept["bounded-stretch"].mean() == pytest.approx(of_agent["training"].min(), rel=1e-5)
 
 
+@pytest.mark.full
 def test_nothing_is_played_again_and_two_processes_are_one(
     quick: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -361,6 +362,7 @@ def test_a_jobs_score_hangs_on_the_job_and_not_on_its_place() -> None:
     assert not torch.allclose(other_first[0, depth + 1 :], actions[0, depth + 1 :])
 
 
+@pytest.mark.full
 @pytest.mark.skipif(
     importlib.util.find_spec("sb3_contrib") is not None, reason="sb3-contrib is installed"
 )

@@ -152,6 +152,7 @@ def test_a_named_decider_is_the_method_that_it_is(
         assert decided[policy].backfill == name
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("file", "machine", "workload"),
     [
@@ -300,6 +301,7 @@ def test_points_of_one_process_share_no_schedule_of_another_file(folder: Path) -
     assert found[1] == first.tables["policies"][0]["mean_wait_s"] != found[0]
 
 
+@pytest.mark.full
 def test_a_sweep_over_deciders_is_the_same_on_two_processes(folder: Path) -> None:
     deciders = ["easy", "agent.py:Last", "agent.py:First", "agent.py:AnyOne"]
     points = [one.resolved() for one in points_of(content(decider=deciders), folder)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selection import first_only
 
 ROOT = Path(__file__).resolve().parents[1]
 SWEEPS = ROOT / "docs" / "sweeps.md"
@@ -31,7 +32,7 @@ def blocks(language: str, pages: Sequence[Path] = PAGES) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("text", blocks("toml", ALONE))
+@pytest.mark.parametrize("text", first_only(blocks("toml", ALONE)))
 def test_configs_run(text: str) -> None:
     from experiments.config_load import config_from
     from experiments.cosim import run_cosim
@@ -84,6 +85,7 @@ def test_commands_named_in_pages_exist() -> None:
             assert command in known, f"{page.name}: netcosim {command}"
 
 
+@pytest.mark.full
 def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     """To the digit: the demo's draws come from its config alone."""
     from experiments.config_load import config_from

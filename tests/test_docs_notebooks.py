@@ -15,9 +15,16 @@ sys.path.insert(0, str(DOCS / "sphinx"))
 from notebook import markdown_of, read_notebook, run_cells, texts  # noqa: E402
 
 NOTEBOOKS = sorted(DOCS.glob("notebooks/*.ipynb"))
+SHORTEST = "isolation-on-your-log"
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=() if path.stem == SHORTEST else pytest.mark.full)
+        for path in NOTEBOOKS
+    ],
+)
 def test_outputs_are_what_comes_out(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
+@pytest.mark.full
 def test_it_is_whole(site: Path) -> None:
     """Every page, what is shown on them, and a way in at the top."""
     assert 'url=docs/index.html"' in (site / "index.html").read_text(encoding="utf-8")
@@ -62,6 +63,7 @@ def test_it_is_whole(site: Path) -> None:
     assert "figure of the cell above" in notebook
 
 
+@pytest.mark.full
 def test_nothing_of_it_is_fetched_from_a_network(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert FETCHED.findall(page.read_text(encoding="utf-8")) == [], page
@@ -75,6 +77,7 @@ def browser() -> Iterator[Any]:
         yield running
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("width", "colours"), [(1440, "light"), (390, "dark")])
 def test_pages_open_from_a_folder(site: Path, browser: Any, width: int, colours: str) -> None:
     """Without an error, without a request to anywhere else, and as wide as the screen."""
@@ -88,6 +91,7 @@ def test_pages_open_from_a_folder(site: Path, browser: Any, width: int, colours:
         opened.context.close()
 
 
+@pytest.mark.full
 def test_its_search_finds_without_a_network(site: Path, browser: Any) -> None:
     """From the first page, by its field; what it finds can be opened."""
     opened = Opened(browser, site / "docs" / "index.html", width=1440)

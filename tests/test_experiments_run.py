@@ -202,6 +202,7 @@ def test_demo_with_a_wrong_log_leaves_nothing(
     assert not out.exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", ["coupled-flow", "coupled-packets"])
 @pytest.mark.parametrize("reference", ["isolated", "contended-baseline"])
 def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) -> None:
@@ -234,6 +235,7 @@ def test_coupled_models_by_one_word(tmp_path: Path, model: str, reference: str) 
         assert "flow_vs_packets" in REPORTS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", ["coupled-flow", "as-logged"])
 def test_a_run_says_how_far_its_flow_level_is_from_packets(
     tmp_path: Path,

@@ -16,40 +16,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import (
-    rows_commands,
-    rows_config,
-    rows_judge,
-    rows_logs,
-    rows_machines,
-    rows_network,
-    rows_newest,
-    rows_plugins,
-    rows_queue,
-    rows_sizes,
-    rows_store,
-    rows_toml,
-)
 from hostile.row import Row
+from hostile.tables import ROWS
+from selection import first_of_each
 
 TESTS = Path(__file__).resolve().parent
-TABLES = {
-    "rows_commands": rows_commands.ROWS,
-    "rows_config": rows_config.ROWS,
-    "rows_judge": rows_judge.ROWS,
-    "rows_queue": rows_queue.ROWS,
-    "rows_logs": rows_logs.ROWS,
-    "rows_plugins": rows_plugins.ROWS,
-    "rows_machines": rows_machines.ROWS,
-    "rows_network": rows_network.ROWS,
-    "rows_newest": rows_newest.ROWS,
-    "rows_sizes": rows_sizes.ROWS,
-    "rows_store": rows_store.ROWS,
-    "rows_toml": rows_toml.ROWS,
-}
-BATCH = 100
-"""Rows a process: what one row leaves in memory counts in those after it."""
-ROWS = [(table, number) for table, rows in TABLES.items() for number in range(len(rows))]
+BATCH = 250
+"""Rows a process, as each process compiles or loads the kernels."""
+
+
+def kind(number: int) -> tuple[str, str, str]:
+    """Return the command, the key or file that is wrong, and the group in the row's name."""
+    row = ROWS[number]
+    return " ".join(row.arguments[:1]), row.told, row.name.rpartition(": ")[0]
+
+
+def value(number: int) -> str | None:
+    """Return the value of a row called ``key = value``."""
+    return ROWS[number].name.partition(" = ")[2] or None
+
+
+NUMBERS = first_of_each(range(len(ROWS)), kind, value)
+FULL = {parameter.values[0] for parameter in NUMBERS if parameter.marks}
 
 
 def environment() -> dict[str, str]:
@@ -58,13 +46,13 @@ def environment() -> dict[str, str]:
 
 
 @cache
-def outcomes(table: str) -> dict[int, dict[str, Any]]:
-    """What became of each row of a table; a row that killed its process is left out."""
+def outcomes(full: bool) -> dict[int, dict[str, Any]]:
+    """Return the outcome of each row with or without the mark ``full``, if its process lived."""
     found: dict[int, dict[str, Any]] = {}
-    waiting = list(range(len(TABLES[table])))
+    waiting = [number for number in range(len(ROWS)) if (number in FULL) == full]
     while waiting:
         batch = waiting[:BATCH]
-        command = [sys.executable, "-m", "hostile.child", f"hostile.{table}:ROWS"]
+        command = [sys.executable, "-m", "hostile.child", "hostile.tables:ROWS"]
         done = subprocess.run(
             [*command, *map(str, batch)],
             env=environment(),
@@ -89,16 +77,14 @@ def checked_line(row: Row, err: str) -> None:
 
 
 def test_there_are_300_rows_of_different_names() -> None:
-    names = [row.name for rows in TABLES.values() for row in rows if row.status == 2]
+    names = [row.name for row in ROWS if row.status == 2]
     assert len(names) >= 300
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(
-    ("table", "number"), ROWS, ids=[TABLES[table][number].name[:60] for table, number in ROWS]
-)
-def test_one_line_and_status_2(table: str, number: int) -> None:
-    row, done = TABLES[table][number], outcomes(table).get(number)
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: ROWS[number].name[:60])
+def test_one_line_and_status_2(number: int) -> None:
+    row, done = ROWS[number], outcomes(number in FULL).get(number)
     assert done is not None, "the process died"
     assert done["status"] == row.status, done["err"]
     if row.status == 2:
@@ -121,7 +107,7 @@ def mpiexec() -> str:
 
 def swept(name: str) -> tuple[Row, list[str]]:
     """A row as a sweep, whatever command it has."""
-    [row] = [row for rows in TABLES.values() for row in rows if row.name == name]
+    [row] = [row for row in ROWS if row.name == name]
     arguments = [str(a) for a in row.arguments]
     return row, arguments if arguments[0] == "sweep" else ["sweep", "c.toml", "--quiet"]
 
@@ -143,7 +129,13 @@ def on_two(
 
 @pytest.mark.parametrize(
     "name",
-    ["machine = 3", "nested arrays", "sweep into: no points", "sweep into: text"],
+    [
+        "machine = 3",
+        *(
+            pytest.param(name, marks=pytest.mark.full)
+            for name in ("nested arrays", "sweep into: no points", "sweep into: text")
+        ),
+    ],
 )
 def test_the_same_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mpiexec: str) -> None:
     row, arguments = swept(name)
@@ -157,8 +149,7 @@ def test_the_same_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mp
 
 SAMPLE = sorted(
     row.name
-    for rows in TABLES.values()
-    for row in rows
+    for row in ROWS
     if row.status == 2
     and row.arguments[:2] in (("run", "c.toml"), ("sweep", "c.toml"))
     and "--fast" not in row.arguments
@@ -189,6 +180,7 @@ def test_a_sample_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mp
 TOO_LARGE = ["torus 40000 x 40000", "iterations 10^9", "pattern fft3d { cells = 10000000 }"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TOO_LARGE)
 def test_points_too_large_are_recorded_as_failed(name: str, tmp_path: Path, mpiexec: str) -> None:
     """In a sweep a point that cannot be computed is told on one line; the others go on."""

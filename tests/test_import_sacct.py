@@ -394,6 +394,7 @@ def test_line_ends_marks_and_gzip(tmp_path: Path) -> None:
         assert kind.read(Reading(log=str(path))).job_id.tolist() == [1, 2]
 
 
+@pytest.mark.full
 def test_the_made_file_gives_back_the_jobs_it_is_made_of(tmp_path: Path) -> None:
     """`docs/tutorials/make_sacct.py`: every job, and no two on a node at once."""
     script = ROOT / "docs" / "tutorials" / "make_sacct.py"

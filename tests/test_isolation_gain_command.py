@@ -93,6 +93,7 @@ def test_the_answer_is_on_the_screen_and_the_same_on_two_processes(
     assert stored("two") == tables
 
 
+@pytest.mark.full
 def test_the_time_that_is_used_is_told_and_the_same_command_goes_on(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,6 +239,7 @@ def test_no_time_is_refused(config: Path, capsys: pytest.CaptureFixture[str], mi
     assert f"--minutes {minutes}; must be above 0" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
     done = dict(sitting(ROOT / "docs" / "isolation-gain.md", tmp_path))
     assert list(done) == ["netcosim isolation-gain mine.toml --minutes 60"]

@@ -387,6 +387,7 @@ def test_first_jobs_are_jobs_of_the_log_and_few_have_no_interval(
     assert not re.search(r"\([-+\d.]+ to [-+\d.]+\)", told)
 
 
+@pytest.mark.full
 def test_tables_do_not_depend_on_the_number_of_processes(small: Path, tmp_path: Path) -> None:
     again = judged(tmp_path, a_log(tmp_path, "slurm-tree"), "--jobs", "2")
     names = sorted(path.name for path in (small / "tables").glob("*.csv"))
@@ -432,6 +433,7 @@ def test_the_same_command_computes_nothing_again(
     assert "reproduced exactly" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_names_are_escaped_and_assumptions_told(tmp_path: Path) -> None:
     log = a_log(tmp_path, "slurm-tree", 60, "<b>&.csv")
     page = (judged(tmp_path, log, policies="slurm-tree,random") / "report.html").read_text()
@@ -496,6 +498,7 @@ def test_jobs_of_one_node_alone_are_refused(
     assert not out.exists()
 
 
+@pytest.mark.full
 def test_a_plug_in_is_asked_for_again(tmp_path: Path) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text(

@@ -199,6 +199,7 @@ def test_the_demo_builds_its_machine_from_nodes(
     assert np.array_equal(jobs.n_nodes, log.jobs.n_nodes)
 
 
+@pytest.mark.full
 def test_the_demo_says_what_it_takes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

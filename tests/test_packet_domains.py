@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from routing_machines import all_routings
+from routing_machines import on_every_routing
 
 from netsim.packet.domains import make_domains, router_load, router_row
 from netsim.routing.base import Routing
@@ -23,7 +23,7 @@ def even(topology: Topology) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-@pytest.mark.parametrize("routing", all_routings(), ids=lambda r: f"{r.topology.name}-{r.name}")
+@on_every_routing
 def test_every_router_is_in_one_domain_and_links_follow_their_ends(routing, n) -> None:
     topology = routing.topology
     domains = make_domains(topology, even(topology), n)
@@ -110,7 +110,7 @@ def test_load_of_messages_of_all_sizes_is_that_of_their_packets() -> None:
     np.testing.assert_allclose(load - load[-1], expected - expected[-1])
 
 
-@pytest.mark.parametrize("routing", all_routings(), ids=lambda r: f"{r.topology.name}-{r.name}")
+@on_every_routing
 def test_routings_that_can_be_split_look_at_their_own_routers_links_alone(routing: Routing) -> None:
     """Walk packets through a view that notes what is looked at."""
     topology = routing.topology

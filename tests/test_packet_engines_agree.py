@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packet_cases import Send, Step, config, line, traffic
-from routing_machines import all_routings
+from routing_machines import routing_cases
+from selection import in_turn
 
 from netsim.packet.build import MAX_SPANS
 from netsim.packet.cases import with_router
@@ -241,8 +242,12 @@ BUSY = [
 ]
 
 
-@pytest.mark.parametrize("config", HEAVY.values(), ids=HEAVY)
-@pytest.mark.parametrize(("topology", "name"), BUSY, ids=lambda v: getattr(v, "name", v))
+@pytest.mark.parametrize(
+    ("topology", "name", "config"),
+    in_turn(
+        [pytest.param(*case) for case in BUSY], [f"{t.name}-{name}" for t, name in BUSY], HEAVY
+    ),
+)
 def test_agree_under_heavy_load(topology, name, config):
     routing = make_routing(topology, name)
     program = _burst(topology.n_nodes, 3500, 3)
@@ -253,8 +258,7 @@ def test_agree_under_heavy_load(topology, name, config):
     assert_same(fast, plain)
 
 
-@pytest.mark.parametrize("config", HEAVY.values(), ids=HEAVY)
-@pytest.mark.parametrize("routing", all_routings(), ids=lambda r: f"{r.topology.name}-{r.name}")
+@pytest.mark.parametrize(("routing", "config"), in_turn(*routing_cases(), HEAVY))
 def test_agree_on_every_family_with_every_routing(routing, config):
     nodes = routing.topology.n_nodes
     traffic = combine([_burst(nodes, 2500, 2)], [np.arange(nodes)])

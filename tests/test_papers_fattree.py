@@ -306,6 +306,7 @@ def test_a_figure_end_to_end(tmp_path, monkeypatch):
     assert sum("skipped" in note for note in done.analysis.notes) == 2
 
 
+@pytest.mark.full
 @pytest.mark.shared
 def test_pollard_on_a_stand_in(shared_dir, tmp_path):
     """KTH SP2 on 100 nodes: both policies, hops below 2 for what fits a pod."""

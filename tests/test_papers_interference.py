@@ -295,6 +295,7 @@ def test_full_scale_is_the_papers_machine_and_every_point_is_one():
     }
 
 
+@pytest.mark.full
 def test_variants_are_told_apart_by_their_columns():
     """Each variant of the quick figure finds its own jobs, and no job of another."""
     made = {point_key(p): p for p in why_points(Options(scale="quick"))}

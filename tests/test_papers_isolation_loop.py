@@ -91,6 +91,7 @@ def test_queues_with_a_table_that_halves_every_job() -> None:
         assert found[bound]["turnaround_ratio"] == pytest.approx(0.5, rel=1e-9)
 
 
+@pytest.mark.full
 def test_cab_in_quick(tmp_path) -> None:
     done = reproduce("isolation", "cab", out_dir=tmp_path, options=QUICK, progress=False)
     assert not done.failed

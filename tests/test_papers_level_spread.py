@@ -217,6 +217,7 @@ def test_fig2_orders_the_policies_as_the_paper(tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in done.files)
 
 
+@pytest.mark.full
 def test_two_processes_give_the_same_figure(tmp_path: Path) -> None:
     found = []
     for jobs in (1, 2):
@@ -244,6 +245,7 @@ def test_a_stored_figure_is_not_computed_again(tmp_path: Path) -> None:
         assert done.computed == expected
 
 
+@pytest.mark.full
 def test_every_figure_has_points_for_every_scale() -> None:
     sizes = {}
     for name, figure in PAPER.figures.items():

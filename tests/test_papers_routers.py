@@ -121,6 +121,7 @@ def test_level_spreads_conclusions_by_hand() -> None:
     assert len(list(filter(None, titles))) == 5
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["interference", "isolation"])
 def test_a_quick_run(name: str, tmp_path: Path) -> None:
     """Every conclusion under every router; few units have no interval and no verdict."""

@@ -201,6 +201,7 @@ def test_list_and_describe_tell_the_source(
     assert "free nodes from the other end" not in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_an_installed_package_is_found_and_counts_once_it_is_used(folder: Path) -> None:
     """A package that only lies there changes no key."""
     site = folder / "site"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from alloc_helpers import CASES, MACHINES
 from queue_helpers import Contiguous, Pairs, PlainEasy, PlainRetest, make_workload
+from selection import first_of_each, first_only
 
 from alloc.policy import Policy, Request
 from alloc.registry import POLICIES, make_policy
@@ -48,7 +49,7 @@ def random_workload(rng: np.random.Generator, policy: Policy) -> Workload:
     return make_workload(submit, run, rng.choice(sizes, n), asked)
 
 
-@pytest.mark.parametrize("name", list(MADE))
+@pytest.mark.parametrize("name", first_only(MADE))
 @pytest.mark.parametrize(("backfill", "plain"), [("easy", PlainEasy), ("easy-retest", PlainRetest)])
 def test_same_schedule_as_a_queue_that_remembers_nothing(
     name: str, backfill: str, plain: type[PlainEasy]
@@ -71,7 +72,10 @@ def test_same_schedule_as_a_queue_that_remembers_nothing(
 
 @pytest.mark.parametrize(
     ("machine", "name"),
-    [(machine, name) for machine, name in CASES if not POLICIES[name].counts_only],
+    first_of_each(
+        [(machine, name) for machine, name in CASES if not POLICIES[name].counts_only],
+        lambda case: case[0],
+    ),
 )
 def test_what_fails_goes_on_failing_until_something_is_released(machine: str, name: str) -> None:
     """`Policy.allocate`'s promise, on which the queue does not ask again."""

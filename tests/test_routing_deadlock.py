@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from routing_machines import all_routings
+from routing_machines import on_every_routing
 
 from netsim.errors import NetcosimError
 from netsim.routing.base import Hop, Routing
@@ -15,7 +15,7 @@ from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.torus import torus
 
 
-@pytest.mark.parametrize("routing", all_routings(), ids=lambda r: f"{r.topology.name}-{r.name}")
+@on_every_routing
 def test_channel_dependencies_have_no_cycle(routing: Routing) -> None:
     assert find_cycle(routing) is None
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from routing_machines import all_routings
+from routing_machines import all_routings, on_every_routing
 
 from netsim.routing.base import Hop, Routing
 from netsim.routing.dragonfly_reference import COMPARES
@@ -112,7 +112,7 @@ def walk_and_compare(
     return longest
 
 
-@pytest.mark.parametrize("routing", ROUTINGS, ids=lambda r: f"{r.topology.name}-{r.name}")
+@on_every_routing
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_kernel_takes_the_hop_of_the_reference(routing: Routing, seed: int) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from routing_machines import all_routings
+from routing_machines import on_every_routing
 
 from netsim.errors import NetcosimError
 from netsim.routing.base import Hop, Routing, View
@@ -53,7 +53,7 @@ def oracle(t: Topology) -> dict[int, dict[int, int]]:
     return dict(nx.all_pairs_shortest_path_length(g))
 
 
-@pytest.mark.parametrize("routing", all_routings(), ids=lambda r: f"{r.topology.name}-{r.name}")
+@on_every_routing
 def test_every_path_arrives_and_minimal_ones_are_shortest(routing: Routing) -> None:
     t = routing.topology
     distance = oracle(t)

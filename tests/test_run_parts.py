@@ -96,6 +96,7 @@ def tables(config: Config, out: Path, jobs: int) -> dict[str, str | bytes]:
         return stored(run_cosim(config, parts=kept))
 
 
+@pytest.mark.full
 def test_two_processes_and_one_give_the_same_bits(tmp_path: Path) -> None:
     config, text = config_of(tmp_path)
     for jobs in (1, 2):
@@ -104,6 +105,7 @@ def test_two_processes_and_one_give_the_same_bits(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "2").iterdir()) == ["report.html", RESULTS_FILE]
 
 
+@pytest.mark.full
 def test_so_do_pairs_and_a_plug_in_s_policy(tmp_path: Path) -> None:
     """And with nobody behind it: `Here`."""
     (tmp_path / "last.py").write_text(PLUGIN)
@@ -452,6 +454,7 @@ def test_a_part_is_read_if_it_is_a_regular_file(tmp_path: Path, kind: str) -> No
     assert log == []
 
 
+@pytest.mark.full
 def test_a_kill_while_the_page_is_drawn_costs_no_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

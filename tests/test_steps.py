@@ -359,6 +359,7 @@ def test_one_link_in_theory() -> None:
     assert found == pytest.approx([100 * 0.3 / 1.3, 100 * 0.09 / 1.09, 0])
 
 
+@pytest.mark.full
 def test_the_study_runs_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(LOGS_VARIABLE, raising=False)
     quick = Options(scale="quick")

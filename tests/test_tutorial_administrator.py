@@ -16,6 +16,7 @@ from console import ROOT, sitting
 PAGE = ROOT / "docs" / "tutorials" / "administrator.md"
 
 
+@pytest.mark.full
 def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     done = dict(sitting(PAGE, tmp_path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from console import ROOT, sitting
 
 from netcosim.curve.config import CurveSection
@@ -13,6 +14,7 @@ from netsim.units import short_name
 PAGE = ROOT / "docs" / "tutorials" / "network-researcher.md"
 
 
+@pytest.mark.full
 def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     done = dict(sitting(PAGE, tmp_path))
     assert {command: told for command, told in done.items() if told} == {}

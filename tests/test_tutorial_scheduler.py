@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from console import ROOT, sitting
 
 PAGE = ROOT / "docs" / "tutorials" / "scheduler-researcher.md"
 
 
+@pytest.mark.full
 def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     """Also the table, to the digit: the same on one process, on two, and over MPI ranks."""
     done = dict(sitting(PAGE, tmp_path))

@@ -146,6 +146,7 @@ def changed_keys(before: Config, after: Config) -> set[str]:
     }
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::netsim.errors.UnreadKeyWarning")
 @pytest.mark.parametrize("name", QUICK)
 def test_each_key_is_reported_or_counts(name: str) -> None:

@@ -165,8 +165,12 @@ class Stretch:
     ignores = ()
 
     def sent(self, study: Study) -> dict[str, float]:
-        """How often what runs at a side's instants is sent, by side; the least."""
+        """How often what runs at a side's instants is sent, by side, about."""
         return dict.fromkeys(study.sides, float(BUDGET.periods) if study.by_share else 1.0)
+
+    def loops(self, study: Study) -> bool:
+        """See `cosim.measuring.measure.Measure`."""
+        return study.by_share
 
     def measure(
         self,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.measuring.measure import Measure
 from cosim.measuring.snapshots import Study, snapshot_times
 from cosim.network.communication import Communication
+from cosim.network.isolated_loops import LEAST_FRACTION
 from netsim.errors import NetcosimError
 from netsim.flow.job_routes import load_cost
 from netsim.limits import MAX_INDEX, need_memory, shown
@@ -100,14 +102,16 @@ def mean_hops(routing: Routing) -> float:
     return total / _SAMPLED_PAIRS
 
 
-def campaign_hops(study: Study, sent: Mapping[str, float]) -> float:
-    """Packet hops of all snapshots of a study, and of the jobs alone, about.
+def campaign_hops(study: Study, measure: Measure) -> float:
+    """Packet hops of all snapshots of a study, and of the isolated jobs, about.
+
+    Jobs that loop send as often as their periods fit into the longest one; a period is taken to be
+    a node's packets over the communication fraction.
 
     Parameters
     ----------
     study : Study
-    sent : mapping of str to float
-        How often what runs at a side's instants is sent; from the measure.
+    measure : Measure
 
     Raises
     ------
@@ -119,15 +123,34 @@ def campaign_hops(study: Study, sent: Mapping[str, float]) -> float:
     looked_at = min(study.n_snapshots, _SAMPLED_SNAPSHOTS)
     measured = study.n_snapshots if study.only is None else 1
     packets = 0.0
-    for name, often in sent.items():
+    loops = measure.loops(study)
+    for name, often in measure.sent(study).items():
         side = study.sides[name]
         nodes = side.schedule.workload.n_nodes
         for time_s in snapshot_times(side.schedule, looked_at):
-            for job in side.running(float(time_s)):
+            running = np.array(side.running(float(time_s)), dtype=np.int64)
+            one = np.zeros(len(running))
+            for place, job in enumerate(running.tolist()):
                 which, ranks = int(study.share[job]), int(nodes[job]) * network.ranks_per_node
-                one = counts.of(which, study.communications[which], ranks)
-                packets += often * one * measured / looked_at
+                communication = study.communications[which]
+                if loops:
+                    communication = replace(communication, iterations=1)
+                one[place] = counts.of(which, communication, ranks)
+            times = np.full(len(running), often)
+            if loops:
+                times *= _periods_of_longest(one / nodes[running], study.fraction[running])
+            packets += float(times @ one) * measured / looked_at
     return (packets + sum(counts.known.values())) * mean_hops(network.routing)
+
+
+def _periods_of_longest(
+    packets: NDArray[np.float64], fraction: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """How many periods of each job are as long as the longest; 0 for jobs that send nothing."""
+    period = packets / np.maximum(fraction, LEAST_FRACTION)
+    sends = (period > 0) & (fraction > 0)
+    longest: float = period.max(initial=0.0, where=sends)
+    return np.divide(longest, period, out=np.zeros(len(period)), where=sends)
 
 
 def node_pairs(communication: Communication, n_nodes: int) -> int:

@@ -50,6 +50,10 @@ class Measure(Protocol):
         """How often what runs at a side's instants is sent, by side, about."""
         ...
 
+    def loops(self, study: Study) -> bool:
+        """Whether jobs repeat single iterations for as long as `sent` of the longest take."""
+        ...
+
     def measure(
         self,
         study: Study,

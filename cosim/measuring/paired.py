@@ -41,6 +41,10 @@ class Paired:
         often = max(self.repeats, LEAST_PERIODS if study.by_share else 1)
         return {study.reference: ways * min(often, self.max_iterations)}
 
+    def loops(self, study: Study) -> bool:
+        """See `cosim.measuring.measure.Measure`."""
+        return False
+
     def measure(
         self,
         study: Study,

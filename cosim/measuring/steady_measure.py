@@ -38,6 +38,10 @@ class Steady(SteadyRules):
         ways = 2 + sum(1 if side.isolates else 2 for side in study.others.values())
         return {study.reference: float(ways * self.least_iterations)}
 
+    def loops(self, study: Study) -> bool:
+        """See `cosim.measuring.measure.Measure`."""
+        return False
+
     def measure(
         self,
         study: Study,

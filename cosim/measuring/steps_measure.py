@@ -181,6 +181,10 @@ class Steps(StepRules):
         """How often what runs at a side's instants is sent, by side, about."""
         return {study.reference: self.iterations + WINDOWS[1] * self.redraws + 2.0 * _REPEATS}
 
+    def loops(self, study: Study) -> bool:
+        """See `cosim.measuring.measure.Measure`."""
+        return False
+
     def measure(
         self,
         study: Study,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import draw_house
 from myst_parser.sphinx_ import Parser
 from nav import NAV
 from notebook import markdown_of, read_notebook
@@ -114,5 +115,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_source_suffix(".ipynb", "notebook")
     app.add_source_parser(NotebookParser)
+    app.connect("builder-inited", lambda _: draw_house.main())
     app.connect("source-read", fill)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

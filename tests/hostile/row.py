@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,11 @@ def config_text(changes: Mapping[str, str | None], drop: tuple[str, ...] = ()) -
         if keys
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def bomb(byte: bytes) -> bytes:
+    """Return 256 MB of one byte, gzipped in equal members, as compressing them whole takes long."""
+    return gzip.compress(byte * (1 << 20), mtime=0) * 256
 
 
 def written(name: str, content: str | bytes) -> Make:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 
-from hostile.row import RUN, Row, all_of, config_text, written
+from hostile.row import RUN, Row, all_of, bomb, config_text, written
 
 HEAD = "JobID|State|Submit|Start|End|NNodes|NodeList|Dependency\n"
 JOB = "{0}|COMPLETED|2024-03-05T10:00:00|2024-03-05T10:05:00|2024-03-05T11:05:00|1|n{0}|{1}\n"
@@ -18,7 +16,7 @@ FILES: dict[str, tuple[str, str, str | bytes, str]] = {
     "empty": ("sacct", "s.txt", "", "no column jobid"),
     "zeros": ("sacct", "s.txt", bytes(100_000), "a line of"),
     "binary": ("sacct", "s.txt", np.random.default_rng(5).bytes(10_000), "s.txt:1"),
-    "a gzip bomb": ("sacct", "s.txt.gz", gzip.compress(bytes(1 << 28)), "200 times"),
+    "a gzip bomb": ("sacct", "s.txt.gz", bomb(b"\0"), "200 times"),
     "fields too many": ("sacct", "s.txt", HEAD + ONE.replace("|1|", "|1|1|1|"), "s.txt:2"),
     "a date of the year 99999": ("sacct", "s.txt", HEAD + ONE.replace("2024", "99999"), "s.txt:2"),
     "a date of 5000 digits": ("sacct", "s.txt", HEAD + ONE.replace("2024-", "9" * 5000), "s.txt:2"),

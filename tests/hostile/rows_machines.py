@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 
-from hostile.row import RUN, Row, all_of, config_text, written
+from hostile.row import RUN, Row, all_of, bomb, config_text, written
 from netsim.topologies.cables import FAMILY as CABLES
 from netsim.topologies.ibnetdiscover import FAMILY as FABRIC
 
@@ -20,7 +18,7 @@ ANYTHING: dict[str, str | bytes] = {
     "zeros": bytes(10_000),
     "UTF-16": TREE.encode("utf-16"),
     "a line of 10 MB": "x" * 10_000_000,
-    "a bomb": gzip.compress(b" " * (1 << 28)),
+    "a bomb": bomb(b" "),
 }
 SLURM: dict[str, tuple[str, str]] = {
     "10^11 nodes": ("SwitchName=a Nodes=n[0-99999999999]\n", "hosts"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from hostile.row import Row, config_row
 
 HUGE = "1" + "0" * 30
+ALWAYS = {"communication.together": '"always"'}
+"""By share jobs loop for a time, and the number of iterations is not read."""
 MACHINE = ("machine",)
 
 
@@ -234,16 +236,16 @@ ROWS = [
     config_row("statuses", {"workload.statuses": '["ok"]'}, "statuses"),
     config_row("ranks 10^30", {"communication.ranks_per_node": HUGE}, "ranks_per_node"),
     config_row("ranks 10^6", {"communication.ranks_per_node": "1000000"}, "ranks_per_node"),
-    config_row("iterations 10^9", {"mix.iterations": "1000000000"}, "iterations"),
-    config_row("iterations 10^30", {"mix.iterations": HUGE}, "iterations"),
+    config_row("iterations 10^9", {**ALWAYS, "mix.iterations": "1000000000"}, "iterations"),
+    config_row("iterations 10^30", {**ALWAYS, "mix.iterations": HUGE}, "iterations"),
     config_row(
         "iterations 10^8 of pairs",
-        {"mix.pattern": '"pairs"', "mix.iterations": "100000000"},
+        {**ALWAYS, "mix.pattern": '"pairs"', "mix.iterations": "100000000"},
         "iterations",
     ),
     config_row(
         "100 GB message and 10^6 iterations",
-        {"mix.message_bytes": '"100 GB"', "mix.iterations": "1000000"},
+        {**ALWAYS, "mix.message_bytes": '"100 GB"', "mix.iterations": "1000000"},
         "message",
     ),
     config_row("1 EB message", {"mix.message_bytes": '"1000000 TB"'}, "message_bytes"),

@@ -98,7 +98,8 @@ def run_tests(tree: Path, tests: list[str], timeout_s: float) -> tuple[bool, str
         "NETCOSIM_SHARED": os.environ.get("NETCOSIM_SHARED", str(ROOT.parent / "shared")),
         "HYPOTHESIS_PROFILE": "mutants",
     }
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    command += ["-m", "not slow", *tests]
     with subprocess.Popen(
         command,
         cwd=tree,

@@ -1,0 +1,70 @@
+"""Which cases `make test` runs, and which it leaves to `make test-all` (the mark ``full``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import cycle
+from typing import Any
+
+import pytest
+
+
+def first_of_each(cases: Iterable[Any], *keys: Callable[[Any], Hashable]) -> list[Any]:
+    """Return the cases as parameters; a case is ``full`` unless one of its keys is new.
+
+    Parameters
+    ----------
+    cases : iterable
+        Values of one parameter, or tuples for several.
+    *keys : callable
+        What an earlier case may have in common with a case. None is never new.
+    """
+    seen: list[set[Hashable]] = [{None} for _ in keys]
+    parameters = []
+    for case in cases:
+        found = [key(case) for key in keys]
+        new = any(value not in known for value, known in zip(found, seen, strict=True))
+        for value, known in zip(found, seen, strict=True):
+            known.add(value)
+        values = case if isinstance(case, tuple) else (case,)
+        parameters.append(pytest.param(*values, marks=() if new else pytest.mark.full))
+    return parameters
+
+
+def in_turn(cases: Iterable[Any], names: Iterable[str], others: Mapping[str, Any]) -> list[Any]:
+    """Return all pairs of cases and others as parameters; `make test` runs one pair a case.
+
+    Parameters
+    ----------
+    cases : iterable
+        Parameters as `first_of_each` returns them; a ``full`` one has no pair in `make test`.
+    names : iterable of str
+        Names of the cases.
+    others : mapping
+        Values by their names; each in turn is the partner of a case.
+    """
+    turn = cycle(others)
+    pairs = []
+    for case, name in zip(cases, names, strict=True):
+        chosen = None if case.marks else next(turn)
+        for other, value in others.items():
+            marks = () if other == chosen else pytest.mark.full
+            pairs.append(pytest.param(*case.values, value, marks=marks, id=f"{name}-{other}"))
+    return pairs
+
+
+def first_only(values: Iterable[Any]) -> list[Any]:
+    """Return the values of one parameter, or parameters, all but the first one ``full``."""
+    first, *more = values
+    return [
+        first,
+        *(
+            pytest.param(*value.values, marks=pytest.mark.full, id=value.id)
+            if isinstance(value, ParameterSet)
+            else pytest.param(value, marks=pytest.mark.full)
+            for value in more
+        ),
+    ]
+
+
+ParameterSet = type(pytest.param())

@@ -1,1 +1,1 @@
-"""Queue and network joined: run times that contention changes, and what measures them."""
+"""Queue and network joined, for netcosim: coupled and measured run times, jobs on a network."""

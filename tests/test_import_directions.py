@@ -32,13 +32,14 @@ BANNED = {
 PYDANTIC = "netsim/parameters.py"
 # Ceilings. Lower one when the code has become smaller; raise one only with a reason in the commit.
 MAX_LINES_OF_PACKAGE = {
-    "netsim": 24_100,
-    "patterns": 4_000,
+    "netsim": 23_500,
+    "patterns": 3_900,
     "workloads": 5_000,
-    "alloc": 6_000,
-    "queuesim": 16_200,
+    "alloc": 5_800,
+    "queuesim": 7_500,
+    "cosim": 8_600,
     "experiments": 18_600,
-    "netcosim": 19_000,
+    "netcosim": 18_900,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30
@@ -47,7 +48,6 @@ LARGER_FOLDERS = {
     "netsim/packet": 37,
     "netsim/routing": 32,
     "patterns": 31,
-    "queuesim": 92,
 }
 # How many functions may have more than 60 lines, or more than 8 parameters (kernels take arrays).
 MAX_LONG_FUNCTIONS = 59

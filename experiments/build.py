@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cosim.measuring.measured import CommunicationMix, PatternShare
 from cosim.network.communication import Communication
+from cosim.network.mix import CommunicationMix, PatternShare
 from experiments.config import MachineSection
 from experiments.fields import InputFile
 from netsim.inputs import checked_path, is_input
@@ -84,7 +84,7 @@ def communication_mix(section: CommunicationSection) -> CommunicationMix:
     Raises
     ------
     NetcosimError
-        What `cosim.measuring.measured.CommunicationMix` refuses.
+        What `cosim.network.mix.CommunicationMix` refuses.
     """
     shares = []
     for entry in section.mix:

@@ -8,7 +8,7 @@
 With ``queue.measured.rounds`` the schedules of step 3 are measured and run again.
 
 That is what the run-time model "measured" asks for; the registry's other models ask for less
-(`cosim.model_context`), and step 2 then measures the schedules that they gave. With
+(`cosim.run_times.model_context`), and step 2 then measures the schedules that they gave. With
 ``snapshots = 0`` no packets are sent. The reference is a policy of the run, or one elsewhere
 (`experiments.reference`), which then is run beforehand with the same jobs.
 """
@@ -35,9 +35,9 @@ from cosim.measuring.parts import (
 )
 from cosim.measuring.rounds import CONTENDED, ISOLATED, speedups_of_alone, with_rounds
 from cosim.measuring.snapshots import Measurement, Study
-from cosim.model_context import ModelContext, Pilot
 from cosim.network.job_network import JobNetwork
 from cosim.registry import RUNTIME_MODELS
+from cosim.run_times.model_context import ModelContext, Pilot
 from experiments.bench import Bench, bench_of
 from experiments.config import Config
 from experiments.config_load import config_from

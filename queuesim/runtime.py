@@ -142,7 +142,7 @@ class RunTimeModel(ABC):
 
         Parameters
         ----------
-        context : cosim.model_context.ModelContext
+        context : cosim.run_times.model_context.ModelContext
             What a run offers to a model that needs more than its parameters.
         parameters
             What `read` gave; the model itself where it declares its own parameters.

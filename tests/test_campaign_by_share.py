@@ -9,12 +9,12 @@ import pytest
 
 from alloc.registry import make_policy
 from cosim.measuring.campaign import Stretch
-from cosim.measuring.measured import CommunicationMix, PatternShare
 from cosim.measuring.parts import Here
 from cosim.measuring.snapshots import Measurements, Side, Study
 from cosim.measuring.stretching import Yardsticks, stretches
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
 from cosim.network.ensemble import SharedNetwork
+from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.run_times.measured_times import Measured
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree

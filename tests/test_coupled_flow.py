@@ -16,10 +16,10 @@ from selection import first_only
 
 from alloc.policy import Placement, Policy
 from alloc.registry import make_policy
-from cosim.measuring.measured import CommunicationMix, PatternShare
 from cosim.network.communication import ALWAYS, Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_network import JobLoads, JobNetwork
+from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
 from cosim.run_times.coupled import CoupledFlow, LiveRunTimes, mean_stretches
 from netsim.errors import NetcosimError

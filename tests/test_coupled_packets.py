@@ -16,11 +16,11 @@ from test_coupled_flow import Across, Given, Watched, job_network, one_cable, ra
 
 from alloc.policy import Placement
 from alloc.registry import make_policy
-from cosim.measuring.measured import CommunicationMix, PatternShare
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, SharedNetwork
 from cosim.network.isolated_loops import IsolatedLoop, IsolatedLoops
 from cosim.network.job_network import JobLoads, JobNetwork
+from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
 from cosim.run_times.coupled import CoupledFlow, LiveRunTimes
 from cosim.run_times.coupled_packets import CoupledPackets

@@ -139,6 +139,20 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circles == []
 
 
+def test_folders_of_cosim_import_one_way() -> None:
+    """Jobs on a network, then measuring them, then run times, then their names."""
+    order = ["cosim.network", "cosim.measuring", "cosim.run_times", "cosim.registry"]
+    modules = {module_of(path): path for path in SOURCES if path.is_relative_to(ROOT / "cosim")}
+    wrong = [
+        f"{name_of(path)}:{line} imports {name}"
+        for module, path in modules.items()
+        for line, name in imports(path)
+        for k, room in enumerate(order)
+        if module.startswith(room) and name.startswith(tuple(order[k + 1 :]))
+    ]
+    assert wrong == []
+
+
 def test_kernels_import_numpy_numba_and_kernels_alone() -> None:
     """Numba's cache folder is named by the kernel sources, so nothing else may be compiled in."""
     wrong = []

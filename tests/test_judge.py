@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.network.mix import CommunicationMix, PatternShare
 from experiments.bench import bench_of
 from experiments.config_load import config_from
 from netcosim.cli import main

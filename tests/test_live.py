@@ -11,10 +11,10 @@ import pytest
 from queue_helpers import make_workload
 
 import netcosim as nc
-from cosim.measuring.measured import CommunicationMix, PatternShare
 from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_network import JobNetwork
+from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
 from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.coupled_packets import CoupledPackets

@@ -8,7 +8,7 @@ from speedup_csv import write_speedups
 
 from alloc.registry import POLICIES, make_policy
 from cosim.measuring.measure import MEASURES
-from cosim.measuring.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
+from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.paired import Paired
 from cosim.measuring.pairing import Pairing
 from cosim.measuring.pairs import Pair, speedup_rows, summary
@@ -16,6 +16,7 @@ from cosim.measuring.snapshots import Side, Study, class_name, size_class
 from cosim.measuring.speedup_file import read_speedups
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
 from cosim.network.ensemble import SharedNetwork
+from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.run_times.measured_times import Measured
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.network.mix import CommunicationMix, PatternShare
 from experiments.config_load import load_config
 from experiments.cosim import run_cosim
 from netsim.errors import NetcosimError

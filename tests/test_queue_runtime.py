@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from queue_helpers import Mask, make_workload
 
 from alloc.policy import Placement, Policy
-from cosim.measuring.measured import CommunicationMix, PatternShare, SpeedupRow, SpeedupTable
+from cosim.measuring.measured import SpeedupRow, SpeedupTable
+from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.run_times.measured_times import Measured
 from netsim.errors import NetcosimError
 from queuesim.assumed import Assumed, scenario_reduction

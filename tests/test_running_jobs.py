@@ -9,10 +9,10 @@ from selection import first_only
 from test_coupled_flow import Given, run
 
 from alloc.policy import Placement, Policy
-from cosim.measuring.measured import CommunicationMix, PatternShare
 from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_network import JobLoads, JobNetwork
+from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.running_jobs import RunningJobs
 from cosim.network.situation import Situation
 from cosim.run_times.coupled import CoupledFlow, LiveRunTimes

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from cosim.measuring.measured import CommunicationMix, PatternShare
+from cosim.network.mix import CommunicationMix, PatternShare
 from experiments.config_errors import ConfigError
 from experiments.config_load import config_from
 from experiments.draws import Draws

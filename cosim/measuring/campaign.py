@@ -30,7 +30,8 @@ from cosim.measuring.snapshots import (
     Study,
     in_several,
 )
-from cosim.measuring.stretching import BUDGET, Yardsticks, stretches
+from cosim.measuring.stretching import Yardsticks, stretches
+from cosim.network.isolated_loops import PERIODS
 from netsim.errors import NetcosimError
 from queuesim.statistics import around, drawn_means, known_ends
 
@@ -166,7 +167,7 @@ class Stretch:
 
     def sent(self, study: Study) -> dict[str, float]:
         """How often what runs at a side's instants is sent, by side, about."""
-        return dict.fromkeys(study.sides, float(BUDGET.periods) if study.by_share else 1.0)
+        return dict.fromkeys(study.sides, float(PERIODS) if study.by_share else 1.0)
 
     def loops(self, study: Study) -> bool:
         """See `cosim.measuring.measure.Measure`."""

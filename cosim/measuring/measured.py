@@ -1,19 +1,15 @@
-"""What was measured and what jobs send: communication-time ratios, and the mix of patterns."""
+"""What was measured: communication-time ratios by pattern, size class and policy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.limits import MAX_INDEX
-from queuesim.draws import draw_key, uniform_per_job
 from queuesim.statistics import NO_INTERVAL
-from workloads.job import Workload
-from workloads.shares.law import FractionLaw
 
 FloatArray = NDArray[np.float64]
 
@@ -150,152 +146,3 @@ class SpeedupTable:
         gap = np.maximum(np.maximum(low - sizes, sizes - high), 0)
         values = np.array([getattr(row, column[bound]) for row in rows])
         return np.where(n_nodes == 1, 1.0, values[np.argmin(gap, axis=1)])
-
-
-MAX_WEIGHT = 1e12
-"""Beyond, a weight of 1 beside it is no longer drawn."""
-
-
-@dataclass(frozen=True)
-class PatternShare:
-    """A pattern's part of a mix.
-
-    Attributes
-    ----------
-    pattern : str
-    weight : float
-        Share of jobs, up to a common factor.
-    fraction_low, fraction_high : float
-        The job's communication share of its run time is uniform between the two.
-    min_nodes : int
-    max_nodes : int or None
-        Jobs that it is for, both ends included.
-    """
-
-    pattern: str
-    weight: float
-    fraction_low: float
-    fraction_high: float
-    min_nodes: int = 1
-    max_nodes: int | None = None
-
-    def suits(self, n_nodes: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """(n,) whether it is for jobs of these sizes."""
-        most = MAX_INDEX if self.max_nodes is None else self.max_nodes
-        return np.asarray((n_nodes >= self.min_nodes) & (n_nodes <= most))
-
-
-@dataclass(frozen=True)
-class CommunicationMix:
-    """What jobs send and how much of their time it takes, drawn per job.
-
-    Attributes
-    ----------
-    shares : tuple of PatternShare
-    law : FractionLaw or None
-        What all communication shares are drawn from, whatever a job's pattern; None: those of the
-        patterns.
-    """
-
-    shares: tuple[PatternShare, ...]
-    law: FractionLaw | None
-
-    def __init__(self, shares: Iterable[PatternShare], law: FractionLaw | None = None) -> None:
-        object.__setattr__(self, "shares", tuple(shares))
-        object.__setattr__(self, "law", law)
-        if not self.shares:
-            raise NetcosimError("communication mix: it needs at least one pattern")
-        for share in self.shares:
-            if not 0 < share.weight <= MAX_WEIGHT:
-                raise NetcosimError(
-                    f"communication mix, {share.pattern}: weight {share.weight}; it must be above "
-                    f"0 and at most {MAX_WEIGHT:g}"
-                )
-            if not 0 <= share.fraction_low <= share.fraction_high <= 1:
-                raise NetcosimError(
-                    f"communication mix, {share.pattern}: fraction {share.fraction_low} to "
-                    f"{share.fraction_high}; need 0 <= low <= high <= 1"
-                )
-
-    def draw(
-        self, workload: Workload, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], FloatArray]:
-        """Pattern and communication share of every job, of those that are for its size.
-
-        What the log says of a job (`workloads.details`) counts instead of a draw: its pattern
-        where an entry of that name is for its size, the first one, and its communication share.
-
-        Returns
-        -------
-        share : (n,) int64
-            Index into ``shares``.
-        fraction : (n,) float64
-
-        Raises
-        ------
-        NetcosimError
-            A job that no entry is for.
-        """
-        key = draw_key(rng)
-        suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)
-        nobody = np.flatnonzero(~suits.any(axis=1))
-        if len(nobody):
-            job = nobody[0]
-            raise NetcosimError(
-                f"communication mix: no entry is for job {workload.job_id[job]} of "
-                f"{workload.n_nodes[job]} nodes ({len(nobody):,} such jobs); add one for jobs of "
-                "any size"
-            )
-        weights = np.array([share.weight for share in self.shares])
-        edges = np.cumsum(np.where(suits, weights, 0.0), axis=1)
-        u = uniform_per_job(key, 0, workload.job_id) * edges[:, -1]
-        which = (edges <= u[:, None]).sum(axis=1)
-        which = np.minimum(which, len(self.shares) - 1 - suits[:, ::-1].argmax(axis=1))
-        said = self._said(workload, suits)
-        which = np.where(said >= 0, said, which)
-        u = uniform_per_job(key, 1, workload.job_id)
-        if self.law is None:
-            low = np.array([share.fraction_low for share in self.shares])[which]
-            high = np.array([share.fraction_high for share in self.shares])[which]
-            fraction = low + (high - low) * u
-        else:
-            ties = uniform_per_job(key, 2, workload.job_id)
-            fraction = self.law.draw(u, ties, workload.n_nodes)
-        known = workload.details.communication_fraction
-        return which, fraction if known is None else np.where(np.isnan(known), fraction, known)
-
-    def _said(self, workload: Workload, suits: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """(n,) entry of the pattern that the log names; -1 where it names none that is here."""
-        labels, found = workload.details.pattern, np.full(len(workload), -1)
-        if labels is not None:
-            for k, share in reversed(list(enumerate(self.shares))):
-                if share.pattern in labels.names:
-                    mine = labels.code == labels.names.index(share.pattern)
-                    found[mine & suits[:, k]] = k
-        return found
-
-    def noted(self, workload: Workload) -> Workload:
-        """The jobs, with a note on how many say what they send, and what of it is not here."""
-        details, notes = workload.details, []
-        if details.pattern is not None and (named := details.pattern.known).any():
-            suits = np.stack([share.suits(workload.n_nodes) for share in self.shares], axis=1)
-            taken = self._said(workload, suits) >= 0
-            notes.append(f"the log says the pattern of {int(taken.sum()):,} jobs")
-            missing = sorted({str(details.pattern[int(i)]) for i in np.flatnonzero(named & ~taken)})
-            if missing:
-                notes.append(
-                    f"patterns of {int((named & ~taken).sum()):,} jobs are drawn, as no entry of "
-                    f"communication.mix that is for them is called {', '.join(missing[:5])}"
-                )
-        fraction = details.communication_fraction
-        if fraction is not None and (told := ~np.isnan(fraction)).any():
-            rest = int((~told).sum())
-            notes.append(
-                f"the log says the communication share of {int(told.sum()):,} jobs"
-                + (f"; that of {rest:,} is drawn" if rest else "")
-            )
-        if self.law is not None:
-            notes.append(self.law.told(workload.n_nodes))
-        if not notes:
-            return workload
-        return replace(workload, notes=tuple(dict.fromkeys((*workload.notes, *notes))))

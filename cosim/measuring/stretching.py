@@ -17,10 +17,17 @@ from cosim.measuring.parts import Columns, Part, Parts, Tell, cut, packet_column
 from cosim.measuring.snapshots import FloatArray, Measurements, Progress, Study, snapshots_told
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from cosim.network.isolated_loops import IsolatedLoop, IsolatedLoops, loop_isolated, loop_together
+from cosim.network.isolated_loops import (
+    FEW_JOBS,
+    PERIODS,
+    PHASES,
+    IsolatedLoop,
+    IsolatedLoops,
+    loop_isolated,
+    loop_together,
+)
 from cosim.network.loops import without_messages
 from cosim.network.situation import Situation
-from cosim.run_times.packet_judge import FEW_JOBS, PacketBudget
 from netsim.packet.model import PacketResult
 from queuesim.draws import stand_in_id
 
@@ -29,8 +36,6 @@ Key = tuple[int, int, float, bytes]
 
 Where nobody computes, the last two are 1 and empty for all.
 """
-BUDGET = PacketBudget()
-"""How long jobs loop, and from how many random starts few of them do."""
 
 
 @dataclass
@@ -148,9 +153,9 @@ class Stretching:
         }
         if not loops:
             return None
-        draws = BUDGET.phases if 1 < len(loops) <= FEW_JOBS else 1
+        draws = PHASES if 1 < len(loops) <= FEW_JOBS else 1
         runs = [
-            loop_together(network, list(loops.values()), BUDGET.periods, draw=draw, stream=number)
+            loop_together(network, list(loops.values()), PERIODS, draw=draw, stream=number)
             for draw in range(draws)
         ]
         period_s = np.mean([period_s for period_s, _ in runs], axis=0)

@@ -26,9 +26,15 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 _KEPT = 1 << 17
-_PERIODS, _ROUNDS, _NEAR = 6, 16, 0.01
+_ROUNDS, _NEAR = 16, 0.01
 WARM_UP = 0.25
 """Part of a job's iterations, at the begin, that does not count."""
+PERIODS = 6
+"""How long jobs loop together, in isolated periods of the one with the longest, by default."""
+PHASES = 4
+"""Random starts that few jobs loop from, by default."""
+FEW_JOBS = 3
+"""Periodic jobs of like periods keep the phases that they happen to have while they are so few."""
 LEAST_FRACTION = 0.01
 """Jobs that communicate for less of their time are simulated as if for so much: periods stay short
 enough to be simulated, and their neighbours are slowed by at most so much more."""
@@ -59,7 +65,7 @@ def loop_isolated(
     network: SharedNetwork, job: PlacedJob, about_s: float, stream: int
 ) -> tuple[float, PacketResult]:
     """Return a job's isolated period, which is about so long, and the packets of some of them."""
-    run = Ensemble(network, [job]).watched(_PERIODS * about_s, 1, stream=stream)
+    run = Ensemble(network, [job]).watched(PERIODS * about_s, 1, stream=stream)
     return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
 
 

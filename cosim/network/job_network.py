@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.measured import CommunicationMix
 from cosim.network.communication import BY_SHARE, Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.isolated_loops import IsolatedLoops
+from cosim.network.mix import CommunicationMix
 from cosim.network.situation import Situation
 from netsim.errors import NetcosimError
 from netsim.flow.job_messages import JobMessages, job_messages

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
 from cosim.measuring.rounds import RUNTIME_REFERENCES
-from cosim.model_context import ModelContext
 from cosim.network.communication import ALWAYS
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
+from cosim.run_times.model_context import ModelContext
 from cosim.run_times.stretches import FlowStretches
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import OneOf

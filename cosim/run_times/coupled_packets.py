@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from cosim.model_context import ModelContext
 from cosim.network.job_network import JobNetwork
 from cosim.run_times.coupled import (
     CoupledParameters,
@@ -23,6 +22,7 @@ from cosim.run_times.coupled import (
     stretch_of_reference,
 )
 from cosim.run_times.kept_slowdowns import Judgement
+from cosim.run_times.model_context import ModelContext
 from cosim.run_times.packet_judge import PacketBudget, PacketRecord
 from cosim.run_times.stretches import PacketStretches
 from queuesim.runtime import RunTimeModel, RunTimes

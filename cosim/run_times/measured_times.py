@@ -14,10 +14,11 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from alloc.policy import Policy
-from cosim.measuring.measured import CommunicationMix, SpeedupTable
+from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.rounds import CONTENDED, RUNTIME_REFERENCES
 from cosim.measuring.speedup_file import read_speedups
-from cosim.model_context import ModelContext
+from cosim.network.mix import CommunicationMix
+from cosim.run_times.model_context import ModelContext
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, OneOf
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes

@@ -16,7 +16,15 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
-from cosim.network.isolated_loops import LEAST_FRACTION, IsolatedLoop, loop_together, remember
+from cosim.network.isolated_loops import (
+    FEW_JOBS,
+    LEAST_FRACTION,
+    PERIODS,
+    PHASES,
+    IsolatedLoop,
+    loop_together,
+    remember,
+)
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
 from netsim.parameters import ReadIf, check_values
@@ -25,8 +33,6 @@ from queuesim.draws import stand_in_id
 FloatArray = NDArray[np.float64]
 
 _KEPT_GROUPS = 1 << 15
-FEW_JOBS = 3
-"""Periodic jobs of like periods keep the phases that they happen to have while they are so few."""
 
 _SOME_ARE_KEPT = ReadIf(
     ("tolerance",), lambda tolerance: tolerance > 0, "queue.coupled.tolerance is above 0"
@@ -60,8 +66,8 @@ class PacketBudget:
         Simulated groups; afterwards the flow level is used. Runs of single jobs do not count.
     """
 
-    periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = 6
-    phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = 4
+    periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = PERIODS
+    phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = PHASES
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
     tolerance: Annotated[float, "change of slowdown by flows that is not judged again", Ge(0)] = 0.0
     audit: Annotated[

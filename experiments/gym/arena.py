@@ -12,9 +12,9 @@ import numpy as np
 from alloc.any_rule import AnyRule
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
-from cosim.model_context import ModelContext
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.measured_times import Measured
+from cosim.run_times.model_context import ModelContext
 from experiments.bench import Bench, bench_of
 from experiments.config import Config, QueueSection
 from experiments.config_decider import check_by_count, made_decider

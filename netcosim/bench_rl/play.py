@@ -11,8 +11,8 @@ import numpy as np
 from alloc.any_rule import AnyRule
 from alloc.policy import Policy
 from alloc.registry import make_policy
-from cosim.model_context import ModelContext
 from cosim.registry import RUNTIME_MODELS
+from cosim.run_times.model_context import ModelContext
 from experiments.bench import Bench, bench_of
 from experiments.config_load import config_from
 from netcosim.bench_rl.cells import MACHINES, NETWORK, weeks_of

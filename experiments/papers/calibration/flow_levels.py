@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from alloc.registry import make_policy
-from cosim.measuring.measured import CommunicationMix, PatternShare
 from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_network import JobNetwork
+from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.run_times.flow_vs_packets import compare_mix, random_mix
 from cosim.run_times.packet_judge import PacketBudget, level_errors
 from experiments.figures.panels import dots, panels

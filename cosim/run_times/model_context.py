@@ -14,9 +14,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.measured import CommunicationMix, SpeedupTable
+from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.rounds import CONTENDED
 from cosim.network.job_network import JobNetwork
+from cosim.network.mix import CommunicationMix
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from netcosim.bench_rl.cells import SCALES, WORKLOADS, Scale, chosen
-from netcosim.bench_rl.play import METRICS, Game, worth
+from netcosim.bench_rl.play import METRICS, BenchmarkCase, worth
 from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import paired, word
 from netcosim.reproduce import read_frames
@@ -41,7 +41,7 @@ def attacked(folder: Path, machine: str, workload: str, logs: str) -> list[dict[
     made = not WORKLOADS[workload].log
     [cell], _ = chosen(SCALE, [machine], [workload], logs, SEED if made else 1)
     training = Training.of(scale, "bounded-stretch", 1)
-    game = Game(points_of(cell, training)[0])
+    game = BenchmarkCase(points_of(cell, training)[0])
     [mine], _ = chosen(SCALE, [machine], [workload], logs, 1)
     frames = read_frames(folder / "bench-rl.db", points_of(mine, training))
     weights = {

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from alloc.policy import Policy
 from cosim.run_times.coupled_packets import CoupledPackets, PacketBudget
 from cosim.run_times.kept_slowdowns import Judgement, kept_errors, replayed
-from experiments.bench import bench_of
 from experiments.config_load import config_from, load_sweep
 from experiments.points import replaced
+from experiments.run_context import run_context
 from queuesim.runtime import RunTimes
 from workloads.job import Workload
 
@@ -96,7 +96,7 @@ def exact_journal(path: str, n_groups: int, later: int) -> Journal:
     """The first judgements of the exact loop, with a seed that is so much higher."""
     point = load_sweep(path).points[0].resolved()
     changes = {"workload.first_jobs": FIRST_JOBS, "run.seed": point["run"]["seed"] + later}
-    bench = bench_of(config_from(replaced(point, changes)))
+    bench = run_context(config_from(replaced(point, changes)))
     journal = Journal(n_groups)
     model = DatedPackets(bench.network, PacketBudget(), journal=journal, dated=journal)
     with suppress(EnoughError):

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import netcosim as nc
-from experiments.bench import bench_of
 from experiments.papers.isolation.base import study_mix
 from experiments.papers.jigsaw.logs import KTH_TREE, fat_tree
+from experiments.run_context import run_context
 from workloads.csv_jobs import write_csv
 from workloads.drawn import drawn_log
 from workloads.job import Workload
@@ -60,7 +60,7 @@ def first_jobs(name: str, log: str, n_jobs: int) -> Workload:
     """The log's first jobs, as they came."""
     config = content(name, log, "as-logged")
     config["workload"] = {"log": log, "known_log": name, "first_jobs": n_jobs}
-    return bench_of(nc.config_from(config | {"communication": {}})).queues.jobs
+    return run_context(nc.config_from(config | {"communication": {}})).queues.jobs
 
 
 def row(name: str, jobs: Workload, n_jobs: int, draw: int, model: str) -> dict[str, object]:

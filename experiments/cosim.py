@@ -25,11 +25,11 @@ from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.neighbours import Neighbours, neighbours_of
 from cosim.measuring.parts import (
     Columns,
-    Here,
     Keeping,
-    Named,
     Part,
-    Parts,
+    PrefixedRunner,
+    SerialExecutor,
+    TaskRunner,
     schedule_columns,
     schedule_from,
 )
@@ -38,7 +38,6 @@ from cosim.measuring.snapshots import Measurement, Study
 from cosim.network.job_network import JobNetwork
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.model_context import ModelContext, Pilot
-from experiments.bench import Bench, bench_of
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim_result import CosimResult
@@ -47,6 +46,7 @@ from experiments.kept.pack import pack
 from experiments.kept.take import kept_of
 from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
+from experiments.run_context import RunContext, run_context
 from experiments.steps import Notice, Progress, Steps
 from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError
@@ -62,7 +62,7 @@ def run_cosim(
     config: Config,
     progress: Progress | None = None,
     notice: Notice | None = None,
-    parts: Parts | None = None,
+    parts: TaskRunner | None = None,
     jobs: Workload | None = None,
 ) -> CosimResult:
     """Run a config.
@@ -74,7 +74,7 @@ def run_cosim(
         See `experiments.steps.Progress`.
     notice : callable, optional
         See `experiments.steps.Notice`.
-    parts : Parts, optional
+    parts : TaskRunner, optional
         Gets schedules and packet simulations computed; here, one after the other, by default.
     jobs : Workload, optional
         Instead of the config's own.
@@ -106,11 +106,13 @@ def run_cosim(
     """
     warn_of_unread(config)
     with config.plugged():
-        return _run(config, Steps(progress, notice), Here() if parts is None else parts, jobs)
+        return _run(
+            config, Steps(progress, notice), SerialExecutor() if parts is None else parts, jobs
+        )
 
 
-def _run(config: Config, steps: Steps, parts: Parts, given: Workload | None) -> CosimResult:
-    reference, here = reference_of(config), bench_of(config, given)
+def _run(config: Config, steps: Steps, parts: TaskRunner, given: Workload | None) -> CosimResult:
+    reference, here = reference_of(config), run_context(config, given)
     machine = here.machine.topology
     for line in family_of(machine).notes(machine):
         steps.say(line)
@@ -120,7 +122,7 @@ def _run(config: Config, steps: Steps, parts: Parts, given: Workload | None) -> 
     silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
     elsewhere = reference.elsewhere.model_copy(update={"run": silent})
     there = _Loop(
-        bench_of(elsewhere, here.queues.jobs),
+        run_context(elsewhere, here.queues.jobs),
         reference_of(reference.elsewhere),
         steps.first(1 / (1 + len(config.queue.policies)), "reference: "),
         parts,
@@ -136,20 +138,20 @@ class _Loop:
 
     Attributes
     ----------
-    bench : Bench
+    bench : RunContext
     reference : Reference
     steps : Steps
-    parts : Parts
+    parts : TaskRunner
     there : _Loop or None
         The reference's own run, if it is elsewhere.
     rounds, between : list
         What each round measured, and the schedules that the rounds after the first did.
     """
 
-    bench: Bench
+    bench: RunContext
     reference: Reference
     steps: Steps
-    parts: Parts
+    parts: TaskRunner
     there: _Loop | None = None
     logged: Schedules = field(default_factory=dict)
     schedules: Schedules = field(default_factory=dict)
@@ -335,9 +337,9 @@ BETWEEN_POINTS = Keeping()
 """Schedules that a process has made for other points of its sweep and can use again."""
 
 
-def _in_round(parts: Parts, number: int) -> Parts:
+def _in_round(parts: TaskRunner, number: int) -> TaskRunner:
     """Parts under names of their round; those of the first stand alone."""
-    return parts if number == 1 else Named(parts, f"round {number}, ")
+    return parts if number == 1 else PrefixedRunner(parts, f"round {number}, ")
 
 
 def cosim_point(content: Mapping[str, object]) -> PointResult:

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from experiments.outcome import Outcome
-from experiments.signals import held_back
+from experiments.signals import defer_signals
 from experiments.worker import compute, start_worker
 from netsim.errors import NetcosimError
 from netsim.limits import shown
@@ -132,7 +132,7 @@ def _feed(
                 task = waiting[0]
                 try:
                     # it may start a process, which would outlive us if we did not know of it
-                    with held_back():
+                    with defer_signals():
                         future = executor.submit(compute, path, task[1])
                         under_way[future] = task
                     future.add_done_callback(finished.put)

@@ -10,7 +10,7 @@ from types import FrameType
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Signals that come within the block count at its end.
 
     For what must not be left half done: a process that has been asked for, but is not known yet.

@@ -26,7 +26,7 @@ from experiments.kept.pack import unpack
 from experiments.kept.values import KeptRun
 from experiments.outcome import Outcome
 from experiments.points import canonical_json, flatten, plain
-from experiments.signals import held_back
+from experiments.signals import defer_signals
 from experiments.store_format import (
     COLUMNS,
     KEPT_SCHEMA,
@@ -220,7 +220,7 @@ class Store:
         """Write what waits, close the file and let others write it."""
         try:
             # a second Ctrl-C waits for what the first has left
-            with held_back():
+            with defer_signals():
                 self.flush()
         finally:
             self._waiting.clear()

@@ -67,7 +67,8 @@ def journal_name(key: str) -> str:
 
 
 class Journal:
-    """A `cosim.measuring.parts.Parts` that keeps parts in a folder, and finds those that are there.
+    """A `cosim.measuring.parts.TaskRunner` that keeps parts in a folder, and finds those that are
+    there.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class Journal:
         return sum(1 for _ in self.folder.glob("*.npz"))
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """See `cosim.measuring.parts.Parts.each`."""
+        """See `cosim.measuring.parts.TaskRunner.each`."""
         found: dict[int, Columns] = {}
 
         def take(i: int, columns: Columns | None) -> bool:

@@ -16,12 +16,12 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import IO
 
-from cosim.measuring.parts import Parts
+from cosim.measuring.parts import TaskRunner
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.executor import FORK_SERVER_GONE, start_forkserver
-from experiments.signals import held_back
+from experiments.signals import defer_signals
 from experiments.worker import start_worker
 from netcosim.journal import Journal, drop, journals_in
 from netsim.file_lock import let_go, take_lock
@@ -35,11 +35,11 @@ WORTH_S = 60.0
 """A run that is refused within so long leaves nothing; its parts are soon computed again."""
 
 
-Helping = Callable[[Mapping[str, object], Parts], None]
+Helping = Callable[[Mapping[str, object], TaskRunner], None]
 """What another process does with a resolved config: all of its parts that nobody else does."""
 
 
-def run_parts(content: Mapping[str, object], parts: Parts) -> None:
+def run_parts(content: Mapping[str, object], parts: TaskRunner) -> None:
     """A run's parts."""
     config = config_from(dict(content))
     with config.plugged():
@@ -47,7 +47,7 @@ def run_parts(content: Mapping[str, object], parts: Parts) -> None:
 
 
 @contextmanager
-def at_work(
+def worker_pool(
     config: Config,
     journal: Journal,
     jobs: int,
@@ -128,7 +128,7 @@ def _helpers(
                 helper = context.Process(target=_help, args=given)
                 # one that has been started must be known, or it would outlive us
                 try:
-                    with held_back():
+                    with defer_signals():
                         helper.start()
                         processes.append(helper)
                 except FORK_SERVER_GONE:

@@ -14,10 +14,10 @@ from experiments.cosim import point_result, run_cosim
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import Show, progress
-from experiments.signals import held_back
+from experiments.signals import defer_signals
 from experiments.store import Store
 from netcosim.journal import Journal, drop, journal_name
-from netcosim.run_jobs import at_work
+from netcosim.run_jobs import worker_pool
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.packet.credit import buffer_warning
@@ -60,7 +60,7 @@ def run_and_report(
     started = time.perf_counter()
     with progress(100, "%") as show:
         journal = Journal(out / journal_name(point_key(config.resolved())), show.restart)
-        with at_work(config, journal, jobs, show.say):
+        with worker_pool(config, journal, jobs, show.say):
             told = partial(_percent, show)
             result = run_cosim(config, told, show.say, journal)
             from netcosim.report.about import ABOUT, about_rows, notes_of
@@ -73,7 +73,7 @@ def run_and_report(
             make_folder(out)
             content = config.resolved()
             # a file without its point would be left by a stop in between
-            with held_back(), Store(results, "write") as store:
+            with defer_signals(), Store(results, "write") as store:
                 outcome = Outcome(encoded, None, seconds, found.kept)
                 store.put(point_key(content), content, outcome, code_fingerprint())
                 store.put_meta({"config_text": config_text, "title": title})
@@ -83,7 +83,7 @@ def run_and_report(
                 show.say(f"results are in {results}; netcosim report draws them")
                 raise
             # last: a kill while the page is drawn must not cost the parts
-            with held_back():
+            with defer_signals():
                 drop(journal.folder)
     from netcosim.report.policies import policy_table, print_table
     from netcosim.report.verdict import run_verdict

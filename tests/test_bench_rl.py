@@ -13,13 +13,13 @@ import pytest
 from queue_helpers import same_schedule
 
 from alloc.any_rule import AnyRule
-from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
+from experiments.run_context import run_context
 from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_of
 from netcosim.bench_rl.figure import held_out_figure
 from netcosim.bench_rl.output import agent_file, play_and_write
-from netcosim.bench_rl.play import METRICS, PPO, Anything, Game, worth
+from netcosim.bench_rl.play import METRICS, PPO, Anything, BenchmarkCase, worth
 from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
 from netcosim.bench_rl.tables import (
     BETTER,
@@ -68,7 +68,7 @@ def test_what_a_week_is_worth_is_what_the_environment_rewards() -> None:
     pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
     from experiments.gym.environments import CoSchedule
 
-    game = Game(quick_points()["random"])
+    game = BenchmarkCase(quick_points()["random"])
     for metric in METRICS:
         world = CoSchedule(game.config, reward=metric, n_jobs=25)
         rng, over, gained = np.random.default_rng(2), False, 0.0
@@ -82,7 +82,7 @@ def test_what_a_week_is_worth_is_what_the_environment_rewards() -> None:
 
 
 def test_chance_takes_all_that_is_possible_and_is_the_same_again() -> None:
-    game = Game(quick_points()["random"])
+    game = BenchmarkCase(quick_points()["random"])
     found = [game.played(0, Anything(game.rules, seed)).start_s.tolist() for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]
     assert np.isfinite(found[0]).all()
@@ -201,7 +201,7 @@ def test_a_trained_agents_file_plays_as_it_was_judged(quick: Path) -> None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    game = Game(quick_points()[AGENT])
+    game = BenchmarkCase(quick_points()[AGENT])
     bench = game.bench
     agent = module.Agent(lambda jobs: bench.mix.draw(jobs, bench.queues.draws.rng("jobs")))
     weeks = pd.read_csv(quick / "weeks.csv")
@@ -240,7 +240,7 @@ def test_a_trained_agents_file_runs_in_a_config(quick: Path) -> None:
     names: dict[str, Any] = {"__name__": "agent"}
     exec(file.read_text(), names)
     plain = {"policies": [first], "run_time_model": "as-logged"}
-    queues = bench_of(config_from(content | {"queue": plain})).queues
+    queues = run_context(config_from(content | {"queue": plain})).queues
     rules = {name: queues.empty(name) for name in (first, *others)}
     expected = simulate_queue(
         queues.jobs,
@@ -266,7 +266,7 @@ def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:
 def test_every_machine_has_the_weeks_of_made_workloads(machine: str, workload: str) -> None:
     [cell], _ = chosen("full", [machine], [workload], "", 1)
     point = points_of(cell, Training.of(SCALES["full"], "turnaround", 1))[-1]
-    game = Game(point)
+    game = BenchmarkCase(point)
     assert game.bench.machine.topology.n_nodes == MACHINES[machine].n_nodes
     assert [len(week) for week in game.weeks] == [WORKLOADS[workload].week] * 12
     assert len(game.training) + len(game.held_out) == 12

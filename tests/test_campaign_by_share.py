@@ -9,7 +9,7 @@ import pytest
 
 from alloc.registry import make_policy
 from cosim.measuring.campaign import Stretch
-from cosim.measuring.parts import Here
+from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import Measurements, Side, Study
 from cosim.measuring.stretching import Yardsticks, stretches
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
@@ -63,7 +63,7 @@ def study(tmp_path, fractions, *, together=BY_SHARE, seed=1, free=SHARED, polici
 def of_all(found: Study) -> dict[str, Measurements]:
     side = found.sides[found.reference]
     yardsticks = Yardsticks(side.network, found.communications, found.by_share)
-    return stretches(found, yardsticks, Here())
+    return stretches(found, yardsticks, SerialExecutor())
 
 
 def measured(found: Study) -> Measurements:

@@ -23,12 +23,14 @@ gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from experiments.gym import ENVIRONMENTS  # noqa: E402
-from experiments.gym.environments import CoSchedule, Place, Schedule, World  # noqa: E402
+from experiments.gym.environments import CoSchedule, Place, Schedule, SchedulingEnv  # noqa: E402
 
 CONTENTION = ("as-logged", "measured", "coupled-flow", "coupled-packets")
 
 
-def play(world: World, seed: int, *, first: int | None = None) -> tuple[float, dict[str, Any], str]:
+def play(
+    world: SchedulingEnv, seed: int, *, first: int | None = None
+) -> tuple[float, dict[str, Any], str]:
     """An episode of actions at chance: what it gained, the last info, a digest of all that was."""
     rng, digest, gained = np.random.default_rng(seed), hashlib.sha256(), 0.0
     seen, info = world.reset(seed=seed, options=None if first is None else {"first": first})
@@ -48,7 +50,7 @@ def play(world: World, seed: int, *, first: int | None = None) -> tuple[float, d
 
 @pytest.mark.parametrize("contention", CONTENTION)
 @pytest.mark.parametrize("kind", [Schedule, Place, CoSchedule])
-def test_gymnasium_finds_nothing_wrong(kind: type[World], contention: str) -> None:
+def test_gymnasium_finds_nothing_wrong(kind: type[SchedulingEnv], contention: str) -> None:
     world = kind(CONFIG, contention=contention, n_jobs=12, render_mode="rgb_array")
     check_env(world)
     gained, info, _ = play(world, 5)
@@ -87,7 +89,7 @@ def test_rewards_sum_to_the_metric(reward: str) -> None:
         assert gained == pytest.approx(expected, rel=1e-11)
 
 
-def direct(world: World, first: int, policy_seed_of: int, **how: Any) -> QueueResult:
+def direct(world: SchedulingEnv, first: int, policy_seed_of: int, **how: Any) -> QueueResult:
     """The same jobs through the queue simulator."""
     config = config_from(CONFIG)
     queues = queues_of(config, make_topology("dragonfly", {"p": 2, "a": 4, "g": 5}))

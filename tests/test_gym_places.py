@@ -22,7 +22,7 @@ from workloads.synthetic import laas_workload
 gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra [rl])")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from experiments.gym.environments import CoSchedule, Place, Schedule, World  # noqa: E402
+from experiments.gym.environments import CoSchedule, Place, Schedule, SchedulingEnv  # noqa: E402
 
 FAT_TREE = {"family": "fattree", "radix": 6}
 
@@ -35,7 +35,7 @@ def config(policy: str = "simple", machine: dict[str, Any] = MACHINE) -> dict[st
     }
 
 
-def play(world: World, seed: int) -> list[tuple[int, int, float, list[int]]]:
+def play(world: SchedulingEnv, seed: int) -> list[tuple[int, int, float, list[int]]]:
     """An episode of possible actions at chance; (domain, job, time, nodes) of each start."""
     rng, started, over = np.random.default_rng(seed), [], False
     world.reset(seed=seed)
@@ -65,7 +65,7 @@ def play(world: World, seed: int) -> list[tuple[int, int, float, list[int]]]:
     return started
 
 
-def free_of(world: World) -> np.ndarray[Any, np.dtype[np.int64]]:
+def free_of(world: SchedulingEnv) -> np.ndarray[Any, np.dtype[np.int64]]:
     machine = world.episode.run.machine
     taken = np.zeros(machine.policy.topology.n_nodes, dtype=bool)
     for placement in machine.placements.values():
@@ -75,7 +75,7 @@ def free_of(world: World) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 @pytest.mark.parametrize("contention", ["as-logged", "measured", "coupled-flow"])
 @pytest.mark.parametrize("kind", [Place, CoSchedule])
-def test_gymnasium_finds_nothing_wrong(kind: type[World], contention: str) -> None:
+def test_gymnasium_finds_nothing_wrong(kind: type[SchedulingEnv], contention: str) -> None:
     world = kind(config(), places="domains", contention=contention, n_jobs=12)
     check_env(world, skip_render_check=True)
     spaces = {"Place": [5], "CoSchedule": [17, 5]}
@@ -90,7 +90,7 @@ def test_gymnasium_finds_nothing_wrong(kind: type[World], contention: str) -> No
 @pytest.mark.parametrize("policy", ["baseline", "random"])
 @pytest.mark.parametrize("kind", [Place, CoSchedule])
 def test_jobs_are_in_the_domain_that_was_said(
-    kind: type[World], policy: str, machine: dict[str, Any], level: int, n: int
+    kind: type[SchedulingEnv], policy: str, machine: dict[str, Any], level: int, n: int
 ) -> None:
     """And the domains that can be said are those with a free node."""
     given = config(policy, machine)
@@ -170,7 +170,9 @@ def test_a_full_domain_is_masked_counted_and_waits() -> None:
         (Schedule, {"places": "domains"}, "places: this environment does not ask"),
     ],
 )
-def test_bad_values_are_one_line(kind: type[World], given: dict[str, Any], told: str) -> None:
+def test_bad_values_are_one_line(
+    kind: type[SchedulingEnv], given: dict[str, Any], told: str
+) -> None:
     with pytest.raises(NetcosimError, match=told):
         kind(config(), **given)
 

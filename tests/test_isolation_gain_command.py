@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from console import ROOT, sitting
 
-from cosim.measuring.parts import Here
+from cosim.measuring.parts import SerialExecutor
 from experiments.config_load import config_from
 from experiments.store import Store
 from netcosim.cli import main
@@ -118,7 +118,7 @@ def test_the_time_that_is_used_is_told_and_the_same_command_goes_on(
 
 
 def trial(config: Path) -> Trial:
-    return Trial(asked_of(config).config, Here(), Clock(0.0, 1e12, 1))
+    return Trial(asked_of(config).config, SerialExecutor(), Clock(0.0, 1e12, 1))
 
 
 def test_node_hours_of_the_curve_have_the_closed_form(config: Path) -> None:

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from cosim.network.mix import CommunicationMix, PatternShare
-from experiments.bench import bench_of
 from experiments.config_load import config_from
+from experiments.run_context import run_context
 from netcosim.cli import main
 from netcosim.journal import Journal
 from netcosim.judge.asked import Flags, asked_of
@@ -61,7 +61,7 @@ def a_log(folder: Path, policy: str, n_jobs: int = 150, name: str = "log.csv") -
             "run": {"snapshots": 0},
         }
     )
-    queues = bench_of(config).queues
+    queues = run_context(config).queues
     jobs, waited = queues.jobs, wait_s(queues.under(policy))
     assert waited.mean() > 60
     rows = zip(
@@ -115,7 +115,7 @@ def test_another_queue_does_not_reproduce_the_waits(tmp_path: Path) -> None:
         Flags(str(log), str(tmp_path / "machine.toml"), ("slurm-tree", "random"), backfill="none"),
         None,
     )
-    bench = bench_of(asked.config)
+    bench = run_context(asked.config)
     jobs = bench.queues.jobs
     frame = pd.DataFrame(
         {

@@ -15,7 +15,7 @@ from experiments.papers import paper as kit
 from experiments.papers.interference.cases import CAB, OBLIVIOUS
 from experiments.papers.interference.speedups import between_claims
 from experiments.papers.jigsaw.paper import PAPER as JIGSAW
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.paper import Options
 
 FOLDER = Path(kit.__file__).parent
@@ -23,11 +23,12 @@ POSITIONS = {
     "Claim": list(Claim.__dataclass_fields__),
     **{
         name: list(inspect.signature(method).parameters)[1:]
-        for name, method in vars(Says).items()
+        for name, method in vars(ClaimBuilder).items()
         if inspect.isfunction(method) and not name.startswith("_")
     },
 }
-"""What makes claims, and the names of its arguments; `Says` is called by a name with "says"."""
+"""What makes claims, and the names of its arguments; `ClaimBuilder` is called by a name with
+"says"."""
 COLUMNS = ("paper", "paper_high")
 
 CALLS = {"float", "int", "min", "max", "sum", "len", "abs", "zip", "enumerate", "sorted", "np.mean"}

@@ -9,13 +9,13 @@ from matplotlib.colors import to_hex
 
 from experiments.figures.panels import Look, dots, panels
 from experiments.frames import against_baseline, first_seen, lookup
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.readings import side_by_side, which_fits
 from experiments.papers.paper import Options, Reading
 from experiments.papers.registry import load_paper
 from queuesim.statistics import Interval
 
-says = Says("Fig. 1", "ugal-l")
+says = ClaimBuilder("Fig. 1", "ugal-l")
 SURE = Interval(1.2, 1.1, 1.3)
 
 
@@ -105,7 +105,7 @@ def read_claims(held: dict[str, list[bool]]) -> pd.DataFrame:
     """Claims "c1", "c2", ... under some conditions."""
     return claims_frame(
         [
-            Says("Fig. 1", condition).holds(f"c{i}", holds, "a rule")
+            ClaimBuilder("Fig. 1", condition).holds(f"c{i}", holds, "a rule")
             for condition, all_of in held.items()
             for i, holds in enumerate(all_of, 1)
         ]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from test_patterns_goal import MADE, story, to_goal
 
 from cosim.network.communication import Communication
-from experiments.bench import bench_of
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from experiments.points import point_key
+from experiments.run_context import run_context
 from netsim.errors import NetcosimError
 from patterns.goal import read_trace
 from patterns.goal_binary import operations_in
@@ -236,7 +236,7 @@ def test_a_trace_is_one_job_among_others(tmp_path: Path) -> None:
     trace = {"pattern": "goal", "file": str(tmp_path / "t.goal"), "weight": 1e9}
     config = config_from(content(trace, {"pattern": "halo2d"}))
     result = run_cosim(config)
-    bench = bench_of(config)
+    bench = run_context(config)
     share, _ = bench.drawn
     sizes = bench.queues.jobs.n_nodes
     assert set(share[sizes < 4].tolist()) == {1}  # 7 ranks need 4 nodes of 2 ranks
@@ -246,10 +246,10 @@ def test_a_trace_is_one_job_among_others(tmp_path: Path) -> None:
 
 def test_an_entry_for_some_sizes_leaves_the_others_draws(tmp_path: Path) -> None:
     entries = [{"pattern": "halo2d"}, {"pattern": "all-to-all"}, {"pattern": "pairs", "nodes": 99}]
-    with_third = bench_of(config_from(content(*entries))).drawn[0]
+    with_third = run_context(config_from(content(*entries))).drawn[0]
     assert set(with_third.tolist()) == {0, 1}
     with pytest.raises(NetcosimError, match=r"no entry is for job \d+ of \d nodes \(30 such jobs"):
-        _ = bench_of(config_from(content(entries[2]))).drawn
+        _ = run_context(config_from(content(entries[2]))).drawn
 
 
 def test_a_files_digest_is_in_the_key_and_its_folder_is_not(tmp_path: Path) -> None:

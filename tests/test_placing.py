@@ -11,7 +11,6 @@ import pytest
 
 from alloc.policy import Request
 from cosim.measuring.snapshots import Study
-from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
@@ -19,6 +18,7 @@ from experiments.cosim_tables import result_tables
 from experiments.kept.take import kept_of
 from experiments.kept.values import KeptMeasured
 from experiments.points import replaced
+from experiments.run_context import run_context
 from netsim.errors import NetcosimError
 from queuesim.placing import LOG_ORDER, QUEUE, SMALL_FIRST
 
@@ -67,7 +67,7 @@ def placed(content: Mapping[str, Any], where: str, **more: object) -> CosimResul
 
 
 def study_of(content: Mapping[str, Any]) -> Study:
-    bench = bench_of(config_from(content))
+    bench = run_context(config_from(content))
     names = bench.config.queue.policies
     return bench.study(bench.sides({n: bench.queues.under(n) for n in names}), names[0])
 

@@ -15,7 +15,7 @@ from cosim.measuring.campaign import (
     speedup_table,
 )
 from cosim.measuring.measured import SpeedupRow
-from cosim.measuring.parts import Here
+from cosim.measuring.parts import SerialExecutor
 from cosim.measuring.snapshots import Measurements, Ratio, Side, Study, snapshot_times
 from cosim.measuring.stretching import Yardsticks, stretches
 from cosim.network.communication import ALWAYS, Communication
@@ -242,7 +242,7 @@ def measure(result, share, said, *, n_snapshots, alone=None):
     fraction = np.ones(len(share))
     communications, at_once = said.communications, {"together": ALWAYS}
     study = Study({"it": side}, "it", communications, share, fraction, n_snapshots, **at_once)
-    return stretches(study, said if alone is None else alone, Here())["it"]
+    return stretches(study, said if alone is None else alone, SerialExecutor())["it"]
 
 
 def yardsticks(routing=ROUTING, message_bytes=2000):

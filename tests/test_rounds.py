@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.parts import Columns, Here, Named, Part
+from cosim.measuring.parts import Columns, Part, PrefixedRunner, SerialExecutor
 from cosim.measuring.rounds import ALONE, round_rows, speedups_of_alone
 from cosim.measuring.snapshots import Measurement, Ratio
 from cosim.run_times.measured_times import Measured
-from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
 from experiments.points import replaced
+from experiments.run_context import run_context
 from netsim.errors import NetcosimError
 
 CONTENT: dict[str, Any] = {
@@ -43,7 +43,7 @@ def rounds(number: int, **more: Any) -> CosimResult:
     return run({"queue.measured": {"rounds": number, **more}})
 
 
-class Seen(Here):
+class Seen(SerialExecutor):
     """Notes the names of parts."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ def test_each_round_is_what_the_run_before_gave() -> None:
         assert found is not None
         np.testing.assert_array_equal(mine.nodes, found.nodes)
     # and the last queues run with what was measured of these
-    bench = bench_of(two.config)
+    bench = run_context(two.config)
     again = bench.queues.under("jigsaw", Measured(two.table, bench.mix, "mean"))
     np.testing.assert_array_equal(again.start_s, two.schedules["jigsaw"].start_s)
     assert two.table != one.table
@@ -179,6 +179,6 @@ def test_what_does_not_go_together_is_refused(
 
 def test_parts_are_renamed_alone() -> None:
     seen = Seen()
-    [found] = Named(seen, "round 2, ").each([Part("x", lambda tell: {"a": np.ones(1)})])
+    [found] = PrefixedRunner(seen, "round 2, ").each([Part("x", lambda tell: {"a": np.ones(1)})])
     assert seen.names == ["round 2, x"]
     assert found["a"] == 1

@@ -15,7 +15,7 @@ from routing_machines import small_machines
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
-from netsim.routing.any_graph import ShortestWays
+from netsim.routing.any_graph import ShortestPaths
 from netsim.routing.base import Routing
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing
@@ -137,7 +137,7 @@ def test_random_networks_are_free_of_deadlock(seed: int) -> None:
     for name in BOTH:
         routing = make_routing(t, name)
         assert find_cycle(routing) is None
-        longest = ShortestWays(t).longest
+        longest = ShortestPaths(t).longest
         assert routing.n_vcs in (1, longest)
 
 

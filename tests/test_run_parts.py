@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cosim.measuring.parts import Columns, Here, Part, Tell, cut, schedule_columns, schedule_from
+from cosim.measuring.parts import (
+    Columns,
+    Part,
+    SerialExecutor,
+    Tell,
+    cut,
+    schedule_columns,
+    schedule_from,
+)
 from experiments.config import Config
 from experiments.config_load import load_config_text
 from experiments.cosim import point_result, run_cosim
@@ -25,7 +33,7 @@ from experiments.points import point_key
 from experiments.store import Store
 from netcosim import cli, journal, run_jobs
 from netcosim.journal import Journal, drop, journal_name, journals_in
-from netcosim.run_jobs import at_work
+from netcosim.run_jobs import worker_pool
 from netcosim.run_output import RESULTS_FILE, run_and_report
 from netcosim.run_plan import plan_run
 from netsim.errors import NetcosimError
@@ -92,7 +100,7 @@ def stored(result: CosimResult) -> dict[str, str | bytes]:
 def tables(config: Config, out: Path, jobs: int) -> dict[str, str | bytes]:
     """What a run stores, without its page."""
     kept = Journal(out / journal_name(point_key(config.resolved())))
-    with config.plugged(), at_work(config, kept, jobs, lambda line: None):
+    with config.plugged(), worker_pool(config, kept, jobs, lambda line: None):
         return stored(run_cosim(config, parts=kept))
 
 
@@ -107,7 +115,7 @@ def test_two_processes_and_one_give_the_same_bits(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_so_do_pairs_and_a_plug_in_s_policy(tmp_path: Path) -> None:
-    """And with nobody behind it: `Here`."""
+    """And with nobody behind it: `SerialExecutor`."""
     (tmp_path / "last.py").write_text(PLUGIN)
     changes = {'"level-spread"]': '"last"]', "[machine]": 'plugins = ["last.py"]\n[machine]'}
     config, _ = config_of(tmp_path, "paired", **changes)
@@ -409,7 +417,7 @@ def test_rows_are_cut_into_few_pieces() -> None:
 def test_parts_are_computed_here_one_after_the_other() -> None:
     told: list[tuple[str, float]] = []
     parts = [part_of("a", 1), part_of("b", 2)]
-    found = Here().each(parts, lambda what, share: told.append((what, share)))
+    found = SerialExecutor().each(parts, lambda what, share: told.append((what, share)))
     assert [int(columns["x"]) for columns in found] == [1, 2]
     assert told == [("a", 0.25), ("b", 0.75)]
 
@@ -491,7 +499,7 @@ def test_a_fork_server_that_is_killed_is_one_line(
     config, _ = config_of(tmp_path)
     kept = Journal(tmp_path / "out" / journal_name(point_key(config.resolved())))
     said: list[str] = []
-    with at_work(config, kept, 2, said.append):
+    with worker_pool(config, kept, 2, said.append):
         pass
     assert said == ["the process that starts others was killed; this run goes on without it"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hostile.row import config_text
 
-from experiments.signals import held_back
+from experiments.signals import defer_signals
 from experiments.store import Store
 from experiments.worker import compute
 from netcosim.cli import main
@@ -325,7 +325,7 @@ def test_a_signal_is_held_back_until_the_block_is_done() -> None:
     done = []
 
     def ask_and_note() -> None:
-        with held_back():
+        with defer_signals():
             signal.raise_signal(signal.SIGTERM)
             done.append("after the signal")
         done.append("never")

@@ -10,12 +10,12 @@ import pytest
 
 import netcosim as nc
 from cosim.isolation.design import Design, Factor
-from cosim.measuring.parts import Here, Keeping
-from experiments.bench import bench_of
+from cosim.measuring.parts import Keeping, SerialExecutor
 from experiments.config_load import load_sweep, points_of
 from experiments.cosim import cosim_point, run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.points import replaced
+from experiments.run_context import run_context
 from netcosim.cli import main
 from netcosim.design_results import DesignResults, design_results
 from netsim.errors import NetcosimError
@@ -257,7 +257,7 @@ def test_points_that_share_schedules_have_the_numbers_that_they_have_alone() -> 
     ]
     for changes in changed:
         content = replaced(FATTREE, changes)
-        assert tables(content, kept) == tables(content, Here()), changes
+        assert tables(content, kept) == tables(content, SerialExecutor()), changes
     assert [name.split(", ")[-1] for name in kept.queues] == ["random", "jigsaw", "slurm-tree"]
 
 
@@ -278,7 +278,7 @@ def test_what_a_schedule_depends_on_is_never_shared(changes: dict[str, object]) 
     tables(FATTREE, kept)
     kept.queues.clear()
     content = replaced(FATTREE, changes)
-    assert tables(content, kept) == tables(content, Here())
+    assert tables(content, kept) == tables(content, SerialExecutor())
     assert len(kept.queues) == 2
 
 
@@ -286,7 +286,7 @@ def test_bandwidth_counts_for_a_policy_that_places_by_it() -> None:
     needs = {"queue.policies": ["baseline", "lc-s"], "queue.bandwidth_need_Bps": [2 * 10**8]}
 
     def digests(changes: dict[str, object]) -> list[str]:
-        queues = bench_of(nc.config_from(replaced(FATTREE, needs | changes))).queues
+        queues = run_context(nc.config_from(replaced(FATTREE, needs | changes))).queues
         return [queues.digest(name, AsLogged()) for name in ("baseline", "lc-s")]
 
     one, links = digests({}), digests({"machine.level1_bandwidth_Bps": 7 * 10**8})
@@ -296,7 +296,7 @@ def test_bandwidth_counts_for_a_policy_that_places_by_it() -> None:
 
 
 def test_a_model_or_policy_that_is_not_known_has_no_digest() -> None:
-    queues = bench_of(nc.config_from(FATTREE)).queues
+    queues = run_context(nc.config_from(FATTREE)).queues
     assert queues.digest("random", AsLogged())
     assert queues.digest("random", Assumed("10%")) == ""
 

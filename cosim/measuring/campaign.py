@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
-from cosim.measuring.parts import Here, Parts
+from cosim.measuring.parts import SerialExecutor, TaskRunner
 from cosim.measuring.snapshots import (
     ALL_SIZES,
     SIZE_CLASSES,
@@ -177,13 +177,13 @@ class Stretch:
         self,
         study: Study,
         rng: Callable[[], np.random.Generator],
-        parts: Parts | None = None,
+        parts: TaskRunner | None = None,
         progress: Progress | None = None,
     ) -> Measurement:
         """Time all sides; see `cosim.measuring.measure.Measure`."""
         network = study.sides[study.reference].network
         yardsticks = Yardsticks(network, study.communications, study.by_share)
-        found = stretches(study, yardsticks, Here() if parts is None else parts, progress)
+        found = stretches(study, yardsticks, SerialExecutor() if parts is None else parts, progress)
         ratios = {}
         for name, mine in found.items():
             ratio = ratio_of_stretches(

@@ -9,7 +9,7 @@ import numpy as np
 
 from cosim.measuring.campaign import Stretch
 from cosim.measuring.paired import Paired
-from cosim.measuring.parts import Parts
+from cosim.measuring.parts import TaskRunner
 from cosim.measuring.snapshots import Measurement, Progress, Study
 from cosim.measuring.steady_measure import Steady
 from cosim.measuring.steps_measure import Steps
@@ -58,7 +58,7 @@ class Measure(Protocol):
         self,
         study: Study,
         rng: Callable[[], np.random.Generator],
-        parts: Parts | None = None,
+        parts: TaskRunner | None = None,
         progress: Progress | None = None,
     ) -> Measurement:
         """Send a study's snapshots through the packet engine.
@@ -68,7 +68,7 @@ class Measure(Protocol):
         study : Study
         rng : callable () -> numpy.random.Generator
             A new one for each bootstrap, always the same.
-        parts : Parts, optional
+        parts : TaskRunner, optional
             Gets the simulations computed; here by default.
         progress : callable, optional
         """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.parts import Columns, Part, Parts, Tell, cut
+from cosim.measuring.parts import Columns, Part, TaskRunner, Tell, cut
 from cosim.measuring.snapshots import Measurements, Progress, Study, snapshots_told
 from cosim.network.ensemble import Ensemble
 from cosim.network.isolated_loops import loop_isolated
@@ -152,7 +152,7 @@ def neighbours(
 def neighbours_of(
     study: Study,
     measured: Mapping[str, Measurements],
-    parts: Parts,
+    parts: TaskRunner,
     progress: Progress | None = None,
 ) -> dict[str, Neighbours]:
     """`neighbours` of some sides, a few snapshots at a time."""

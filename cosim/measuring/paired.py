@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.pairing import LEAST_PERIODS, Pairing, Snapshot
 from cosim.measuring.pairs import Pair, job_ids, mean_ratio, speedup_rows, summary
-from cosim.measuring.parts import Here, Parts
+from cosim.measuring.parts import SerialExecutor, TaskRunner
 from cosim.measuring.snapshots import Measurement, Measurements, Progress, Ratio, Study
 from netsim.packet.model import PS_PER_S, PacketResult
 from queuesim.statistics import NO_INTERVAL
@@ -49,12 +49,12 @@ class Paired:
         self,
         study: Study,
         rng: Callable[[], np.random.Generator],
-        parts: Parts | None = None,
+        parts: TaskRunner | None = None,
         progress: Progress | None = None,
     ) -> Measurement:
         """Time all sides; see `cosim.measuring.measure.Measure`."""
         pairing = Pairing(study, self.repeats, self.max_iterations)
-        parts = Here() if parts is None else parts
+        parts = SerialExecutor() if parts is None else parts
         snapshots = pairing.snapshots(parts, progress)
         pairs = [pair for snapshot in snapshots for pair in snapshot.pairs]
         seen = sum(len(snapshot.running) for snapshot in snapshots)

@@ -24,7 +24,7 @@ from cosim.measuring.pairs import Pair
 from cosim.measuring.parts import (
     Columns,
     Part,
-    Parts,
+    TaskRunner,
     Tell,
     cut,
     packet_columns,
@@ -162,7 +162,7 @@ class Pairing:
         chance = self.study.sides[name].network.routing.chance_visits
         return name, index, drawn if chance else 0
 
-    def learn(self, indices: Sequence[int], parts: Parts, progress: Progress | None) -> None:
+    def learn(self, indices: Sequence[int], parts: TaskRunner, progress: Progress | None) -> None:
         """Time jobs (by index) alone, under all sides, as `repeat` and `time_alone` do."""
 
         def repeats(piece: Sequence[int], tell: Tell) -> Columns:
@@ -197,7 +197,7 @@ class Pairing:
         run = Ensemble(self.study.sides[name].network, jobs).packets(stream=stream)
         return run.time_ps.tolist(), run.packets
 
-    def proofs(self, parts: Parts) -> list[dict[str, object]]:
+    def proofs(self, parts: TaskRunner) -> list[dict[str, object]]:
         """A row on each isolating side whose jobs' ways do not depend on who else is there."""
         names = [
             name
@@ -280,7 +280,7 @@ class Pairing:
                 found.pairs.append(self._pair(number, name, index, reference_ps, policy_ps))
         return found
 
-    def snapshots(self, parts: Parts, progress: Progress | None) -> list[Snapshot]:
+    def snapshots(self, parts: TaskRunner, progress: Progress | None) -> list[Snapshot]:
         """All snapshots at which jobs run; see `learn` for what is timed beforehand."""
         running = {n: jobs for n, jobs in self.instants(self.study.reference) if jobs}
         indices = sorted({index for jobs in running.values() for index in jobs})

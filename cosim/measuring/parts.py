@@ -1,9 +1,9 @@
 """A run's independent parts: schedules and packet simulations, each an array or a few by name.
 
-A step of a run says what its parts are and asks `Parts` for all of them. Whoever stands behind it
-may compute them here one after the other (`Here`), on several processes, or find them where a run
-that was stopped has left them: a part is the same wherever and whenever it is computed, and what
-it gives is numbers alone.
+A step of a run says what its parts are and asks `TaskRunner` for all of them. Whoever stands behind
+it may compute them here one after the other (`SerialExecutor`), on several processes, or find them
+where a run that was stopped has left them: a part is the same wherever and whenever it is computed,
+and what it gives is numbers alone.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Part:
     digest: str = ""
 
 
-class Parts(Protocol):
+class TaskRunner(Protocol):
     """Gets parts computed."""
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
@@ -65,11 +65,11 @@ class Parts(Protocol):
         ...
 
 
-class Here:
+class SerialExecutor:
     """Computes parts in this process, one after the other."""
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """See `Parts.each`."""
+        """See `TaskRunner.each`."""
         return [
             part.compute(share_of(progress, part.name, done, len(parts)))
             for done, part in enumerate(parts)
@@ -93,7 +93,7 @@ class Keeping:
         self._kept: dict[str, Columns] = {}
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """See `Parts.each`."""
+        """See `TaskRunner.each`."""
         found = []
         for done, part in enumerate(parts):
             columns = self._kept.pop(part.digest, None) if part.digest else None
@@ -108,21 +108,21 @@ class Keeping:
 
 
 @dataclass(frozen=True)
-class Named:
+class PrefixedRunner:
     """Parts under names of their own: for what a run does more than once.
 
     Attributes
     ----------
-    parts : Parts
+    parts : TaskRunner
     before : str
         Stands before every name.
     """
 
-    parts: Parts
+    parts: TaskRunner
     before: str
 
     def each(self, parts: Sequence[Part], progress: Progress | None = None) -> list[Columns]:
-        """See `Parts.each`."""
+        """See `TaskRunner.each`."""
         named = [replace(part, name=self.before + part.name) for part in parts]
         return self.parts.each(named, progress)
 

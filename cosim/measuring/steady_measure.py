@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.paired import compared, measurements, policy_note
 from cosim.measuring.pairs import Pair, job_ids, off_percent, summary_with
-from cosim.measuring.parts import Columns, Here, Part, Parts, Tell, packet_columns, packets_from
+from cosim.measuring.parts import (
+    Columns,
+    Part,
+    SerialExecutor,
+    TaskRunner,
+    Tell,
+    packet_columns,
+    packets_from,
+)
 from cosim.measuring.snapshots import Measurement, Measurements, Progress, Study
 from cosim.measuring.steady import Steadying, SteadyRules, SteadySnapshot
 from queuesim.placing import PLACED, QUEUE
@@ -46,7 +54,7 @@ class Steady(SteadyRules):
         self,
         study: Study,
         rng: Callable[[], np.random.Generator],
-        parts: Parts | None = None,
+        parts: TaskRunner | None = None,
         progress: Progress | None = None,
     ) -> Measurement:
         """Watch all sides; see `cosim.measuring.measure.Measure`."""
@@ -56,7 +64,7 @@ class Steady(SteadyRules):
             found = watching.at(number).watched(number)
             return {} if found is None else _columns(found)
 
-        columns = (Here() if parts is None else parts).each(
+        columns = (SerialExecutor() if parts is None else parts).each(
             [Part(f"steady, snapshot {n + 1}", partial(compute, n)) for n in study.numbers],
             progress,
         )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.neighbours import parts as met_parts
 from cosim.measuring.paired import measurements
-from cosim.measuring.parts import Columns, Here, Part, Parts, Tell
+from cosim.measuring.parts import Columns, Part, SerialExecutor, TaskRunner, Tell
 from cosim.measuring.snapshots import Measurement, Progress, Ratio, Study
 from cosim.measuring.steady import Steadying, SteadyRules
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
@@ -189,7 +189,7 @@ class Steps(StepRules):
         self,
         study: Study,
         rng: Callable[[], np.random.Generator],
-        parts: Parts | None = None,
+        parts: TaskRunner | None = None,
         progress: Progress | None = None,
     ) -> Measurement:
         """Watch the reference; see `cosim.measuring.measure.Measure`."""
@@ -198,7 +198,7 @@ class Steps(StepRules):
         def compute(number: int, tell: Tell) -> Columns:
             return self._columns(steadying, number)
 
-        columns = (Here() if parts is None else parts).each(
+        columns = (SerialExecutor() if parts is None else parts).each(
             [Part(f"steps, snapshot {n + 1}", partial(compute, n)) for n in study.numbers],
             progress,
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.parts import Columns, Part, Parts, Tell, cut, packet_columns, packets_from
+from cosim.measuring.parts import Columns, Part, TaskRunner, Tell, cut, packet_columns, packets_from
 from cosim.measuring.snapshots import FloatArray, Measurements, Progress, Study, snapshots_told
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
@@ -86,7 +86,7 @@ class Yardsticks:
         period_s, _ = loop_isolated(self.network, job, loop.period_s, job.job_id)
         return loop.job.compute_s, period_s
 
-    def learn(self, asked: Iterable[Key], parts: Parts) -> None:
+    def learn(self, asked: Iterable[Key], parts: TaskRunner) -> None:
         """Time those of these jobs that are not known yet."""
         missing = sorted(set(asked) - set(self.known))
         pieces = cut(missing)
@@ -200,7 +200,7 @@ class Stretching:
 def stretches(
     study: Study,
     yardsticks: Yardsticks,
-    parts: Parts,
+    parts: TaskRunner,
     progress: Progress | None = None,
 ) -> dict[str, Measurements]:
     """Send the snapshots of all sides' schedules through the packet engine.
@@ -210,7 +210,7 @@ def stretches(
     study : Study
     yardsticks : Yardsticks
         See `Stretching`.
-    parts : Parts
+    parts : TaskRunner
         Computes a few snapshots of one side at a time.
     progress : callable, optional
     """

@@ -15,11 +15,11 @@ from alloc.registry import POLICIES, make_policy
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.measured_times import Measured
 from cosim.run_times.model_context import ModelContext
-from experiments.bench import Bench, bench_of
 from experiments.config import Config, QueueSection
 from experiments.config_decider import check_by_count, made_decider
 from experiments.config_load import checked_config, load_config_text
 from experiments.cosim import run_cosim
+from experiments.run_context import RunContext, run_context
 from experiments.unread import warn_of_unread
 from netsim.errors import NetcosimError, unknown_name
 from queuesim.decide import Decider, Easy, Strict, known_at_submit
@@ -34,12 +34,12 @@ WHO: dict[str, type[Decider]] = {"none": Strict, "easy": Easy}
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class EnvFactory:
     """What all episodes of a config share.
 
     Attributes
     ----------
-    bench : Bench
+    bench : RunContext
     model : RunTimeModel
     rules : tuple of str
         Placement rules among which an agent chooses; empty: the config's first policy places.
@@ -57,7 +57,7 @@ class Arena:
         Episodes are cut from this part of the jobs, in the order of their submission.
     """
 
-    bench: Bench
+    bench: RunContext
     model: RunTimeModel
     rules: tuple[str, ...]
     who: Decider | None
@@ -150,7 +150,7 @@ def arena_of(
     level: int = 1,
     n_jobs: int = 256,
     part: tuple[float, float] = (0.0, 1.0),
-) -> Arena:
+) -> EnvFactory:
     """A config as a world of episodes.
 
     Parameters
@@ -167,7 +167,7 @@ def arena_of(
     asks_for_domains : bool
         Whether the agent says in which domain it is placed, by the config's first policy.
     reward, depth, n_jobs, part
-        See `Arena`.
+        See `EnvFactory`.
     level : int
         Of the domains that are seen: see `queuesim.learning.episode.Domains`.
 
@@ -183,7 +183,7 @@ def arena_of(
         config = checked_config(config)
     with config.plugged():
         _check(config, reward, depth, n_jobs, part, asks_for_jobs)
-        bench = bench_of(config)
+        bench = run_context(config)
         named = tuple(rules or config.queue.policies) if asks_for_rules else ()
         model = _model(bench, contention or config.queue.run_time_model, named)
         warn_of_unread(_as_used(config, contention or config.queue.run_time_model))
@@ -192,7 +192,7 @@ def arena_of(
             check_by_count('places = "domains"', first, POLICIES[first])
         who = None if asks_for_jobs else _who(config.queue)
         domains = Domains(bench.machine.topology, level)
-        return Arena(bench, model, named, who, reward, depth, domains, n_jobs, part)
+        return EnvFactory(bench, model, named, who, reward, depth, domains, n_jobs, part)
 
 
 def _as_used(config: Config, model: str) -> Config:
@@ -228,7 +228,7 @@ def _check(
         raise unknown_name("backfill of this environment", config.queue.backfill, WHO)
 
 
-def _model(bench: Bench, name: str, rules: tuple[str, ...]) -> RunTimeModel:
+def _model(bench: RunContext, name: str, rules: tuple[str, ...]) -> RunTimeModel:
     """The run-time model of this name, with the config's parameters."""
     if name not in RUNTIME_MODELS:
         raise unknown_name("run-time model", name, RUNTIME_MODELS)

@@ -31,7 +31,7 @@ INVALID = ("wait", "error")
 PLACES = ("rules", "domains")
 
 
-class World(gymnasium.Env[Observation, Any]):
+class SchedulingEnv(gymnasium.Env[Observation, Any]):
     """What the environments share.
 
     Parameters
@@ -258,7 +258,7 @@ class World(gymnasium.Env[Observation, Any]):
         return told | {"time_s": episode.point.now_s}
 
 
-class Schedule(World):
+class Schedule(SchedulingEnv):
     """``netcosim/Schedule-v0``: which of the first waiting jobs starts next, or none.
 
     The config's first policy places it. Actions: a place in the queue, or the last one to wait.
@@ -267,7 +267,7 @@ class Schedule(World):
     asks_for_rules = False
 
 
-class Place(World):
+class Place(SchedulingEnv):
     """``netcosim/Place-v0``: which rule places the next job, which the config's queue names.
 
     Or, with ``places = "domains"``, in which group or pod.
@@ -276,5 +276,5 @@ class Place(World):
     asks_for_jobs = False
 
 
-class CoSchedule(World):
+class CoSchedule(SchedulingEnv):
     """``netcosim/CoSchedule-v0``: both."""

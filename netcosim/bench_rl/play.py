@@ -13,8 +13,8 @@ from alloc.policy import Policy
 from alloc.registry import make_policy
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.model_context import ModelContext
-from experiments.bench import Bench, bench_of
 from experiments.config_load import config_from
+from experiments.run_context import RunContext, run_context
 from netcosim.bench_rl.cells import MACHINES, NETWORK, weeks_of
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
@@ -76,7 +76,7 @@ class Anything(Decider):
         return Choice(fits[k], rule) if k < len(fits) else None
 
 
-class Game:
+class BenchmarkCase:
     """A cell's weeks on its machine.
 
     Parameters
@@ -94,9 +94,9 @@ class Game:
         self._models: dict[str, RunTimeModel] = {}
 
     @cached_property
-    def bench(self) -> Bench:
+    def bench(self) -> RunContext:
         """The machine and the jobs."""
-        return bench_of(self.config)
+        return run_context(self.config)
 
     @cached_property
     def weeks(self) -> list[Workload]:
@@ -183,7 +183,7 @@ class Game:
 
 
 def rows_of(
-    game: Game,
+    game: BenchmarkCase,
     point: Mapping[str, Any],
     player: str,
     weeks: Sequence[int],

@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK, NO_NETWORK, Cell, Scale
-from netcosim.bench_rl.play import PPO, Anything, Game, Row, rows_of, worth
+from netcosim.bench_rl.play import PPO, Anything, BenchmarkCase, Row, rows_of, worth
 from netsim.errors import NetcosimError
 from queuesim.decide import Decider
 from queuesim.learning.evolve import evolve
@@ -91,12 +91,12 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
 
 def compute(point: Content) -> dict[str, Rows]:
     """A point's tables: weeks, and of agents the curve and the weights."""
-    game, asked = Game(point), point["bench_rl"]
+    game, asked = BenchmarkCase(point), point["bench_rl"]
     with game.config.plugged():
         return _PLAYERS[asked["player"]](game, point)
 
 
-def _hand(game: Game, point: Content) -> dict[str, Rows]:
+def _hand(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     rule = point["bench_rl"]["rule"]
     rows: list[Row] = []
     for order, backfill in HAND:
@@ -109,7 +109,7 @@ def _hand(game: Game, point: Content) -> dict[str, Rows]:
     return {"weeks": rows}
 
 
-def _chance(game: Game, point: Content) -> dict[str, Rows]:
+def _chance(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     def play(week: int) -> dict[str, float]:
         seed = int(point_rng(point, f"week {week}").integers(2**32))
         return worth(game.played(week, Anything(game.rules, seed)))
@@ -118,7 +118,7 @@ def _chance(game: Game, point: Content) -> dict[str, Rows]:
     return {"weeks": rows_of(game, point, CHANCE, weeks, play)}
 
 
-def _agent(game: Game, point: Content) -> dict[str, Rows]:
+def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     """Trained by evolution; the mean that was best on the training weeks is kept."""
     asked = point["bench_rl"]
     player, contention, reward = asked["player"], asked["contention"], asked["reward"]
@@ -193,7 +193,7 @@ def _agent(game: Game, point: Content) -> dict[str, Rows]:
     return {"weeks": rows, "curve": curve, "weights": kept}
 
 
-def _ppo(game: Game, point: Content) -> dict[str, Rows]:
+def _ppo(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     try:
         from netcosim.bench_rl.ppo import trained_and_played
     except ImportError as error:
@@ -203,7 +203,7 @@ def _ppo(game: Game, point: Content) -> dict[str, Rows]:
     return trained_and_played(game, point)
 
 
-_PLAYERS: dict[str, Callable[[Game, Content], dict[str, Rows]]] = {
+_PLAYERS: dict[str, Callable[[BenchmarkCase, Content], dict[str, Rows]]] = {
     AGENT: _agent,
     BLIND: _agent,
     CHANCE: _chance,

@@ -19,7 +19,7 @@ from experiments.gym.environments import CoSchedule, Observation
 from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK
 from netcosim.bench_rl.per_job import PerJob
-from netcosim.bench_rl.play import PPO, Game, rows_of, worth
+from netcosim.bench_rl.play import PPO, BenchmarkCase, rows_of, worth
 from queuesim.result import Rows
 
 DEPTH = 16
@@ -38,7 +38,7 @@ HOW: dict[str, Any] = {
 class Weeks(CoSchedule):
     """Episodes that are whole weeks: one of the training weeks, or ``options={"week": k}``."""
 
-    def __init__(self, game: Game, reward: str) -> None:
+    def __init__(self, game: BenchmarkCase, reward: str) -> None:
         weeks = game.weeks
         super().__init__(
             game.config, contention=NETWORK, reward=reward, depth=DEPTH, n_jobs=len(weeks[0])
@@ -59,7 +59,7 @@ class Weeks(CoSchedule):
         return super().reset(options={"first": 0})
 
 
-def trained_and_played(game: Game, point: Mapping[str, Any]) -> dict[str, Rows]:
+def trained_and_played(game: BenchmarkCase, point: Mapping[str, Any]) -> dict[str, Rows]:
     """Train on the training weeks, play all of them, the likeliest action each time."""
     asked = point["bench_rl"]
     seed = int(point_rng(point, "ppo").integers(2**31))

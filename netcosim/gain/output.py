@@ -13,17 +13,17 @@ import pandas as pd
 from experiments.outcome import Outcome, encode_tables
 from experiments.points import point_key
 from experiments.progress import progress
-from experiments.signals import held_back
+from experiments.signals import defer_signals
 from experiments.store import Store
 from netcosim.gain.asked import Asked
 from netcosim.gain.figure import break_even_figure
 from netcosim.gain.queues import Clock
 from netcosim.gain.tables import Tables, measured_tables, predicted_tables
 from netcosim.gain.told import answer, lines_of, rests_on
-from netcosim.gain.trial import TIME_USED, Trial, help_with
+from netcosim.gain.trial import TIME_USED, Trial, run_worker
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.page.page import Section, long_table, render_page, write_page
-from netcosim.run_jobs import at_work
+from netcosim.run_jobs import worker_pool
 from netcosim.run_output import PAGE_FILE, results_in
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
@@ -67,7 +67,7 @@ def judge_and_report(
     with progress(100, "%") as show:
         journal = Journal(out / journal_name(key), show.restart)
         helping = partial(_predicting if predict else _measuring, clock)
-        with at_work(config, journal, jobs, show.say, helping):
+        with worker_pool(config, journal, jobs, show.say, helping):
             trial = Trial(config, journal, clock, lambda what, share: show.at(100 * share, what))
             tables = predicted_tables(trial) if predict else measured_tables(trial)
             encoded = encode_tables(tables)
@@ -76,7 +76,7 @@ def judge_and_report(
             content = {**config.resolved(), "isolation_gain": {"predict": predict}}
             outcome = Outcome(encoded, None, seconds)
             # a file without its point would be left by a stop in between
-            with held_back(), Store(results, "write") as store:
+            with defer_signals(), Store(results, "write") as store:
                 store.put(point_key(content), content, outcome, code_fingerprint())
                 store.put_meta({"config_text": asked.text, "title": "netcosim isolation-gain"})
             undecided = any(row["why"] == TIME_USED for row in tables["gains"])
@@ -94,11 +94,11 @@ def judge_and_report(
 
 
 def _measuring(clock: Clock, content: dict[str, object], parts: Journal) -> None:
-    help_with(content, clock, parts)
+    run_worker(content, clock, parts)
 
 
 def _predicting(clock: Clock, content: dict[str, object], parts: Journal) -> None:
-    help_with(content, clock, parts, packets=False)
+    run_worker(content, clock, parts, packets=False)
 
 
 def _source() -> str:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from cosim.measuring.parts import Columns, Part, Parts, Tell, schedule_columns, schedule_from
-from experiments.bench import Bench, bench_of
+from cosim.measuring.parts import Columns, Part, TaskRunner, Tell, schedule_columns, schedule_from
 from experiments.config import Config
+from experiments.run_context import RunContext, run_context
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
 from netsim.errors import NetcosimError
 from queuesim.metrics import makespan_s, turnaround_s
@@ -84,18 +84,18 @@ class Queueing:
     ----------
     config : Config
         The reference is its first policy, all others isolate.
-    parts : Parts
+    parts : TaskRunner
     clock : Clock
     tell : callable (what, share of the time)
     """
 
     config: Config
-    parts: Parts
+    parts: TaskRunner
     clock: Clock
     tell: Callable[[str, float], None] = lambda what, share: None
 
     @cached_property
-    def bench(self) -> Bench:
+    def bench(self) -> RunContext:
         """The config's machine and jobs.
 
         Raises
@@ -103,7 +103,7 @@ class Queueing:
         NetcosimError
             No job that would send anything.
         """
-        bench = bench_of(self.config)
+        bench = run_context(self.config)
         _, fraction = bench.drawn
         if not ((bench.queues.jobs.n_nodes > 1) & (fraction > 0)).any():
             raise NetcosimError(

@@ -18,7 +18,7 @@ import numpy as np
 from cosim.isolation.gain_features import LoadCache, job_features
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.pairs import Pair, job_ids, off_percent, speedup_rows
-from cosim.measuring.parts import Columns, Part, Parts, Tell
+from cosim.measuring.parts import Columns, Part, TaskRunner, Tell
 from cosim.measuring.snapshots import Study
 from cosim.measuring.steady import Steadying
 from cosim.run_times.measured_times import Measured
@@ -299,8 +299,8 @@ def pairs_of(columns: Columns) -> list[Pair]:
     return [Pair(**dict(zip(_PAIR, row, strict=True))) for row in rows]
 
 
-def help_with(
-    content: Mapping[str, object], clock: Clock, parts: Parts, *, packets: bool = True
+def run_worker(
+    content: Mapping[str, object], clock: Clock, parts: TaskRunner, *, packets: bool = True
 ) -> None:
     """Compute parts of a trial in another process, until it has nothing left to do.
 
@@ -309,7 +309,7 @@ def help_with(
     content : mapping
         A resolved config.
     clock : Clock
-    parts : Parts
+    parts : TaskRunner
     packets : bool
         Whether any are sent; else there are only queues to run.
     """

@@ -27,7 +27,7 @@ from netcosim.judge.verdict import answer
 from netcosim.judge.waits import trust
 from netcosim.page.page import render_page, write_page
 from netcosim.report.figure_files import write_section_figures
-from netcosim.run_jobs import at_work
+from netcosim.run_jobs import worker_pool
 from netcosim.run_output import PAGE_FILE, results_in
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
@@ -100,7 +100,7 @@ def _computed(asked: Asked, show: Show, results: Path, jobs: int) -> dict[str, R
         journal = Journal(results.parent / journal_name(point_key(work)), show.restart)
         steps = Steps(lambda what, share: show.at(100 * share, what), show.say)
         trial = Trial(asked.config, asked.section.fractions, journal, steps)
-        with at_work(asked.config, journal, jobs, show.say, partial(run_parts, missing)):
+        with worker_pool(asked.config, journal, jobs, show.say, partial(run_parts, missing)):
             for fraction in missing:
                 found[fraction] = _stored_now(trial, fraction, points[fraction], asked, results)
             drop(journal.folder)

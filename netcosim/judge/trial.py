@@ -18,21 +18,21 @@ import numpy as np
 
 from cosim.measuring.parts import (
     Columns,
-    Here,
-    Named,
     Part,
-    Parts,
+    PrefixedRunner,
+    SerialExecutor,
+    TaskRunner,
     Tell,
     schedule_columns,
     schedule_from,
 )
 from cosim.run_times.measured_times import Measured
-from experiments.bench import Bench, bench_of
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.reference import Reference, reference_of
+from experiments.run_context import RunContext, run_context
 from experiments.schedules import Queues
 from experiments.steps import Steps
 from experiments.store import Rows
@@ -65,7 +65,7 @@ class Trial:
     config : Config
     fractions : tuple of float
         Communication fractions at which everything is measured again.
-    parts : Parts
+    parts : TaskRunner
         Gets schedules and packet simulations computed.
     steps : Steps
     logged : dict of str to QueueResult
@@ -74,7 +74,7 @@ class Trial:
 
     config: Config
     fractions: tuple[float, ...]
-    parts: Parts = field(default_factory=Here)
+    parts: TaskRunner = field(default_factory=SerialExecutor)
     steps: Steps = field(default_factory=Steps)
     logged: dict[str, QueueResult] | None = None
 
@@ -94,9 +94,9 @@ class Trial:
         return tuple(dict.fromkeys((self.reference, *self.config.queue.policies)))
 
     @cached_property
-    def bench(self) -> Bench:
+    def bench(self) -> RunContext:
         """The config's machine and jobs."""
-        bench = bench_of(self.config)
+        bench = run_context(self.config)
         if not (bench.queues.jobs.n_nodes > 1).any():
             raise NetcosimError(
                 f"{bench.queues.jobs.name}: every job has one node; placement changes nothing"
@@ -135,7 +135,7 @@ class Trial:
         elsewhere = self.origin.elsewhere
         if elsewhere is None or name != self.reference:
             return self.bench.queues
-        return bench_of(elsewhere, self.bench.queues.jobs).queues
+        return run_context(elsewhere, self.bench.queues.jobs).queues
 
     def run(self) -> Tables:
         """The tables of the run, but for other fractions."""
@@ -188,7 +188,7 @@ class Trial:
             found = bench.measure.measure(
                 study,
                 lambda: bench.queues.draws.rng("bootstrap"),
-                Named(self.parts, f"at {percent}, "),
+                PrefixedRunner(self.parts, f"at {percent}, "),
                 lambda what, done: tell(done, what),
             )
         model = Measured(found.table, bench.mix)
@@ -202,7 +202,9 @@ class Trial:
         return {"fraction": rows}
 
 
-def run_parts(wanted: Sequence[float | None], content: Mapping[str, object], parts: Parts) -> None:
+def run_parts(
+    wanted: Sequence[float | None], content: Mapping[str, object], parts: TaskRunner
+) -> None:
     """Compute the parts of a trial in another process.
 
     Parameters
@@ -211,7 +213,7 @@ def run_parts(wanted: Sequence[float | None], content: Mapping[str, object], par
         Communication fractions; None is the run itself.
     content : mapping
         A resolved config.
-    parts : Parts
+    parts : TaskRunner
     """
     config = config_from(dict(content))
     with config.plugged():
@@ -265,7 +267,7 @@ def fraction_rows(
 
 
 def derived_tables(
-    jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, config: Config, bench: Bench
+    jobs: pd.DataFrame, pairs: pd.DataFrame, reference: str, config: Config, bench: RunContext
 ) -> Tables:
     """All that follows from a row a job and a row a measured pair."""
     import pandas as pd
@@ -307,7 +309,7 @@ def _records(frame: pd.DataFrame) -> Rows:
 
 
 def _jobs(
-    bench: Bench, logged: Mapping[str, QueueResult], fed: Mapping[str, QueueResult]
+    bench: RunContext, logged: Mapping[str, QueueResult], fed: Mapping[str, QueueResult]
 ) -> pd.DataFrame:
     """A row a job and policy: what the log says, and both queues."""
     import pandas as pd
@@ -337,7 +339,7 @@ def _jobs(
     return pd.concat(frames, ignore_index=True)
 
 
-def _pairs(bench: Bench, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd.DataFrame:
+def _pairs(bench: RunContext, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd.DataFrame:
     """What was measured, with the switches of every placement."""
     import pandas as pd
 
@@ -359,7 +361,7 @@ def _pairs(bench: Bench, rows: Rows, schedules: Mapping[str, QueueResult]) -> pd
     )
 
 
-def _about(bench: Bench) -> dict[str, object]:
+def _about(bench: RunContext) -> dict[str, object]:
     topology, jobs = bench.machine.topology, bench.queues.jobs
     hierarchy = hierarchy_of(topology)
     several = jobs.n_nodes > 1

@@ -31,7 +31,7 @@ from netsim.topology import Topology
 BoolArray = NDArray[np.bool_]
 
 
-class ShortestWays:
+class ShortestPaths:
     """The links on shortest paths between routers.
 
     Attributes
@@ -100,7 +100,7 @@ class ShortestWays:
         return list(map(int, self.lists[at + 1 : at + 1 + self.lists[at]]))
 
 
-def channels(ways: ShortestWays) -> int:
+def channels(ways: ShortestPaths) -> int:
     """Channels that keep packets on shortest paths from waiting for each other in a ring.
 
     1 if the links cannot wait for each other in a ring whatever ways are taken (Dally and Seitz,
@@ -128,7 +128,7 @@ def channels(ways: ShortestWays) -> int:
     return 1 if parts == len(pairs) else ways.longest
 
 
-def _visited(ways: ShortestWays, distance: NDArray[np.int64]) -> BoolArray:
+def _visited(ways: ShortestPaths, distance: NDArray[np.int64]) -> BoolArray:
     """(n_routers, targets): whether any packet to the target can come by the router."""
     used = np.zeros(distance.shape, dtype=np.bool_)
     used[ways.targets] = True
@@ -140,7 +140,7 @@ def _visited(ways: ShortestWays, distance: NDArray[np.int64]) -> BoolArray:
     return used
 
 
-def links_in_turn(ways: ShortestWays) -> NDArray[np.int32]:
+def links_in_turn(ways: ShortestPaths) -> NDArray[np.int32]:
     """(n_routers, n_ports) int32: the link of "min-hop" toward each port, -1 at its own router.
 
     Ports that never come by a router stand there with the first of their links.
@@ -182,7 +182,7 @@ def min_hop_routing(topology: Topology) -> Routing:
     NetcosimError
         A router that cannot be reached, too many routers or ports for a table.
     """
-    ways = ShortestWays(topology)
+    ways = ShortestPaths(topology)
     table, n_vcs = links_in_turn(ways), channels(ways)
     step = int(n_vcs > 1)
 
@@ -216,7 +216,7 @@ def adaptive_shortest_path_routing(topology: Topology) -> Routing:
     NetcosimError
         A router that cannot be reached, or too many routers for a table.
     """
-    ways = ShortestWays(topology)
+    ways = ShortestPaths(topology)
     n_vcs = channels(ways)
     step = int(n_vcs > 1)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from netsim.hierarchy import hierarchy_of
 from netsim.topology import Topology
 from queuesim.decide import Choice, Decider, DecisionPoint
-from queuesim.learning import kernels_sight as kernels
+from queuesim.learning import kernels_observation as kernels
 from queuesim.metrics import SLOWDOWN_BOUND_S
 from queuesim.run import Run
 from workloads.job import Workload

@@ -17,7 +17,7 @@ import numpy as np
 
 from alloc.registry import make_policy
 from experiments.papers.calibration.printed import LOGS
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import first_there, logs_folder, swf_files
 from experiments.papers.paper import Analysis, Options, Point
 from netsim.files import read_lines
@@ -153,7 +153,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
                 f"{LOGS[name].jobs:,}: another version of the log"
             )
         if there:
-            says = Says("SC'15 and the results published beside it", f"walltimes {kind}")
+            says = ClaimBuilder("SC'15 and the results published beside it", f"walltimes {kind}")
             what, paper = f"{name}: mean bounded slowdown under EASY", _paper(name, kind)
             within, note = WITHIN[kind]
             claims.append(says.near(what, paper, row["ours"], within=within, unit="%", note=note))

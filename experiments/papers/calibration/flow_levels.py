@@ -24,7 +24,7 @@ from cosim.run_times.flow_vs_packets import compare_mix, random_mix
 from cosim.run_times.packet_judge import PacketBudget, level_errors
 from experiments.figures.panels import dots, panels
 from experiments.frames import cells
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import point_rng
 from netsim.routing.registry import make_routing
@@ -233,7 +233,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 def _claims(row: Mapping[str, Any]) -> list[Claim]:
     """Whether a row meets what the flow level aims at; no paper says anything about it."""
-    says = Says("aim of the flow level", f"{row['family']}, {row['routing']}")
+    says = ClaimBuilder("aim of the flow level", f"{row['family']}, {row['routing']}")
     what = f"{row['mixes']}, jobs {row['jobs']}: {{}} of the run time"
     claims = []
     static = row["routing"] in (*STATIC, "static")

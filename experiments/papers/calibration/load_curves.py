@@ -9,7 +9,7 @@ from experiments.figures.panels import panels
 from experiments.frames import cells, groups, lookup
 from experiments.papers.calibration.cases import NETWORKS, limit_of
 from experiments.papers.calibration.printed import BOOKSIM
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options
 from netsim.analysis.load_latency import keeps_up
 
@@ -95,7 +95,7 @@ def analyse_curves(frames: Frames, options: Options) -> Analysis:
     lone = frames["lone"].drop_duplicates().reset_index(drop=True)
     saturation, booksim = saturation_table(load), booksim_table(load)
     claims = [
-        Says(row["rule"], row["routing"]).holds(
+        ClaimBuilder(row["rule"], row["routing"]).holds(
             f"{row['network']} {row['traffic']}: throughput",
             row["verdict"] == "holds",
             f"largest accepted load in {row['floor']:.3f} .. {row['ceiling']:.3f}",
@@ -105,7 +105,7 @@ def analyse_curves(frames: Frames, options: Options) -> Analysis:
         for row in saturation.to_dict("records")
     ]
     claims += [
-        Says("wires + routers + serialisation", row["routing"]).holds(
+        ClaimBuilder("wires + routers + serialisation", row["routing"]).holds(
             f"{row['network']}: cycles of a lone message",
             row["worst_ps"] == 0,
             "equal to the picosecond",
@@ -115,7 +115,7 @@ def analyse_curves(frames: Frames, options: Options) -> Analysis:
         for row in lone.to_dict("records")
     ]
     claims += [
-        Says("BookSim2", row["routing"]).holds(
+        ClaimBuilder("BookSim2", row["routing"]).holds(
             f"{row['network']} uniform at {row['load']:g}: cycles of a packet",
             abs(row["ratio"] - 1) <= BOOKSIM_TOLERANCE,
             f"within {BOOKSIM_TOLERANCE:.0%}: the same shape",
@@ -137,7 +137,7 @@ def analyse_buffers(frames: Frames, options: Options) -> Analysis:
         enough = int(by_size.index[by_size >= 0.98 * by_size.max()].min())
         used, offered = NETWORKS[network].buffer_packets, float(curve["offered"].max())
         claims.append(
-            Says("98 % of the best of the sizes", routing).holds(
+            ClaimBuilder("98 % of the best of the sizes", routing).holds(
                 f"{network} {traffic} at {curve['load'].iloc[0]:g}: buffers in use are ample",
                 enough <= used,
                 f"packets a channel for 98 % of {by_size.max():.3f} ({offered:.3f} offered)",

@@ -11,7 +11,7 @@ from experiments.figures.panels import grouped_bars, panels
 from experiments.frames import against_baseline, cells, first_seen, groups, lookup
 from experiments.papers.interference import printed
 from experiments.papers.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, SETTINGS
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options
 from experiments.points import point_rng
 from queuesim.statistics import Interval, bootstrap_ratio
@@ -105,18 +105,20 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     for row in table.to_dict("records"):
         ours = Interval(row["packets"], row["low"], row["high"])
         what = f"{row['case']}, {row['pattern']}: mean speed-up of jobs under TA"
-        says = Says(WHERE, f"{row['placement']}, {row['routing']}")
+        says = ClaimBuilder(WHERE, f"{row['placement']}, {row['routing']}")
         paper = printed.SPEEDUPS[row["case"]].get(row["pattern"])
         if paper is not None:
             claims.append(says.holds(what, near(ours.value, paper), RULE, ours, paper=paper))
     for (case,), part in groups(runs[runs["placement"] == "ta"], "case"):
         what = f"{case}: links that two jobs could share under TA"
-        claims.append(Says("III-B").equal(what, 0.0, float(part["shared_links"].max())))
+        claims.append(ClaimBuilder("III-B").equal(what, 0.0, float(part["shared_links"].max())))
         typical = printed.JOBS[case]
         if typical is not None and not options.quick:
             ours_jobs = float(part.drop_duplicates("workload")["jobs"].mean())
             what = f"{case}: jobs of a workload"
-            claims.append(Says(WHERE).near(what, float(typical), ours_jobs, within=25, unit="%"))
+            claims.append(
+                ClaimBuilder(WHERE).near(what, float(typical), ours_jobs, within=25, unit="%")
+            )
     claims += between_claims(table) + fraction_claims(table)
     notes = (QUICK_NOTE, PLACEMENT_NOTE) if options.quick else (PLACEMENT_NOTE,)
     return Analysis(claims_frame(claims), {"speedups": table, "runs": runs}, notes)
@@ -132,7 +134,7 @@ def between_claims(table: pd.DataFrame) -> list[Claim]:
             paper = printed.SPEEDUPS[case][printed.ALL]
             both = " and ".join(OBLIVIOUS)
             what = f"{case}: the paper's mean of all jobs between ours for {both}"
-            says = Says(WHERE, ", ".join(f"{name} {mean[name]:.2f}" for name in OBLIVIOUS))
+            says = ClaimBuilder(WHERE, ", ".join(f"{name} {mean[name]:.2f}" for name in OBLIVIOUS))
             claims.append(says.holds(what, low <= paper <= high, "between the two", paper=paper))
     return claims
 
@@ -161,7 +163,7 @@ def fraction_claims(table: pd.DataFrame) -> list[Claim]:
         part, full = (mean.get((case.name, placement)) for case in (CAB_PART, CAB_SMALL))
         if part is not None and full is not None:
             ours = (part - 1) / (with_computing(full, CAB_PART.communication_fraction) - 1)
-            says = Says(WHERE, f"{placement}, {CAB_PART.routing}")
+            says = ClaimBuilder(WHERE, f"{placement}, {CAB_PART.routing}")
             note = "of the paper's"
             claims.append(says.near(what, paper, ours, within=LEFT_TOLERANCE, note=note))
     return claims

@@ -21,7 +21,7 @@ from experiments.papers.interference.speedups import (
     case_title,
     near,
 )
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options
 
 if TYPE_CHECKING:
@@ -125,15 +125,17 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     for (case,), part in groups(table[table["pattern"] == printed.ALL], "case"):
         mean = lookup(part, ["variant"], "packets")
         what = f"{case}: a job under TA takes the same time alone and with the others (error)"
-        claims.append(Says("III-B").equal(what, 0.0, isolation_error(jobs, case)))
+        claims.append(ClaimBuilder("III-B").equal(what, 0.0, isolation_error(jobs, case)))
         if SMALL_PACKETS in mean:
             ours = mean[SMALL_PACKETS] / mean[BASE]
             good = abs(ours - 1) <= PACKET_TOLERANCE
             what = f"{case}: mean speed-up with packets a quarter as large, over ours"
-            claims.append(Says("ours").holds(what, good, "within 5 % of 1", ours, expected=1.0))
+            claims.append(
+                ClaimBuilder("ours").holds(what, good, "within 5 % of 1", ours, expected=1.0)
+            )
         paper = printed.SPEEDUPS[case][printed.ALL]
         for variant, value in mean.items():
-            what, says = f"{case}: mean speed-up of all jobs", Says(WHERE, str(variant))
+            what, says = f"{case}: mean speed-up of all jobs", ClaimBuilder(WHERE, str(variant))
             claims.append(says.holds(what, near(value, paper), RULE, value, paper=paper))
     return Analysis(claims_frame(claims), {"variants": table})
 

@@ -22,7 +22,7 @@ from experiments.frames import groups
 from experiments.papers.interference import printed
 from experiments.papers.interference.workloads import GENERATIONS
 from experiments.papers.isolation.base import study_content, study_point
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows
@@ -180,7 +180,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Which variants hold Cab's means in their intervals."""
     table, claims = speedups(frames["pairs"]), []
     for row in table[table["paper"].notna() & table["low"].notna()].to_dict("records"):
-        says = Says("Pollard V-B", f"{row['variant']}, f = {row['f']:g}")
+        says = ClaimBuilder("Pollard V-B", f"{row['variant']}, f = {row['f']:g}")
         told = f"mean speed-up under TA, {row['pattern']}"
         ours = Interval(row["speedup"], row["low"], row["high"])
         paper = printed.SPEEDUPS[CASE if row["f"] < 1 else ALL_COMMUNICATION][row["pattern"]]

@@ -17,7 +17,7 @@ from cosim.measuring.rounds import CONTENDED, ISOLATED
 from experiments.frames import groups
 from experiments.papers.isolation.base import PATTERNS, study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import KTH, THUNDER, fat_tree
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.windows import WITH_SPEEDUPS, over_windows, table_of
@@ -148,7 +148,9 @@ def _window_claims(rounds: pd.DataFrame) -> list[Claim]:
     claims = []
     part = rounds[(rounds["round"] == ROUNDS) & rounds["makespan_ratio_low"].notna()]
     for row in part.to_dict("records"):
-        says = Says("Jigsaw 6.3", f"{row['log']}, {row['reference']}, logged: {row['logged']}")
+        says = ClaimBuilder(
+            "Jigsaw 6.3", f"{row['log']}, {row['reference']}, logged: {row['logged']}"
+        )
         ours = Interval(*(row[f"makespan_ratio{end}"] for end in ("", "_low", "_high")))
         if row["policy"] == "jigsaw":
             what = "Jigsaw's makespan is the same as or better than Baseline's"
@@ -165,13 +167,13 @@ def _queue_claims(runs: pd.DataFrame) -> list[Claim]:
     for (log, reference, at_zero), part in groups(runs, "log", "reference", "at_zero"):
         known = part.set_index(["policy", "bound"])
         arrivals = "all at zero" if at_zero else "as they came"
-        says = Says("Jigsaw 6.2, 6.3", f"{log}, {reference}, {arrivals}")
+        says = ClaimBuilder("Jigsaw 6.2, 6.3", f"{log}, {reference}, {arrivals}")
         for metric, word in (("makespan_ratio", "makespan"), ("turnaround_ratio", "turnaround")):
             jigsaw = known.loc["jigsaw", metric].reindex(["mean", "low", "high"]).to_numpy()
             # nan where the speed-ups have no interval
             ours = Interval(float(jigsaw[0]), float(jigsaw.min()), float(jigsaw.max()))
             claims.append(says.at_most(f"Jigsaw's {word} is not above Baseline's", ours, 1))
-        says = Says("Pollard VII", f"{log}, {reference}, {arrivals}")
+        says = ClaimBuilder("Pollard VII", f"{log}, {reference}, {arrivals}")
         for metric, word in (("makespan_ratio", "makespan"), ("wait_ratio", "waits")):
             ratio = known.loc[("ta", "mean"), metric]
             if np.isfinite(ratio):

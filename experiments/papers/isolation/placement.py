@@ -16,7 +16,7 @@ from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.isolation.placement_draw import draw
 from experiments.papers.jigsaw.logs import LINK_BPS, fat_tree
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.queues import Frames
@@ -201,7 +201,7 @@ def analyse(frames: Frames, options: Options) -> Analysis:
     """Which placements the paper's sentence allows, and what each makes of the gain."""
     spread, pairs = frames["spread"], frames["pairs"]
     scattered = scattered_table(spread)
-    says, claims = Says("Fig. 1", "simulated, not Cab's record"), []
+    says, claims = ClaimBuilder("Fig. 1", "simulated, not Cab's record"), []
     for row in scattered[scattered["measure"].isin(["above 0", "above 1"])].to_dict("records"):
         share = Interval(row["value"], row["low"], row["high"])
         hops = str(row["measure"]).removeprefix("above ")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from cosim.isolation.gain_errors import LEFT_OUT, best_law, coefficient_rows, law_rows, log_rows
 from cosim.isolation.gain_features import FEATURES, LoadCache, job_features
 from cosim.isolation.isolation_gain import Columns, held_out, means_by, units
-from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.frames import first_seen
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import ATLAS, KTH, THETA, THUNDER, fat_tree
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import PaperLog, log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
+from experiments.run_context import run_context
 from experiments.store import Rows
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def points(options: Options) -> list[Point]:
 def features(point: Mapping[str, Any]) -> dict[str, Rows]:
     """What is known of the point's jobs without packets, with its labels."""
     config = config_from(point["config"])
-    bench = bench_of(config)
+    bench = run_context(config)
     names = config.queue.policies
     study = bench.study(bench.sides({name: bench.queues.under(name) for name in names}), names[0])
     cache = LoadCache(study)
@@ -169,7 +169,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     tables = tables_of(pairs)
     left_out = tables["errors"][tables["errors"]["split"] == LEFT_OUT]
     errors = dict(zip(left_out["law"], left_out["snapshot_rmse"].astype(float), strict=True))
-    says = Says("the product law", LEFT_OUT)
+    says = ClaimBuilder("the product law", LEFT_OUT)
     mean, best = errors["mean"], best_law(columns_of(pairs))
     claims = [
         says.below(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.frames import groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import THUNDER, fat_tree
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
@@ -107,7 +107,7 @@ def gains(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Is what isolation gives told from nothing, under each published mix?"""
     table = gains(frames)
-    says = Says("the gain of isolation", f"{POLICY} against baseline")
+    says = ClaimBuilder("the gain of isolation", f"{POLICY} against baseline")
     claims = []
     for row in table[table["own"]].to_dict("records"):
         ends = (row["taken_off_percent"], row["taken_off_percent_low"])

@@ -18,7 +18,7 @@ from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.isolation.printed import LEVEL_SPREAD_PERCENT
 from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
@@ -182,7 +182,7 @@ def _claims(spread: pd.DataFrame) -> list[Claim]:
     for row in spread[spread["policy"] == LEVEL_SPREAD].to_dict("records"):
         less = Interval(*(float(row[column]) for column in LESS))
         what = f"{row['log']}: communication, less under Level-Spread than {row['against']} (%)"
-        says = Says("Level-Spread, abstract and VI-D", row["cell"])
+        says = ClaimBuilder("Level-Spread, abstract and VI-D", row["cell"])
         note = "theirs: eight policies, random workloads"
         claims.append(
             says.near(what, LEVEL_SPREAD_PERCENT, less, within=5, unit="points", note=note)

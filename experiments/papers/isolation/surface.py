@@ -22,7 +22,7 @@ from cosim.isolation.surface import (
 from experiments.frames import groups
 from experiments.papers.isolation import surface_points as space
 from experiments.papers.isolation.surface_draw import draw
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Then
@@ -346,7 +346,7 @@ def _claims(verdicts: pd.DataFrame) -> list[Any]:
     asked = verdicts[verdicts["drive"].eq("1") & verdicts["share"].eq(0.3)]
     claims = []
     for row in asked.to_dict("records"):
-        says = Says("Jigsaw 6.3", f"{row['placement']}, f = {row['share']:g}")
+        says = ClaimBuilder("Jigsaw 6.3", f"{row['placement']}, f = {row['share']:g}")
         what = f"{row['log']}: Jigsaw takes off what its {row['metric']} needs (%)"
         found = Interval(row["taken_off"], row["low"], row["high"])
         rule = "all of its interval above all of the break-even's"

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from cosim.isolation.design import Design, Factor
-from experiments.bench import bench_of
 from experiments.build import build_machine
 from experiments.config_load import config_from
 from experiments.papers.isolation.base import study_content, study_mix, study_point
@@ -29,6 +28,7 @@ from experiments.papers.jigsaw.logs import (
 )
 from experiments.papers.kit.logs import PaperLog, present
 from experiments.papers.paper import Options, Point
+from experiments.run_context import run_context
 from queuesim.scenario_fit import percent_off
 from workloads.job import Workload
 from workloads.transform import select
@@ -324,7 +324,7 @@ def quarters(
             *((f"draw {i}", _stretch(sections, i)) for i in range(1, PARTS + 1)),
         ):
             content = {**sections, "workload": workload, "queue": {"policies": [REFERENCE]}}
-            jobs = bench_of(config_from(content)).queues.jobs
+            jobs = run_context(config_from(content)).queues.jobs
             yield part, workload, percent_off(jobs.n_nodes, jobs.run_time_s)
         return
     jobs = _every_job(sections)

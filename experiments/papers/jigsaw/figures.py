@@ -26,7 +26,7 @@ from experiments.papers.jigsaw.logs import (
     paper_name,
 )
 from experiments.papers.jigsaw.printed import fig6_range
-from experiments.papers.kit.claims import Claim, Says
+from experiments.papers.kit.claims import Claim, ClaimBuilder
 from experiments.papers.kit.logs import present
 from experiments.papers.kit.queues import Found, Frames, noted
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
@@ -82,7 +82,7 @@ def describe_log(point: Mapping[str, Any]) -> dict[str, Rows]:
 
 def table1_claims(frames: Frames) -> Found:
     """Jobs, largest job and run times of each log against the paper's row."""
-    says, claims = Says("Table 1"), []
+    says, claims = ClaimBuilder("Table 1"), []
     for row in frames["logs"].to_dict("records"):
         log = str(row["log"])
         what = ("jobs", "max_nodes", "min_run_s", "max_run_s")
@@ -107,11 +107,11 @@ def fig6_claims(frames: Frames) -> Found:
         for policy, ours in percent.items():
             said = fig6_range(policy, log)
             if said is not None:
-                says = Says(said.where)
+                says = ClaimBuilder(said.where)
                 what = f"{log}, {policy}: {said.low:g}-{said.high:g} %"
                 found = says.between(what, said.low, said.high, ours, within=1, unit="points")
                 claims.append(found)
-        says = Says("6.1")
+        says = ClaimBuilder("6.1")
         if {"jigsaw", "lc-s"} <= percent.keys():
             above = percent["lc-s"] - percent["jigsaw"]
             what = f"{log}: LC+S above Jigsaw by at most 3.7 points"
@@ -142,7 +142,7 @@ def table2_claims(frames: Frames) -> Found:
     """Shares of the counts in each range beside the paper's."""
     import pandas as pd
 
-    says, claims, rows = Says("Table 2"), [], []
+    says, claims, rows = ClaimBuilder("Table 2"), [], []
     ranges = frames["ranges"]
     for row in ranges[ranges["counting"] == EACH].to_dict("records"):
         policy = str(row["policy"])
@@ -164,7 +164,9 @@ def fig7_claims(frames: Frames) -> Found:
     for (log,), part in groups(table, "log"):
         ratio = lookup(part, CASE, "mean_turnaround_s_ratio")
         large = lookup(part, CASE, "mean_turnaround_large_s_ratio")
-        says = Says("6.2, Fig. 7" + (" (other log)" if log in STAND_INS else ""), "all jobs")
+        says = ClaimBuilder(
+            "6.2, Fig. 7" + (" (other log)" if log in STAND_INS else ""), "all jobs"
+        )
         for scenario in ("10%", "20%"):
             what = f"{log}, {scenario}: Jigsaw below Baseline"
             claims.append(says.below(what, ratio["jigsaw", scenario], 1))
@@ -175,7 +177,7 @@ def fig7_claims(frames: Frames) -> Found:
         if log == "oct-cab":
             for (policy, kind), paper in printed.OCT_CAB_10.items():
                 ours = (ratio if kind == "all" else large)[policy, "10%"]
-                says = Says("6.2", f"{kind} jobs")
+                says = ClaimBuilder("6.2", f"{kind} jobs")
                 claims.append(says.near(f"{log}, 10%: {policy}", paper, ours, within=0.05))
     keep = ["log", *CASE, "large_jobs", *columns, *(f"{c}_ratio" for c in columns)]
     return claims, {"turnaround": table[keep]}
@@ -195,7 +197,7 @@ def fig8_claims(frames: Frames) -> Found:
     """Makespans over Baseline's: the worst and the best that the text tells."""
     table = against_baseline(frames["runs"], ["makespan_s"])
     above = table.assign(percent=100 * (table["makespan_s_ratio"] - 1))
-    says, claims = Says("6.3, Fig. 8"), []
+    says, claims = ClaimBuilder("6.3, Fig. 8"), []
     worst = above[above["scenario"] == "none"].groupby("policy")["percent"].max()
     for policy, paper in printed.MAKESPAN_WORST.items():
         if policy in worst.index:
@@ -254,7 +256,7 @@ def _scenario_bars(
 
 def table3_claims(frames: Frames) -> Found:
     """Seconds a job spent in the policy; the paper's is another machine, so slower fails only."""
-    says, claims = Says("Table 3"), []
+    says, claims = ClaimBuilder("Table 3"), []
     for row in frames["timing"].to_dict("records"):
         policy, log = str(row["policy"]), str(row["log"])
         paper_ms = 1e3 * printed.TABLE3[policy][paper_name(log)]

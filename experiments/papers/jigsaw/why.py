@@ -27,7 +27,7 @@ from experiments.papers.jigsaw.logs import (
     points,
 )
 from experiments.papers.jigsaw.printed import fig6_range
-from experiments.papers.kit.claims import Claim, Says
+from experiments.papers.kit.claims import Claim, ClaimBuilder
 from experiments.papers.kit.points import OBSERVE
 from experiments.papers.kit.queues import READINGS, Found, Frames, noted, reading_of
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
@@ -96,7 +96,9 @@ def fig6_claims(frames: Frames) -> Found:
             continue
         others = part[(part["counted"] == "requested") & (part["window"] == first["window"])]
         best = others.loc[others["points_off"].abs().idxmin()]
-        says = Says("6.1", f"{best['reading']}, {best['walltimes']} walltimes, {best['backfill']}")
+        says = ClaimBuilder(
+            "6.1", f"{best['reading']}, {best['walltimes']} walltimes, {best['backfill']}"
+        )
         run = f"{log}, {policy}: {first['steady_percent']:.1f} %"
         claims.append(
             says.between(
@@ -115,7 +117,7 @@ def fig6_claims(frames: Frames) -> Found:
     for (policy, reading), part in groups(exact, "policy", "reading"):
         if policy in printed.MAKESPAN_WORST:
             what = f"{policy}: makespan above Baseline, no speed-up, worst log (%)"
-            says = Says("6.3, Fig. 8", f"{reading}, exact walltimes")
+            says = ClaimBuilder("6.3, Fig. 8", f"{reading}, exact walltimes")
             paper, ours = printed.MAKESPAN_WORST[policy], float(part["percent"].max())
             claims.append(says.near(what, paper, ours, within=TOLERANCE, unit="points"))
     return claims, {"readings": table}
@@ -177,7 +179,7 @@ def table2_claims(frames: Frames) -> Found:
     claims = []
     for schedule in (AS_TEXT, FIFO):
         part = table[(table["schedule"] == schedule) & (table["counting"] == EACH)]
-        says = Says("Table 2", schedule)
+        says = ClaimBuilder("Table 2", schedule)
         for reading, moved in lookup(part, ["reading"], "moved_percent").items():
             what = f"{reading}: events in another range than in the paper (%)"
             claims.append(says.at_most(what, moved, MOST_MOVED, paper=0.0))
@@ -201,11 +203,11 @@ def _fifo_claims(table: pd.DataFrame) -> list[Claim]:
     claims = []
     for (policy,), part in groups(plain, "policy"):
         events = lookup(part, ["counting"], "events")[TO_LAST_START]
-        says = Says("Table 2 (sum)", FIFO)
+        says = ClaimBuilder("Table 2 (sum)", FIFO)
         paper = float(sum(printed.TABLE2[policy]))
         what = f"{policy}: starts and ends until the last job starts"
         claims.append(says.near(what, paper, events, within=10))
-        says, low = Says("6.1", FIFO), printed.FIG6[policy].low
+        says, low = ClaimBuilder("6.1", FIFO), printed.FIG6[policy].low
         steady = lookup(part, ["counting"], "steady_percent")[EACH]
         what = f"{policy}: steady-state utilisation far below Fig. 6's (%)"
         claims.append(says.below(what, steady, low - 5, paper=low, note="5 points"))

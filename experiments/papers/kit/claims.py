@@ -97,7 +97,7 @@ def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Says:
+class ClaimBuilder:
     """Makes the claims of one passage.
 
     In all methods ``what`` is the claim in words and ``ours`` a number or an `Interval`;

@@ -11,10 +11,10 @@ import numpy as np
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.pairs import speedup_rows
 from cosim.run_times.measured_times import Measured
-from experiments.bench import bench_of
 from experiments.config_load import config_from
 from experiments.frames import cells
 from experiments.points import point_rng
+from experiments.run_context import run_context
 from experiments.store import Rows
 from queuesim.metrics import QueueSummary, summarise
 from queuesim.statistics import LEAST_SAMPLES, LEAST_WINDOWS, t_of_snapshots
@@ -106,7 +106,7 @@ def with_speedups(point: Mapping[str, Any]) -> dict[str, Rows]:
         "queues": a row a policy and bound, over the config's first policy with logged run times.
     """
     config = config_from(point["config"])
-    bench = bench_of(config)
+    bench = run_context(config)
     table = SpeedupTable("", tuple(SpeedupRow(*row) for row in point["speedups"]), whole_runs=True)
     base = summarise(bench.queues.under(config.queue.policies[0]))
     rows = []

@@ -12,7 +12,7 @@ from experiments.figures.panels import boxes as draw_boxes
 from experiments.figures.panels import dots as draw_dots
 from experiments.figures.panels import grouped_bars, panels
 from experiments.frames import cells, first_seen, groups, lookup
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.level_spread import printed
 from experiments.papers.level_spread.point import LINK_KINDS
 from experiments.papers.level_spread.times import (
@@ -94,7 +94,7 @@ def fig2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     small, _ = FIG2_WORKLOADS
     claims = []
     for (routing, workload), row in groups(table[table["policy"] == "rdn"], "routing", "workload"):
-        says, ratio = Says("Fig. 2, III-A", routing), Interval(*row[list(RATIO)].iloc[0])
+        says, ratio = ClaimBuilder("Fig. 2, III-A", routing), Interval(*row[list(RATIO)].iloc[0])
         if workload == small:
             what = "17 x 16-node jobs favour RDG: RDN's time over RDG's"
             claims.append(says.surely_above(what, ratio, 1))
@@ -117,7 +117,7 @@ def fig4_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         held = shrinking(part, ["job_nodes", "pattern"], ["ratio"])
         if held:
             what = "faster global links, smaller differences (% of panels)"
-            claims.append(Says("Fig. 4, VI-A", routing).everywhere(what, held))
+            claims.append(ClaimBuilder("Fig. 4, VI-A", routing).everywhere(what, held))
     return Analysis(claims_frame(claims), {"times": table, "cells": _fig4_cells(table)})
 
 
@@ -155,8 +155,8 @@ def _half_claims(table: pd.DataFrame, nodes: int, routing: str) -> list[Claim]:
             held.append(max(pick(ratio, half.fast)) < min(slow))
             reductions += [reduction_percent(c, s) for c in compared for s in slow]
     what = f"{half.jobs}: {half.fast} below {half.slow} (% of panels)"
-    claims = [Says(half.where, routing).everywhere(what, held)]
-    says = Says("Fig. 4, VI-A", routing)
+    claims = [ClaimBuilder(half.where, routing).everywhere(what, held)]
+    says = ClaimBuilder("Fig. 4, VI-A", routing)
     for end, of, told in zip(("least", "largest"), (min, max), printed.FIG4[nodes], strict=True):
         what = f"{half.jobs}, {half.compared} against {half.slow}: {end} reduction (%)"
         ours = of(reductions)
@@ -202,7 +202,7 @@ def links_analyse(frames: Mapping[str, pd.DataFrame], options: Options, *, where
                 ours = float(np.mean(low) / np.mean(high)) if some else None
                 good = some and max(low) <= min(high)
                 told = f"{kind} links, {what}: {less} below {more}"
-                claims.append(Says(where, routing).holds(told, good, RULE, ours))
+                claims.append(ClaimBuilder(where, routing).holds(told, good, RULE, ours))
     return Analysis(claims_frame(claims), {"boxes": table})
 
 
@@ -218,7 +218,7 @@ def _scatter(frames: Mapping[str, pd.DataFrame], keys: list[str], options: Optio
     return Analysis(claims_frame([]), {"times": table, "dots": dots})
 
 
-def _corner_claims(dots: pd.DataFrame, keys: Sequence[str], says: Says) -> list[Claim]:
+def _corner_claims(dots: pd.DataFrame, keys: Sequence[str], says: ClaimBuilder) -> list[Claim]:
     """Level-Spread against the spreading policies for small, the grouping ones for large jobs."""
     claims = []
     for axis, jobs, bad, good in (
@@ -243,7 +243,7 @@ def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     found = _scatter(frames, FIG7_KEYS, options)
     claims: list[Claim] = []
     for (routing,), part in groups(found.tables["dots"], "routing"):
-        claims += _corner_claims(part, FIG7_KEYS, Says("Fig. 7, VI-B", routing))
+        claims += _corner_claims(part, FIG7_KEYS, ClaimBuilder("Fig. 7, VI-B", routing))
         for pattern, told in printed.SMALL_ON_1056.items():
             mine = part[(part["n_nodes"] == 1056) & (part["pattern"] == pattern)]
             if len(mine):
@@ -253,16 +253,18 @@ def fig7_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
                     f"1056 nodes, 16-node jobs, {pattern}: Level-Spread below the mean of "
                     "the spreading policies (%)"
                 )
-                says = Says("VI-B", routing)
+                says = ClaimBuilder("VI-B", routing)
                 claims.append(says.near(what, told, ours, within=WITHIN_POINTS, unit="points"))
         held = shrinking(part[part["n_nodes"] == 272], ["pattern"], ["x", "y"])
         if held:
             what = "faster global links, smaller differences (% of patterns)"
-            claims.append(Says("Fig. 7(a), VI-B", routing).everywhere(what, held, "patterns"))
+            claims.append(
+                ClaimBuilder("Fig. 7(a), VI-B", routing).everywhere(what, held, "patterns")
+            )
         slow = part[(part["alpha"] == 0.25) & (part["policy"] == "rrr")]
         if len(slow):
             what = "alpha 0.25: RRR's small jobs take more than 5 times Simple's (median panel)"
-            says, least = Says("Fig. 7(a)", routing), printed.FIG7_RRR
+            says, least = ClaimBuilder("Fig. 7(a)", routing), printed.FIG7_RRR
             claims.append(says.above(what, float(slow["x"].median()), least, paper=least))
     return Analysis(claims_frame(claims), found.tables)
 
@@ -273,7 +275,7 @@ def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     claims: list[Claim] = []
     note = "heaviest against equal sizes, mean of these policies against Simple"
     for (routing,), part in groups(found.tables["dots"], "routing"):
-        says = Says("Fig. 8, VI-C", routing)
+        says = ClaimBuilder("Fig. 8, VI-C", routing)
         claims += _corner_claims(part, FIG8_KEYS, says)
         # The FFT's messages do not follow the message size.
         spread = part[(part["pattern"] != "fft3d") & part["policy"].isin(CALLED["spreading"])]

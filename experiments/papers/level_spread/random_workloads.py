@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.figures.panels import dots as draw_dots
 from experiments.figures.panels import panels
 from experiments.frames import against_baseline, cells
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.level_spread import printed
 from experiments.papers.level_spread.times import (
     DEFAULT_MEASURE,
@@ -147,13 +147,13 @@ def mixed_analyse(
         alone = "" if row["policy"] == "all" else f", {row['policy']}"
         condition = f"{row['routing']}{alone}"
         for column, paper in printed.RANDOM.get(where, {}).items():
-            says = Says("VI-D, abstract" if "reduction" in column else where, condition)
+            says = ClaimBuilder("VI-D, abstract" if "reduction" in column else where, condition)
             what, ours = TOLD[column].format(other=other, than=than), _number(row, column)
             claims.append(says.near(what, paper, ours, within=WITHIN_POINTS, unit="points"))
         better, worse = row[printed.LEVEL_SPREAD_BETTER], row[printed.OTHER_BETTER]
         what = "Level-Spread strictly better more often than strictly worse"
         rule = f"percent better, ours, above percent worse, {worse:.1f}"
-        claims.append(Says(where, condition).holds(what, better > worse, rule, better))
+        claims.append(ClaimBuilder(where, condition).holds(what, better > worse, rule, better))
     dots = dots_of(times, measure_column(options), LEVEL_SPREAD)
     return Analysis(claims_frame(claims), {"summary": summary, "dots": dots})
 
@@ -168,7 +168,7 @@ def single_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
     """How often a baseline is strictly better, pattern by pattern."""
     summary = _summaries(frames["times"], ["routing", "set"])
     claims = [
-        Says("VI-D, text", row["routing"]).near(
+        ClaimBuilder("VI-D, text", row["routing"]).near(
             f"{row['set']} alone: a baseline strictly better (%)",
             printed.SINGLE[row["set"]],
             _number(row, printed.OTHER_BETTER),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.figures.panels import grouped_bars, panels
 from experiments.frames import groups, lookup
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.level_spread.machine import dragonfly
 from experiments.papers.level_spread.times import COLOURS, LEVEL_SPREAD
 from experiments.papers.level_spread.workloads import JobType
@@ -55,7 +55,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     for (arrangement, routing), part in groups(table, *keys):
         times = lookup(part, ["policy"], "time_over_rdn")
         ours = times[LEVEL_SPREAD] / min(times.values())
-        says = Says("VI-B: larger machines magnify the difference", f"{arrangement}, {routing}")
+        says = ClaimBuilder(
+            "VI-B: larger machines magnify the difference", f"{arrangement}, {routing}"
+        )
         what = "Level-Spread is within 5 % of the best policy"
         claims.append(says.at_most(what, ours, 1.05, note="its time over the best's"))
     return Analysis(claims_frame(claims), {"times": table})

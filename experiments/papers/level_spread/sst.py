@@ -9,7 +9,7 @@ import numpy as np
 
 from cosim.network.communication import Communication
 from experiments.build import BuiltMachine
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.level_spread.machine import LOCAL_BPS, built
 from experiments.papers.level_spread.point import run_workload
 from experiments.papers.level_spread.times import measure_column
@@ -96,6 +96,9 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     table["ratio"] = table["ours"] / table["sst"]
     claims = []
     for row in table.dropna(subset="what").to_dict("records"):
-        says, good = Says("SST, measured", row["routing"]), abs(row["ratio"] - 1) <= TOLERANCE
+        says, good = (
+            ClaimBuilder("SST, measured", row["routing"]),
+            abs(row["ratio"] - 1) <= TOLERANCE,
+        )
         claims.append(says.holds(row["what"], good, RULE, row["ours"], expected=row["sst"]))
     return Analysis(claims_frame(claims), {"times": table.drop(columns="what")})

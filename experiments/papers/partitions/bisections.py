@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from experiments.figures.panels import Draw, curves, grouped_bars, panels
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.printed import BLANK, PRINTED, Cell, PrintedTable
 
@@ -80,7 +80,7 @@ def analyse_table(name: str) -> Callable[[Mapping[str, pd.DataFrame], Options], 
         printed = PRINTED[name]
         rows = computed(name, frames["partitions"])
         cells = compare_cells(printed, rows)
-        says = Says(f"Table {name.removeprefix('table')}", printed.caption)
+        says = ClaimBuilder(f"Table {name.removeprefix('table')}", printed.caption)
         claims, rule = [], "every cell equal"
         for column, equal in cells.groupby("column", sort=False)["equal"]:
             what, cells_equal = f"column {column!r}: cells that are equal", float(equal.sum())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.figures.panels import panels
 from experiments.frames import groups
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels
@@ -85,7 +85,7 @@ def choice_claims(table: pd.DataFrame) -> Iterator[Claim]:
     what = "communication is faster on proposed partitions"
     for row in table.to_dict("records"):
         laid = _laid(row["mapping"], row["first_groups"])
-        says = Says("section 4.2, Fig. 5", f"{row['Midplanes']} midplanes, {laid}")
+        says = ClaimBuilder("section 4.2, Fig. 5", f"{row['Midplanes']} midplanes, {laid}")
         yield says.between(what, low, high, float(row["factor"]))
 
 
@@ -93,7 +93,7 @@ def scaling_claims(table: pd.DataFrame) -> Iterator[Claim]:
     """Figure 6: strong scaling from 2 to 8 midplanes, for every task mapping."""
     current, proposed = SCALING_FACTORS
     for (mapping, first), part in groups(table, "mapping", "first_groups"):
-        says = Says("section 4.3, Fig. 6", _laid(mapping, first))
+        says = ClaimBuilder("section 4.3, Fig. 6", _laid(mapping, first))
         times = part.set_index("Midplanes")
         gained = {choice: float(times[choice][2] / times[choice][8]) for choice in CHOICES.values()}
         for choice, paper in (("current", current), ("proposed", proposed)):

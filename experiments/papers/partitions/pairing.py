@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from experiments.figures.panels import panels
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels
@@ -189,11 +189,11 @@ def _speedups(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
         ours, links = float(row["speedup"]), float(row["by_bisection"])
         large = (compared.machine, size) == ("mira", 24)
         predicted, measured = PAIRING_MIRA_24 if large else PAIRING
-        says = Says(f"Table {compared.table}, {figure}", condition)
+        says = ClaimBuilder(f"Table {compared.table}, {figure}", condition)
         near = abs(ours / links - 1.0) <= percent / 100
         what = "speedup as the bisections of the two partitions"
         yield says.holds(what, near, f"within {percent} %", ours, expected=links)
-        says = Says(f"section 4.1, {figure}", condition)
+        says = ClaimBuilder(f"section 4.1, {figure}", condition)
         what = f"speedup as predicted in the text{UNSURE if predicted != links else ''}"
         yield says.near(what, predicted, ours, within=percent, unit="%")
         what, note = (
@@ -210,7 +210,7 @@ def _growths(table: pd.DataFrame, compared: Comparison) -> Iterator[Claim]:
         for engine, part in table.groupby("engine"):
             times = part.set_index("Midplanes")[f"{side}_time_s"]
             if {small, large} <= set(times.index):
-                says = Says(where, f"{small} to {large} midplanes, {engine}")
+                says = ClaimBuilder(where, f"{small} to {large} midplanes, {engine}")
                 ours, within = float(times[large] / times[small]), PERCENT[str(engine)]
                 yield says.near(what, paper, ours, within=within, unit="%")
 

@@ -12,7 +12,7 @@ from alloc.torus.menus import MIRA_CURRENT
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import colour
 from experiments.frames import groups
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.points import OBSERVE, config_points
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from netsim.inputs import checked_path, input_file
@@ -108,7 +108,7 @@ def analyse_queue(frames: Mapping[str, pd.DataFrame], options: Options) -> Analy
         months = part.pivot(index="month", columns="policy", values=list(metrics))
         for policy in (p for p in POLICIES if p != BASELINE and (part["policy"] == p).any()):
             condition = f"{policy}, {order}, {share:.0%} bound"
-            says = Says("section 5, future work (no number)", condition)
+            says = ClaimBuilder("section 5, future work (no number)", condition)
             for metric in metrics:
                 # Months are drawn together, so the interval is of the ratio of their means.
                 ours, base = months[metric][policy], months[metric][BASELINE]

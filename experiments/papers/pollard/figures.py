@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.figures.panels import FIVE, boxes, grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import against_baseline, first_seen, groups, lookup
-from experiments.papers.kit.claims import Says
+from experiments.papers.kit.claims import ClaimBuilder
 from experiments.papers.kit.logs import PaperLog
 from experiments.papers.kit.points import OBSERVE
 from experiments.papers.kit.queues import Found, Frames, Judge, noted
@@ -49,7 +49,7 @@ def fig1_claims(frames: Frames) -> Found:
     hops = frames["hops"]
     spread = hops[hops["bin"] == SEVERAL][["log", "policy", "jobs", "mean_hops", "mean_least"]]
     spread.insert(3, "above_least_percent", 100 * hops["above_least"])
-    says, claims = Says("Fig. 1", "simulated, not Cab's record"), []
+    says, claims = ClaimBuilder("Fig. 1", "simulated, not Cab's record"), []
     for (log,), part in groups(spread, "log"):
         base = part.set_index("policy").loc["baseline"]
         what = f"{log}: jobs of 2 and more nodes above the least hops, Baseline (%)"
@@ -89,7 +89,7 @@ def fig7_claims(frames: Frames) -> Found:
     """Hops of TA against Baseline and against the least possible, by job size."""
     hops = frames["hops"]
     hops = hops[hops["bin"].isin(list(BINS))]
-    says, claims = Says("Fig. 7, V-A"), []
+    says, claims = ClaimBuilder("Fig. 7, V-A"), []
     for (log,), part in groups(hops, "log"):
         most = lookup(part, ["policy", "bin"], "hops_most")
         median = lookup(part, ["policy", "bin"], "hops_median")
@@ -132,7 +132,7 @@ def fig7_draw(analysis: Analysis, options: Options) -> Figure:
 def fig8_claims(frames: Frames) -> Found:
     """What TA loses of the utilisation, in loaded and in light scenarios."""
     minutes = frames["minutes"]
-    says, claims = Says("Fig. 8, V-C"), []
+    says, claims = ClaimBuilder("Fig. 8, V-C"), []
     for (log,), part in groups(minutes[minutes["scenario"] == "none"], "log"):
         median = lookup(part, ["policy"], "median")
         drop = 100 * (median["baseline"] - median["ta"])
@@ -179,11 +179,11 @@ def fig9_claims(frames: Frames) -> Found:
         ratio = lookup(part, ["scenario"], "makespan_s_ratio")
         above = {scenario: 100 * (value - 1) for scenario, value in ratio.items()}
         if log == "sep on cab":
-            says = Says("V-D")
+            says = ClaimBuilder("V-D")
             for scenario, paper in printed.SEP_MAKESPAN_PERCENT.items():
                 what = f"{log}, TA {scenario}: makespan above Baseline (%)"
                 claims.append(says.near(what, paper, above[scenario], within=2, unit="points"))
-        says = Says("Fig. 9, V-D")
+        says = ClaimBuilder("Fig. 9, V-D")
         what = f"{log}: TA's makespan without speed-ups at most 9 % above Baseline (%)"
         claims.append(says.at_most(what, above["none"], 10, paper=9.0))
     keep = ["log", *CASE, "makespan_s", "makespan_s_ratio"]
@@ -212,13 +212,13 @@ def fig10_claims(frames: Frames) -> Found:
     for (log,), part in groups(runs, "log"):
         wait = _waits_h(part)
         more = wait["ta", "none"] - wait["baseline", "none"]
-        paper, says = printed.EXTRA_WAIT_H.get(log), Says("V-E")
+        paper, says = printed.EXTRA_WAIT_H.get(log), ClaimBuilder("V-E")
         what = f"{log}: additional mean wait under TA (h)"
         if paper is None:
             claims.append(says.above(what, more, 0))
         else:
             claims.append(says.near(what, paper, more, within=25, unit="%"))
-        says = Says("Fig. 10, V-E")
+        says = ClaimBuilder("Fig. 10, V-E")
         what = f"{log}: TA's wait falls with 5, 10, 20 % (h at 20 %)"
         ascending = {f"TA {s}": wait["ta", s] for s in ("20%", "10%", "5%", "none")}
         claims.append(says.ordered(what, ascending, wait["ta", "20%"]))
@@ -249,7 +249,7 @@ def table1_claims(frames: Frames) -> Found:
     """Mean waits in hours beside the paper's; for stand-ins the orders that the text tells."""
     import pandas as pd
 
-    says, claims, rows = Says("Table I"), [], []
+    says, claims, rows = ClaimBuilder("Table I"), [], []
     for (log,), part in groups(frames["runs"], "log"):
         wait = _waits_h(part)
         for i, case in enumerate(printed.WAIT_COLUMNS):

@@ -11,7 +11,7 @@ from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import cells, first_seen
 from experiments.papers.interference.speedups import against_ta
-from experiments.papers.kit.claims import Says, claims_frame
+from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.level_spread.random_workloads import dots_of, quadrant, reductions
 from experiments.papers.level_spread.times import LEVEL_SPREAD, measure_column
@@ -97,7 +97,7 @@ def analyse(
             sides = {router: level.side(neutral) for router, level in means.items()}
             told = ", ".join(f"{router} {side}" for router, side in sides.items())
             rule = f"all intervals above {neutral:g}, all below, or all around it"
-            says = Says("under every router", f"{routing}: {told}")
+            says = ClaimBuilder("under every router", f"{routing}: {told}")
             claims.append(says.holds(what, len(set(sides.values())) == 1, rule))
     return Analysis(claims_frame(claims), {"routers": pd.DataFrame(rows)})
 

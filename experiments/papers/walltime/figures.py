@@ -12,7 +12,7 @@ import pandas as pd
 from experiments.figures.panels import curves, grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import groups
-from experiments.papers.kit.claims import Claim, Says, claims_frame
+from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.walltime import printed
 from experiments.papers.walltime.logs import notes, of_intrepid
@@ -123,7 +123,7 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
     runs = runs_table(frames)
     claims: list[Claim] = []
     for (case, order), part in groups(runs, "case", "order"):
-        says = Says("Table II", case)
+        says = ClaimBuilder("Table II", case)
         for metric in printed.METRICS:
             paper = printed.TABLE_II[(order, metric)]
             ours = part.set_index("month")[metric]
@@ -139,7 +139,7 @@ def table2_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Anal
                 what = f"{name}: mean of the months"
                 claims.append(says.between(what, min(paper), max(paper), mean))
     for (case,), part in groups(runs, "case"):
-        says = Says("V-D.1, Table II", case)
+        says = ClaimBuilder("V-D.1, Table II", case)
         for metric in printed.METRICS:
             fcfs, wfp = (np.mean(printed.TABLE_II[(order, metric)]) for order in ORDERS)
             ours = [float(part[part["order"] == order][metric].mean()) for order in ORDERS]
@@ -157,7 +157,7 @@ def gains_analyse(metric: str, figure: str) -> Callable[..., Analysis]:
         mine = table[table["metric"] == metric].reset_index(drop=True)
         claims: list[Claim] = []
         for (case, order), part in groups(mine, "case", "order"):
-            says = Says(f"Fig. {figure}", _condition(case, order))
+            says = ClaimBuilder(f"Fig. {figure}", _condition(case, order))
             means = _means(part, options)
             for scheme, mean in means.items():
                 what = f"{scheme}: average gain over the months"
@@ -193,7 +193,7 @@ def _over_months(values: pd.Series[float], rng: np.random.Generator) -> Interval
 
 
 def _up_to(
-    says: Says, part: pd.DataFrame, said: printed.Gains, means: Mapping[str, Interval]
+    says: ClaimBuilder, part: pd.DataFrame, said: printed.Gains, means: Mapping[str, Interval]
 ) -> list[Claim]:
     """What the text says of the largest and the smallest gains."""
     gains = part[part["scheme"] != "ActRun"]["gain"]
@@ -226,7 +226,9 @@ def _shares_of_the_best(metric: str, mine: pd.DataFrame) -> list[Claim]:
             better = wide[scheme] > wide[others.split(", ")].max(axis=1)
             text = f"{scheme} gains {what}: share of months and orders"
             for case, share in better.groupby(wide["case"], sort=False).mean().items():
-                claims.append(Says("V-D.2", str(case)).at_least(text, share, least, paper=paper))
+                claims.append(
+                    ClaimBuilder("V-D.2", str(case)).at_least(text, share, least, paper=paper)
+                )
     return claims
 
 
@@ -236,7 +238,7 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
     table = table[table["scheme"].isin(COUNTED)].reset_index(drop=True)
     claims = []
     for (case,), part in groups(table, "case"):
-        says = Says("V-D.3, Fig. 9", case)
+        says = ClaimBuilder("V-D.3, Fig. 9", case)
         by = {metric: rows for (metric,), rows in groups(part, "metric")}
         wait, slowdown = (
             by[metric]["base"] - by[metric]["value"] for metric in ("wait_min", "bounded_slowdown")
@@ -312,7 +314,7 @@ def class_analyse(metric: str, order: str, figure: str) -> Callable[..., Analysi
             base, combo = (by_scheme.loc[scheme] for scheme in SHOWN)
             if not float(base[mean]) > 0:
                 continue  # nobody waits
-            says = Says(f"V-D.4, Fig. {figure}", _condition(case, order))
+            says = ClaimBuilder(f"V-D.4, Fig. {figure}", _condition(case, order))
             what = f"{name}: Combo over Base, mean {short}"
             ratio = float(combo[mean]) / float(base[mean])
             if order == "wfp" and name == LARGE:
@@ -329,7 +331,7 @@ def class_analyse(metric: str, order: str, figure: str) -> Callable[..., Analysi
 
 
 def _printed_waits(
-    says: Says, name: str, order: str, base: pd.Series, combo: pd.Series
+    says: ClaimBuilder, name: str, order: str, base: pd.Series, combo: pd.Series
 ) -> list[Claim]:
     """Shares and medians that the text gives for May 2009."""
     claims = []

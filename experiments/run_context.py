@@ -32,7 +32,7 @@ _RESULT_BYTES_A_LINK = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class RunContext:
     """What a config runs on and with.
 
     Attributes
@@ -46,7 +46,7 @@ class Bench:
     machine: BuiltMachine
     queues: Queues
 
-    def with_jobs(self, jobs: Workload) -> Bench:
+    def with_jobs(self, jobs: Workload) -> RunContext:
         """The same with other jobs."""
         return replace(self, queues=replace(self.queues, jobs=jobs))
 
@@ -149,7 +149,7 @@ class Bench:
         return estimate_line(rounds * hops, rounds * len(study.numbers) * len(study.sides))
 
 
-def bench_of(config: Config, jobs: Workload | None = None) -> Bench:
+def run_context(config: Config, jobs: Workload | None = None) -> RunContext:
     """The bench of a config, with its own jobs or with others.
 
     Raises
@@ -160,7 +160,7 @@ def bench_of(config: Config, jobs: Workload | None = None) -> Bench:
     machine = build_machine(config.machine)
     queues = queues_of(config, machine.topology, jobs)
     noted = communication_mix(config.communication).noted(queues.jobs)
-    return Bench(config, machine, replace(queues, jobs=noted))
+    return RunContext(config, machine, replace(queues, jobs=noted))
 
 
 def check_snapshots(n_snapshots: int, n_policies: int, n_links: int) -> None:

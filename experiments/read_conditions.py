@@ -227,7 +227,7 @@ def _walltime_policies(config: Config, key: str) -> str:
     return f"a policy that places by walltime: {', '.join(names)}"
 
 
-def _needs_told(config: Config, key: str) -> bool:
+def _needs_given(config: Config, key: str) -> bool:
     return not RUNTIME_MODELS[config.queue.run_time_model].knows_needs and any(
         POLICIES[name].without_need
         for name in (*config.queue.policies, *config.queue.placement_rules)
@@ -305,7 +305,7 @@ CONDITIONS = (
     Condition(("queue.estimates",), _by_walltime, _values("queue.policies"), _walltime_policies),
     Condition(
         ("queue.bandwidth_need_Bps",),
-        _needs_told,
+        _needs_given,
         _values("queue.policies", "queue.run_time_model"),
         _need_policies,
     ),

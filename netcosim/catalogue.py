@@ -28,10 +28,10 @@ def _keys(parameters: Mapping[str, Parameter], where: str) -> Lines:
     """The keys of a section with what they may be."""
     if not parameters:
         return []
-    return [f"  keys of {where}:", *(f"    {key_told(p)}" for p in parameters.values())]
+    return [f"  keys of {where}:", *(f"    {format_key(p)}" for p in parameters.values())]
 
 
-def key_told(parameter: Parameter) -> str:
+def format_key(parameter: Parameter) -> str:
     """A declared key with what it may be, quantities with their units."""
     told = parameter.told
     unit = quantity_of(parameter.name)
@@ -74,10 +74,10 @@ def _machine(name: str, entry: Any) -> Lines:
 
     known, given = FAMILIES[entry.family].parameters, entry.params.items()
     told = [f"    {short_name(k)} = {_shown(known[k], v)}" for k, v in given]
-    return [*links_told(preset(name)), "  parameters:", *told]
+    return [*format_links(preset(name)), "  parameters:", *told]
 
 
-def links_told(topology: Topology) -> Lines:
+def format_links(topology: Topology) -> Lines:
     """Family and size of a machine, and its links by kind."""
     import numpy as np
 
@@ -312,5 +312,5 @@ def _nested(kind: str, entry: Any) -> Iterable[str]:
 
 def _split(parameters: Iterable[Parameter]) -> Iterable[tuple[str, str]]:
     for parameter in parameters:
-        key, _, told = key_told(parameter).partition(": ")
+        key, _, told = format_key(parameter).partition(": ")
         yield key, told

@@ -76,7 +76,7 @@ class Key:
         return [*head, f"{self.name} = {self.words.example}"]
 
     @property
-    def told_default(self) -> str:
+    def format_default(self) -> str:
         """The default in words."""
         if self.default == "needed":
             return "needed; there is no default"
@@ -302,7 +302,7 @@ def _told(key: Key) -> Lines:
     return [
         f"{key.path} (config)",
         f"  {key.description}",
-        f"  {key.allowed} ({key.told_default})",
+        f"  {key.allowed} ({key.format_default})",
         "  example:",
         *(f"    {line}" for line in key.lines),
     ]
@@ -310,7 +310,7 @@ def _told(key: Key) -> Lines:
 
 def config_page() -> Lines:
     """All keys as Markdown."""
-    from netcosim.catalogue import key_told
+    from netcosim.catalogue import format_key
     from netsim.topologies.registry import FAMILIES
 
     lines = [
@@ -337,7 +337,7 @@ def config_page() -> Lines:
     lines += ["", "## Keys of [machine] by family", ""]
     for name, family in FAMILIES.items():
         lines += [f"- `{name}`: {family.description}"]
-        lines += [f"  - {key_told(parameter)}" for parameter in family.parameters.values()]
+        lines += [f"  - {format_key(parameter)}" for parameter in family.parameters.values()]
     return lines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netcosim.catalogue import links_told
+from netcosim.catalogue import format_links
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.hierarchy import hierarchy_of
@@ -35,7 +35,7 @@ def describe_file(path: Path) -> list[str]:
     topology = make_topology(family.name, {"file": str(path)})
     return [
         f"{path} (a machine's file)",
-        *links_told(topology),
+        *format_links(topology),
         *_levels(topology),
         *(f"  note: {line}" for line in family_of(topology).notes(topology)),
         "  in a config:",

@@ -25,7 +25,7 @@ from cosim.isolation.isolation_gain import (
 )
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from netcosim.gain.told import decides, interval
+from netcosim.gain.sentences import decides, interval
 from netcosim.gain.trial import in_order
 from netcosim.gain.verdict import (
     MATTERS,

@@ -29,7 +29,7 @@ from netcosim.judge.score import (
     worth,
 )
 from netcosim.judge.trial import Trial, run_parts
-from netcosim.judge.verdict import answer, change_told, number, told_s
+from netcosim.judge.verdict import answer, format_change, format_duration, number
 from netcosim.judge.waits import reproduced, trust, waits_by_size
 from netsim.errors import NetcosimError
 from queuesim.metrics import wait_s
@@ -313,7 +313,7 @@ def test_the_sentences_numbers_are_the_tables(small: Path) -> None:
                     value = 100 * (1 - value) if less else value
                     allowed |= {number(value), number(-value)}
     for row in tables["queue"]:
-        allowed |= set(numbers_in(told_s(row["mean_wait_s"])))
+        allowed |= set(numbers_in(format_duration(row["mean_wait_s"])))
     found = numbers_in(sentence)
     assert len(found) >= 12
     assert set(found) <= allowed
@@ -321,13 +321,13 @@ def test_the_sentences_numbers_are_the_tables(small: Path) -> None:
 
 def test_a_change_in_words() -> None:
     less, more = "shortens it by {}", "lengthens it by {}"
-    assert change_told((12.3, 8.1, 15.2), "it", less, more) == "shortens it by 12 % (8.1 to 15)"
-    assert change_told((-3.21, -5, -1), "it", less, more) == "lengthens it by 3.2 % (1.0 to 5.0)"
-    told = change_told((1.0, -2.0, 4.0), "it", less, more)
+    assert format_change((12.3, 8.1, 15.2), "it", less, more) == "shortens it by 12 % (8.1 to 15)"
+    assert format_change((-3.21, -5, -1), "it", less, more) == "lengthens it by 3.2 % (1.0 to 5.0)"
+    told = format_change((1.0, -2.0, 4.0), "it", less, more)
     assert told == "does not change it significantly (-1.0 %, -4.0 to +2.0)"
     few = "changes it by -1.0 % (no interval: fewer than 5 snapshots or jobs)"
-    assert change_told((1.0, None, None), "it", less, more) == few
-    assert change_told((0.0, 0.0, 0.0), "it", less, more) == "leaves it as it is"
+    assert format_change((1.0, None, None), "it", less, more) == few
+    assert format_change((0.0, 0.0, 0.0), "it", less, more) == "leaves it as it is"
 
 
 def judged_tables(word: str, saved: tuple[float, float, float]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from netcosim.report.sweep_tables import (
     key_length,
     policies_table,
 )
-from netcosim.report.sweep_verdict import how_told, verdict
+from netcosim.report.sweep_verdict import format_comparison, verdict
 from netcosim.report.swept import swept
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval
@@ -208,7 +208,7 @@ def test_regions_of_the_best_policy() -> None:
     assert "rdn is best at 2 of 6 (load 2, routing minimal; load 4, routing minimal)" in wait
     assert "simple is best at 3 of 6 (routing ugal), 10 to 10 % below rdn" in wait
     assert wait.endswith("no policy is significantly best at 1 of 6.")
-    assert "5 repetitions" in how_told(found)
+    assert "5 repetitions" in format_comparison(found)
     [both] = [line for line in verdict(found) if line.startswith("Utilisation")]
     assert both == "Utilisation: no policy is significantly best anywhere."
 
@@ -278,7 +278,7 @@ def test_no_interval_of_waits_is_too_few_or_impossible(n: int) -> None:
     estimates = list(found.estimates.values())
     if n == 3:
         assert "wait_interval" not in row
-        assert "3 repetitions are too few for an interval" in how_told(found)
+        assert "3 repetitions are too few for an interval" in format_comparison(found)
         assert "without intervals the lowest value is that of a" in verdict(found)[0]
         assert all(pd.isna(one.interval.low) for one in estimates)
     else:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.measuring.parts import Columns, Part, TaskRunner, Tell, cut
-from cosim.measuring.snapshots import Measurements, Progress, Study, snapshots_told
+from cosim.measuring.snapshots import Measurements, Progress, Study, format_snapshots
 from cosim.network.ensemble import Ensemble
 from cosim.network.isolated_loops import loop_isolated
 from netsim.packet.model import PS_PER_S
@@ -169,7 +169,7 @@ def neighbours_of(
 
     found = parts.each(
         [
-            Part(f"jobs alone, {name}, {snapshots_told(piece)}", partial(compute, name, piece))
+            Part(f"jobs alone, {name}, {format_snapshots(piece)}", partial(compute, name, piece))
             for name, piece in pieces
         ],
         progress,

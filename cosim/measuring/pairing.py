@@ -34,8 +34,8 @@ from cosim.measuring.parts import (
 from cosim.measuring.snapshots import (
     Progress,
     Study,
+    format_snapshots,
     snapshot_times,
-    snapshots_told,
 )
 from cosim.network.communication import WHOLE_S, Communication
 from cosim.network.ensemble import Ensemble, PlacedJob
@@ -299,7 +299,7 @@ class Pairing:
         columns = parts.each(
             [
                 Part(
-                    f"{name}, {snapshots_told(piece)}",
+                    f"{name}, {format_snapshots(piece)}",
                     partial(compute, name, piece),
                 )
                 for name, piece in pieces

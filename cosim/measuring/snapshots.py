@@ -48,17 +48,17 @@ def size_class(n_nodes: ArrayLike) -> LongArray:
     return np.searchsorted(first, np.asarray(n_nodes), side="right") - 1
 
 
-def sizes_told(low: int, high: int) -> str:
+def format_sizes(low: int, high: int) -> str:
     """A range of sizes in words."""
     return f"{low}-{high}" if high < ALL_SIZES[1] else f"{low}+"
 
 
 def class_name(index: int) -> str:
     """A size class in words."""
-    return sizes_told(*SIZE_CLASSES[index])
+    return format_sizes(*SIZE_CLASSES[index])
 
 
-def snapshots_told(numbers: Sequence[int]) -> str:
+def format_snapshots(numbers: Sequence[int]) -> str:
     """Numbers of snapshots, one after the other, in words."""
     if len(numbers) == 1:
         return f"snapshot {numbers[0]}"

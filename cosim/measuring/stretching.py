@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.measuring.parts import Columns, Part, TaskRunner, Tell, cut, packet_columns, packets_from
-from cosim.measuring.snapshots import FloatArray, Measurements, Progress, Study, snapshots_told
+from cosim.measuring.snapshots import FloatArray, Measurements, Progress, Study, format_snapshots
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.isolated_loops import (
@@ -226,7 +226,7 @@ def stretches(
     found = parts.each(
         [
             Part(
-                f"{name}, {snapshots_told(piece)}",
+                f"{name}, {format_snapshots(piece)}",
                 partial(stretching.timed, name, piece),
             )
             for name, piece in pieces

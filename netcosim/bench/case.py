@@ -81,19 +81,19 @@ class Reading:
     clock: Literal["cpu", "wall"] = "cpu"
 
     @property
-    def told_s(self) -> tuple[float, ...]:
+    def reported_s(self) -> tuple[float, ...]:
         """Of each round, by the clock that counts."""
         return self.cpu_s if self.clock == "cpu" else self.wall_s
 
     @property
     def best_s(self) -> float:
         """The shortest round: others had company."""
-        return min(self.told_s)
+        return min(self.reported_s)
 
     @property
     def spread(self) -> float:
         """How much longer the median round took than the best, as a share."""
-        return statistics.median(self.told_s) / self.best_s - 1
+        return statistics.median(self.reported_s) / self.best_s - 1
 
     def rate(self, unit: str) -> float:
         """So many a second in the best round."""

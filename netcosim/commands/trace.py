@@ -128,11 +128,11 @@ def run(args: argparse.Namespace) -> int:
 def _generate(args: argparse.Namespace) -> int:
     from experiments.points import point_rng
     from netsim.errors import NetcosimError
-    from workloads.synthetic import job_count_told, laas_workload
+    from workloads.synthetic import format_job_count, laas_workload
 
     if args.seed < 0:
         raise NetcosimError(f"--seed {args.seed}; it must be 0 or more")
-    wrong = job_count_told(args.jobs)
+    wrong = format_job_count(args.jobs)
     if wrong is not None:
         raise NetcosimError(f"--jobs {wrong}")
     rng = point_rng({"seed": args.seed}, "workload")

@@ -18,8 +18,8 @@ from experiments.store import Store
 from netcosim.gain.asked import Asked
 from netcosim.gain.figure import break_even_figure
 from netcosim.gain.queues import Clock
+from netcosim.gain.sentences import answer, lines_of, rests_on
 from netcosim.gain.tables import Tables, measured_tables, predicted_tables
-from netcosim.gain.told import answer, lines_of, rests_on
 from netcosim.gain.trial import TIME_USED, Trial, run_worker
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.page.page import Section, long_table, render_page, write_page

@@ -17,7 +17,7 @@ from netcosim.judge.figures import (
     score_figure,
     waits_figure,
 )
-from netcosim.judge.verdict import score_told
+from netcosim.judge.verdict import format_score
 from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, trust
 from netcosim.page.page import Section
 from netsim.parameters import parameters_of
@@ -223,7 +223,7 @@ def _score(frames: Frames, reference: str, colours: Colours) -> list[Section]:
     return [
         Section(
             "Is the locality score worth anything?",
-            f"{score_told(_row(frames['score'].iloc[0]))}\n\nThe score is the number of switches "
+            f"{format_score(_row(frames['score'].iloc[0]))}\n\nThe score is the number of switches "
             f"(level {switch!r}) that hold nodes of a job. Agree: of placements of the same job on "
             "another number of switches, those whose communication is shorter with fewer. Change "
             "correlation: rank correlation of both changes within jobs, 1 for a perfect score and "

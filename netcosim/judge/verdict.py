@@ -36,7 +36,7 @@ def off_percent(row: Row, name: str) -> Change:
     return 100 * (1 - value), 100 * (1 - high), 100 * (1 - low)
 
 
-def change_told(found: Change, what: str, less: str, more: str) -> str:
+def format_change(found: Change, what: str, less: str, more: str) -> str:
     """Describe a change.
 
     Parameters
@@ -64,7 +64,7 @@ def _signed(value: float) -> str:
     return f"+{number(value)}" if value > 0 else number(value)
 
 
-def policy_told(policy: str, tables: Tables, waits: bool) -> str:
+def format_policy(policy: str, tables: Tables, waits: bool) -> str:
     """Describe in one sentence what a policy changes against the reference.
 
     Node-hours come first: they are what a setting is worth. Waits are left out where they cannot
@@ -74,14 +74,14 @@ def policy_told(policy: str, tables: Tables, waits: bool) -> str:
     for row in tables.get("paired", ()):
         if row["policy"] == policy:
             less, more = "saves {} of the node-hours", "costs {} more node-hours"
-            parts.append(change_told(_saved(row), "node-hours", less, more))
+            parts.append(format_change(_saved(row), "node-hours", less, more))
     for row in tables.get("communication", ()):
         if (row["policy"], row["pattern"], row["nodes"]) == (policy, "all", "all"):
             parts.append(_timed(off_percent(row, "communication_ratio"), "communication"))
     if not parts:
         parts.append("no communication was measured: no job of several nodes ran at any snapshot")
     if waits:
-        parts.append(_waits_told(policy, tables))
+        parts.append(_format_waits(policy, tables))
     return f"{policy} {'; '.join(parts)}."
 
 
@@ -91,20 +91,23 @@ def _saved(row: Row) -> Change:
     return value, low, high
 
 
-def _waits_told(policy: str, tables: Tables) -> str:
+def _format_waits(policy: str, tables: Tables) -> str:
     [row] = [row for row in tables["queue"] if row["policy"] == policy]
     if row["wait_ratio"] is None:
         waits = float(row["mean_wait_s"])
         return (
             "nobody waits under either"
             if waits == 0
-            else f"{told_s(waits)} of mean wait, none before"
+            else f"{format_duration(waits)} of mean wait, none before"
         )
-    before, after = told_s(tables["queue"][0]["mean_wait_s"]), told_s(row["mean_wait_s"])
+    before, after = (
+        format_duration(tables["queue"][0]["mean_wait_s"]),
+        format_duration(row["mean_wait_s"]),
+    )
     return f"{_timed(off_percent(row, 'wait_ratio'), 'the mean wait')}, {before} to {after}"
 
 
-def told_s(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time as a sentence has it: 2.2 h."""
     return format_quantity(float(seconds), "time", 2)
 
@@ -114,7 +117,7 @@ def _timed(found: Change, what: str) -> str:
     if low is not None and high is not None and high < 0 and value <= -MANY_PERCENT:
         times = [number(1 - end / 100) for end in (value, high, low)]
         return f"makes {what} {times[0]} times as long ({times[1]} to {times[2]})"
-    return change_told(found, what, f"shortens {what} by {{}}", f"lengthens {what} by {{}}")
+    return format_change(found, what, f"shortens {what} by {{}}", f"lengthens {what} by {{}}")
 
 
 def answer(tables: Tables, trusted: str) -> list[str]:
@@ -133,8 +136,8 @@ def answer(tables: Tables, trusted: str) -> list[str]:
     reference, *others = (str(row["policy"]) for row in tables["queue"])
     word = tables["reproduced"][0]["reproduces"]
     lines = [result(reference, tables)]
-    lines += [policy_told(policy, tables, word in RELIABLE) for policy in others]
-    lines += [score_told(row) for row in tables.get("score", ()) if row["pattern"] == "all"]
+    lines += [format_policy(policy, tables, word in RELIABLE) for policy in others]
+    lines += [format_score(row) for row in tables.get("score", ()) if row["pattern"] == "all"]
     lines.append(trusted)
     if word not in (*RELIABLE, BADLY):
         ways = "; ".join(f"{policy} {_direction(policy, tables)}" for policy in others)
@@ -173,7 +176,7 @@ def _direction(policy: str, tables: Tables) -> str:
     return "shorter" if ratio < 1 else "longer"
 
 
-def score_told(row: Row) -> str:
+def format_score(row: Row) -> str:
     """What counting switches is worth, in one sentence."""
     told = worth(row)
     if row["agree_percent"] is None or row["change_correlation"] is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cosim.measuring.snapshots import SIZE_CLASSES, sizes_told
+from cosim.measuring.snapshots import SIZE_CLASSES, format_sizes
 from experiments.frames import groups
 from netcosim.judge.score import rank_correlation
 
@@ -106,7 +106,7 @@ def waits_by_size(jobs: pd.DataFrame) -> list[dict[str, object]]:
 
 def by_size(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Rows of each size class that has some, small ones first; jobs of one node by themselves."""
-    names = ["1", *(sizes_told(*ends) for ends in SIZE_CLASSES)]
+    names = ["1", *(format_sizes(*ends) for ends in SIZE_CLASSES)]
     first = [1, *(low for low, _ in SIZE_CLASSES)]
     which = np.searchsorted(first, rows["n_nodes"].to_numpy(), side="right") - 1
     return [(name, rows[which == i]) for i, name in enumerate(names) if (which == i).any()]

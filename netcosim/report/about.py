@@ -94,7 +94,7 @@ def _overran(result: CosimResult) -> Iterable[str]:
         yield f"Jobs {'cut at' if cut else 'that ran on past'} their requested walltime: {counts}."
 
 
-def told_of(tables: Mapping[str, Rows], what: str) -> list[str]:
+def notes_on(tables: Mapping[str, Rows], what: str) -> list[str]:
     """The texts of one kind; none where a file keeps no such table."""
     return [str(row.get("text")) for row in tables.get(ABOUT, ()) if row.get("what") == what]
 

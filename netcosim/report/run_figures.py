@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from cosim.measuring.snapshots import sizes_told
+from cosim.measuring.snapshots import format_sizes
 from experiments.figures.style import policy_colours
 from experiments.kept.values import KeptLinks, KeptMachine, KeptRun, KeptSchedule
 from experiments.store import Rows
@@ -102,7 +102,7 @@ def pattern_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
     if not len(frame):
         return frame
     sizes = [
-        sizes_told(int(low), int(high))
+        format_sizes(int(low), int(high))
         for low, high in zip(frame["min_nodes"], frame["max_nodes"], strict=True)
     ]
     ends = {end: frame[f"ratio_{end}"].astype(float) for end in ("low", "high")}

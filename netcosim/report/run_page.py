@@ -28,7 +28,7 @@ from netcosim.report.about import (
     REFERENCE,
     TITLE,
     WARNING,
-    told_of,
+    notes_on,
 )
 from netcosim.report.payload import BASELINE
 from netcosim.report.policies import policy_table
@@ -139,8 +139,8 @@ def stored_run_page(store: Store, key: str) -> str:
     tables = stored_tables(store, key)
     if "policies" not in tables or not tables["policies"]:
         raise NetcosimError(f"{store.path}: point {key[:12]} is not of a run: no table of policies")
-    text = next(iter(told_of(tables, CONFIG)), "") or _config_text(point)
-    title = next(iter(told_of(tables, TITLE)), "") or f"{store.path.stem}, point {key[:12]}"
+    text = next(iter(notes_on(tables, CONFIG)), "") or _config_text(point)
+    title = next(iter(notes_on(tables, TITLE)), "") or f"{store.path.stem}, point {key[:12]}"
     run = point.config.get("run")
     seeds = run if isinstance(run, Mapping) else {}
     try:
@@ -278,7 +278,7 @@ def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint)
     config = point.config
     machine, queue, run = (_section(config, name) for name in ("machine", "queue", "run"))
     named = f"{machine.get('preset') or machine.get('family')}, routing {machine.get('routing')}"
-    told_jobs, told_machine = told_of(tables, JOBS), told_of(tables, MACHINE)
+    told_jobs, told_machine = notes_on(tables, JOBS), notes_on(tables, MACHINE)
     if kept is not None:
         told_jobs = told_jobs or [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
         told_machine = told_machine or [f"{kept.machine.name}: {kept.machine.n_nodes:,} nodes."]
@@ -296,10 +296,10 @@ def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint)
                 f"{queue.get('run_time_model')}"
             ],
         ),
-        ("Snapshots", [str(run.get("snapshots")), *told_of(tables, MEASURED)]),
-        ("Reference", told_of(tables, REFERENCE) or [reference_label(tables)]),
-        ("Warning", told_of(tables, WARNING)),
-        ("Notes", told_of(tables, NOTE)),
+        ("Snapshots", [str(run.get("snapshots")), *notes_on(tables, MEASURED)]),
+        ("Reference", notes_on(tables, REFERENCE) or [reference_label(tables)]),
+        ("Warning", notes_on(tables, WARNING)),
+        ("Notes", notes_on(tables, NOTE)),
         (
             "Computed",
             [

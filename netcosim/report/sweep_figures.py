@@ -92,7 +92,7 @@ def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
             Drawing(
                 safe_name(f"{metric.title} by {title}"),
                 f"{metric.title} by {title}",
-                " ".join(filter(None, (_scale_told(metric), told))),
+                " ".join(filter(None, (_format_scale(metric), told))),
                 tuple(panels),
             )
         )
@@ -125,7 +125,7 @@ def _facets(compared: Compared, along: int) -> tuple[list[Cell], str]:
     return kept, " ".join(told)
 
 
-def _scale_told(metric: Metric) -> str:
+def _format_scale(metric: Metric) -> str:
     return "Higher is better." if metric.most_wins else "Lower is better."
 
 

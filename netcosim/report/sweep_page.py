@@ -34,7 +34,7 @@ from netcosim.report.sweep_tables import (
     points_table,
     policies_table,
 )
-from netcosim.report.sweep_verdict import how_told, verdict
+from netcosim.report.sweep_verdict import format_comparison, verdict
 from netcosim.report.swept import REPETITIONS, swept
 from netsim.inputs import digests
 from netsim.units import format_quantity, time_scale
@@ -145,7 +145,7 @@ def _what_there_is(
     seconds = sum(point.seconds for point in points)
     told = f"{len(points):,} points"
     if compared is not None and compared.swept.axes:
-        axes = [f"{a.title} ({_values_told(a.labels)})" for a in compared.swept.axes]
+        axes = [f"{a.title} ({_format_values(a.labels)})" for a in compared.swept.axes]
         told += f" over {' and '.join(axes)}"
     repeated = len(set(compared.swept.repetitions.values())) if compared is not None else 1
     if repeated > 1:
@@ -165,7 +165,7 @@ def _what_there_is(
     return told
 
 
-def _values_told(labels: Sequence[str]) -> str:
+def _format_values(labels: Sequence[str]) -> str:
     if len(labels) <= 4:
         return ", ".join(labels)
     return f"{len(labels)} from {labels[0]} to {labels[-1]}"
@@ -173,7 +173,7 @@ def _values_told(labels: Sequence[str]) -> str:
 
 def _policy_sections(compared: Compared, sentences: Sequence[str], table: _Table) -> list[Section]:
     """Best policies, curves along every axis, and the table that they come from."""
-    how = f'<p class="quiet">{html.escape(how_told(compared))}</p>'
+    how = f'<p class="quiet">{html.escape(format_comparison(compared))}</p>'
     more = _sentences(sentences) + how
     sections = []
     maps = best_drawings(compared)
@@ -193,11 +193,11 @@ def _policy_sections(compared: Compared, sentences: Sequence[str], table: _Table
         title = "Policies compared" if axis is None else f"By {axis.title}"
         sections.append(Section(title, CLIPPED, html="".join(inside)))
     shown = policies_table(compared)
-    told = _rows_told(shown, _relative_to(table.frame))
+    told = _format_rows(shown, _relative_to(table.frame))
     sections.append(Section("Policies", told, shown.head(MOST_ROWS)))
     if len(compared.policies) > 1:
         best = best_table(compared)
-        told = _rows_told(best, "")
+        told = _format_rows(best, "")
         sections.append(
             Section("Best policy, point by point", told, best.head(MOST_ROWS), folded=True)
         )
@@ -284,7 +284,7 @@ def _points_section(store: Store, points: Sequence[StoredPoint], *, opened: bool
     shown = points_table(points, flat, varying(flat), path)
     told = "The command at the end of a row opens that point as a run." if opened else ""
     folded = not opened or len(points) > _FEW_POINTS
-    return Section("Points", _rows_told(shown, told), shown.head(MOST_ROWS), folded=folded)
+    return Section("Points", _format_rows(shown, told), shown.head(MOST_ROWS), folded=folded)
 
 
 def _order(tables: dict[str, _Table]) -> list[str]:
@@ -304,13 +304,13 @@ def _known(tables: dict[str, _Table]) -> bool:
 def _table_section(table: _Table) -> Section:
     frame, told = averaged(table.frame, table.parameters)
     relative = _relative_to(frame)
-    text = _rows_told(frame, " ".join(filter(None, (told, relative))))
+    text = _format_rows(frame, " ".join(filter(None, (told, relative))))
     folded = table.name in LAST or bool(ITEMS & set(table.own))
     title = table.name.replace("_", " ")
     return Section(title, text, _readable(frame.head(MOST_ROWS)), folded=folded)
 
 
-def _rows_told(frame: pd.DataFrame, told: str) -> str:
+def _format_rows(frame: pd.DataFrame, told: str) -> str:
     more = (
         f"The first {MOST_ROWS} of {len(frame):,} rows; netcosim report --export csv has all."
         if len(frame) > MOST_ROWS

@@ -32,7 +32,7 @@ def _listed(titles: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def how_told(compared: Compared) -> str:
+def format_comparison(compared: Compared) -> str:
     """Where the intervals come from, as a reader must know it."""
     methods = {estimate.method for estimate in compared.estimates.values()}
     parts = []

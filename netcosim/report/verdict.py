@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.store import Rows
-from netcosim.judge.verdict import number, told_s
+from netcosim.judge.verdict import format_duration, number
 from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL
 
 Row = Mapping[str, Any]
@@ -108,9 +108,16 @@ def _waits(row: Row, label: str, base: Row | None) -> tuple[str, str]:
     if ratio is None:
         if wait == 0:
             return "lets nobody wait", f", as {label}"
-        return f"lets jobs wait {told_s(wait)} in the mean", f" where none waits under {label}"
+        return (
+            f"lets jobs wait {format_duration(wait)} in the mean",
+            f" where none waits under {label}",
+        )
     percent = 100 * (1 - float(ratio))
-    before = "" if base is None else f", from {told_s(base['mean_wait_s'])} to {told_s(wait)}"
+    before = (
+        ""
+        if base is None
+        else f", from {format_duration(base['mean_wait_s'])} to {format_duration(wait)}"
+    )
     if abs(percent) < 0.05:
         return "leaves mean waits as they are", ""
     verb = "shortens" if percent > 0 else "lengthens"

@@ -88,10 +88,10 @@ def lines_of(tables: Tables) -> list[str]:
     jobs = f"{about['jobs']:,} jobs on {about['machine']}, {about['nodes']:,} nodes"
     lines += ["", f"{about['log']}: {jobs}"]
     for gain in tables["gains"]:
-        lines += [f"{gain['policy']}:", f"  run time: {gain_told(gain)}"]
+        lines += [f"{gain['policy']}:", f"  run time: {format_gain(gain)}"]
         for row in tables["metrics"]:
             if row["policy"] == gain["policy"]:
-                lines.append(f"  {metric_told(row)}")
+                lines.append(f"  {format_metric(row)}")
         for row in tables["node_hours"]:
             if row["policy"] == gain["policy"]:
                 ratio = interval(row, "ratio", "{:.3f}")
@@ -111,7 +111,7 @@ def _factor(factor: float) -> str:
     return {0.5: "half the share", 2.0: "double the share"}.get(factor, f"{factor:g} x the share")
 
 
-def gain_told(row: Row) -> str:
+def format_gain(row: Row) -> str:
     """What isolation takes off the run time."""
     gain = (
         f"{interval(row, 'gain_percent', '{:.1f}')} % less by node-hours, "
@@ -127,7 +127,7 @@ def gain_told(row: Row) -> str:
     )
 
 
-def metric_told(row: Row) -> str:
+def format_metric(row: Row) -> str:
     """A metric's ratio, its verdict, and the gain from which it would be even."""
     even = row["break_even_percent"]
     high = row["break_even_percent_high"]

@@ -38,12 +38,12 @@ from cosim.measuring.snapshots import Measurement, Study
 from cosim.network.job_network import JobNetwork
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.model_context import ModelContext, Pilot
+from experiments.archive.pack import pack
+from experiments.archive.take import kept_of
 from experiments.config import Config
 from experiments.config_load import config_from
 from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
-from experiments.kept.pack import pack
-from experiments.kept.take import kept_of
 from experiments.outcome import PointResult
 from experiments.reference import Reference, reference_of
 from experiments.run_context import RunContext, run_context

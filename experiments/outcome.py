@@ -19,7 +19,7 @@ class PointResult:
     ----------
     tables : mapping of str to rows
     kept : mapping of str to bytes
-        Archives by name (`experiments.kept.pack`).
+        Archives by name (`experiments.archive.pack`).
     """
 
     tables: Mapping[str, Rows]

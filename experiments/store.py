@@ -22,8 +22,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from experiments.kept.pack import unpack
-from experiments.kept.values import KeptRun
+from experiments.archive.pack import unpack
+from experiments.archive.values import KeptRun
 from experiments.outcome import Outcome
 from experiments.points import canonical_json, flatten, plain
 from experiments.signals import defer_signals

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from cosim.network.communication import Communication
     from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
     from cosim.run_times.live import Live, LiveJob
+    from experiments.archive.take import kept_of
     from experiments.config_load import config_from, load_config
     from experiments.cosim import run_cosim
     from experiments.cosim_tables import result_tables
-    from experiments.kept.take import kept_of
     from experiments.store import Store
     from experiments.sweep import run_points
     from netcosim.catalogue import describe, entries
@@ -51,7 +51,7 @@ _HOMES = {
     "experiments.config_load": ("config_from", "load_config"),
     "experiments.cosim": ("run_cosim",),
     "experiments.cosim_tables": ("result_tables",),
-    "experiments.kept.take": ("kept_of",),
+    "experiments.archive.take": ("kept_of",),
     "experiments.store": ("Store",),
     "experiments.sweep": ("run_points",),
     "netcosim.catalogue": ("describe", "entries"),

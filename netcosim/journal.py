@@ -25,8 +25,8 @@ import numpy as np
 import scipy
 
 from cosim.measuring.parts import Columns, Part, Progress, Tell, share_of
+from netsim.atomic_files import atomic_write, make_folder, need_regular
 from netsim.file_lock import let_go, try_lock
-from netsim.whole_files import make_folder, need_regular, whole
 
 FORMAT = 2
 _FOLDER = re.compile("unfinished-[0-9a-f]{16}")
@@ -158,7 +158,7 @@ class Journal:
     def _write(self, path: Path, name: str, columns: Columns) -> None:
         text = json.dumps(self._about(name, columns))
         arrays: dict[str, Any] = {_ABOUT: np.frombuffer(text.encode(), dtype=np.uint8), **columns}
-        with whole(path) as part, part.open("wb") as file:
+        with atomic_write(path) as part, part.open("wb") as file:
             np.savez(file, **arrays)
 
 

@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from netcosim.house import PACKAGES
+from netsim.atomic_files import make_folder, write_text_atomically
 from netsim.errors import NetcosimError, unknown_name
 from netsim.kernel_cache import use_kernel_cache
 from netsim.plugins import plugins_in_use
 from netsim.registry import IN_USE
-from netsim.whole_files import make_folder, write_whole
 
 Names = dict[str, dict[str, str]]
 """Kinds to names to descriptions."""
@@ -63,7 +63,7 @@ def _own_names(folder: Path | None) -> Names:
     IN_USE.reset(token)
     with suppress(NetcosimError):
         make_folder(kept.parent)
-        write_whole(kept, json.dumps(names))
+        write_text_atomically(kept, json.dumps(names))
     return names
 
 

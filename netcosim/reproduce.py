@@ -21,8 +21,8 @@ from experiments.points import point_key
 from experiments.store import Store
 from experiments.sweep import SweepSummary, run_points
 from netcosim.page.page import Section, long_table, render_page, write_page
+from netsim.atomic_files import atomic_write
 from netsim.errors import NetcosimError
-from netsim.whole_files import whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +158,7 @@ def write_files(
     files = []
     for name, table in {"claims": analysis.claims, **analysis.tables}.items():
         files.append(folder / f"{stem}-{name}.csv")
-        with whole(files[-1]) as part:
+        with atomic_write(files[-1]) as part:
             table.to_csv(part, index=False)
     drawing = None if figure.draw is None else figure.draw(analysis, options)
     if drawing is not None:

@@ -24,9 +24,9 @@ from experiments.executor import FORK_SERVER_GONE, start_forkserver
 from experiments.signals import defer_signals
 from experiments.worker import start_worker
 from netcosim.journal import Journal, drop, journals_in
+from netsim.atomic_files import make_folder
 from netsim.file_lock import let_go, take_lock
 from netsim.limits import need_memory
-from netsim.whole_files import make_folder
 
 PROCESS_BYTES = 300 * 10**6
 """What a process takes before it knows the config: Python, its libraries and compiled kernels."""

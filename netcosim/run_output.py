@@ -18,10 +18,10 @@ from experiments.signals import defer_signals
 from experiments.store import Store
 from netcosim.journal import Journal, drop, journal_name
 from netcosim.run_jobs import worker_pool
+from netsim.atomic_files import make_folder
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.packet.credit import buffer_warning
-from netsim.whole_files import make_folder
 
 RESULTS_FILE = "results.db"
 PAGE_FILE = "report.html"

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import IO
 
+from netsim.atomic_files import need_regular
 from netsim.errors import NetcosimError
-from netsim.whole_files import need_regular
 
 
 def take_lock(path: Path, what: str = "results file") -> IO[str]:

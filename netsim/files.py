@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from netsim.atomic_files import atomic_write
 from netsim.errors import NetcosimError
-from netsim.whole_files import whole
 
 MAX_TEXT_BYTES = 512 * 2**20
 """Most text that is read from one file, unzipped.
@@ -232,9 +232,9 @@ def write_text(path: str | Path, text: str) -> None:
     Raises
     ------
     NetcosimError
-        As `netsim.whole_files.whole`.
+        As `netsim.atomic_files.whole`.
     """
     path = Path(path)
     raw = text.encode("utf-8", errors="backslashreplace")
-    with whole(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes(gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw)

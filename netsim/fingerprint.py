@@ -10,9 +10,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from netsim.atomic_files import make_folder, write_text_atomically
 from netsim.errors import NetcosimError
 from netsim.kernel_cache import use_kernel_cache
-from netsim.whole_files import make_folder, write_whole
 
 _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "cosim")
 
@@ -47,7 +47,7 @@ def fingerprint_of(root: Path, folder: Path) -> str:
         digest.update(_normalised(source.decode()).encode())
     with suppress(NetcosimError):
         make_folder(folder)
-        write_whole(kept, digest.hexdigest()[:12])
+        write_text_atomically(kept, digest.hexdigest()[:12])
     return digest.hexdigest()[:12]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.kept.take import machine_of, ranges
-from experiments.kept.values import (
+from experiments.archive.take import machine_of, ranges
+from experiments.archive.values import (
     KeptJobs,
     KeptLinks,
     KeptMachine,

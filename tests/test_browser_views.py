@@ -15,7 +15,7 @@ from kept_runs import kept_run
 from waiting import wait_until
 
 import netcosim as nc
-from experiments.kept.values import KeptRun
+from experiments.archive.values import KeptRun
 from netcosim.page.page import render_page
 from netcosim.report.views import views_scripts, views_section, views_styles
 

@@ -23,7 +23,7 @@ from experiments.sweep import run_points
 from netcosim.bench_rl.cells import COMMUNICATION, MACHINES
 from netcosim.bench_rl.output import agent_file
 from netcosim.cli import main
-from netcosim.judge.asked import Flags, asked_of
+from netcosim.judge.config import Flags, load_judge_config
 from netsim.errors import NetcosimError
 from queuesim.learning.learned import LearnedAgent, n_weights
 from queuesim.queue import simulate_queue
@@ -359,12 +359,12 @@ def test_what_the_judge_was_asked_can_be_asked_elsewhere(folder: Path) -> None:
     there.mkdir()
     for name, text in (("agent.py", AGENT), ("weights.json", "[0, 1]"), ("c.toml", JUDGED)):
         (there / name).write_text(text)
-    text = asked_of(Flags(), there / "c.toml").text
+    text = load_judge_config(Flags(), there / "c.toml").text
     (folder / "again.toml").write_text(text)
     queue = load_config_of_judge(folder / "again.toml")
     assert queue["decider"] == f"{there}/agent.py:Weighted"
     assert queue["decider_files"] == [f"{there}/weights.json"]
-    assert asked_of(Flags(), folder / "again.toml").text == text
+    assert load_judge_config(Flags(), folder / "again.toml").text == text
 
 
 def load_config_of_judge(path: Path) -> dict[str, Any]:

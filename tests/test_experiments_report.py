@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from experiments.archive.take import machine_of
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
-from experiments.kept.take import machine_of
 from netcosim.figures.bars import bars_against_baseline
 from netcosim.figures.boxes import link_boxes
 from netcosim.figures.curves import _running_mean, cdf, time_unit, utilisation_over_time

@@ -13,7 +13,7 @@ from cosim.measuring.parts import SerialExecutor
 from experiments.config_load import config_from
 from experiments.store import Store
 from netcosim.cli import main
-from netcosim.gain.asked import asked_of
+from netcosim.gain.config import load_gain_config
 from netcosim.gain.queues import GAINS, Clock, metrics
 from netcosim.gain.trial import Trial
 
@@ -118,7 +118,7 @@ def test_the_time_that_is_used_is_told_and_the_same_command_goes_on(
 
 
 def trial(config: Path) -> Trial:
-    return Trial(asked_of(config).config, SerialExecutor(), Clock(0.0, 1e12, 1))
+    return Trial(load_gain_config(config).config, SerialExecutor(), Clock(0.0, 1e12, 1))
 
 
 def test_node_hours_of_the_curve_have_the_closed_form(config: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_config_without_policies_and_mix_gets_some_and_is_told(config: Path) -
     content = CONFIG.replace('policies = ["baseline", "jigsaw", "random"]', "window = 9")
     start, end = content.index("[[communication"), content.index("[run.steady]")
     config.write_text(content[:start] + content[end:], encoding="utf-8")
-    asked = asked_of(config)
+    asked = load_gain_config(config)
     assert (asked.reference, asked.isolating) == ("baseline", ("jigsaw",))
     assert asked.config.queue.window == 9
     assert len(asked.config.communication.mix) == 9

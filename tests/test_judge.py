@@ -18,8 +18,8 @@ from experiments.config_load import config_from
 from experiments.run_context import run_context
 from netcosim.cli import main
 from netcosim.journal import Journal
-from netcosim.judge.asked import Flags, asked_of
 from netcosim.judge.changes import DAY_S, changes_of, most_rows, queue_rows
+from netcosim.judge.config import Flags, load_judge_config
 from netcosim.judge.machine_file import machine_of, with_bandwidth
 from netcosim.judge.score import (
     drawn_correlation,
@@ -111,7 +111,7 @@ def test_waits_of_our_own_queue_are_reproduced_exactly_and_by_no_other(small: Pa
 
 def test_another_queue_does_not_reproduce_the_waits(tmp_path: Path) -> None:
     log = a_log(tmp_path, "slurm-tree")
-    asked = asked_of(
+    asked = load_judge_config(
         Flags(str(log), str(tmp_path / "machine.toml"), ("slurm-tree", "random"), backfill="none"),
         None,
     )
@@ -407,7 +407,7 @@ def test_processes_compute_parts_of_the_judge(
         str(a_log(tmp_path, "random", 60)), str(tmp_path / "machine.toml"), ("random", "ta"),
         snapshots=5, fractions=(0.6,),
     )  # fmt: skip
-    config = asked_of(flags, None).config
+    config = load_judge_config(flags, None).config
     run_parts([None, 0.6], config.resolved(), Journal(tmp_path / "parts"))
     monkeypatch.setattr(
         "cosim.network.ensemble.simulate_packets", lambda *_, **__: pytest.fail("sent again")
@@ -457,11 +457,11 @@ def test_the_written_config_asks_the_same(tmp_path: Path) -> None:
         seed=4,
         fractions=(0.2, 0.9),
     )
-    asked = asked_of(flags, None)
+    asked = load_judge_config(flags, None)
     path = tmp_path / "sub" / "judge.toml"
     path.parent.mkdir()
     path.write_text(asked.text)
-    again = asked_of(Flags(), path)
+    again = load_judge_config(Flags(), path)
     assert again.config == asked.config
     assert again.section == asked.section
     assert again.text == asked.text
@@ -512,7 +512,7 @@ def test_a_plug_in_is_asked_for_again(tmp_path: Path) -> None:
     more = ("--config", str(config), "--fractions", "0.6")
     out = judged(tmp_path, log, *more, policies="baseline,mine")
     assert (table(out, "gains")["turnaround_change_s"] == 0).all()
-    again = asked_of(Flags(), out / "judge.toml")
+    again = load_judge_config(Flags(), out / "judge.toml")
     assert again.config.queue.policies == ("baseline", "mine")
     assert [one["file"] for one in again.config.plugins] == [str(plugin)]
 
@@ -558,6 +558,6 @@ def test_files_of_the_config_are_found_from_anywhere(tmp_path: Path) -> None:
         'node_bytes = "64 KB"\n'
     )
     flags = Flags(machine=str(tmp_path / "machine.toml"), policies=("slurm-tree", "random"))
-    content = tomllib.loads(asked_of(flags, tmp_path / "c.toml").text)
+    content = tomllib.loads(load_judge_config(flags, tmp_path / "c.toml").text)
     assert content["workload"]["log"] == str(log)
     assert content["communication"]["mix"][1]["file"] == str(tmp_path / "m.csv")

@@ -14,12 +14,9 @@ from scipy.sparse import csr_array
 
 from cosim.measuring.neighbours import MOST_TOLD, _largest, parts
 from cosim.network.ensemble import Ensemble
-from experiments.config_load import config_from
-from experiments.cosim import cosim_point, point_result, run_cosim
-from experiments.cosim_result import CosimResult
-from experiments.kept.pack import _TYPES, pack, unpack
-from experiments.kept.take import kept_of, ranges
-from experiments.kept.values import (
+from experiments.archive.pack import _TYPES, pack, unpack
+from experiments.archive.take import kept_of, ranges
+from experiments.archive.values import (
     KeptJobs,
     KeptLinks,
     KeptMachine,
@@ -27,6 +24,9 @@ from experiments.kept.values import (
     KeptRun,
     KeptSchedule,
 )
+from experiments.config_load import config_from
+from experiments.cosim import cosim_point, point_result, run_cosim
+from experiments.cosim_result import CosimResult
 from experiments.outcome import Outcome
 from experiments.store import Store
 from experiments.sweep import run_points

@@ -11,12 +11,12 @@ import pytest
 
 from alloc.policy import Request
 from cosim.measuring.snapshots import Study
+from experiments.archive.take import kept_of
+from experiments.archive.values import KeptMeasured
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_result import CosimResult
 from experiments.cosim_tables import result_tables
-from experiments.kept.take import kept_of
-from experiments.kept.values import KeptMeasured
 from experiments.points import replaced
 from experiments.run_context import run_context
 from netsim.errors import NetcosimError

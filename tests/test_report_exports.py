@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.archive.pack import unpack
+from experiments.archive.values import KeptRun, KeptSchedule
 from experiments.config_load import config_from
 from experiments.cosim import cosim_point
-from experiments.kept.pack import unpack
-from experiments.kept.values import KeptRun, KeptSchedule
 from experiments.outcome import Outcome, PointResult, encode_tables
 from experiments.points import point_key
 from experiments.store import Store

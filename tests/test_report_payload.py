@@ -11,8 +11,8 @@ import pytest
 from kept_runs import kept_run
 
 import netcosim as nc
-from experiments.kept.take import machine_of
-from experiments.kept.values import KeptRun
+from experiments.archive.take import machine_of
+from experiments.archive.values import KeptRun
 from netcosim.report.columns import packed
 from netcosim.report.payload import NEVER, Cables, parts_of, time_unit_s
 from netcosim.report.views import views_section

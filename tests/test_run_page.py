@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.archive.pack import pack
+from experiments.archive.take import kept_of
 from experiments.config_load import config_from, load_config
 from experiments.cosim import run_cosim
 from experiments.figures.style import policy_colours
-from experiments.kept.pack import pack
-from experiments.kept.take import kept_of
 from experiments.outcome import Outcome, encode_tables
 from experiments.store import Store
 from netcosim.cli import command_names, main

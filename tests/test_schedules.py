@@ -199,7 +199,7 @@ def rows_of(result: QueueResult, name: str) -> list[dict[str, object]]:
 
 
 def test_every_observable_of_a_run_and_of_a_store(tmp_path: Path) -> None:
-    """Asked for in a config, they are among the run's tables, a policy each."""
+    """JudgeConfig for in a config, they are among the run's tables, a policy each."""
     made = config(tmp_path, run={"observables": list(OBSERVABLES)})
     tables = cosim_point(made.resolved()).tables
     result = run_cosim(made)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cosim.measuring.pairs import Pair
 from cosim.measuring.snapshots import Study
-from cosim.network.communication import whole
+from cosim.network.communication import rounded_s
 from cosim.network.ensemble import Ensemble, PlacedJob
 from cosim.network.loops import (
     LoopTimes,
@@ -177,15 +177,15 @@ class Steadying:
         """
         fraction = np.array([self.study.fraction[i] for i in running])
         once_s, link_s = np.array([self.once(i) for i in running]).T
-        compute_s: FloatArray = whole(once_s * (1 / fraction - 1))
+        compute_s: FloatArray = rounded_s(once_s * (1 / fraction - 1))
         if self.rules.share == "drive":
-            compute_s = whole(np.maximum(link_s / fraction - once_s, 0.0))
+            compute_s = rounded_s(np.maximum(link_s / fraction - once_s, 0.0))
         for _ in range(_ROUNDS):
             period_s = self._periods(running, compute_s, stream)
             if self.rules.share == "drive":
-                found = whole(np.maximum(compute_s + link_s / fraction - period_s, 0.0))
+                found = rounded_s(np.maximum(compute_s + link_s / fraction - period_s, 0.0))
             else:
-                found = whole((period_s - compute_s) * (1 / fraction - 1))
+                found = rounded_s((period_s - compute_s) * (1 / fraction - 1))
             near = np.abs(found - compute_s) <= _NEAR * period_s
             if near.all():
                 break
@@ -201,7 +201,7 @@ class Steadying:
             replace(job, compute_noise=0.0) for job in self.placed(reference, running, compute_s)
         ]
         once_s = np.array([self.once(i)[0] for i in running])
-        until_s = whole(rules.least_iterations * (once_s + compute_s))
+        until_s = rounded_s(rules.least_iterations * (once_s + compute_s))
         if rules.share == "contended":
             beside = self.io(reference, self.study.running(reference, stream))
             runs = [self._enough(reference, jobs, float(until_s.max()), stream, beside)]
@@ -221,7 +221,7 @@ class Steadying:
             job = self.job(name, index, pause_s)
             if self.rules.phases == "random":
                 u = float(network.streams(job).start.random())
-                start_s = float(whole(np.array(u * (self.once(index)[0] + pause_s))))
+                start_s = float(rounded_s(np.array(u * (self.once(index)[0] + pause_s))))
                 job = replace(job, start_s=start_s)
             jobs.append(job)
         return jobs
@@ -236,7 +236,7 @@ class Steadying:
         there = self.study.running(reference, number)
         io = {name: self.io(name, there) for name in shared}
         longest_s = float(np.max(once_s + compute_s))
-        until_s = float(whole(np.array(rules.least_iterations * longest_s)))
+        until_s = float(rounded_s(np.array(rules.least_iterations * longest_s)))
         while True:
             jobs, beside = placed[reference], io[reference]
             seen = {reference: self._enough(reference, jobs, until_s, number, beside)}

@@ -130,7 +130,7 @@ WHOLE_S = 1e-7
 """Compute and start times are whole multiples: odd picoseconds would make a fine clock."""
 
 
-def whole(seconds: Seconds) -> Seconds:
+def rounded_s(seconds: Seconds) -> Seconds:
     """Round to the nearest multiple of `WHOLE_S`."""
     rounded: Seconds = np.round(seconds / WHOLE_S) * WHOLE_S
     return rounded

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network.communication import Communication, whole
+from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import means_s
 from cosim.network.situation import Situation
@@ -58,7 +58,7 @@ class IsolatedLoop:
         """The job with a start at random in its first period, another for each draw."""
         rng = network.streams(self.job).start
         moment = float(rng.random(draw + 1)[draw])
-        return replace(self.job, start_s=whole(moment * self.period_s))
+        return replace(self.job, start_s=rounded_s(moment * self.period_s))
 
 
 def loop_isolated(
@@ -135,7 +135,7 @@ class IsolatedLoops:
         compute_s = once_s * pause
         low_s, high_s = 0.0, np.inf
         for _ in range(_ROUNDS):
-            looping = replace(job, compute_s=whole(compute_s))
+            looping = replace(job, compute_s=rounded_s(compute_s))
             period_s, _ = loop_isolated(self._network, looping, once_s + compute_s, stream)
             found_s = (period_s - looping.compute_s) * pause
             if abs(found_s - compute_s) <= _NEAR * period_s:

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from netsim.atomic_files import atomic_write
 from netsim.errors import NetcosimError
-from netsim.whole_files import whole
 
 # Okabe and Ito's blue, vermilion and green, then what lies furthest from those before it for eyes
 # of all kinds; each stands out from a white page and from a dark one.
@@ -78,7 +78,7 @@ def save_figure(figure: Figure, path: Path, form: str) -> Path:
     import matplotlib as mpl
 
     given: Any = {"format": form, "metadata": {FORMS[form]: None}, "dpi": 160}
-    with whole(path) as part, mpl.rc_context({"svg.hashsalt": "netcosim"}):
+    with atomic_write(path) as part, mpl.rc_context({"svg.hashsalt": "netcosim"}):
         figure.savefig(part, facecolor="white", bbox_inches="tight", **given)
     return path
 

@@ -16,8 +16,8 @@ from netcosim.bench_rl.figure import held_out_figure, learning_figure
 from netcosim.bench_rl.points import AGENT, BLIND, FUNCTION, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import between, counted, differences, scores
 from netcosim.reproduce import read_frames
+from netsim.atomic_files import atomic_write, make_folder, write_text_atomically
 from netsim.errors import NetcosimError
-from netsim.whole_files import make_folder, whole, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,7 +119,7 @@ def _written(
     }
     for name, table in tables.items():
         files.append(out / f"{name}.csv")
-        with whole(files[-1]) as path:
+        with atomic_write(files[-1]) as path:
             table.to_csv(path, index=False, float_format=DIGITS)
     figures = {"learning": learning_figure(curve, found, told)} if len(told) else {}
     if len(told):
@@ -131,7 +131,9 @@ def _written(
     ):
         if player == AGENT:
             files.append(out / f"agent-{machine}-{workload}.py")
-            write_whole(files[-1], agent_file(str(machine), str(workload), list(mine["weight"])))
+            write_text_atomically(
+                files[-1], agent_file(str(machine), str(workload), list(mine["weight"]))
+            )
     return Played(summary, told, networks, tuple(files))
 
 

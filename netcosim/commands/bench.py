@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.bench.registry import chosen
     from netcosim.bench.table import head, line, report, summary
     from netcosim.folders import need_folder
+    from netsim.atomic_files import make_folder, need_regular, write_text_atomically
     from netsim.errors import NetcosimError
-    from netsim.whole_files import make_folder, need_regular, write_whole
 
     target = None if args.json is None else Path(args.json)
     if target is not None:
@@ -65,5 +65,5 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join(["", *summary(readings)]))
     if target is not None:
         make_folder(target.parent)
-        write_whole(target, f"{json.dumps(report(host, readings), indent=1)}\n")
+        write_text_atomically(target, f"{json.dumps(report(host, readings), indent=1)}\n")
     return 0 if len(readings) == len(cases) else 1

@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.announce import compile_kernels, parts_of
     from netcosim.demo_config import demo_config_text, read_demo_log
     from netcosim.log_summary import left_out_and_notes
+    from netsim.atomic_files import make_folder, write_text_atomically
     from netsim.errors import NetcosimError
-    from netsim.whole_files import make_folder, write_whole
 
     if args.first is not None and args.first < 1:
         raise NetcosimError(f"--first {args.first}; it must be at least 1")
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     path = out / "demo.toml"
     before = set(out.iterdir())
     try:
-        write_whole(path, text)
+        write_text_atomically(path, text)
         config = load_config(path)
         compile_kernels(parts_of(config))
         # what it imports takes a while and must not come before a word on compiling

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
-    from netcosim.gain.asked import Asked
+    from netcosim.gain.config import GainConfig
 
 HELP = "would isolation pay on your own log and fat-tree?"
 
@@ -49,20 +49,20 @@ def run(args: argparse.Namespace) -> int:
     """Ask, compute, report."""
     from experiments.executor import check_jobs
     from netcosim.announce import report_unread
-    from netcosim.gain.asked import asked_of
+    from netcosim.gain.config import load_gain_config
     from netsim.errors import NetcosimError
 
     check_jobs(args.jobs)
     if not (math.isfinite(args.minutes) and args.minutes > 0):
         raise NetcosimError(f"--minutes {args.minutes:g}; must be above 0")
     path = Path(args.config)
-    asked = asked_of(path)
+    asked = load_gain_config(path)
     report_unread(path, [asked.config])
     with asked.config.plugged():
         return _run(asked, Path(args.out or f"netcosim-gain-{path.stem}"), args)
 
 
-def _run(asked: Asked, out: Path, args: argparse.Namespace) -> int:
+def _run(asked: GainConfig, out: Path, args: argparse.Namespace) -> int:
     from netcosim.announce import compile_kernels, parts_of
     from netcosim.thread_share import with_threads_that_fit
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from netcosim.folders import need_folder
 
 if TYPE_CHECKING:
-    from netcosim.judge.asked import Asked
+    from netcosim.judge.config import JudgeConfig
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     """Ask, compute, report."""
     from experiments.executor import check_jobs
     from netcosim.announce import report_unread
-    from netcosim.judge.asked import Flags, asked_of
+    from netcosim.judge.config import Flags, load_judge_config
 
     check_jobs(args.jobs)
     out = Path(args.out)
@@ -87,14 +87,14 @@ def run(args: argparse.Namespace) -> int:
         backfill=args.backfill,
         fractions=_numbers(args.fractions),
     )
-    asked = asked_of(flags, None if args.config is None else Path(args.config))
+    asked = load_judge_config(flags, None if args.config is None else Path(args.config))
     report_unread(args.config or "the command line", [asked.config])
     with asked.config.plugged():
         _run(asked, out, args.jobs)
     return 0
 
 
-def _run(asked: Asked, out: Path, jobs: int) -> None:
+def _run(asked: JudgeConfig, out: Path, jobs: int) -> None:
     from netcosim.announce import compile_kernels, parts_of
     from netcosim.thread_share import with_threads_that_fit
 

@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.export.files import check_file_names, kept_run
     from netcosim.page.page import write_page
     from netcosim.report.which import chosen_point
+    from netsim.atomic_files import need_regular
     from netsim.errors import NetcosimError
-    from netsim.whole_files import need_regular
 
     path = Path(args.store)
     with Store(path, "read") as store:

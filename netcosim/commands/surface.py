@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
     """Print a row a factor."""
     from netcosim.announce import report_unread
     from netcosim.design_results import analysed, design_results, stored_points
+    from netsim.atomic_files import atomic_write
     from netsim.errors import NetcosimError
-    from netsim.whole_files import whole
 
     table, dot, column = args.of.partition(".")
     if not (table and dot and column):
@@ -72,6 +72,6 @@ def run(args: argparse.Namespace) -> int:
         )
     print(found.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
     if args.csv:
-        with whole(Path(args.csv)) as part:
+        with atomic_write(Path(args.csv)) as part:
             found.to_csv(part, index=False)
     return 0

@@ -9,8 +9,8 @@ import pandas as pd
 
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure, save_figure
 from netcosim.curve.point import ALONE, STEADY
+from netsim.atomic_files import atomic_write
 from netsim.units import format_quantity
-from netsim.whole_files import whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,7 +103,7 @@ def write(folder: Path, name: str, rows: pd.DataFrame, title: str, ceiling: floa
     figure = draw(rows, title, ceiling)
     tables = {"curve.csv": rows, "saturation.csv": summary(rows)}
     for file, table in tables.items():
-        with whole(folder / file) as part:
+        with atomic_write(folder / file) as part:
             table.to_csv(part, index=False)
     for form in ("svg", "pdf", "png"):
         save_figure(figure, folder / f"{name}.{form}", form)

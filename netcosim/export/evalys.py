@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.kept.values import KeptRun, KeptSchedule
+from experiments.archive.values import KeptRun, KeptSchedule
 from experiments.store import Store
 from netcosim.export.files import kept_run
 from netcosim.report.drawing import safe_names
-from netsim.whole_files import make_folder, whole
+from netsim.atomic_files import atomic_write, make_folder
 from queuesim.result import COMPLETED
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def write_evalys(store: Store, key: str | None, folder: Path) -> list[Path]:
     names = safe_names(run.schedules)
     for name, schedule in zip(names, run.schedules.values(), strict=True):
         path = folder / f"{name}.csv"
-        with whole(path) as part:
+        with atomic_write(path) as part:
             evalys_frame(run, schedule).to_csv(part, index=False, float_format="%.6f")
         written.append(path)
     return written

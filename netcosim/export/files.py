@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from experiments.kept.values import KeptRun
+from experiments.archive.values import KeptRun
 from experiments.store import Store
 from netcosim.axes import table_frame
 from netcosim.export.kept import TABLES, kept_frames
+from netsim.atomic_files import atomic_write, make_folder
 from netsim.errors import NetcosimError, unknown_name
-from netsim.whole_files import make_folder, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +125,7 @@ def _write(
 ) -> Path:
     """One file from parts with the same columns."""
     path = folder / f"{name}.{file_format}"
-    with whole(path) as part:
+    with atomic_write(path) as part:
         if file_format == "csv":
             with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
                 for number, frame in enumerate(frames):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.kept.values import (
+from experiments.archive.values import (
     KeptLinks,
     KeptMachine,
     KeptMeasured,

@@ -18,12 +18,12 @@ from typing import BinaryIO
 
 import numpy as np
 
-from experiments.kept.values import KeptRun, KeptSchedule
+from experiments.archive.values import KeptRun, KeptSchedule
 from experiments.store import Store
 from netcosim.export.files import kept_run
 from netcosim.export.kept import groups_columns, mean_stretch, named, over_time_columns
 from netcosim.export.protobuf import double, message, text, uint
-from netsim.whole_files import make_folder, whole
+from netsim.atomic_files import atomic_write, make_folder
 
 FILE = "trace.pftrace.gz"
 
@@ -79,7 +79,7 @@ def write_perfetto(store: Store, key: str | None, folder: Path) -> list[Path]:
     make_folder(folder)
     path = folder / FILE
     with (
-        whole(path) as part,
+        atomic_write(path) as part,
         part.open("wb") as raw,
         # no name and no time inside: the same run gives the same bytes
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,

@@ -42,7 +42,7 @@ def gantt(
     range_ptr : (n + 1,) int64
     first, length : int32
         Job i held the ranges ``range_ptr[i]:range_ptr[i + 1]`` of nodes
-        (`experiments.kept.values.KeptSchedule`).
+        (`experiments.archive.values.KeptSchedule`).
     machine_nodes : int
     title : str
     paint : str

@@ -7,8 +7,8 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from experiments.archive.values import KeptMachine
 from experiments.figures.style import GRID, literal, new_figure
-from experiments.kept.values import KeptMachine
 from netsim.errors import NetcosimError
 
 _MOST_CELLS = 256

@@ -15,7 +15,7 @@ from experiments.points import point_key
 from experiments.progress import progress
 from experiments.signals import defer_signals
 from experiments.store import Store
-from netcosim.gain.asked import Asked
+from netcosim.gain.config import GainConfig
 from netcosim.gain.figure import break_even_figure
 from netcosim.gain.queues import Clock
 from netcosim.gain.sentences import answer, lines_of, rests_on
@@ -25,13 +25,13 @@ from netcosim.journal import Journal, drop, journal_name
 from netcosim.page.page import Section, long_table, render_page, write_page
 from netcosim.run_jobs import worker_pool
 from netcosim.run_output import PAGE_FILE, results_in
+from netsim.atomic_files import make_folder
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
-from netsim.whole_files import make_folder
 
 
 def judge_and_report(
-    asked: Asked, out: Path, *, minutes: float, jobs: int, predict: bool = False
+    asked: GainConfig, out: Path, *, minutes: float, jobs: int, predict: bool = False
 ) -> Path:
     """Judge a case, print the answer, and write results file and page.
 
@@ -40,7 +40,7 @@ def judge_and_report(
 
     Parameters
     ----------
-    asked : Asked
+    asked : GainConfig
     out : path
         Folder; made if it is missing.
     minutes : float
@@ -107,7 +107,7 @@ def _source() -> str:
     return hashlib.sha256(b"".join(sources)).hexdigest()
 
 
-def _page(asked: Asked, tables: Tables) -> str:
+def _page(asked: GainConfig, tables: Tables) -> str:
     frames = {name: pd.DataFrame(rows) for name, rows in tables.items()}
     lead = "\n\n".join([*answer(tables), *rests_on(tables), *asked.notes])
     sections = [

@@ -20,7 +20,7 @@ from experiments.progress import Show, progress
 from experiments.steps import Steps
 from experiments.store import Rows, Store
 from netcosim.journal import Journal, drop, journal_name
-from netcosim.judge.asked import Asked
+from netcosim.judge.config import JudgeConfig
 from netcosim.judge.page import judge_sections
 from netcosim.judge.trial import Tables, Trial, run_parts
 from netcosim.judge.verdict import answer
@@ -29,20 +29,20 @@ from netcosim.page.page import render_page, write_page
 from netcosim.report.figure_files import write_section_figures
 from netcosim.run_jobs import worker_pool
 from netcosim.run_output import PAGE_FILE, results_in
+from netsim.atomic_files import make_folder, write_text_atomically
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 from netsim.inputs import digests
-from netsim.whole_files import make_folder, write_whole
 
 CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = "judge.toml", "tables", "figures"
 
 
-def judge_and_report(asked: Asked, out: Path, jobs: int = 1) -> Path:
+def judge_and_report(asked: JudgeConfig, out: Path, jobs: int = 1) -> Path:
     """Compute what is not stored, write everything, print the answer.
 
     Parameters
     ----------
-    asked : Asked
+    asked : JudgeConfig
     out : path
         Folder; made if it is missing.
     jobs : int
@@ -86,7 +86,7 @@ def judge_and_report(asked: Asked, out: Path, jobs: int = 1) -> Path:
     return path
 
 
-def _computed(asked: Asked, show: Show, results: Path, jobs: int) -> dict[str, Rows]:
+def _computed(asked: JudgeConfig, show: Show, results: Path, jobs: int) -> dict[str, Rows]:
     """Return all tables; what an earlier run of the same sources has stored is not computed."""
     content = asked.config.resolved()
     points = {
@@ -112,7 +112,7 @@ def _computed(asked: Asked, show: Show, results: Path, jobs: int) -> dict[str, R
 
 
 def _stored_now(
-    trial: Trial, fraction: float | None, point: dict[str, Any], asked: Asked, results: Path
+    trial: Trial, fraction: float | None, point: dict[str, Any], asked: JudgeConfig, results: Path
 ) -> Tables:
     """Compute and store the tables of a point, and return them as they are stored."""
     begun = time.perf_counter()
@@ -155,4 +155,4 @@ def _read(store: Store, key: str, names: list[str]) -> Tables:
 def _text(path: Path, text: str) -> None:
     """Write a text, whole or not at all, with the folder that it is in."""
     make_folder(path.parent)
-    write_whole(path, text)
+    write_text_atomically(path, text)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.figures.style import policy_colours
-from netcosim.judge.asked import Asked
+from netcosim.judge.config import JudgeConfig
 from netcosim.judge.figures import (
     Colours,
     changes_figure,
@@ -27,7 +27,7 @@ from netsim.units import format_quantity, short_name
 Frames = Mapping[str, pd.DataFrame]
 
 
-def assumptions(asked: Asked, frames: Frames) -> str:
+def assumptions(asked: JudgeConfig, frames: Frames) -> str:
     """What the log does not say and the numbers rest on."""
     section = asked.config.communication
     law = section.law()
@@ -66,7 +66,7 @@ def assumptions(asked: Asked, frames: Frames) -> str:
     return "\n\n".join(parts)
 
 
-def _cables(asked: Asked) -> dict[str, Any]:
+def _cables(asked: JudgeConfig) -> dict[str, Any]:
     """Bandwidths and tapers of the machine, given or the family's defaults."""
     section = asked.config.machine
     declared = parameters_of(FAMILIES[section.family].builder_for(section.parameters))
@@ -89,12 +89,12 @@ def _share(ends: tuple[float, float]) -> str:
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
-def judge_sections(asked: Asked, frames: Frames) -> list[Section]:
+def judge_sections(asked: JudgeConfig, frames: Frames) -> list[Section]:
     """The sections of the page, figures drawn.
 
     Parameters
     ----------
-    asked : Asked
+    asked : JudgeConfig
     frames : mapping of str to DataFrame
         The judge's tables.
     """
@@ -115,7 +115,7 @@ def judge_sections(asked: Asked, frames: Frames) -> list[Section]:
     return sections
 
 
-def _waits(asked: Asked, frames: Frames, colours: Colours) -> Section:
+def _waits(asked: JudgeConfig, frames: Frames, colours: Colours) -> Section:
     rows, queue = frames["reproduced"], asked.config.queue
     first = _row(rows.iloc[0])
     told = trust(first, queue.order, queue.backfill)
@@ -173,7 +173,7 @@ def _communication(frames: Frames, reference: str, colours: Colours) -> list[Sec
     ]
 
 
-def _waiting(asked: Asked, frames: Frames, reference: str) -> Section:
+def _waiting(asked: JudgeConfig, frames: Frames, reference: str) -> Section:
     return Section(
         "What placement does to waiting",
         "The whole queue under each policy. First with the run times of the log: what it costs to "

@@ -19,9 +19,9 @@ from experiments.points import MODEL_VERSION
 from netcosim.page.glossary import asset, glossary_html, marked
 from netcosim.page.svg import figure_html
 from netcosim.page.table import table_html
+from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
-from netsim.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,7 +151,7 @@ def write_page(path: str | os.PathLike[str], page: str) -> Path:
     path = Path(path)
     if path.name in ("", "..") or path.is_dir():
         raise NetcosimError(f"{path}: a folder; the name of a page was expected")
-    write_whole(path, page)
+    write_text_atomically(path, page)
     return path
 
 

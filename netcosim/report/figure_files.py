@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from experiments.figures.style import save_figure
 from experiments.store import Store
 from netcosim.report.drawing import safe_names
+from netsim.atomic_files import make_folder
 from netsim.errors import NetcosimError
-from netsim.whole_files import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

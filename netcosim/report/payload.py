@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.figures.style import policy_colours
-from experiments.kept.values import (
+from experiments.archive.values import (
     FloatArray,
     KeptLinks,
     KeptMachine,
@@ -18,6 +17,7 @@ from experiments.kept.values import (
     KeptSchedule,
     LongArray,
 )
+from experiments.figures.style import policy_colours
 from netcosim.report.columns import Column, packed
 
 Loads = Mapping[str, LongArray]

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from cosim.measuring.snapshots import format_sizes
+from experiments.archive.values import KeptLinks, KeptMachine, KeptRun, KeptSchedule
 from experiments.figures.style import policy_colours
-from experiments.kept.values import KeptLinks, KeptMachine, KeptRun, KeptSchedule
 from experiments.store import Rows
 from netcosim.figures.bars import bars_against_baseline
 from netcosim.figures.boxes import link_boxes

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from cosim.measuring.measure import MEASURES
+from experiments.archive.values import KeptRun
 from experiments.figures.style import policy_colours
-from experiments.kept.values import KeptRun
 from experiments.store import Rows, Store, StoredPoint
-from netcosim.judge.asked import toml_text
+from netcosim.judge.config import toml_text
 from netcosim.page.glossary import marked
 from netcosim.page.page import Section, long_table, render_page
 from netcosim.page.svg import figure_html

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from experiments.kept.values import KeptRun
+from experiments.archive.values import KeptRun
 from netcosim.page.page import Section
 from netcosim.report.payload import BASELINE, parts_of
 

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.kept.checks import check
-from experiments.kept.values import (
+from experiments.archive.checks import check
+from experiments.archive.values import (
     KeptJobs,
     KeptLinks,
     KeptMachine,
@@ -39,7 +39,7 @@ _TYPES: dict[str, type[np.generic]] = {
     "NDArray[np.int16]": np.int16,
     "NDArray[np.float32]": np.float32,
 }
-"""The columns' types, by what `experiments.kept.values` calls them."""
+"""The columns' types, by what `experiments.archive.values` calls them."""
 
 Kept = TypeVar("Kept", KeptMachine, KeptJobs, KeptLinks, KeptMeasured, KeptSchedule)
 

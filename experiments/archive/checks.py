@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.kept.values import KeptMachine, KeptMeasured, KeptRun, KeptSchedule
+from experiments.archive.values import KeptMachine, KeptMeasured, KeptRun, KeptSchedule
 
 
 def check(kept: KeptRun) -> None:

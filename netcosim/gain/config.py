@@ -23,7 +23,7 @@ SNAPSHOTS = 64
 
 
 @dataclass(frozen=True)
-class Asked:
+class GainConfig:
     """A case to be judged.
 
     Attributes
@@ -44,7 +44,7 @@ class Asked:
     notes: tuple[str, ...]
 
 
-def asked_of(path: Path) -> Asked:
+def load_gain_config(path: Path) -> GainConfig:
     """The case of a config file.
 
     Raises
@@ -63,7 +63,7 @@ def asked_of(path: Path) -> Asked:
         raise NetcosimError(f"{path}: {error}") from None
 
 
-def _asked(raw: Mapping[str, Any], text: str, folder: Path) -> Asked:
+def _asked(raw: Mapping[str, Any], text: str, folder: Path) -> GainConfig:
     content, notes = dict(raw), []
     given = content.pop("reference", {})
     if not isinstance(given, Mapping) or set(given) - {"policy"}:
@@ -100,7 +100,7 @@ def _asked(raw: Mapping[str, Any], text: str, folder: Path) -> Asked:
     if idle:
         notes.append(f"left out, as they do not isolate: {', '.join(idle)}")
     content["queue"] = {**queue, "policies": [reference, *isolating]}
-    return Asked(config_from(content, folder), text, reference, isolating, tuple(notes))
+    return GainConfig(config_from(content, folder), text, reference, isolating, tuple(notes))
 
 
 def _check(config: Config, reference: str) -> None:

@@ -47,7 +47,7 @@ class JudgeSection(Section):
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgeConfig:
     """What the judge is to look at.
 
     Attributes
@@ -99,7 +99,7 @@ class Flags:
     fractions: tuple[float, ...] = ()
 
 
-def asked_of(flags: Flags, path: Path | None) -> Asked:
+def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     """What flags and a config file ask together; flags win.
 
     Parameters
@@ -128,7 +128,7 @@ def asked_of(flags: Flags, path: Path | None) -> Asked:
         raise (error if path is None else NetcosimError(f"{path}: {error}")) from None
 
 
-def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> Asked:
+def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
     own = raw.pop("judge", {})
     if not isinstance(own, Mapping):
         raise ConfigError("judge", own, "must be a table")
@@ -150,7 +150,7 @@ def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> Asked:
     config = config_from(content, folder)
     _can_be_judged(config)
     text = HEAD + toml_text(content | {"judge": {"fractions": list(section.fractions)}})
-    return Asked(config, section, text, assumed, notes)
+    return JudgeConfig(config, section, text, assumed, notes)
 
 
 def _can_be_judged(config: Config) -> None:

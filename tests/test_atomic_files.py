@@ -16,10 +16,10 @@ import pytest
 
 from netcosim import cli
 from netcosim.page.page import write_page
+from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
 from netsim.file_lock import let_go, take_lock
 from netsim.files import encoding_of, first_lines, read_lines, write_text
-from netsim.whole_files import write_whole
 from workloads.csv_jobs import read_csv, write_csv
 from workloads.details import JobDetails, Labels, NodeLists
 from workloads.swf import write_swf
@@ -40,7 +40,7 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "folder": Path.mkdir,
 }
 WRITERS: dict[str, Callable[[Path], object]] = {
-    "text": lambda path: write_whole(path, "x"),
+    "text": lambda path: write_text_atomically(path, "x"),
     "log": lambda path: write_text(path, "x"),
     "page": lambda path: write_page(path, "x"),
     "swf": lambda path: write_swf(laas_workload(5, 4, np.random.default_rng(1)), path),

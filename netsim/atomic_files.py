@@ -12,7 +12,7 @@ from netsim.errors import NetcosimError
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a name beside a file to write to: it becomes the file when all went well.
 
     Every file that the project writes comes here. The file is replaced, never opened, so a
@@ -38,15 +38,15 @@ def whole(path: Path) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_text_atomically(path: Path, text: str) -> None:
     """Write text in UTF-8, whole or not at all; half of a surrogate pair becomes its escape.
 
     Raises
     ------
     NetcosimError
-        As `whole`.
+        As `atomic_write`.
     """
-    with whole(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes(text.encode("utf-8", errors="backslashreplace"))
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.cosim_result import CosimResult
-from experiments.kept.values import (
+from experiments.archive.values import (
     KeptJobs,
     KeptLinks,
     KeptMachine,
@@ -16,6 +15,7 @@ from experiments.kept.values import (
     KeptRun,
     KeptSchedule,
 )
+from experiments.cosim_result import CosimResult
 from netsim.layout import layout_of
 from netsim.topology import Topology
 from queuesim.result import QueueResult

@@ -38,8 +38,8 @@ MAX_LINES_OF_PACKAGE = {
     "alloc": 5_800,
     "queuesim": 7_500,
     "cosim": 8_600,
-    "experiments": 18_600,
-    "netcosim": 18_900,
+    "experiments": 18_700,
+    "netcosim": 19_000,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

@@ -18,6 +18,7 @@ from experiments.cosim_result import CosimResult
 from netcosim.demo_config import demo_config_text
 from netsim.topologies.registry import preset
 
+pytestmark = pytest.mark.full
 PAGES = Path(__file__).resolve().parents[1]
 FAQ = (PAGES / "docs" / "faq.md").read_text(encoding="utf-8")
 README = (PAGES / "README.md").read_text(encoding="utf-8")

@@ -81,7 +81,8 @@ def compare_random_cases(family: str, numbers: range) -> int:
     return split
 
 
-@pytest.mark.parametrize("family", first_only(FAMILIES))
+@pytest.mark.full
+@pytest.mark.parametrize("family", FAMILIES)
 def test_random_cases_are_equal_on_one_to_four_threads(family: str) -> None:
     assert compare_random_cases(family, range(CASES)) > CASES / 2
 
@@ -105,15 +106,15 @@ def busy(routing_name: str, topology, size: int = 3500, jobs: int = 2) -> Case:
 
 
 CROWDED = [
+    busy("adaptive", fat_tree(6)),
     busy("ugal-l", dragonfly(2, 4, 9)),
     busy("adaptive-local", dragonfly(2, 4, 5, h=2)),
-    busy("adaptive", fat_tree(6)),
     busy("minimal-adaptive", torus((4, 4, 3))),
 ]
 
 
 @pytest.mark.parametrize("router", ["output-queued", "input-queued"])
-@pytest.mark.parametrize("case", CROWDED, ids=lambda case: case.routing.topology.family)
+@pytest.mark.parametrize("case", first_only(CROWDED), ids=lambda case: case.routing.topology.family)
 def test_a_crowded_network_is_equal_on_any_number_of_threads(case: Case, router: str) -> None:
     """5 threads share what 4 do, 7 divide nothing evenly; 16 take turns on fewer cores."""
     case = replace(case, config=replace(case.config, router=router))

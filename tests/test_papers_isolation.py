@@ -66,6 +66,7 @@ def test_patterns_send_what_is_asked():
             assert program.total_bytes / n == pytest.approx(100_000, rel=0.2), (said, n)
 
 
+@pytest.mark.full
 def test_the_same_rows_on_one_process_and_on_two(tmp_path):
     frames = {}
     for jobs in (1, 2):

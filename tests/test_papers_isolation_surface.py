@@ -150,6 +150,7 @@ def test_break_even_of_a_log_and_of_its_quarters() -> None:
     assert table.loc["makespan", "low"] < 5.5 < table.loc["makespan", "high"]
 
 
+@pytest.mark.full
 def test_the_figure_on_made_jobs(tmp_path) -> None:
     done = reproduce("isolation", "surface", out_dir=tmp_path, options=QUICK, progress=False)
     assert done is not None

@@ -226,6 +226,7 @@ def test_day_gain_pads_the_shorter_schedule() -> None:
     assert found.low < 0.5 < found.high
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("longest_s", [1000, 400_000])
 def test_figures_end_to_end(tmp_path: Path, longest_s: int) -> None:
     # With short jobs nobody waits: no loss, no gain, and no division by it.

@@ -20,10 +20,9 @@ from cosim.measuring.steady import (
     SteadyRules,
     SteadySnapshot,
     times_longer,
-    whole,
 )
 from cosim.measuring.steady_measure import Steady, _seen
-from cosim.network.communication import Communication
+from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.loops import LEAST_COUNTED, LoopTimes, means_s
 from experiments.config_load import config_from
@@ -107,7 +106,7 @@ def longer(found: SteadySnapshot) -> np.ndarray:
 def apart_s(found: SteadySnapshot, seed: int) -> float:
     """How much later the second job begins than the first."""
     u = [np.random.default_rng([seed, job, 1]).random() for job in (FIRST, SECOND)]
-    starts = whole(np.array(u) * (found.once_s + found.compute_s))
+    starts = rounded_s(np.array(u) * (found.once_s + found.compute_s))
     return float(starts[1] - starts[0])
 
 

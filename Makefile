@@ -1,7 +1,7 @@
 # `make demo` installs and runs the demo.
-# `make test` installs, lints, type-checks and runs one test of each kind: 5 minutes on two cores.
+# `make test` installs, lints, type-checks and runs one test of each kind.
 # `make test-all` runs every test but those marked slow: `make test`, then `make test-rest`.
-# `make check` lints, type-checks and runs the fastest tests: a minute.
+# `make check` lints, type-checks and runs the fastest tests.
 # `make docs` builds the documentation site, site/index.html.
 # `make test-lowest` runs the demo and a sample of the tests with the oldest libraries that setup.cfg
 # allows, in an environment of its own.

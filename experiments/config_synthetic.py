@@ -58,9 +58,9 @@ class SyntheticSection(Section):
     @field_validator("n_jobs")
     @classmethod
     def _few_enough(cls, n_jobs: int) -> int:
-        from workloads.synthetic import format_job_count
+        from workloads.synthetic import job_count_error
 
-        wrong = format_job_count(n_jobs)
+        wrong = job_count_error(n_jobs)
         if wrong is not None:
             raise NetcosimError(wrong)
         return n_jobs

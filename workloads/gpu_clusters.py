@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, unknown_name
 from workloads.job import Workload, bare_jobs
-from workloads.synthetic import format_job_count
+from workloads.synthetic import job_count_error
 
 LONGEST_S = 2.0**21
 """The last point of the published run times; the first is at 1 s, each at twice the one before."""
@@ -124,7 +124,7 @@ def gpu_cluster_workload(
     """
     if cluster not in GPU_CLUSTERS:
         raise unknown_name("GPU cluster", cluster, GPU_CLUSTERS)
-    wrong = format_job_count(n_jobs)
+    wrong = job_count_error(n_jobs)
     if wrong is not None:
         raise NetcosimError(f"synthetic workload: n_jobs = {wrong}")
     if load is not None and (machine_nodes is None or not 0 < load <= 1000):

@@ -20,7 +20,7 @@ MAX_MEAN_NODES = 10_000_000
 _BYTES_A_JOB = 100
 
 
-def format_job_count(n_jobs: int) -> str | None:
+def job_count_error(n_jobs: int) -> str | None:
     """What is wrong with a number of jobs to generate; None if nothing is.
 
     More than `MAX_JOBS` are told with the memory that they would take.
@@ -101,7 +101,7 @@ def laas_workload(
     (1000, 16.589, 134)
     """
     low, high = run_time_range_s
-    wrong = format_job_count(n_jobs)
+    wrong = job_count_error(n_jobs)
     if wrong is not None:
         raise NetcosimError(f"synthetic workload: n_jobs = {wrong}")
     if not 1 <= mean_nodes <= MAX_MEAN_NODES:

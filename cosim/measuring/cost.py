@@ -123,7 +123,9 @@ def campaign_hops(study: Study, measure: Measure) -> float:
     looked_at = min(study.n_snapshots, _SAMPLED_SNAPSHOTS)
     measured = study.n_snapshots if study.only is None else 1
     packets = 0.0
-    loops = measure.loops(study)
+    loops, communications = measure.loops(study), study.communications
+    if loops:  # whatever the number of iterations in a config
+        communications = [replace(each, iterations=1) for each in communications]
     for name, often in measure.sent(study).items():
         side = study.sides[name]
         nodes = side.schedule.workload.n_nodes
@@ -132,10 +134,7 @@ def campaign_hops(study: Study, measure: Measure) -> float:
             one = np.zeros(len(running))
             for place, job in enumerate(running.tolist()):
                 which, ranks = int(study.share[job]), int(nodes[job]) * network.ranks_per_node
-                communication = study.communications[which]
-                if loops:
-                    communication = replace(communication, iterations=1)
-                one[place] = counts.of(which, communication, ranks)
+                one[place] = counts.of(which, communications[which], ranks)
             times = np.full(len(running), often)
             if loops:
                 times *= _periods_of_longest(one / nodes[running], study.fraction[running])

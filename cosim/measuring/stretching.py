@@ -18,13 +18,12 @@ from cosim.measuring.snapshots import FloatArray, Measurements, Progress, Study,
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.isolated_loops import (
-    FEW_JOBS,
     PERIODS,
-    PHASES,
     IsolatedLoop,
     IsolatedLoops,
     loop_isolated,
     loop_together,
+    n_starts,
 )
 from cosim.network.loops import without_messages
 from cosim.network.situation import Situation
@@ -153,10 +152,9 @@ class Stretching:
         }
         if not loops:
             return None
-        draws = PHASES if 1 < len(loops) <= FEW_JOBS else 1
         runs = [
             loop_together(network, list(loops.values()), PERIODS, draw=draw, stream=number)
-            for draw in range(draws)
+            for draw in range(n_starts(len(loops)))
         ]
         period_s = np.mean([period_s for period_s, _ in runs], axis=0)
         return list(loops), period_s, without_messages(runs[0][1])

@@ -61,6 +61,11 @@ class IsolatedLoop:
         return replace(self.job, start_s=rounded_s(moment * self.period_s))
 
 
+def n_starts(n_jobs: int, phases: int = PHASES) -> int:
+    """Random starts whose mean is taken: ``phases`` for two or three jobs, else one."""
+    return phases if 1 < n_jobs <= FEW_JOBS else 1
+
+
 def loop_isolated(
     network: SharedNetwork, job: PlacedJob, about_s: float, stream: int
 ) -> tuple[float, PacketResult]:

@@ -17,12 +17,12 @@ from annotated_types import Ge, Gt, Le
 from numpy.typing import NDArray
 
 from cosim.network.isolated_loops import (
-    FEW_JOBS,
     LEAST_FRACTION,
     PERIODS,
     PHASES,
     IsolatedLoop,
     loop_together,
+    n_starts,
     remember,
 )
 from cosim.network.job_network import JobLoads
@@ -207,7 +207,7 @@ class PacketJudge:
 
     def _slowdowns_of(self, jobs: Sequence[tuple[Situation, IsolatedLoop]]) -> FloatArray:
         """Slowdowns of jobs that all send."""
-        draws = self.budget.phases if 1 < len(jobs) <= FEW_JOBS else 1
+        draws = n_starts(len(jobs), self.budget.phases)
         found = np.array([self._simulate(jobs, draw) for draw in range(draws)])
         self.record.n_simulations += 1
         if draws > 1:

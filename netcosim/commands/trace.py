@@ -128,11 +128,11 @@ def run(args: argparse.Namespace) -> int:
 def _generate(args: argparse.Namespace) -> int:
     from experiments.points import point_rng
     from netsim.errors import NetcosimError
-    from workloads.synthetic import format_job_count, laas_workload
+    from workloads.synthetic import job_count_error, laas_workload
 
     if args.seed < 0:
         raise NetcosimError(f"--seed {args.seed}; it must be 0 or more")
-    wrong = format_job_count(args.jobs)
+    wrong = job_count_error(args.jobs)
     if wrong is not None:
         raise NetcosimError(f"--jobs {wrong}")
     rng = point_rng({"seed": args.seed}, "workload")

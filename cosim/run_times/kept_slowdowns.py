@@ -30,7 +30,7 @@ class KeptSlowdowns:
     """Slowdowns at the last judgement, and when they are too old.
 
     A job is stale where its slowdown by flows is off by more than the budget's ``tolerance`` from
-    what it was at its last judgement (1 before the first).
+    what it was at its last judgement (1 before the first). With a tolerance of 0 every job is.
 
     Parameters
     ----------
@@ -55,12 +55,13 @@ class KeptSlowdowns:
         self._flow: dict[int, float] = {}
         self._packet: dict[int, float] = {}
 
-    def suffice(self, group: Sequence[int], flow: Sequence[float]) -> bool:
-        """Whether a group with these slowdowns by flows need not be judged again."""
-        if self.tolerance == 0:
-            return False
-        then = (self._flow.get(job, 1.0) for job in group)
-        return all(abs(a - b) <= self.tolerance * b for a, b in zip(flow, then, strict=True))
+    def stale(self, group: Sequence[int], flow: Sequence[float]) -> list[int]:
+        """Jobs that have to be judged, given the slowdowns by flows of a group that has changed."""
+        return [job for job, now in zip(group, flow, strict=True) if self._is_stale(job, now)]
+
+    def _is_stale(self, job: int, now: float) -> bool:
+        then = self._flow.get(job, 1.0)
+        return self.tolerance == 0 or abs(now - then) > self.tolerance * then
 
     def estimates(self, group: Sequence[int], flow: Sequence[float]) -> tuple[float, ...]:
         """Slowdowns of a group with these slowdowns by flows."""

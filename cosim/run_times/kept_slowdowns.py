@@ -158,7 +158,8 @@ class Replay(NamedTuple):
     Attributes
     ----------
     n_groups, n_judged : int
-        Groups of several jobs that had changed, and those that the budget judges too.
+        Groups of several jobs that had changed, and those with jobs that the budget judges too. A
+        job among its neighbours is taken to have the slowdown that it has in its whole group.
     judgement : (k,) int64
         For each job of each group: the place of its judgement in the journal.
     estimate, packet : (k,) float64
@@ -185,15 +186,14 @@ def replayed(journal: Sequence[Judgement], tolerance: float) -> Replay:
     kept, n_groups, n_judged = KeptSlowdowns(tolerance), 0, 0
     rows: list[tuple[int, float, float]] = []
     for place, (group, flow, packet) in enumerate(journal):
-        estimates = packet
-        if len(group) > 1:
-            n_groups += 1
-            if kept.suffice(group, flow):
-                estimates = kept.estimates(group, flow)
-            else:
-                n_judged += 1
-            rows += zip([place] * len(group), estimates, packet, strict=True)
-        if estimates is packet:
-            kept.judged(group, flow, packet if len(group) > 1 else None)
+        if len(group) == 1:
+            kept.judged(group, flow, None)
+            continue
+        n_groups += 1
+        stale = set(kept.stale(group, flow))
+        n_judged += bool(stale)
+        at = [k for k, job in enumerate(group) if job in stale]
+        kept.judged([group[k] for k in at], [flow[k] for k in at], [packet[k] for k in at])
+        rows += zip([place] * len(group), kept.estimates(group, flow), packet, strict=True)
     judgement, estimate, truth = np.array(rows).reshape(-1, 3).T
     return Replay(n_groups, n_judged, judgement.astype(np.int64), estimate, truth)

@@ -12,7 +12,7 @@ import pytest
 from browser import Opened, chromium
 
 from netcosim.figures.curves import cdf
-from netcosim.page.page import Section, render_page
+from netcosim.report.page import Section, render_page
 
 NASTY = '<img src=x onerror="window.hurt = 1">'
 TABLE = pd.DataFrame(

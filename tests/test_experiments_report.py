@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from experiments.archive.take import machine_of
@@ -21,10 +22,10 @@ from netcosim.figures.gantt import gantt
 from netcosim.figures.heatmap import link_heat_map, link_matrix
 from netcosim.figures.ratios import ratio_dots
 from netcosim.figures.waits import waits_by_size
-from netcosim.page.glossary import asset, glossary_html, marked
-from netcosim.page.page import Section, render_page, write_page
-from netcosim.page.svg import css_colour, figure_html
-from netcosim.page.table import format_number, head_of, table_html
+from netcosim.report.glossary import asset, marked, terms_in
+from netcosim.report.page import Section, render_page, write_page
+from netcosim.report.svg import css_colour, figure_html
+from netcosim.report.table import format_number, head_of, table_html
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale
@@ -319,10 +320,10 @@ def test_a_term_is_explained_where_it_first_stands() -> None:
     assert html.count("<abbr") == 2
     assert 'title="From submission to start.">Waits</abbr> &amp; mean waits; awaits.' in html
     assert ">bounded slowdown</abbr>, slowdown.x &lt;b&gt;" in html
-    entries = glossary_html(html)
-    assert entries.count("<dt>") == 2
-    assert "<dt>bounded slowdown</dt><dd>Turnaround over run time" in entries
-    assert glossary_html("nothing") == ""
+    [(first, meaning), _] = terms_in(html)
+    assert first == "bounded slowdown"
+    assert meaning.startswith("Turnaround over run time")
+    assert terms_in("nothing") == []
 
 
 def test_no_word_stands_for_two_terms() -> None:
@@ -402,7 +403,7 @@ def test_a_fragment_and_what_it_needs_go_in_as_they_are() -> None:
     text = render_page(
         "A",
         "",
-        [Section("S", html="<canvas></canvas>")],
+        [Section("S", html=Markup("<canvas></canvas>"))],
         scripts=["let a = 1 < 2;"],
         styles=["i{}"],
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from netcosim.page.page import Section
+    from netcosim.report.page import Section
 
 Form = Literal["svg", "pdf", "png"]
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from browser import Opened, chromium
 
-from netcosim.figures.curves import cdf
+from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
 
 NASTY = '<img src=x onerror="window.hurt = 1">'

@@ -18,7 +18,7 @@ from experiments.store import Store
 from experiments.sweep import run_points
 from netcosim.export.files import export_tables
 from netcosim.report.compared import METRICS, Estimate, best_of, gain_percent, t_interval
-from netcosim.report.sweep_figures import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
+from netcosim.report.figures.sweep import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
 from netcosim.report.sweep_page import sweep_drawings, sweep_page
 from netcosim.report.sweep_tables import (
     ITEMS,

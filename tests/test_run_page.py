@@ -25,7 +25,7 @@ from experiments.outcome import Outcome, encode_tables
 from experiments.store import Store
 from netcosim.cli import command_names, main
 from netcosim.report.about import ABOUT
-from netcosim.report.run_figures import busy_nodes, run_figures, slowdowns, waiting_jobs
+from netcosim.report.figures.run import busy_nodes, run_figures, slowdowns, waiting_jobs
 from netcosim.report.run_page import NOTHING_KEPT, stored_run_page
 from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown

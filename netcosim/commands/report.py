@@ -97,7 +97,7 @@ def _files(store: Store, key: str | None, args: argparse.Namespace) -> list[Path
         return chosen
 
     if args.figures:
-        from netcosim.report.figure_files import write_figures
+        from netcosim.report.figures.files import write_figures
 
         written += write_figures(store, key, folder("figures"), args.figures)
     if args.export in ("csv", "parquet"):

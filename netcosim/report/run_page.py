@@ -26,11 +26,11 @@ from netcosim.report.about import (
     WARNING,
     notes_on,
 )
+from netcosim.report.figures.run import RunFigure, pattern_frame, run_figures
 from netcosim.report.glossary import marked
 from netcosim.report.page import Section, long_table, render_page
 from netcosim.report.payload import BASELINE
 from netcosim.report.policies import policy_table
-from netcosim.report.run_figures import RunFigure, pattern_frame, run_figures
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
 from netcosim.report.templates import part

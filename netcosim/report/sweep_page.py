@@ -17,15 +17,15 @@ from experiments.store_format import varying
 from netcosim.axes import table_frame
 from netcosim.report.about import ABOUT
 from netcosim.report.compared import Compared, compare
-from netcosim.report.drawing import Drawing, safe_names
-from netcosim.report.page import Section, render_page
-from netcosim.report.svg import figure_html
-from netcosim.report.sweep_figures import (
+from netcosim.report.figures.drawing import Drawing, safe_names
+from netcosim.report.figures.sweep import (
     CLIPPED,
     best_drawings,
     curve_drawings,
     forest_drawing,
 )
+from netcosim.report.page import Section, render_page
+from netcosim.report.svg import figure_html
 from netcosim.report.sweep_tables import (
     ITEMS,
     LAST,

@@ -20,7 +20,7 @@ from experiments.papers.registry import load_paper
 from experiments.points import point_key
 from experiments.store import Store
 from experiments.sweep import SweepSummary, run_points
-from netcosim.page.page import Section, long_table, render_page, write_page
+from netcosim.report.page import Section, long_table, render_page, write_page
 from netsim.atomic_files import atomic_write
 from netsim.errors import NetcosimError
 

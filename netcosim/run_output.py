@@ -119,7 +119,7 @@ def results_in(out: Path) -> Path:
 
 
 def _page(results: Path, key: str, path: Path) -> Path:
-    from netcosim.page.page import write_page
+    from netcosim.report.page import write_page
     from netcosim.report.run_page import stored_run_page
 
     with Store(results, "read") as store:

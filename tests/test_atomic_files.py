@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from netcosim import cli
-from netcosim.page.page import write_page
+from netcosim.report.page import write_page
 from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
 from netsim.file_lock import let_go, take_lock

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from browser import Opened, chromium
 
-from netcosim.figures.curves import cdf
-from netcosim.page.page import Section, render_page
+from netcosim.report.figures.lines import cdf
+from netcosim.report.page import Section, render_page
 
 NASTY = '<img src=x onerror="window.hurt = 1">'
 TABLE = pd.DataFrame(

@@ -10,21 +10,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from experiments.archive.take import machine_of
 from experiments.figures.style import COLOURS, colour, dash, marker, policy_colours
-from netcosim.figures.bars import bars_against_baseline
-from netcosim.figures.boxes import link_boxes
-from netcosim.figures.curves import _running_mean, cdf, time_unit, utilisation_over_time
-from netcosim.figures.gantt import gantt
-from netcosim.figures.heatmap import link_heat_map, link_matrix
-from netcosim.figures.ratios import ratio_dots
-from netcosim.figures.waits import waits_by_size
-from netcosim.page.glossary import asset, glossary_html, marked
-from netcosim.page.page import Section, render_page, write_page
-from netcosim.page.svg import css_colour, figure_html
-from netcosim.page.table import format_number, head_of, table_html
+from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
+from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map, link_matrix
+from netcosim.report.figures.policies import bars_against_baseline, ratio_dots, waits_by_size
+from netcosim.report.glossary import asset, marked, terms_in
+from netcosim.report.page import Section, render_page, write_page
+from netcosim.report.svg import css_colour, figure_html
+from netcosim.report.table import format_number, head_of, table_html
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale
@@ -84,7 +81,7 @@ def all_figures() -> dict[str, Figure]:
             reference="a",
         ),
         "waits": waits_by_size([1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}),
-        "utilisation": utilisation_over_time(dict.fromkeys(POLICIES, (x, x / 100000.0))),
+        "utilisation": over_time(dict.fromkeys(POLICIES, (x, x / 1000.0)), "nodes in use (%)"),
         "cdf": cdf({p: rng.random(20) for p in POLICIES}, xlabel="time (s)"),
     }
 
@@ -163,13 +160,13 @@ def test_link_matrix_places_every_link() -> None:
     assert np.nanmax(small) == topology.n_links - 1
 
 
-def test_running_mean_keeps_the_area() -> None:
+def testrunning_mean_keeps_the_area() -> None:
     x = np.array([0.0, 1.0, 3.0, 4.0])
     y = np.array([1.0, 0.0, 1.0, 0.0])
-    times, means = _running_mean(x, y, 8.0)
+    times, means = running_mean(x, y, 8.0)
     middle = np.argmin(np.abs(times - 2.0))
     assert means[middle] == pytest.approx(0.5)
-    assert _running_mean(x, np.ones(4), 0.5)[1] == pytest.approx(np.ones(400))
+    assert running_mean(x, np.ones(4), 0.5)[1] == pytest.approx(np.ones(400))
 
 
 def test_units_of_axes() -> None:
@@ -186,7 +183,7 @@ def test_figures_refuse_what_they_cannot_draw() -> None:
     with pytest.raises(NetcosimError, match="nothing to draw"):
         bars_against_baseline(bars_frame().head(0), baseline="simple")
     with pytest.raises(NetcosimError, match="needs x and y of one length"):
-        utilisation_over_time({"a": ([0, 1], [1])})
+        over_time({"a": ([0, 1], [1])}, "nodes")
 
 
 # The page
@@ -319,10 +316,10 @@ def test_a_term_is_explained_where_it_first_stands() -> None:
     assert html.count("<abbr") == 2
     assert 'title="From submission to start.">Waits</abbr> &amp; mean waits; awaits.' in html
     assert ">bounded slowdown</abbr>, slowdown.x &lt;b&gt;" in html
-    entries = glossary_html(html)
-    assert entries.count("<dt>") == 2
-    assert "<dt>bounded slowdown</dt><dd>Turnaround over run time" in entries
-    assert glossary_html("nothing") == ""
+    [(first, meaning), _] = terms_in(html)
+    assert first == "bounded slowdown"
+    assert meaning.startswith("Turnaround over run time")
+    assert terms_in("nothing") == []
 
 
 def test_no_word_stands_for_two_terms() -> None:
@@ -402,7 +399,7 @@ def test_a_fragment_and_what_it_needs_go_in_as_they_are() -> None:
     text = render_page(
         "A",
         "",
-        [Section("S", html="<canvas></canvas>")],
+        [Section("S", html=Markup("<canvas></canvas>"))],
         scripts=["let a = 1 < 2;"],
         styles=["i{}"],
     )

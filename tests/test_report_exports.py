@@ -32,7 +32,7 @@ from netcosim.export.files import export_tables
 from netcosim.export.kept import TABLES, kept_frames, link_groups
 from netcosim.export.perfetto import FILE, lanes, slices_of, write_trace
 from netcosim.export.protobuf import double, message, text, uint
-from netcosim.report.drawing import safe_name, safe_names
+from netcosim.report.figures.drawing import safe_name, safe_names
 
 CONTENT: dict[str, Any] = {
     "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5},

@@ -18,7 +18,7 @@ from experiments.store import Store
 from experiments.sweep import run_points
 from netcosim.export.files import export_tables
 from netcosim.report.compared import METRICS, Estimate, best_of, gain_percent, t_interval
-from netcosim.report.sweep_figures import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
+from netcosim.report.figures.sweep import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
 from netcosim.report.sweep_page import sweep_drawings, sweep_page
 from netcosim.report.sweep_tables import (
     ITEMS,
@@ -372,7 +372,7 @@ def test_policies_come_first_and_what_names_things_last(page: str) -> None:
 def test_every_point_can_be_opened(page: str, sweep_file: Path) -> None:
     with Store(sweep_file, "read") as store:
         keys = [point.key for point in store.points()]
-    opened = re.findall(r"netcosim report (&#x27;.*?&#x27;|\S+) --point ([0-9a-f]+)", page)
+    opened = re.findall(r"netcosim report (&#39;.*?&#39;|\S+) --point ([0-9a-f]+)", page)
     assert [key for _, key in opened] == [key[:8] for key in keys]
     assert all("routing load.db" in file for file, _ in opened)
 

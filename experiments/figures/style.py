@@ -122,6 +122,14 @@ def grid(axis: Axes, which: str = "y") -> None:
     axis.grid(axis=which, color=GRID, linewidth=0.7)  # type: ignore[arg-type]
 
 
+def name_ticks(
+    axis: Axes, at: Sequence[float], names: Iterable[str], *, slanted: bool = False
+) -> None:
+    """Names at the bottom, slanted where level ones would lie over each other."""
+    turned = {"rotation": 30, "ha": "right"} if slanted else {}
+    axis.set_xticks(at, list(names), **turned)
+
+
 def check_columns(frame: Any, needed: Sequence[str], what: str) -> None:
     """Raise NetcosimError where a frame lacks a column that a figure needs."""
     for column in needed:

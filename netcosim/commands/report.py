@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the page and what is asked for; 1 if points of the store have failed."""
     from experiments.store import Store
     from netcosim.export.files import check_file_names, kept_run
-    from netcosim.page.page import write_page
+    from netcosim.report.page import write_page
     from netcosim.report.which import chosen_point
     from netsim.atomic_files import need_regular
     from netsim.errors import NetcosimError
@@ -97,7 +97,7 @@ def _files(store: Store, key: str | None, args: argparse.Namespace) -> list[Path
         return chosen
 
     if args.figures:
-        from netcosim.report.figure_files import write_figures
+        from netcosim.report.figures.files import write_figures
 
         written += write_figures(store, key, folder("figures"), args.figures)
     if args.export in ("csv", "parquet"):

@@ -14,7 +14,7 @@ import numpy as np
 from experiments.archive.values import KeptRun, KeptSchedule
 from experiments.store import Store
 from netcosim.export.files import kept_run
-from netcosim.report.drawing import safe_names
+from netcosim.report.figures.drawing import safe_names
 from netsim.atomic_files import atomic_write, make_folder
 from queuesim.result import COMPLETED
 

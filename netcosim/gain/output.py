@@ -22,7 +22,7 @@ from netcosim.gain.sentences import answer, lines_of, rests_on
 from netcosim.gain.tables import Tables, measured_tables, predicted_tables
 from netcosim.gain.trial import TIME_USED, Trial, run_worker
 from netcosim.journal import Journal, drop, journal_name
-from netcosim.page.page import Section, long_table, render_page, write_page
+from netcosim.report.page import Section, long_table, render_page, write_page
 from netcosim.run_jobs import worker_pool
 from netcosim.run_output import PAGE_FILE, results_in
 from netsim.atomic_files import make_folder

@@ -25,8 +25,8 @@ from netcosim.judge.page import judge_sections
 from netcosim.judge.trial import Tables, Trial, run_parts
 from netcosim.judge.verdict import answer
 from netcosim.judge.waits import trust
-from netcosim.page.page import render_page, write_page
-from netcosim.report.figure_files import write_section_figures
+from netcosim.report.figures.files import write_section_figures
+from netcosim.report.page import render_page, write_page
 from netcosim.run_jobs import worker_pool
 from netcosim.run_output import PAGE_FILE, results_in
 from netsim.atomic_files import make_folder, write_text_atomically

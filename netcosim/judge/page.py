@@ -19,7 +19,7 @@ from netcosim.judge.figures import (
 )
 from netcosim.judge.verdict import format_score
 from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, trust
-from netcosim.page.page import Section
+from netcosim.report.page import Section
 from netsim.parameters import parameters_of
 from netsim.topologies.registry import FAMILIES
 from netsim.units import format_quantity, short_name

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import html
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from cosim.measuring.measure import MEASURES
 from experiments.archive.values import KeptRun
 from experiments.figures.style import policy_colours
 from experiments.store import Rows, Store, StoredPoint
 from netcosim.judge.config import toml_text
-from netcosim.page.glossary import marked
-from netcosim.page.page import Section, long_table, render_page
-from netcosim.page.svg import figure_html
-from netcosim.page.table import table_html
 from netcosim.report.about import (
     ABOUT,
     CONFIG,
@@ -30,9 +26,14 @@ from netcosim.report.about import (
     WARNING,
     notes_on,
 )
+from netcosim.report.figures.run import RunFigure, pattern_frame, run_figures
+from netcosim.report.glossary import marked
+from netcosim.report.page import Section, long_table, render_page
 from netcosim.report.payload import BASELINE
 from netcosim.report.policies import policy_table
-from netcosim.report.run_figures import RunFigure, pattern_frame, run_figures
+from netcosim.report.svg import figure_html
+from netcosim.report.table import table_html
+from netcosim.report.templates import part
 from netcosim.report.verdict import findings, limits, reference_label
 from netcosim.report.views import views_scripts, views_section, views_styles
 from netsim.errors import NetcosimError
@@ -224,9 +225,9 @@ def run_sections(
         sections.append(views_section(kept, measure.baseline if measure else BASELINE))
     sections += _own_tables(tables, _FIRST)
     sections += _patterns(tables, by_part.get("patterns", ()))
-    for part, title, told in PARTS:
-        if part in by_part:
-            sections.append(Section(title, told, html=_drawn(by_part[part])))
+    for name, title, told in PARTS:
+        if name in by_part:
+            sections.append(Section(title, told, html=_drawn(by_part[name])))
     if kept is None:
         sections.append(Section("Schedules and links", NOTHING_KEPT))
     rest = [name for name in REPORTS if name not in _FIRST]
@@ -234,7 +235,7 @@ def run_sections(
     for name, rows in tables.items():
         if name in FOLDED or name not in _SHOWN:
             sections.append(_folded(name, rows))
-    sections.append(Section("What next", html=_next(report)))
+    sections.append(Section("What next", html=part("what_next", report)))
     return sections
 
 
@@ -261,20 +262,16 @@ NOTHING_KEPT = (
 )
 
 
-def _verdict(tables: Mapping[str, Rows]) -> str:
-    found = _marked_once(findings(tables))
-    lines = "".join(f"<li>{line}</li>" for line in found)
-    return (
-        f'<ul class="verdict">{lines}</ul><p class="quiet">{marked(" ".join(limits(tables)))}</p>'
-    )
+def _verdict(tables: Mapping[str, Rows]) -> Markup:
+    return part("verdict", _marked_once(findings(tables)), " ".join(limits(tables)))
 
 
-def _marked_once(lines: Sequence[str]) -> list[str]:
+def _marked_once(lines: Sequence[str]) -> list[Markup]:
     """Lines as HTML, each term explained where it first stands in any of them."""
     return marked("\n".join(" ".join(line.split()) for line in lines)).split("\n")
 
 
-def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint) -> str:
+def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint) -> Markup:
     config = point.config
     machine, queue, run = (_section(config, name) for name in ("machine", "queue", "run"))
     named = f"{machine.get('preset') or machine.get('family')}, routing {machine.get('routing')}"
@@ -308,12 +305,7 @@ def _facts(tables: Mapping[str, Rows], kept: KeptRun | None, point: StoredPoint)
             ],
         ),
     ]
-    rows = "".join(
-        f"<dt>{name}</dt>" + "".join(f"<dd>{line}</dd>" for line in _marked_once(lines))
-        for name, lines in facts
-        if lines
-    )
-    return f'<dl class="facts">{rows}</dl>'
+    return part("facts", [(name, _marked_once(lines)) for name, lines in facts if lines])
 
 
 def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -335,23 +327,18 @@ def _about_policies(tables: Mapping[str, Rows], point: StoredPoint) -> str:
     )
 
 
-def _legend(tables: Mapping[str, Rows]) -> str:
+def _legend(tables: Mapping[str, Rows]) -> Markup:
     """The colours of all figures of the page."""
-    paints = policy_colours([str(row["policy"]) for row in tables["policies"]])
-    entries = "".join(
-        f'<li><i class="colour" style="background: {paint}"></i>{html.escape(name)}</li>'
-        for name, paint in paints.items()
-    )
-    return f'<ul class="legend" aria-label="Colours of the policies">{entries}</ul>'
+    return part("colours", policy_colours([str(row["policy"]) for row in tables["policies"]]))
 
 
-def _drawn(figures: Iterable[RunFigure]) -> str:
+def _drawn(figures: Iterable[RunFigure]) -> Markup:
     """Figures of one part, side by side where there are several."""
-    drawn = []
-    for number, figure in enumerate(figures):
-        name = f"figure-{figure.part}-{number}"
-        drawn.append(figure_html(figure.draw(), name, figure.words, figure.caption))
-    return drawn[0] if len(drawn) == 1 else f'<div class="many">{"".join(drawn)}</div>'
+    drawn = [
+        figure_html(f.draw(), f"figure-{f.part}-{number}", f.words, f.caption)
+        for number, f in enumerate(figures)
+    ]
+    return part("side_by_side", drawn)
 
 
 def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[Section]:
@@ -364,10 +351,9 @@ def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[
         '"measured" these ratios change the jobs\' run times in the queue.'
     )
     columns = ["pattern", "nodes", "policy", "ratio", "low", "high"]
-    table = table_html(frame[columns])
-    fold = f"<details><summary>The numbers</summary>{table}</details>"
+    numbers = part("numbers", table_html(frame[columns]))
     title = "Communication time by pattern and size"
-    return [Section(title, told, html=_drawn(figures) + fold)]
+    return [Section(title, told, html=_drawn(figures) + numbers)]
 
 
 def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Section]:
@@ -384,32 +370,3 @@ def _folded(name: str, rows: Rows) -> Section:
         told = f"{OBSERVABLES[name].description}."
     long = long_table(title, pd.DataFrame(list(rows)), told)
     return Section(long.title, long.text, long.table, folded=True)
-
-
-def _next(report: str) -> str:
-    """Commands that a reader of this page may want, with this run's names."""
-    wanted = (
-        ("This page again.", report),
-        (
-            "Its figures as files for a paper (or pdf, png); its tables and all that was kept as "
-            "files (or parquet); jobs, queue and links for the Perfetto viewer.",
-            f"{report} --figures svg\n{report} --export csv\n{report} --export perfetto",
-        ),
-        (
-            "The run again: save the config below as run.toml.",
-            "netcosim run run.toml --out again",
-        ),
-        (
-            "How much is luck: write seed = [1, 2, 3, 4, 5] in its section [run]; any other value "
-            "may be a list, too, such as load or message_bytes.",
-            "netcosim sweep run.toml",
-        ),
-        (
-            "What the network alone can do: latency and accepted load against offered load.",
-            "netcosim curve run.toml",
-        ),
-    )
-    entries = "".join(
-        f"<p>{marked(told)}</p><pre>{html.escape(command)}</pre>" for told, command in wanted
-    )
-    return f"<p>In the folder of the results file:</p>{entries}"

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import html
 import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from experiments.figures.style import policy_colours
 from experiments.points import flatten
 from experiments.store import Store, StoredPoint
 from experiments.store_format import varying
 from netcosim.axes import table_frame
-from netcosim.page.page import Section, render_page
-from netcosim.page.svg import figure_html
 from netcosim.report.about import ABOUT
 from netcosim.report.compared import Compared, compare
-from netcosim.report.drawing import Drawing, safe_names
-from netcosim.report.sweep_figures import (
+from netcosim.report.figures.drawing import Drawing, safe_names
+from netcosim.report.figures.sweep import (
     CLIPPED,
     best_drawings,
     curve_drawings,
     forest_drawing,
 )
+from netcosim.report.page import Section, render_page
+from netcosim.report.svg import figure_html
 from netcosim.report.sweep_tables import (
     ITEMS,
     LAST,
@@ -36,6 +37,7 @@ from netcosim.report.sweep_tables import (
 )
 from netcosim.report.sweep_verdict import format_comparison, verdict
 from netcosim.report.swept import REPETITIONS, swept
+from netcosim.report.templates import part
 from netsim.inputs import digests
 from netsim.units import format_quantity, time_scale
 
@@ -173,25 +175,20 @@ def _format_values(labels: Sequence[str]) -> str:
 
 def _policy_sections(compared: Compared, sentences: Sequence[str], table: _Table) -> list[Section]:
     """Best policies, curves along every axis, and the table that they come from."""
-    how = f'<p class="quiet">{html.escape(format_comparison(compared))}</p>'
-    more = _sentences(sentences) + how
+    more = part("comparison", sentences, format_comparison(compared))
     sections = []
     maps = best_drawings(compared)
     if maps:
-        inside = [_legend(compared, hatched=True)]
-        inside += [_panels(drawing, headed=len(maps) > 1) for drawing in maps[:_FIRST]]
-        inside.append(_folded([_panels(drawing, headed=True) for drawing in maps[_FIRST:]], maps))
-        sections.append(Section("Best policy by region", html="".join([*inside, more])))
+        inside = [_legend(compared, hatched=True), *_drawn(maps, headed=len(maps) > 1), more]
+        sections.append(Section("Best policy by region", html=Markup("").join(inside)))
     groups = _curves(compared)
     for drawings, axis in zip(groups, compared.swept.axes or [None], strict=True):
         inside = [] if axis is None else [_legend(compared)]
-        headed = len(drawings) > 1
-        inside += [_panels(drawing, headed=headed) for drawing in drawings[:_FIRST]]
-        inside.append(_folded([_panels(d, headed=True) for d in drawings[_FIRST:]], drawings))
+        inside += _drawn(drawings, headed=len(drawings) > 1)
         if not maps:
             inside.append(more)
         title = "Policies compared" if axis is None else f"By {axis.title}"
-        sections.append(Section(title, CLIPPED, html="".join(inside)))
+        sections.append(Section(title, CLIPPED, html=Markup("").join(inside)))
     shown = policies_table(compared)
     told = _format_rows(shown, _relative_to(table.frame))
     sections.append(Section("Policies", told, shown.head(MOST_ROWS)))
@@ -211,51 +208,30 @@ def _curves(compared: Compared) -> list[list[Drawing]]:
     return [curve_drawings(compared, i) for i in range(len(compared.swept.axes))]
 
 
-def _panels(drawing: Drawing, *, headed: bool) -> str:
+def _drawn(drawings: Sequence[Drawing], *, headed: bool) -> list[Markup]:
+    """The first drawings, and the others folded."""
+    shown = [_panels(drawing, headed=headed) for drawing in drawings[:_FIRST]]
+    rest = drawings[_FIRST:]
+    if rest:
+        inside = [_panels(drawing, headed=True) for drawing in rest]
+        shown.append(part("folded", [drawing.title for drawing in rest], inside))
+    return shown
+
+
+def _panels(drawing: Drawing, *, headed: bool) -> Markup:
     """All panels of a drawing, as many side by side as the page is wide."""
-    from matplotlib.pyplot import close
-
     [name] = safe_names([drawing.name])
-    parts = []
-    for number, panel in enumerate(drawing.panels):
-        figure = drawing.panel(number)
-        parts.append(figure_html(figure, f"{name}-{number}", panel.words or panel.title))
-        close(figure)
-    head = f"<h3>{html.escape(drawing.title)}</h3>" if headed else ""
-    told = f'<p class="quiet">{html.escape(drawing.caption)}</p>' if drawing.caption else ""
-    return f'{head}{told}<div class="panels">{"".join(parts)}</div>'
-
-
-def _folded(parts: Sequence[str], drawings: Sequence[Drawing]) -> str:
-    if not parts:
-        return ""
-    titles = html.escape("; ".join(drawing.title for drawing in drawings[_FIRST:]))
-    return f"<details><summary>{titles}</summary>{''.join(parts)}</details>"
-
-
-def _legend(compared: Compared, *, hatched: bool = False) -> str:
-    colours = policy_colours(compared.policies)
-    names = [
-        f'<span><i class="colour" style="background:{colours[policy]}"></i>'
-        f"{html.escape(policy)}</span>"
-        for policy in compared.policies
+    drawn = [
+        figure_html(drawing.panel(number), f"{name}-{number}", panel.words or panel.title)
+        for number, panel in enumerate(drawing.panels)
     ]
-    if hatched:
-        names.append('<span><i class="colour hatched"></i>not significant</span>')
-        states = {
-            best.state
-            for metric in compared.metrics
-            for cell in compared.cells()
-            if (best := compared.best(metric, cell)) is not None
-        }
-        if "no interval" in states:
-            names.append("<span>pale: best value, but no interval</span>")
-    return f'<p class="legend">{"".join(names)}</p>'
+    return part("panels", drawing.title if headed else "", drawing.caption, drawn)
 
 
-def _sentences(sentences: Sequence[str]) -> str:
-    lines = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-    return f"<ul>{lines}</ul>" if sentences else ""
+def _legend(compared: Compared, *, hatched: bool = False) -> Markup:
+    found = (compared.best(m, cell) for m in compared.metrics for cell in compared.cells())
+    pale = hatched and any(best is not None and best.state == "no interval" for best in found)
+    return part("sweep_legend", policy_colours(compared.policies), hatched, pale)
 
 
 def _relative_to(frame: pd.DataFrame) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from experiments.store import StoredPoint
 from netcosim.report.compared import Compared, Metric
-from netcosim.report.sweep_figures import scale_of
+from netcosim.report.figures.sweep import scale_of
 from netcosim.report.swept import REPETITIONS, label_of
 
 if TYPE_CHECKING:

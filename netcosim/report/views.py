@@ -1,19 +1,18 @@
 """A run to look at and to ask: jobs over time, the machine with its load, who slows whom.
 
-The fragment works in a page of `netcosim.page.page` with the scripts and styles beside it; it
+The fragment works in a page of `netcosim.report.page` with the scripts and styles beside it; it
 holds its data, and loads nothing.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
+from markupsafe import Markup
 
 from experiments.archive.values import KeptRun
-from netcosim.page.page import Section
+from netcosim.report.glossary import asset
+from netcosim.report.page import Section
 from netcosim.report.payload import BASELINE, parts_of
-
-ASSETS = Path(__file__).parent / "assets"
+from netcosim.report.templates import part
 
 SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", "panel", "views"),)
 """In the order in which they stand in the page, inside of one function: nothing is global."""
@@ -30,24 +29,15 @@ def views_section(kept: KeptRun, baseline: str = BASELINE) -> Section:
     baseline : str
         What the run's measure divides a job's communication time by.
     """
-    data = "".join(
-        f'<script type="application/octet-stream" data-part="{i}">{text}</script>'
-        for i, text in enumerate(parts_of(kept, baseline))
-    )
-    return Section(TITLE, html=f'<div class="views">{_asset("views.html")}{data}</div>')
+    return Section(TITLE, html=part("views", Markup(asset("views.html")), parts_of(kept, baseline)))
 
 
 def views_scripts() -> tuple[str, ...]:
     """JavaScript for the end of a page with `views_section`."""
-    inside = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    inside = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
     return (f'(() => {{\n"use strict";\n{inside}}})();',)
 
 
 def views_styles() -> tuple[str, ...]:
     """CSS of `views_section`."""
-    return (_asset("views.css"),)
-
-
-@cache
-def _asset(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8")
+    return (asset("views.css"),)

@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.figures.style import INK, colour, grid, marker, new_figure
-from netcosim.page.page import Section, render_page, write_page
-from netcosim.report.figure_files import write_section_figures
+from netcosim.report.figures.files import write_section_figures
+from netcosim.report.page import Section, render_page, write_page
 from netcosim.validation.row import (
     COLUMNS,
     Curve,

@@ -15,13 +15,9 @@ from cosim.measuring.snapshots import format_sizes
 from experiments.archive.values import KeptLinks, KeptMachine, KeptRun, KeptSchedule
 from experiments.figures.style import policy_colours
 from experiments.store import Rows
-from netcosim.figures.bars import bars_against_baseline
-from netcosim.figures.boxes import link_boxes
-from netcosim.figures.curves import cdf, over_time, utilisation_over_time
-from netcosim.figures.gantt import gantt
-from netcosim.figures.heatmap import link_heat_map
-from netcosim.figures.ratios import ratio_dots
-from netcosim.figures.waits import waits_by_size
+from netcosim.report.figures.lines import cdf, over_time
+from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map
+from netcosim.report.figures.policies import bars_against_baseline, ratio_dots, waits_by_size
 from netcosim.report.verdict import reference_label
 from queuesim.metrics import SLOWDOWN_BOUND_S
 
@@ -229,7 +225,8 @@ def _schedule_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigu
     if not schedules:
         return []
     n_nodes, jobs = kept.machine.n_nodes, kept.jobs
-    share = {n: (t, busy / n_nodes) for n, (t, busy) in _each(schedules, busy_nodes).items()}
+    busy = {n: busy_nodes(s) for n, s in schedules.items()}
+    percent = {n: (time_s, 100 * (nodes / n_nodes)) for n, (time_s, nodes) in busy.items()}
     queue = {n: waiting_jobs(jobs.submit_s, s) for n, s in schedules.items()}
     waits = {n: np.maximum(s.start_s - jobs.submit_s, 0.0) for n, s in schedules.items()}
     slow = {n: slowdowns(jobs.submit_s, s) for n, s in schedules.items()}
@@ -240,14 +237,14 @@ def _schedule_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigu
             f"{name}: which nodes jobs held, and when.",
             partial(_gantt, kept, name, colours[name]),
         )
-        for name, schedule in schedules.items()
+        for name in schedules
     ]
     return [
         RunFigure(
             "time",
             "utilisation",
             "Utilisation of the machine over time, a line a policy.",
-            partial(utilisation_over_time, share, colours),
+            partial(over_time, percent, "nodes in use (%)", colours, top=102),
             "Nodes that jobs hold, smoothed over a hundredth of the span.",
         ),
         RunFigure(
@@ -273,13 +270,6 @@ def _schedule_figures(kept: KeptRun, colours: Mapping[str, str]) -> list[RunFigu
         ),
         *charts,
     ]
-
-
-def _each(
-    schedules: Mapping[str, KeptSchedule],
-    of: Callable[[KeptSchedule], tuple[FloatArray, FloatArray]],
-) -> dict[str, tuple[FloatArray, FloatArray]]:
-    return {name: of(schedule) for name, schedule in schedules.items()}
 
 
 def _gantt(kept: KeptRun, policy: str, paint: str) -> Figure:

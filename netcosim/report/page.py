@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import os
 import platform
 import re
@@ -15,10 +14,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from experiments.points import MODEL_VERSION
-from netcosim.page.glossary import asset, glossary_html, marked
-from netcosim.page.svg import figure_html
-from netcosim.page.table import table_html
+from netcosim.report.glossary import asset, paragraphs, terms_in
+from netcosim.report.svg import figure_html
+from netcosim.report.table import table_html
+from netcosim.report.templates import part
 from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
@@ -26,6 +28,9 @@ from netsim.fingerprint import code_fingerprint
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+_NOTHING = Markup()
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +52,8 @@ class Section:
         Significant digits in the table.
     folded : bool
         Shown when its title is clicked.
-    html : str
-        A fragment that goes in as it is, after all the rest: its maker has escaped what it quotes.
+    html : Markup
+        A fragment from `netcosim.report.templates.part`, after all the rest.
     """
 
     title: str
@@ -58,7 +63,7 @@ class Section:
     caption: str = ""
     digits: int = 4
     folded: bool = False
-    html: str = ""
+    html: Markup = _NOTHING
 
 
 MOST_ROWS = 200
@@ -101,28 +106,24 @@ def render_page(
         JavaScript and CSS that sections' fragments need; trusted, inlined as they are.
     """
     anchors = _anchors([section.title for section in sections])
-    body = "".join(_section(a, s) for a, s in zip(anchors, sections, strict=True))
-    body = f'<div class="lead">{_paragraphs(lead)}</div>{body}'
-    again = _again(config, seeds or {}, inputs or {})
-    named = [*zip(anchors, (section.title for section in sections), strict=True), AGAIN]
-    terms = glossary_html(body)
+    parts = [part("lead", lead), *map(_section, anchors, sections)]
+    contents = [*zip(anchors, (section.title for section in sections), strict=True), AGAIN]
+    terms = terms_in("".join(parts))
+    lists = [("Seeds", seeds or {}), ("Input files, SHA-256", inputs or {})]
+    again = part("section", *AGAIN, part("again", config, lists, versions()), False)
     if terms:
-        body += _folded(*WORDS, terms)
-        named.append(WORDS)
-    links = "".join(f'<li><a href="#{a}">{html.escape(t)}</a></li>' for a, t in named)
-    sheets = "\n".join([asset("page.css"), *styles])
+        parts.append(part("section", *WORDS, part("glossary", terms), True))
+        contents.append(WORDS)
     inline = [f"\n{script}\n" for script in (asset("page.js"), *scripts)]
-    programs = "".join(f"<script>{script}</script>" for script in inline)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(inline)}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{sheets}</style></head><body>"
-        '<a class="skip" href="#main">Skip to the content</a>'
-        f'<header class="top"><h1>{html.escape(title)}</h1></header>'
-        f'<nav class="contents" aria-label="Contents"><ul>{links}</ul></nav>'
-        f'<main id="main">{body}{again}<footer><p>Made {now_utc()}.</p></footer></main>'
-        f"{programs}</body></html>\n"
+    return part(
+        "page",
+        title,
+        Markup(_policy(inline)),
+        Markup("\n".join([asset("page.css"), *styles])),
+        contents,
+        Markup("").join([*parts, again]),
+        now_utc(),
+        [Markup(script) for script in inline],
     )
 
 
@@ -155,43 +156,14 @@ def write_page(path: str | os.PathLike[str], page: str) -> Path:
     return path
 
 
-def _section(anchor: str, section: Section) -> str:
-    parts = [_paragraphs(section.text)]
+def _section(anchor: str, section: Section) -> Markup:
+    inside = [paragraphs(section.text)]
     if section.figure is not None:
-        caption = section.caption
-        parts.append(figure_html(section.figure, anchor, section.title, caption))
+        inside.append(figure_html(section.figure, anchor, section.title, section.caption))
     if section.table is not None:
-        parts.append(table_html(section.table, section.digits))
-    parts.append(section.html)
-    if section.folded:
-        return _folded(anchor, section.title, "".join(parts))
-    heading = f"<h2>{html.escape(section.title)}</h2>"
-    return f'<section id="{anchor}">{heading}{"".join(parts)}</section>'
-
-
-def _folded(anchor: str, title: str, inside: str) -> str:
-    summary = f"<summary><h2>{html.escape(title)}</h2></summary>"
-    return f'<section id="{anchor}" class="folded"><details>{summary}{inside}</details></section>'
-
-
-def _again(config: str, seeds: Mapping[str, object], inputs: Mapping[str, str]) -> str:
-    parts = [f'<section id="{AGAIN[0]}"><h2>{AGAIN[1]}</h2>']
-    if config:
-        parts.append(f"<details open><summary>Config</summary><pre>{html.escape(config)}</pre>")
-        parts.append("</details>")
-    for heading, entries in (("Seeds", seeds), ("Input files, SHA-256", inputs)):
-        lines = [f"{name}: {value}" for name, value in entries.items()]
-        if lines:
-            parts.append(f"<h3>{heading}</h3><pre>{html.escape(chr(10).join(lines))}</pre>")
-    told = [f"{name}: {value}" for name, value in versions().items()]
-    parts.append(f"<details><summary>Versions</summary><pre>{html.escape(chr(10).join(told))}")
-    parts.append("</pre></details></section>")
-    return "".join(parts)
-
-
-def _paragraphs(text: str) -> str:
-    parts = [part.strip() for part in re.split(r"\n\s*\n", marked(text)) if part.strip()]
-    return "".join(f"<p>{part}</p>" for part in parts)
+        inside.append(table_html(section.table, section.digits))
+    inside.append(section.html)
+    return part("section", anchor, section.title, Markup("").join(inside), section.folded)
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import colorsys
-import html
 import io
 import re
 import warnings
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from experiments.figures.style import GRID, INK, SOFT
+from netcosim.report.templates import part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +28,7 @@ _TAG = re.compile(r"<[^<>]+>")
 _FAMILY = re.compile(r"font-family: [^;\"]*;? ?|font: (?:\w+ )*(?=[\d.]+px)|(?<=px) '[^;\"]*")
 
 
-def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: int = 144) -> str:
+def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: int = 144) -> Markup:
     """A figure with its caption as HTML.
 
     Parameters
@@ -52,13 +54,9 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
     inside = re.sub(r"<(metadata|style)\b.*?</\1>", "", drawn[drawn.index("<svg") :], flags=re.S)
     inside = inside[inside.index(">") + 1 :]
     used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", inside))
-    words = f"<title>{html.escape(title)}</title><desc>{html.escape(caption or title)}</desc>"
-    shown = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    return (
-        f'<figure><div class="drawing" style="--wide: {wide / 0.75:.0f}px">'
-        f'<svg role="img" viewBox="0 0 {wide:g} {high:g}">{words}'
-        f"{_TAG.sub(lambda tag: _ours(tag[0], name, used), inside).strip()}</div>{shown}</figure>"
-    )
+    drawing = _TAG.sub(lambda tag: _ours(tag[0], name, used), inside).strip()
+    box = f"0 0 {wide:g} {high:g}"
+    return part("figure", f"{wide / 0.75:.0f}", box, title, caption, Markup(drawing))
 
 
 def _ours(tag: str, name: str, used: set[str]) -> str:

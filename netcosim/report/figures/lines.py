@@ -1,4 +1,4 @@
-"""Lines: utilisation over time, cumulative shares."""
+"""Lines, one a policy: a quantity over time, cumulative shares."""
 
 from __future__ import annotations
 
@@ -26,40 +26,13 @@ def time_unit(span_s: float) -> tuple[float, str]:
     return 1.0, "s"
 
 
-def _checked(series: Series, what: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    found = {}
-    for name, (x, y) in series.items():
-        a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-        if a.shape != b.shape or a.ndim != 1 or len(a) == 0:
-            raise NetcosimError(f"{what}: series {name!r} needs x and y of one length, at least 1")
-        found[name] = (a, b)
-    if not found:
-        raise NetcosimError(f"{what}: there is nothing to draw")
-    return found
-
-
-def utilisation_over_time(series: Series, colours: Mapping[str, str] | None = None) -> Figure:
-    """Utilisation, one line a policy: the running mean over a hundredth of the span.
-
-    Parameters
-    ----------
-    series : mapping of str to (time_s, share)
-        Ascending times; the share (0 to 1) holds from its time to the next.
-    colours : mapping, optional
-        By name of the series; by default in their order.
-
-    Raises
-    ------
-    NetcosimError
-        Nothing to draw, or lengths that differ.
-    """
-    percent = {name: (x, 100 * np.asarray(y, dtype=float)) for name, (x, y) in series.items()}
-    figure = over_time(percent, "nodes in use (%)", colours)
-    figure.axes[0].set_ylim(0, 102)
-    return figure
-
-
-def over_time(series: Series, ylabel: str, colours: Mapping[str, str] | None = None) -> Figure:
+def over_time(
+    series: Series,
+    ylabel: str,
+    colours: Mapping[str, str] | None = None,
+    *,
+    top: float | None = None,
+) -> Figure:
     """A quantity over time, one line a policy: the running mean over a hundredth of the span.
 
     Parameters
@@ -69,6 +42,8 @@ def over_time(series: Series, ylabel: str, colours: Mapping[str, str] | None = N
     ylabel : str
     colours : mapping, optional
         By name of the series; by default in their order.
+    top : float, optional
+        Of the axis; by default as the values are.
 
     Raises
     ------
@@ -82,7 +57,7 @@ def over_time(series: Series, ylabel: str, colours: Mapping[str, str] | None = N
     unit_s, unit = time_unit(end - start)
     figure, [axis] = new_figure(4.9, 3.3)
     for name, (x, y) in data.items():
-        times, means = _running_mean(x, y, (end - start) / 100)
+        times, means = running_mean(x, y, (end - start) / 100)
         axis.plot(
             (times - start) / unit_s,
             means,
@@ -91,16 +66,30 @@ def over_time(series: Series, ylabel: str, colours: Mapping[str, str] | None = N
             linewidth=1.2,
             label=literal(name),
         )
-    axis.set_xlim(0, max((end - start) / unit_s, 1e-12))
-    axis.set_ylim(0, None)
-    axis.set_xlabel(f"time ({unit})")
-    axis.set_ylabel(ylabel)
+    axis.set(
+        xlim=(0, max((end - start) / unit_s, 1e-12)),
+        ylim=(0, top),
+        xlabel=f"time ({unit})",
+        ylabel=ylabel,
+    )
     grid(axis)
     shared_legend(figure, [axis])
     return figure
 
 
-def _running_mean(x: np.ndarray, y: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+def _checked(series: Series, what: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    found = {}
+    for name, (x, y) in series.items():
+        a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+        if a.shape != b.shape or a.ndim != 1 or len(a) == 0:
+            raise NetcosimError(f"{what}: series {name!r} needs x and y of one length, at least 1")
+        found[name] = (a, b)
+    if not found:
+        raise NetcosimError(f"{what}: there is nothing to draw")
+    return found
+
+
+def running_mean(x: np.ndarray, y: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
     """Mean of a step function over a window centred at 400 evenly spaced times."""
     area = np.concatenate([[0.0], np.cumsum(np.diff(x) * y[:-1])])
     times = np.linspace(x[0], x[-1], 400)
@@ -135,22 +124,18 @@ def cdf(
     NetcosimError
         Nothing to draw.
     """
-    data: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for name, values in samples.items():
-        kept = np.sort(np.asarray(values, dtype=float))
-        kept = kept[~np.isnan(kept)]
-        if len(kept):
-            data[name] = (kept, np.arange(1, len(kept) + 1) / len(kept))
+    arrays = {name: np.asarray(values, dtype=float) for name, values in samples.items()}
+    data = {name: np.sort(x[~np.isnan(x)]) for name, x in arrays.items() if not np.isnan(x).all()}
     if not data:
         raise NetcosimError("cdf: there is nothing to draw")
     paints = colours or policy_colours(list(data))
     figure, [axis] = new_figure(4.9, 3.6)
-    for name, (x, y) in data.items():
+    for name, x in data.items():
         # more steps than this cannot be seen
         some = np.unique(np.linspace(0, len(x) - 1, _MOST_STEPS).astype(int))
         axis.step(
             np.concatenate([x[:1], x[some]]),
-            100 * np.concatenate([[0.0], y[some]]),
+            100 * np.concatenate([[0.0], (some + 1) / len(x)]),
             where="post",
             color=paints[name],
             linestyle=dash(list(paints).index(name)),
@@ -160,10 +145,8 @@ def cdf(
     if log:
         axis.set_xscale("log")
     else:
-        axis.set_xlim(min(0.0, min(float(x[0]) for x, _ in data.values())), None)
-    axis.set_ylim(0, 101)
-    axis.set_xlabel(xlabel)
-    axis.set_ylabel("share of samples (%)")
+        axis.set_xlim(min(0.0, *(float(x[0]) for x in data.values())), None)
+    axis.set(ylim=(0, 101), xlabel=xlabel, ylabel="share of samples (%)")
     grid(axis, "both")
     axis.legend(loc="lower right", frameon=False, fontsize=9)
     return figure

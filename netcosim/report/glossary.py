@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import html
 import re
 import tomllib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
+
+from markupsafe import Markup, escape
+
+_ASSETS = Path(__file__).with_name("assets")
+_TERM = Markup('<abbr class="term" tabindex="0" data-term="{}" title="{}">{}</abbr>')
 
 
+@cache
 def asset(name: str) -> str:
-    """The text of a file beside this one."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    """The text of a file in ``assets``."""
+    return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 @cache
@@ -30,7 +35,7 @@ def _terms() -> tuple[dict[str, str], re.Pattern[str]]:
     return by_word, re.compile(rf"(?<![\w.&-])({words})(?![\w-]|\.\w)")
 
 
-def marked(text: str) -> str:
+def marked(text: str) -> Markup:
     """A text as HTML, the first word of each term with its meaning."""
     by_word, pattern = _terms()
     seen: set[str] = set()
@@ -40,17 +45,19 @@ def marked(text: str) -> str:
         if term in seen:
             return found[0]
         seen.add(term)
-        means = html.escape(glossary()[term], quote=True)
-        return (
-            f'<abbr class="term" tabindex="0" data-term="{term}" title="{means}">{found[0]}</abbr>'
-        )
+        return _TERM.format(term, glossary()[term], found[0])
 
-    kept = re.sub(r"(?<=\d) (?=%)", "\u00a0", html.escape(text))
-    return pattern.sub(mark, kept)
+    kept = re.sub(r"(?<=\d) (?=%)", "\u00a0", escape(text))
+    return Markup(pattern.sub(mark, kept))
 
 
-def glossary_html(body: str) -> str:
-    """The terms that are marked in a page's body, with their meanings."""
+def paragraphs(text: str) -> Markup:
+    """`marked` text; an empty line starts a new paragraph."""
+    parts = [part.strip() for part in re.split(r"\n\s*\n", marked(text)) if part.strip()]
+    return Markup("".join(f"<p>{part}</p>" for part in parts))
+
+
+def terms_in(body: str) -> list[tuple[str, str]]:
+    """The terms that are marked in a page's body, and what they mean."""
     used = sorted(set(re.findall(r' data-term="([^"]+)"', body)), key=str.lower)
-    entries = "".join(f"<dt>{term}</dt><dd>{html.escape(glossary()[term])}</dd>" for term in used)
-    return f'<dl class="glossary">{entries}</dl>' if used else ""
+    return [(term, glossary()[term]) for term in used]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from experiments.figures.style import save_figure
 from experiments.store import Store
-from netcosim.report.drawing import safe_names
+from netcosim.report.figures.drawing import safe_names
 from netsim.atomic_files import make_folder
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from matplotlib.figure import Figure
 
-    from netcosim.page.page import Section
+    from netcosim.report.page import Section
 
 Form = Literal["svg", "pdf", "png"]
+Named = tuple[str, "Callable[[], Figure]"]
+"""What a figure shows, and what draws it."""
 
 
 def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> list[Path]:
@@ -38,19 +40,10 @@ def write_figures(store: Store, key: str | None, folder: Path, form: Form) -> li
     NetcosimError
         A page without figures, a folder that cannot be written.
     """
-    from matplotlib.pyplot import close
-
-    drawings = list(_of_sweep(store) if key is None else _of_run(store, key))
-    if not drawings:
+    figures = _of_sweep(store) if key is None else _of_run(store, key)
+    if not figures:
         raise NetcosimError(f"{store.path}: its page has no figures")
-    make_folder(folder)
-    written = []
-    names = safe_names(name for name, _ in drawings)
-    for name, (_, draw) in zip(names, drawings, strict=True):
-        figure = draw()
-        written.append(save_figure(figure, folder / f"{name}.{form}", form))
-        close(figure)
-    return written
+    return _write(figures, folder, form)
 
 
 def write_section_figures(sections: Sequence[Section], folder: Path, form: Form) -> list[Path]:
@@ -61,26 +54,27 @@ def write_section_figures(sections: Sequence[Section], folder: Path, form: Form)
     NetcosimError
         A folder that cannot be written.
     """
-    drawn = [(section.title, section.figure) for section in sections if section.figure is not None]
-    if drawn:
-        make_folder(folder)
-    names = safe_names(title for title, _ in drawn)
+    drawn = [(s.title, partial(lambda f: f, s.figure)) for s in sections if s.figure is not None]
+    return _write(drawn, folder, form) if drawn else []
+
+
+def _write(figures: Sequence[Named], folder: Path, form: Form) -> list[Path]:
+    make_folder(folder)
+    names = safe_names(name for name, _ in figures)
     return [
-        save_figure(figure, folder / f"{name}.{form}", form)
-        for name, (_, figure) in zip(names, drawn, strict=True)
+        save_figure(draw(), folder / f"{name}.{form}", form)
+        for name, (_, draw) in zip(names, figures, strict=True)
     ]
 
 
-def _of_sweep(store: Store) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def _of_sweep(store: Store) -> list[Named]:
     from netcosim.report.sweep_page import sweep_drawings
 
-    for drawing in sweep_drawings(store):
-        yield drawing.name, drawing.whole
+    return [(drawing.name, drawing.whole) for drawing in sweep_drawings(store)]
 
 
-def _of_run(store: Store, key: str) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    from netcosim.report.run_figures import run_figures
+def _of_run(store: Store, key: str) -> list[Named]:
+    from netcosim.report.figures.run import run_figures
     from netcosim.report.run_page import stored_tables
 
-    for figure in run_figures(stored_tables(store, key), store.kept(key)):
-        yield figure.name, figure.draw
+    return [(f.name, f.draw) for f in run_figures(stored_tables(store, key), store.kept(key))]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from netcosim.page.glossary import marked
+from markupsafe import Markup
+
+from netcosim.report.templates import part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +55,15 @@ def format_number(value: float, digits: int = 4) -> str:
     return text.replace("-", _MINUS)
 
 
-def table_html(frame: pd.DataFrame, digits: int = 4) -> str:
+class _Cell(NamedTuple):
+    """A cell: its text, its class, and the value to sort by where the text is rounded."""
+
+    text: str
+    kind: str = ""
+    value: float | None = None
+
+
+def table_html(frame: pd.DataFrame, digits: int = 4) -> Markup:
     """The table; its index is left out.
 
     Parameters
@@ -66,43 +75,23 @@ def table_html(frame: pd.DataFrame, digits: int = 4) -> str:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     numeric = [is_numeric_dtype(frame[c]) and not is_bool_dtype(frame[c]) for c in frame.columns]
-    head = []
-    for column, number in zip(frame.columns, numeric, strict=True):
-        title, unit = head_of(str(column))
-        shown = f'<span class="unit">{html.escape(unit)}</span>' if unit else ""
-        head.append(f'<th scope="col"{_class(number)}><span>{marked(title)}</span>{shown}</th>')
-    rows = []
-    for values in frame.itertuples(index=False, name=None):
-        cells = [
-            f"<td{_kind(value, number)}>{_cell(value, number, digits)}</td>"
-            for value, number in zip(values, numeric, strict=True)
-        ]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return (
-        f'<div class="scroll"><table class="sortable"><thead><tr>{"".join(head)}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    heads = [(*head_of(str(c)), number) for c, number in zip(frame.columns, numeric, strict=True)]
+    rows = [
+        [_cell(value, number, digits) for value, number in zip(values, numeric, strict=True)]
+        for values in frame.itertuples(index=False, name=None)
+    ]
+    return part("table", heads, rows)
 
 
-def _class(number: bool) -> str:
-    return ' class="number"' if number else ""
-
-
-def _kind(value: object, number: bool) -> str:
-    """A cell's class, and the value that it is sorted by where its text is rounded."""
-    if not number:
-        return (
-            ' class="words"' if isinstance(value, str) and len(value) > 24 and " " in value else ""
-        )
-    whole = float(value).is_integer() or not math.isfinite(value)  # type: ignore[arg-type]
-    return ' class="number"' + ("" if whole else f' data-value="{float(value)!r}"')  # type: ignore[arg-type]
-
-
-def _cell(value: object, number: bool, digits: int) -> str:
+def _cell(value: Any, number: bool, digits: int) -> _Cell:
     if number:
-        return format_number(float(value), digits)  # type: ignore[arg-type]
+        exact = float(value)
+        rounded = math.isfinite(exact) and not exact.is_integer()
+        return _Cell(format_number(exact, digits), "number", exact if rounded else None)
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return _DASH
+        return _Cell(_DASH)
     if isinstance(value, (int, float)):
-        return format_number(value, digits)
-    return html.escape(str(value))
+        return _Cell(format_number(value, digits))
+    text = str(value)
+    is_text = isinstance(value, str) and len(value) > 24 and " " in value
+    return _Cell(text, "words" if is_text else "")

@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.figures.style import GRID, INK, SOFT, dash, literal, marker, policy_colours
-from netcosim.figures.curves import time_unit
+from experiments.figures.style import (
+    GRID,
+    INK,
+    SOFT,
+    dash,
+    literal,
+    marker,
+    name_ticks,
+    policy_colours,
+)
 from netcosim.report.compared import Compared, Metric
-from netcosim.report.drawing import Drawing, Panel, safe_name
+from netcosim.report.figures.drawing import Drawing, Panel, safe_name
+from netcosim.report.figures.lines import time_unit
 from netcosim.report.swept import Axis, Cell
 
 if TYPE_CHECKING:
@@ -261,12 +270,8 @@ def _bottom(axis: Axes, swept: Axis) -> None:
         axis.set_xlim(-0.5, len(places) - 0.5)
         some = np.arange(len(places))
     long = sum(len(swept.labels[i]) + 1 for i in some) > 44
-    axis.set_xticks(
-        [places[i] for i in some],
-        [literal(swept.labels[i], _MOST_LETTERS) for i in some],
-        rotation=30 if long else 0,
-        ha="right" if long else "center",
-    )
+    names = (literal(swept.labels[i], _MOST_LETTERS) for i in some)
+    name_ticks(axis, [places[i] for i in some], names, slanted=long)
     axis.set_xticks([], minor=True)
 
 

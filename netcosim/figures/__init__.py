@@ -1,1 +1,0 @@
-"""Figures that the pages of runs and sweeps show."""

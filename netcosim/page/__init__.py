@@ -1,1 +1,0 @@
-"""HTML pages: sections of text, tables and figures in one self-contained file."""

@@ -1,0 +1,1 @@
+"""Figures that the pages of runs and sweeps show, and their files."""

@@ -18,7 +18,7 @@ from netcosim.bench_rl.cells import SCALES, WORKLOADS, Scale, chosen
 from netcosim.bench_rl.play import METRICS, BenchmarkCase, worth
 from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import paired, word
-from netcosim.reproduce import read_frames
+from netcosim.study.results import frames_of, read_tables
 from queuesim.learning.learned import JOB_FEATURES, LearnedAgent
 
 SCALE = "full"
@@ -40,10 +40,10 @@ def attacked(folder: Path, machine: str, workload: str, logs: str) -> list[dict[
     scale: Scale = SCALES[SCALE]
     made = not WORKLOADS[workload].log
     [cell], _ = chosen(SCALE, [machine], [workload], logs, SEED if made else 1)
-    training = Training.of(scale, "bounded-stretch", 1)
+    training = Training(scale, "bounded-stretch", 1)
     game = BenchmarkCase(points_of(cell, training)[0])
     [mine], _ = chosen(SCALE, [machine], [workload], logs, 1)
-    frames = read_frames(folder / "bench-rl.db", points_of(mine, training))
+    frames = frames_of(read_tables(folder / "bench-rl.db", points_of(mine, training)))
     weights = {
         player: rows["weight"].to_numpy() for player, rows in frames["weights"].groupby("player")
     }

@@ -33,7 +33,7 @@ from netcosim.bench_rl.tables import (
     word,
 )
 from netcosim.cli import main
-from netcosim.reproduce import read_frames
+from netcosim.study.results import frames_of, read_tables
 from netsim.errors import NetcosimError
 from queuesim.learning.learned import LearnedAgent, n_weights
 from queuesim.queue import simulate_queue
@@ -44,7 +44,7 @@ QUICK = SCALES["quick"]
 
 def quick_points(**given: Any) -> dict[str, Any]:
     [cell], _ = chosen("quick", [], [], "", 1)
-    points = points_of(cell, Training.of(QUICK, "bounded-stretch", 1), **given)
+    points = points_of(cell, Training(QUICK, "bounded-stretch", 1), **given)
     return {str(point["bench_rl"]["player"]): point for point in points}  # type: ignore[index]
 
 
@@ -187,7 +187,7 @@ def test_nothing_is_played_again_and_two_processes_are_one(
     assert {path.name: path.read_bytes() for path in quick.glob("*.csv")} == before
     for player in (AGENT, BLIND):
         point = quick_points()[player]
-        stored = read_frames(quick / "bench-rl.db", [point])
+        stored = frames_of(read_tables(quick / "bench-rl.db", [point]))
         here = compute(point)
         for name, rows in here.items():
             found = pd.DataFrame(rows).drop(columns="cpu_s", errors="ignore")
@@ -265,7 +265,7 @@ def test_an_agents_file_holds_its_weights_to_the_last_bit() -> None:
 @pytest.mark.parametrize("workload", ["steady", "gpu"])
 def test_every_machine_has_the_weeks_of_made_workloads(machine: str, workload: str) -> None:
     [cell], _ = chosen("full", [machine], [workload], "", 1)
-    point = points_of(cell, Training.of(SCALES["full"], "turnaround", 1))[-1]
+    point = points_of(cell, Training(SCALES["full"], "turnaround", 1))[-1]
     game = BenchmarkCase(point)
     assert game.bench.machine.topology.n_nodes == MACHINES[machine].n_nodes
     assert [len(week) for week in game.weeks] == [WORKLOADS[workload].week] * 12
@@ -309,7 +309,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
 
 def test_without_logs_and_cells_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(NetcosimError, match="no cell is left"):
-        play_and_write([], Training.of(QUICK, "turnaround", 1), tmp_path / "out")
+        play_and_write([], Training(QUICK, "turnaround", 1), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -34,8 +34,9 @@ from experiments.store import Store
 from netcosim import cli, journal, run_jobs
 from netcosim.journal import Journal, drop, journal_name, journals_in
 from netcosim.run_jobs import worker_pool
-from netcosim.run_output import RESULTS_FILE, run_and_report
+from netcosim.run_output import run_and_report
 from netcosim.run_plan import plan_run
+from netcosim.study.results import RESULTS_FILE
 from netsim.errors import NetcosimError
 from netsim.file_lock import take_lock
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 
 from experiments.figures.style import save_figure
-from experiments.sweep import SweepSummary, run_points
+from experiments.sweep import SweepSummary
 from netcosim.bench_rl.cells import COMMUNICATION, MACHINES, Cell
 from netcosim.bench_rl.figure import held_out_figure, learning_figure
 from netcosim.bench_rl.points import AGENT, BLIND, FUNCTION, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import between, counted, differences, scores
-from netcosim.reproduce import read_frames
-from netsim.atomic_files import atomic_write, make_folder, write_text_atomically
+from netcosim.study.points import compute_points, failure_lines
+from netcosim.study.results import frames_of, write_tables
+from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STORE = "bench-rl.db"
 DIGITS = "%.6g"
@@ -80,23 +78,27 @@ def play_and_write(
     if not cells:
         raise NetcosimError("no cell is left: their logs are not there (--logs DIR)")
     points = [point for cell in cells for point in points_of(cell, training, ppo)]
-    points.sort(key=lambda point: _longest_first(point["bench_rl"]))
-    make_folder(out)
-    store = out / STORE
-    summary = run_points(FUNCTION, points, store, jobs=jobs, progress=progress, retry_failed=True)
-    if summary is None:
+    done = compute_points(
+        FUNCTION,
+        points,
+        out / STORE,
+        jobs=jobs,
+        progress=progress,
+        retry_failed=True,
+        first=_longest_first,
+    )
+    if done is None:
         return None
-    frames = read_frames(store, [p for cell in cells for p in points_of(cell, training, ppo)])
+    summary, frames = done[0], frames_of(done[1])
     if "weeks" not in frames or "curve" not in frames:
         first = summary.failed[0][1] if summary.failed else "nothing is stored"
         raise NetcosimError(f"bench-rl: no agent could be trained: {first}")
     return _written(frames, training.reward, out, summary)
 
 
-def _longest_first(asked: object) -> int:
+def _longest_first(point: Mapping[str, Any]) -> int:
     """Agents that play with a network take longest."""
-    order = ("ppo", AGENT, "hand", BLIND)
-    player = asked["player"] if isinstance(asked, dict) else ""
+    order, player = ("ppo", AGENT, "hand", BLIND), point["bench_rl"]["player"]
     return order.index(player) if player in order else len(order)
 
 
@@ -109,7 +111,6 @@ def _written(
         [between(weeks, metric, AGENT, other) for other in (BLIND, f"{BLIND}, {ORDER_ALONE}")],
         ignore_index=True,
     )
-    files = []
     tables = {
         "differences": told,
         "networks": networks,
@@ -117,10 +118,7 @@ def _written(
         "curve": curve,
         "weeks": weeks,
     }
-    for name, table in tables.items():
-        files.append(out / f"{name}.csv")
-        with atomic_write(files[-1]) as path:
-            table.to_csv(path, index=False, float_format=DIGITS)
+    files = write_tables(out, tables, DIGITS)
     figures = {"learning": learning_figure(curve, found, told)} if len(told) else {}
     if len(told):
         figures["held-out"] = held_out_figure(told, metric)
@@ -164,5 +162,4 @@ def lines_of(played: Played) -> list[str]:
         "held-out weeks, trained with the network beside trained without:",
         *(f"  {line}" for line in counted(played.networks, ["player", "other"])),
     ]
-    lines += [f"failed: {key[:12]}: {error}" for key, error in summary.failed[:5]]
-    return [*lines, *(f"wrote {path}" for path in played.files)]
+    return [*lines, *failure_lines(summary), *(f"wrote {path}" for path in played.files)]

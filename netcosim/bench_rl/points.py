@@ -42,27 +42,18 @@ class Training:
 
     Attributes
     ----------
+    scale : Scale
     reward : str
         A name of `netcosim.bench_rl.play.METRICS`.
     seed : int
-    generations, pairs, batch, steps : int
-        See `netcosim.bench_rl.cells.Scale`.
     """
 
+    scale: Scale
     reward: str
     seed: int
-    generations: int
-    pairs: int
-    batch: int
-    steps: int
-
-    @classmethod
-    def of(cls, scale: Scale, reward: str, seed: int) -> Training:
-        """As a scale has it."""
-        return cls(reward, seed, scale.generations, scale.pairs, scale.batch, scale.steps)
 
 
-def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[str, object]]:
+def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[str, Any]]:
     """All points of a cell, those that take longest first."""
     common = {
         "machine": cell.machine,
@@ -73,14 +64,16 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
         "burst": cell.burst,
     }
     learns = {"reward": training.reward, "seed": training.seed}
-    evolves = learns | {
-        "generations": training.generations,
-        "pairs": training.pairs,
-        "batch": training.batch,
+    scale = training.scale
+    evolves = {
+        **learns,
+        "generations": scale.generations,
+        "pairs": scale.pairs,
+        "batch": scale.batch,
     }
     asked: list[dict[str, object]] = [{"player": AGENT, "contention": NETWORK, **evolves}]
     if ppo:
-        asked.append({"player": PPO, "contention": NETWORK, **learns, "steps": training.steps})
+        asked.append({"player": PPO, "contention": NETWORK, **learns, "steps": scale.steps})
     asked.append({"player": BLIND, "contention": NO_NETWORK, **evolves})
     rules = cell.config.queue.policies
     asked += [{"player": "hand", "rule": rule} for rule in rules]

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"netcosim: {note}", file=sys.stderr)
     played = play_and_write(
         cells,
-        Training.of(SCALES[args.scale], args.reward, args.seed),
+        Training(SCALES[args.scale], args.reward, args.seed),
         Path(args.out),
         jobs=args.jobs,
         ppo=bool(args.agent),

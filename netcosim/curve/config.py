@@ -101,7 +101,7 @@ class CurveConfig(Section):
     run: SeedSection = SeedSection()
     plugins: tuple[dict[str, str], ...] = ()
 
-    def points(self) -> list[dict[str, object]]:
+    def points(self) -> list[dict[str, Any]]:
         """One point a routing, traffic and load; load 0 is messages that meet nobody."""
         whole = self.model_dump(mode="json")
         curve, machine = whole["curve"], whole["machine"]

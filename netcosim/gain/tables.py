@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cosim.isolation.isolation_gain import Columns, Predictor, shipped
-from netcosim.gain.trial import FACTORS, FEATURED, Gain, Trial
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, UNKNOWN, overall, with_chance, word
+from netcosim.gain.verdict import (
+    METRICS,
+    PAPERS_PERCENT,
+    UNKNOWN,
+    Gain,
+    overall,
+    with_chance,
+    word,
+)
+from netcosim.study.results import Tables
 from netsim.errors import NetcosimError
 from queuesim.result import Rows
 from queuesim.statistics import Interval, known_ends
 
-Tables = dict[str, Rows]
+if TYPE_CHECKING:
+    from netcosim.gain.trial import GainTrial
+
 PREDICTED_SNAPSHOTS = 16
+FACTORS = (0.5, 1.0, 2.0)
+"""Of the communication share, for what the answer would be."""
+FEATURED = 8
+"""Snapshots from which the predictor tells what a share changes."""
 
 
-def measured_tables(trial: Trial) -> Tables:
+def measured_tables(trial: GainTrial) -> Tables:
     """All tables of a case whose packets are sent."""
     gains, pairs, why = trial.measured
     fed = trial.fed(pairs, gains)
@@ -47,7 +61,7 @@ def measured_tables(trial: Trial) -> Tables:
     }
 
 
-def predicted_tables(trial: Trial) -> Tables:
+def predicted_tables(trial: GainTrial) -> Tables:
     """All tables of a case of which the predictor tells the gain; no packet is sent."""
     predictor, level = shipped(), trial.config.run.confidence
     rows = trial.features(1.0, PREDICTED_SNAPSHOTS)
@@ -89,7 +103,7 @@ def _ends(name: str, found: Interval) -> dict[str, float | None]:
     return {name: found.value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _gain_row(trial: Trial, name: str, one: Gain, why: str) -> dict[str, object]:
+def _gain_row(trial: GainTrial, name: str, one: Gain, why: str) -> dict[str, object]:
     return {
         "policy": name,
         **_ends("gain_percent", one.gain),
@@ -101,7 +115,7 @@ def _gain_row(trial: Trial, name: str, one: Gain, why: str) -> dict[str, object]
     }
 
 
-def _more(trial: Trial, name: str, metrics: Rows) -> dict[str, object]:
+def _more(trial: GainTrial, name: str, metrics: Rows) -> dict[str, object]:
     """Return what would decide on a policy of which no metric is significant; None where known.
 
     ``more_snapshots`` is infinite where no number of them would, ``more_s`` the time they take.
@@ -122,7 +136,7 @@ def _more(trial: Trial, name: str, metrics: Rows) -> dict[str, object]:
     return {"more_snapshots": snapshots, "more_s": None if math.isnan(seconds) else seconds}
 
 
-def _metric_row(trial: Trial, name: str, metric: str, ratio: Interval) -> dict[str, object]:
+def _metric_row(trial: GainTrial, name: str, metric: str, ratio: Interval) -> dict[str, object]:
     line = trial.lines[name][metric]
     even = line.break_even()
     curve = trial.curve[name]
@@ -149,7 +163,7 @@ def _node_hours(fed: Mapping[str, Mapping[str, float]]) -> Interval:
     return Interval(values["mean"], low, high)
 
 
-def _share_rows(trial: Trial, gains: Mapping[str, Gain]) -> Rows:
+def _share_rows(trial: GainTrial, gains: Mapping[str, Gain]) -> Rows:
     """What the answer would be at other shares: the measured gain, changed as the predictor says.
 
     Empty where the predictor knows nothing of the case.
@@ -190,7 +204,7 @@ def _mean(predictor: Predictor, rows: list[dict[str, Any]], name: str) -> float:
     return float(np.average(predictor.fitted.percent(mine), weights=mine["n_nodes"]))
 
 
-def _asked(trial: Trial) -> dict[str, object]:
+def _asked(trial: GainTrial) -> dict[str, object]:
     """What the predictor's range is about."""
     machine, config = trial.config.machine, trial.config
     return {
@@ -205,7 +219,7 @@ def _asked(trial: Trial) -> dict[str, object]:
     }
 
 
-def _about(trial: Trial) -> dict[str, object]:
+def _about(trial: GainTrial) -> dict[str, object]:
     bench, topology = trial.bench, trial.bench.machine.topology
     jobs = bench.queues.jobs
     _, fraction = bench.drawn
@@ -227,7 +241,7 @@ def _about(trial: Trial) -> dict[str, object]:
     }
 
 
-def _queue_tables(trial: Trial) -> Tables:
+def _queue_tables(trial: GainTrial) -> Tables:
     """The gain's curve, and the ratios of the drawn logs."""
     curve = [
         {"policy": name, "gain_percent": gain, **ratios}

@@ -15,12 +15,12 @@ from experiments.build import build_machine
 from experiments.config import Config, file_keys
 from experiments.config_decider import placed_decider
 from experiments.config_errors import ConfigError, validated
-from experiments.config_load import MAX_FILE_BYTES, config_from, parse_toml
+from experiments.config_load import config_from
 from experiments.fields import Section, Share
 from netcosim.demo_config import known_name
 from netcosim.judge.machine_file import machine_of, with_bandwidth
+from netcosim.study.config import StudyConfig, errors_name, read_study_file, section_of
 from netsim.errors import NetcosimError
-from netsim.files import read_text
 from workloads.formats import format_of
 
 LARGE_MACHINE = 1024
@@ -47,28 +47,21 @@ class JudgeSection(Section):
 
 
 @dataclass(frozen=True)
-class JudgeConfig:
+class JudgeConfig(StudyConfig):
     """What the judge is to look at.
+
+    The first policy is what the others are compared with, unless ``config`` has a reference: the
+    log's own schedule.
 
     Attributes
     ----------
-    config : Config
-        The first policy is what the others are compared with, unless it has a reference: the
-        log's own schedule.
     section : JudgeSection
-    text : str
-        TOML that asks the same again, in any folder.
     assumed : bool
         Whether what jobs send is the judge's own assumption, as no config says it.
-    notes : tuple of str
-        What was asked and is left out, and why.
     """
 
-    config: Config
     section: JudgeSection
-    text: str
     assumed: bool
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,26 +108,22 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     """
     raw: dict[str, Any] = {}
     if path is not None:
-        raw = parse_toml(read_text(path, limit_bytes=MAX_FILE_BYTES).replace("\r\n", "\n"), path)
-        if "sweep" in raw:
-            raise NetcosimError(f"{path}: key sweep: belongs to netcosim sweep")
+        raw, _ = read_study_file(path)
         if raw.get("reference", REPLAYED) != REPLAYED:
             told = "the judge compares with the first policy, or with replay; leave the section out"
             raise NetcosimError(f"{path}: key reference: {told}")
     where = Path.cwd() if path is None else path.parent
-    try:
+    with errors_name(path):
         return _asked(flags, raw, where)
-    except ConfigError as error:
-        raise (error if path is None else NetcosimError(f"{path}: {error}")) from None
 
 
 def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
-    own = raw.pop("judge", {})
-    if not isinstance(own, Mapping):
-        raise ConfigError("judge", own, "must be a table")
-    own = dict(own) | ({"fractions": list(flags.fractions)} if flags.fractions else {})
-    section = _judge_section(own)
-    said = _table(raw, "communication")
+    own = section_of(raw, "judge")
+    raw.pop("judge", None)
+    section = _judge_section(
+        own | ({"fractions": list(flags.fractions)} if flags.fractions else {})
+    )
+    said = section_of(raw, "communication")
     assumed, drawn = "mix" not in said, bool({"from", "fraction"} & {*said})
     content = _filled(flags, raw, folder)
     if assumed:
@@ -150,7 +139,7 @@ def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
     config = config_from(content, folder)
     _can_be_judged(config)
     text = HEAD + toml_text(content | {"judge": {"fractions": list(section.fractions)}})
-    return JudgeConfig(config, section, text, assumed, notes)
+    return JudgeConfig(config, text, notes, section, assumed)
 
 
 def _can_be_judged(config: Config) -> None:
@@ -196,18 +185,11 @@ def _judge_section(own: Mapping[str, Any]) -> JudgeSection:
         raise ConfigError(f"judge.{error.key}", None, told) from None
 
 
-def _table(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = raw.get(name, {})
-    if not isinstance(found, Mapping):
-        raise ConfigError(name, found, "must be a table")
-    return dict(found)
-
-
 def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The content with flags put in, and the judge's own defaults where nothing is said."""
     content = dict(raw)
     names = ("machine", "workload", "queue", "communication", "run")
-    machine, workload, queue, communication, run = (_table(raw, name) for name in names)
+    machine, workload, queue, communication, run = (section_of(raw, name) for name in names)
     if flags.machine is not None:
         kept = {key: machine[key] for key in ("routing", "packet") if key in machine}
         machine = machine_of(flags.machine) | kept

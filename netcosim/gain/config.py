@@ -11,9 +11,9 @@ from alloc.registry import POLICIES, policies_for
 from experiments.config import Config
 from experiments.config_errors import ConfigError
 from experiments.config_load import MAX_FILE_BYTES, config_from, parse_toml
-from experiments.papers.isolation.base import study_mix
 from netsim.errors import NetcosimError
 from netsim.files import read_text
+from workloads.shares.study_mix import study_mix
 
 FAMILY = "fattree"
 REFERENCE, ISOLATING = "baseline", "jigsaw"

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from cosim.isolation.gain_errors import best_law
 from cosim.isolation.isolation_gain import SHIPPED, Range, predictor_of
 from experiments.papers.isolation.base import ROUTINGS
+from experiments.papers.isolation.gain_errors import best_law
 from experiments.papers.isolation.predictor import columns_of, tables_of
 
 FOLDER = Path(__file__).resolve().parent / "isolation"

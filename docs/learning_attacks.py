@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from netcosim.bench_rl.cells import SCALES, WORKLOADS, Scale, chosen
+from netcosim.bench_rl.learned import JOB_FEATURES, LearnedAgent
 from netcosim.bench_rl.play import METRICS, BenchmarkCase, worth
 from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, Training, points_of
 from netcosim.bench_rl.tables import paired, word
 from netcosim.study.results import frames_of, read_tables
-from queuesim.learning.learned import JOB_FEATURES, LearnedAgent
 
 SCALE = "full"
 SEED = 2

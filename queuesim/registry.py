@@ -6,7 +6,6 @@ from netsim.errors import unknown_name
 from netsim.registry import Registry
 from queuesim.assumed import SCENARIOS
 from queuesim.backfilling.backfill import Backfill, NoBackfill
-from queuesim.backfilling.cobalt import CobaltBackfill
 from queuesim.backfilling.conservative import ConservativeBackfill
 from queuesim.backfilling.easy import EasyBackfill
 from queuesim.backfilling.easy_retest import EasyRetest
@@ -42,8 +41,9 @@ BACKFILLS: Registry[type[Backfill]] = Registry(
     "queuesim.registry:BACKFILLS",
     "backfilling",
     Backfill,
-    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, CobaltBackfill, LoggedStarts),
+    (NoBackfill, EasyBackfill, EasyRetest, ConservativeBackfill, LoggedStarts),
     classes=True,
+    optional=("queuesim.bluegene.backfill",),
 )
 DECIDERS: Registry[type[Decider]] = Registry(
     "queuesim.registry:DECIDERS",

@@ -18,6 +18,7 @@ from experiments.cosim import run_cosim
 from experiments.run_context import run_context
 from netcosim.bench_rl.cells import MACHINES, SCALES, WORKLOADS, chosen, weeks_of
 from netcosim.bench_rl.figure import held_out_figure
+from netcosim.bench_rl.learned import LearnedAgent, n_weights
 from netcosim.bench_rl.output import agent_file, play_and_write
 from netcosim.bench_rl.play import METRICS, PPO, Anything, BenchmarkCase, worth
 from netcosim.bench_rl.points import AGENT, BLIND, Training, compute, points_of
@@ -35,7 +36,6 @@ from netcosim.bench_rl.tables import (
 from netcosim.cli import main
 from netcosim.study.results import frames_of, read_tables
 from netsim.errors import NetcosimError
-from queuesim.learning.learned import LearnedAgent, n_weights
 from queuesim.queue import simulate_queue
 from workloads.synthetic import laas_workload
 

@@ -23,9 +23,9 @@ from experiments.papers.calibration.point import (
     packet_config,
     run_point,
 )
+from experiments.papers.calibration.saturation import dragonfly_limit
 from experiments.papers.paper import Options
 from netsim.analysis.load_latency import LoadPoint, Window, measure_load
-from netsim.analysis.saturation import dragonfly_limit
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Routing

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from alloc.bluegene.geometries import partition_bisection, partition_dims
+from alloc.bluegene.pairing import furthest_nodes, partition
 from experiments.papers.paper import Options
 from experiments.papers.partitions.bisections import compare_cells, computed
 from experiments.papers.partitions.machines import MACHINES, bisections, geometry_for
@@ -12,11 +14,9 @@ from experiments.papers.partitions.multiplication import multiplication
 from experiments.papers.partitions.pairing import pairing
 from experiments.papers.partitions.paper import PAPER
 from experiments.papers.partitions.printed import PRINTED, TABLE_3, TABLE_4
-from netsim.analysis.bisection import partition_bisection, partition_dims
-from netsim.analysis.pairing import furthest_nodes, partition
+from experiments.papers.partitions.ranks import spread_ranks
 from netsim.errors import NetcosimError
 from netsim.topologies.presets import PRESETS
-from patterns.mapping import spread_ranks
 
 TABLES = sorted(PRINTED)
 

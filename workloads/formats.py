@@ -13,7 +13,8 @@ from annotated_types import Ge
 from netsim.files import first_lines
 from netsim.parameters import NamesFile, OneOf
 from workloads.csv_jobs import is_csv, read_csv
-from workloads.importers.registry import IMPORTERS, Importer
+from workloads.importers.entry import Importer
+from workloads.importers.registry import IMPORTERS
 from workloads.job import Workload
 from workloads.registry import known_log
 from workloads.swf import NODE_FIELDS, read_swf

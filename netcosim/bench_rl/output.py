@@ -141,7 +141,7 @@ def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
     shown = "".join(f"    {weight!r},\n" for weight in map(float, weights))
     return (
         f'"""Trained by netcosim bench-rl on {machine}, {workload}."""\n\n'
-        "from queuesim.learning.learned import LearnedAgent\n\n"
+        "from netcosim.bench_rl.learned import LearnedAgent\n\n"
         f"RULES = {rules!r}\n"
         f"PATTERNS = {tuple(one['pattern'] for one in COMMUNICATION['mix'])!r}\n"
         f"WEIGHTS = (\n{shown})\n\n\n"

@@ -16,10 +16,10 @@ from cosim.run_times.model_context import ModelContext
 from experiments.config_load import config_from
 from experiments.run_context import RunContext, run_context
 from netcosim.bench_rl.cells import MACHINES, NETWORK, weeks_of
+from netcosim.bench_rl.learned import LearnedAgent
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
 from queuesim.decide import Choice, Decider, DecisionPoint
-from queuesim.learning.learned import LearnedAgent
 from queuesim.metrics import SLOWDOWN_BOUND_S, bounded_slowdown, turnaround_s
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult

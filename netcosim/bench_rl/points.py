@@ -11,11 +11,11 @@ import numpy as np
 
 from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK, NO_NETWORK, Cell, Scale
+from netcosim.bench_rl.evolve import evolve
+from netcosim.bench_rl.learned import JOB_FEATURES, n_weights
 from netcosim.bench_rl.play import PPO, Anything, BenchmarkCase, Row, rows_of, worth
 from netsim.errors import NetcosimError
 from queuesim.decide import Decider
-from queuesim.learning.evolve import evolve
-from queuesim.learning.learned import JOB_FEATURES, n_weights
 from queuesim.result import Rows
 
 FUNCTION = "netcosim.bench_rl.points:compute"

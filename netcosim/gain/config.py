@@ -10,8 +10,8 @@ from alloc.registry import POLICIES, policies_for
 from experiments.config import Config
 from experiments.config_errors import ConfigError
 from experiments.config_load import config_from
-from experiments.papers.isolation.base import study_mix
 from netcosim.study.config import StudyConfig, errors_name, read_study_file, section_of
+from workloads.shares.study_mix import study_mix
 
 FAMILY = "fattree"
 REFERENCE, ISOLATING = "baseline", "jigsaw"

@@ -8,9 +8,9 @@ import numpy as np
 
 from experiments.papers.calibration.cases import CYCLE_S, LINK_BPS, NETWORKS, limit_of
 from experiments.papers.calibration.point import packet_config
+from netcosim.validation.cases import small_machine
 from netcosim.validation.row import Measured, Row, Setting, exact
 from netsim.analysis.load_latency import Window, links_on_path, lone_time_ps
-from netsim.packet.cases import small_machine
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from netsim.analysis.saturation import FOLDED_CLOS, Limit, dragonfly_limit, torus_limit
+from experiments.papers.calibration.saturation import (
+    FOLDED_CLOS,
+    Limit,
+    dragonfly_limit,
+    torus_limit,
+)
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 

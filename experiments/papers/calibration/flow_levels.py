@@ -2,9 +2,9 @@
 
 Each mix fills 90 % of a machine with jobs of random sizes and patterns; all communicate at once.
 At packet level each job repeats its iteration until all end at about the same time
-(`cosim.run_times.flow_vs_packets`). The flow level's form and constants were chosen on the mixes
-of the set "chosen on"; those of the set "held out" have other machines, sizes of messages, patterns
-and seeds, and were only judged.
+(`experiments.papers.calibration.flow_vs_packets`). The flow level's form and constants were chosen
+on the mixes of the set "chosen on"; those of the set "held out" have other machines, sizes of
+messages, patterns and seeds, and were only judged.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from cosim.network.communication import Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
-from cosim.run_times.flow_vs_packets import compare_mix, random_mix
 from cosim.run_times.packet_judge import PacketBudget, level_errors
 from experiments.figures.panels import dots, panels
 from experiments.frames import cells
+from experiments.papers.calibration.flow_vs_packets import compare_mix, random_mix
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import point_rng

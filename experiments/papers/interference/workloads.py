@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.aged import allocate_after
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
 from cosim.network.communication import Communication
+from experiments.papers.interference.aged import allocate_after
 from experiments.papers.interference.cases import Case
 from experiments.papers.interference.printed import PATTERNS
 from netsim.errors import unknown_name

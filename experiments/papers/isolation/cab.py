@@ -22,13 +22,13 @@ from experiments.frames import groups
 from experiments.papers.interference import printed
 from experiments.papers.interference.workloads import GENERATIONS
 from experiments.papers.isolation.base import study_content, study_point
+from experiments.papers.isolation.packing import packed_jobs
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.size_laws import draw_size
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows
-from queuesim.packing import packed_jobs
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
-from workloads.size_laws import draw_size
 
 if TYPE_CHECKING:
     import pandas as pd

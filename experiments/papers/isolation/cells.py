@@ -14,12 +14,12 @@ import numpy as np
 from experiments.frames import cells
 from experiments.papers.isolation import surface_points as space
 from experiments.papers.isolation.base import study_point
+from experiments.papers.isolation.scenario_fit import break_even
 from experiments.papers.jigsaw.logs import ATLAS, KTH, THUNDER, WINDOW
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
-from queuesim.scenario_fit import break_even
 from queuesim.statistics import LEAST_WINDOWS, t_of_snapshots
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from cosim.measuring.pairs import taken_off
 from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.isolation.placement_draw import draw
+from experiments.papers.isolation.scatter import apart
 from experiments.papers.jigsaw.logs import LINK_BPS, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed
@@ -23,7 +24,6 @@ from experiments.papers.kit.queues import Frames
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.pollard.logs import KTH, QUEUE_DEPTH, SLURM
 from queuesim.observables.jobs import BINS, by_size
-from queuesim.scatter import apart
 from queuesim.statistics import Interval, known_ends, t_of_snapshots
 
 if TYPE_CHECKING:

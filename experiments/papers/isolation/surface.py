@@ -21,12 +21,12 @@ from cosim.isolation.surface import (
 )
 from experiments.frames import groups
 from experiments.papers.isolation import surface_points as space
+from experiments.papers.isolation.scenario_fit import ASSUMED, break_even
 from experiments.papers.isolation.surface_draw import draw
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes
 from experiments.papers.kit.points import MEASURED, OBSERVE
 from experiments.papers.paper import Analysis, Options, PaperFigure, Then
-from queuesim.scenario_fit import ASSUMED, break_even
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from alloc.fattree.ta_readings import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
+from alloc.coded.ta import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from experiments.frames import lookup
 from experiments.papers.kit.claims import Claim, claims_frame
 from experiments.papers.kit.logs import PaperLog, log_notes, logs_folder, needed

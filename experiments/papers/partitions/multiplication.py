@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from alloc.bluegene.pairing import partition
 from experiments.figures.panels import panels
 from experiments.frames import groups
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
@@ -18,12 +19,10 @@ from experiments.papers.partitions.printed import (
     TABLE_4,
     Multiplication,
 )
+from experiments.papers.partitions.ranks import SPREADS, level_messages, spread_ranks
 from experiments.store import Rows
-from netsim.analysis.pairing import partition
 from netsim.flow.job_load import job_link_load
 from netsim.routing.registry import make_routing
-from patterns.mapping import SPREADS, spread_ranks
-from patterns.strassen_winograd import level_messages
 
 if TYPE_CHECKING:
     import pandas as pd

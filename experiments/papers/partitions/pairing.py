@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from alloc.bluegene.pairing import LINK_BPS, furthest_nodes, partition
 from experiments.figures.panels import panels
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
@@ -14,7 +15,6 @@ from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels
 from experiments.papers.partitions.printed import GROWTHS, PAIRING, PAIRING_MIRA_24
 from experiments.store import Rows
-from netsim.analysis.pairing import LINK_BPS, furthest_nodes, partition
 from netsim.errors import unknown_name
 from netsim.flow.maxmin import run_flows
 from netsim.flow.paths import flow_paths

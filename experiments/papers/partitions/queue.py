@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from alloc.torus.menus import MIRA_CURRENT
+from alloc.bluegene.menus import MIRA_CURRENT
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import colour
 from experiments.frames import groups

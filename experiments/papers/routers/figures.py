@@ -16,7 +16,7 @@ from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.level_spread.random_workloads import dots_of, quadrant, reductions
 from experiments.papers.level_spread.times import LEVEL_SPREAD, measure_column
 from experiments.papers.paper import Analysis, Options
-from queuesim.levels import Samples, level_means
+from experiments.papers.routers.levels import Samples, level_means
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netsim.analysis.bisection import (
+from alloc.bluegene.geometries import (
     best_geometry,
     geometries,
     partition_bisection,

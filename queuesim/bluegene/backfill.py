@@ -118,3 +118,6 @@ class CobaltBackfill(Backfill):
         assert placement is not None, "an idle partition of the job's size was found"
         self.begin(job, now_s)
         return True
+
+
+PLUGIN = [CobaltBackfill]

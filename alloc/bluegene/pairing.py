@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.analysis.bisection import partition_dims
+from alloc.bluegene.geometries import partition_dims
 from netsim.flow.maxmin import run_flows
 from netsim.flow.paths import flow_paths
 from netsim.routing.registry import make_routing

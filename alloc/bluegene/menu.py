@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from alloc.bluegene.menus import MIRA, Geometry, any_cuboid, partition_menu
 from alloc.torus.geometry import Extents, GeometryPolicy, balanced
-from alloc.torus.menus import MIRA, Geometry, any_cuboid, partition_menu
 from netsim.topology import Topology
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
+from alloc.bluegene.menus import MENUS, partition_menu
+from alloc.bluegene.pairing import pairing_s
 from alloc.policy import Placement, Policy
-from alloc.torus.menus import MENUS, partition_menu
-from netsim.analysis.pairing import pairing_s
 from netsim.errors import NetcosimError
 from netsim.parameters import OneOf, check_values
 from netsim.topologies.torus import TorusShape
@@ -127,3 +127,6 @@ class PartitionBisection(RunTimeModel):
         }
         reference = [sizes[n] for n in workload.n_nodes.tolist()]
         return _ByGeometry(workload.run_time_s.tolist(), share.tolist(), reference, shape)
+
+
+PLUGIN = [PartitionBisection]

@@ -2,7 +2,7 @@
 
 The tick is one picosecond. SimPy orders events by (time, priority, sequence); the priority is
 the place in the order inside a tick, so no tie is left to luck. A rank is a SimPy process; the
-network is told in `netsim.packet.reference_network`.
+network is told in `netcosim.validation.reference.network`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functools import partial
 import numpy as np
 import simpy
 
+from netcosim.validation.reference.crossbar import InputQueuedNetwork
+from netcosim.validation.reference.messages import Messages, Part
+from netcosim.validation.reference.network import Clock, Network, Order
 from netsim.packet.checks import check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
 from netsim.packet.model import PacketConfig, PacketResult, to_ps
-from netsim.packet.reference_crossbar import InputQueuedNetwork
-from netsim.packet.reference_messages import Messages, Part
-from netsim.packet.reference_network import Clock, Network, Order
 from netsim.routing.base import Routing
 from netsim.traffic import Traffic
 

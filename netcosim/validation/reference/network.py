@@ -15,10 +15,10 @@ import numpy as np
 import simpy
 from simpy.events import EventPriority
 
+from netcosim.validation.reference.messages import Part
+from netcosim.validation.reference.throttle import Throttle
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
-from netsim.packet.reference_messages import Part
-from netsim.packet.throttle import Throttle
 from netsim.routing.base import Routing
 from netsim.routing.kernels_chance import packet_key
 

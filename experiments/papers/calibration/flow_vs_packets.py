@@ -12,7 +12,7 @@ from cosim.network.job_network import JobLoads, JobNetwork
 from cosim.network.running_jobs import RunningJobs
 from cosim.network.situation import Situation
 from cosim.run_times.packet_judge import PacketBudget, PacketJudge, PacketRecord
-from workloads.size_laws import draw_size
+from experiments.papers.kit.size_laws import draw_size
 
 FloatArray = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from netcosim.validation.reference.messages import Part
+from netcosim.validation.reference.network import Clock, FifoChannel, Link, Network, Order, Packet
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
-from netsim.packet.reference_messages import Part
-from netsim.packet.reference_network import Clock, FifoChannel, Link, Network, Order, Packet
 from netsim.routing.base import Routing
 
 

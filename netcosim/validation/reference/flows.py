@@ -1,7 +1,7 @@
 """The flow model in its plainest form: dense matrices, everything solved again at each event.
 
-Slow and easy to read, as `netsim.packet.reference` is for packets: what the compiled solver is
-held against.
+Slow and easy to read, as `netcosim.validation.reference.packets` is for packets; the compiled
+solver is compared with it.
 """
 
 from __future__ import annotations

@@ -77,7 +77,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def with_example(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     """A base with the example of a key, in each entry where it is of one."""
-    more: dict[str, Any] = tomllib.loads("\n".join(config_keys()[path].lines))
+    head, *_, line = config_keys()[path].lines
+    more: dict[str, Any] = tomllib.loads(f"{head}\n{line}")
     for section, name in (("communication", "mix"), ("queue", "partitions")):
         entries = content.get(section, {}).get(name)
         if path.startswith(f"{section}.{name}.") and entries:

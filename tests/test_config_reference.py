@@ -11,7 +11,7 @@ import pytest
 
 from experiments.config_load import points_of
 from netcosim.cli import main
-from netcosim.config_reference import config_keys, config_page, toml_value
+from netcosim.config_reference import config_keys, toml_value
 from netsim.units import quantity_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -120,12 +120,6 @@ def test_every_key_has_a_description_and_an_example_that_counts(
             without["communication"] = {}
         before = points_of(without, tmp_path)[0].resolved()
         assert points[-1].resolved() != before
-
-
-def test_the_page_is_what_the_models_say() -> None:
-    """Written anew by ``netcosim describe --config > docs/config.md``."""
-    page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
-    assert page == "\n".join(config_page()) + "\n"
 
 
 def test_defaults_and_allowed_values_are_told() -> None:

@@ -27,7 +27,7 @@ from cosim.network.isolated_loops import (
 )
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
-from netsim.parameters import ReadIf, check_values
+from netsim.parameters import Example, ReadIf, check_values
 from queuesim.draws import stand_in_id
 
 FloatArray = NDArray[np.float64]
@@ -70,11 +70,20 @@ class PacketBudget:
     periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = PERIODS
     phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = PHASES
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
-    tolerance: Annotated[float, "change of slowdown by flows that is not judged again", Ge(0)] = 0.0
-    audit: Annotated[
-        float, "kept judgements simulated for their error", Ge(0), Le(1), _SOME_ARE_KEPT
+    tolerance: Annotated[
+        float, "change of slowdown by flows that is not judged again", Ge(0), Example(0.1)
     ] = 0.0
-    max_simulations: Annotated[int | None, "most simulated groups; flows afterwards", Ge(0)] = None
+    audit: Annotated[
+        float,
+        "kept judgements simulated for their error",
+        Ge(0),
+        Le(1),
+        _SOME_ARE_KEPT,
+        Example(0.05),
+    ] = 0.0
+    max_simulations: Annotated[
+        int | None, "most simulated groups; flows afterwards", Ge(0), Example(1000)
+    ] = None
 
     def __post_init__(self) -> None:
         check_values("packet budget", self)

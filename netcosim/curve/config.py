@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from experiments.config import Config, MachineSection, file_keys
+from experiments.config import Config, file_keys
 from experiments.config_content import plugins_of, validated_sections
 from experiments.config_errors import ConfigError
 from experiments.config_load import parse_toml
+from experiments.config_machine import MachineSection
 from experiments.fields import (
     Input,
     Number,

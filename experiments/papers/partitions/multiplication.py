@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import panels
 from experiments.frames import groups
@@ -24,10 +27,6 @@ from netsim.flow.job_load import job_link_load
 from netsim.routing.registry import make_routing
 from patterns.mapping import SPREADS, spread_ranks
 from patterns.strassen_winograd import level_messages
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 KEYS = ["mapping", "first_groups", "Midplanes"]
 CHOICES = {"mira-current": "current_s", "mira-proposed": "proposed_s"}

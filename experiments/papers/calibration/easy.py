@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from alloc.registry import make_policy
 from experiments.papers.calibration.printed import LOGS
@@ -28,9 +29,6 @@ from queuesim.queue import simulate_queue
 from workloads.job import Workload, bare_jobs
 from workloads.swf import read_swf_header
 from workloads.swf_parse import parse_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FUNCTION = "experiments.papers.calibration.easy:run_point"
 ARCHIVE = "Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/workload/"

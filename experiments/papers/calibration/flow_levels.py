@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from alloc.registry import make_policy
 from cosim.network.communication import Communication
@@ -34,11 +37,6 @@ from netsim.topologies.hyperx import hypercube, hyperx
 from netsim.topologies.slimfly import slimfly
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -201,8 +199,6 @@ TABLES = {
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Errors by set, machine and routing, by family and routing, and by pattern."""
-    import pandas as pd
-
     jobs = frames["jobs"]
     tables: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
     for mixes, part in cells(jobs, "mixes"):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import grouped_bars, panels
+from experiments.figures.style import INK
 from experiments.frames import against_baseline, cells, first_seen, groups, lookup
 from experiments.papers.interference import printed
 from experiments.papers.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, SETTINGS
@@ -15,11 +19,6 @@ from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options
 from experiments.points import point_rng
 from queuesim.statistics import Interval, bootstrap_ratio
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LEFT_TOLERANCE = 0.15
 """By how much the part of the gain that 30 % communication leaves may differ."""
@@ -87,8 +86,6 @@ def by_pattern(both: pd.DataFrame, key: Mapping[str, Any], options: Options) -> 
 
 def speedup_table(both: pd.DataFrame, options: Options) -> pd.DataFrame:
     """Mean speed-ups by case, placement, routing and pattern; flows of jobs that only send."""
-    import pandas as pd
-
     rows: list[dict[str, object]] = []
     for key, part in cells(both, "case", "placement", "routing"):
         busy = bool((part["communication_fraction"] == 1).all())
@@ -176,8 +173,6 @@ def case_title(case: str) -> str:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Bars by pattern, one panel a case: packets by placement, flows as dots, the paper."""
-    from experiments.figures.style import INK
-
     table = analysis.tables["speedups"]
     table = table[table["placement"].isin(OBLIVIOUS)]
 

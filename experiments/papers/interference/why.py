@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import Look, dots, panels
+from experiments.figures.style import INK, colour, grid, marker
 from experiments.frames import groups, lookup
 from experiments.papers.interference import printed
 from experiments.papers.interference.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
@@ -23,11 +28,6 @@ from experiments.papers.interference.speedups import (
 )
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 CASES = (SIMULATED, CAB_SMALL)
 PACKET_TOLERANCE = 0.05
@@ -98,8 +98,6 @@ def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case) -> pd.DataFrame:
 
 def variant_table(jobs: pd.DataFrame, options: Options) -> pd.DataFrame:
     """Mean speed-ups of every variant by case and pattern."""
-    import pandas as pd
-
     rows: list[dict[str, object]] = []
     for case in scaled(CASES, options):
         for variant in (v for v in VARIANTS if case.name in v.cases):
@@ -142,8 +140,6 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Means of all jobs and of each pattern, a row a variant, one panel a case."""
-    from experiments.figures.style import INK, colour, grid, marker
-
     names = [variant.name for variant in VARIANTS]
     looks = {name: Look(colour(i), marker(i)) for i, name in enumerate(NAMES)}
     looks[printed.ALL] = looks[printed.ALL]._replace(colour=INK)

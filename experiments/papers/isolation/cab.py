@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from alloc.registry import make_policy
 from experiments.build import build_machine
 from experiments.config_load import config_from
 from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
+from experiments.figures.panels import panels
 from experiments.frames import groups
 from experiments.papers.interference import printed
 from experiments.papers.interference.workloads import GENERATIONS
@@ -29,11 +33,6 @@ from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PACKED = "experiments.papers.isolation.cab:packed"
 CASE, ALL_COMMUNICATION = "cab 4-128, 30 %", "cab 4-128"
@@ -154,8 +153,6 @@ def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
 
     ``base`` is that of the base over the same packings.
     """
-    import pandas as pd
-
     found = []
     pairs = pairs.assign(speedup=pairs["reference_s"] / pairs["policy_s"])
     for (variant, f), part in groups(pairs, "variant", "f"):
@@ -191,8 +188,6 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Speed-ups at 30 % by variant, with the paper's."""
-    from experiments.figures.panels import panels
-
     table = analysis.tables["cab"]
     shown = table[(table["pattern"] == printed.ALL) & (table["f"] < 1)]
 

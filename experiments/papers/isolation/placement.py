@@ -7,9 +7,10 @@ and the same with nodes that drive half of their link, and with I/O through gate
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cosim.measuring.pairs import taken_off
 from experiments.frames import cells, groups
@@ -25,9 +26,6 @@ from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.pollard.logs import KTH, QUEUE_DEPTH, SLURM
 from queuesim.observables.jobs import BINS, by_size
 from queuesim.statistics import Interval, known_ends, t_of_snapshots
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PLACEMENTS = (
     *("baseline", "slurm-linear", "slurm-tree"),
@@ -128,8 +126,6 @@ def _ends(found: Interval) -> dict[str, float | None]:
 
 def hops_table(spread: pd.DataFrame) -> pd.DataFrame:
     """Quartiles of the hops by job size, under every placement."""
-    import pandas as pd
-
     rows = []
     for where, part in cells(spread, "log", "policy"):
         sizes = part["nodes"].to_numpy()
@@ -146,8 +142,6 @@ def scattered_table(spread: pd.DataFrame) -> pd.DataFrame:
 
     Intervals are over parts of a log. Distances are earth mover's, within sizes, in hops.
     """
-    import pandas as pd
-
     rows = []
     for where, both in cells(spread, "log"):
         part = np.arange(int((both["policy"] == "random").sum()))
@@ -172,8 +166,6 @@ def gain_table(pairs: pd.DataFrame) -> pd.DataFrame:
 
     ``alone`` is the part of it that comes of the nodes themselves, with nobody else there.
     """
-    import pandas as pd
-
     keys = ["log", "drive", "io", "io_bytes"]
     pairs = pairs.fillna({"drive": 1.0, "io": 0.0, "io_bytes": 0})
     pairs = pairs.sort_values(["io", "drive"], ascending=[True, False], kind="stable")

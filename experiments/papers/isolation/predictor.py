@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from cosim.isolation.gain_features import FEATURES, LoadCache, job_features
 from cosim.isolation.isolation_gain import Columns, held_out, means_by, units
 from experiments.config_load import config_from
+from experiments.figures.style import SOFT, colour, grid, marker, new_figure
 from experiments.frames import first_seen
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.isolation.gain_errors import (
@@ -25,10 +29,6 @@ from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
 from experiments.run_context import run_context
 from experiments.store import Rows
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 LOGS = (KTH, THUNDER, ATLAS, THETA)
 POLICY = "jigsaw"
@@ -162,8 +162,6 @@ def columns_of(pairs: pd.DataFrame) -> Columns:
 
 def tables_of(pairs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Errors of all laws, means of logs, coefficients."""
-    import pandas as pd
-
     rows = columns_of(pairs)
     made = {"errors": law_rows(rows), "means": log_rows(rows), "laws": coefficient_rows(rows)}
     return {name: pd.DataFrame(found) for name, found in made.items()}
@@ -192,8 +190,6 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Means of snapshots, told and measured: the product law and the nearest; errors of all."""
-    from experiments.figures.style import SOFT, colour, grid, marker, new_figure
-
     pairs, errors = analysis.tables["pairs"], analysis.tables["errors"]
     rows = columns_of(pairs)
     logs, names = first_seen(pairs, "log"), units(rows)[0]

@@ -7,9 +7,12 @@ nodes (simple) and Level-Spread; one thing at a time is other than in the base, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from cosim.measuring.snapshots import class_name, size_class
 from experiments.figures.panels import grouped_bars, panels
@@ -25,11 +28,6 @@ from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.placing import LOG_ORDER, SMALL_FIRST
 from queuesim.statistics import Interval, t_of_snapshots
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 REFERENCE, LEVEL_SPREAD = "rdn", "level-spread"
 TWO = (REFERENCE, LEVEL_SPREAD)
@@ -113,8 +111,6 @@ def points_of(options: Options) -> list[Point]:
 
 def _compared(pairs: pd.DataFrame) -> pd.DataFrame:
     """Pairs against RDN, and Level-Spread's against the others: percent less of two times."""
-    import pandas as pd
-
     idle_s = (1 - pairs["duty"]) * pairs["reference_alone_s"]
     pairs = pairs.assign(idle_s=idle_s, against=REFERENCE)
     keys = ["log", "cell", "seed", "snapshot", "job_id"]
@@ -159,8 +155,6 @@ def _changes(told: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """What each policy takes off, cell by cell; what each level changes; the paper's claims."""
-    import pandas as pd
-
     told = _compared(frames["pairs"])
     rows, sizes = [], []
     for labels, part in cells(told, "log", "cell", "policy", "against"):

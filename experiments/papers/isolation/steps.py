@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import factorial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from experiments.figures.panels import panels
+from experiments.figures.style import SOFT, colour
 from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import QUICK_DAYS, THUNDER, fat_tree
@@ -21,11 +26,6 @@ from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.statistics import Interval, t_of_snapshots
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NODE_BYTES = 16 * 1024
 MOST_TO_ALL = 32
@@ -134,8 +134,6 @@ def going_on(rows: pd.DataFrame) -> pd.DataFrame:
 
 def windows(rows: pd.DataFrame) -> pd.DataFrame:
     """Each window's means over snapshots, with Student's intervals."""
-    import pandas as pd
-
     seen = going_on(rows[rows["redrawn"] == 0])
     found = []
     for labels, part in cells(seen, *KEYS, "from_iteration", "to_iteration"):
@@ -153,8 +151,6 @@ def against_chance(rows: pd.DataFrame) -> pd.DataFrame:
     Chance is what phases give that are drawn anew (in the first iterations), and what the most
     noise gives in the same late window, where noise was varied.
     """
-    import pandas as pd
-
     keys, name = ["network", "case", "periods", "snapshot"], "off_percent"
     drawn = rows[rows["redrawn"] > 0].groupby(keys)[name].mean().rename("redrawn_percent")
     late = rows[(rows["redrawn"] == 0) & (rows["to_iteration"] <= LATE)]
@@ -201,8 +197,6 @@ def even_periods_s(compute_s: Sequence[float], send_s: Sequence[float]) -> NDArr
 
 def one_link() -> pd.DataFrame:
     """What theory says of equal jobs on one link: run time off if alone (%), by how they meet."""
-    import pandas as pd
-
     return pd.DataFrame(
         {
             "jobs": n,
@@ -226,11 +220,6 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Run time that others cost, and how often jobs meet, against the iteration."""
-    import pandas as pd
-
-    from experiments.figures.panels import panels
-    from experiments.figures.style import SOFT, colour
-
     told = analysis.tables["windows"]
     long = [told[told["case"] == MAIN].assign(shown=name) for name in SHOWN]
 

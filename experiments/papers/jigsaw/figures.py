@@ -6,7 +6,10 @@ The logs, what the machine was used for, turnaround, makespan, scheduling time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from experiments.config_load import config_from
 from experiments.draws import Draws
@@ -30,13 +33,8 @@ from experiments.papers.kit.claims import Claim, ClaimBuilder
 from experiments.papers.kit.logs import present
 from experiments.papers.kit.queues import Found, Frames, noted
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.store import Rows
 from queuesim.observables.machine import EACH
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from experiments.store import Rows
 
 LOGS = (*SYNTHETIC, THUNDER, ATLAS, *CAB.values())
 DESCRIBE = "experiments.papers.jigsaw.figures:describe_log"
@@ -140,8 +138,6 @@ def fig6_draw(analysis: Analysis, options: Options) -> Figure:
 
 def table2_claims(frames: Frames) -> Found:
     """Shares of the counts in each range beside the paper's."""
-    import pandas as pd
-
     says, claims, rows = ClaimBuilder("Table 2"), [], []
     ranges = frames["ranges"]
     for row in ranges[ranges["counting"] == EACH].to_dict("records"):

@@ -8,9 +8,11 @@ backfilling at all, which nodes count, and what is counted when.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments.figures.panels import grouped_bars, panels
@@ -32,10 +34,6 @@ from experiments.papers.kit.points import OBSERVE
 from experiments.papers.kit.queues import READINGS, Found, Frames, noted, reading_of
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.observables.machine import EACH, TO_LAST_START
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 LOGS = (*SYNTHETIC[3:], THUNDER, ATLAS)
 TRACES, TWO = (THUNDER, ATLAS), (SYNTHETIC[3], ATLAS)
@@ -66,8 +64,6 @@ def fig6_points(options: Options) -> list[Point]:
 
 def fig6_claims(frames: Frames) -> Found:
     """Each run's distance from the paper's range, and which reading closes each gap."""
-    import pandas as pd
-
     runs = frames["runs"].rename(columns={"policy": "reading"})
     runs.insert(1, "policy", runs["reading"].map(reading_of))
     rows, claims = [], []
@@ -152,8 +148,6 @@ def shares(counts: Sequence[int]) -> NDArray[np.float64]:
 
 def table2_claims(frames: Frames) -> Found:
     """Each run's shares beside the paper's, and how many events sit in another range."""
-    import pandas as pd
-
     steady = {
         (row["policy"], schedule_name(row)): 100 * row["steady_utilisation"]
         for row in frames["runs"].to_dict("records")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from alloc.coded.ta import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from experiments.frames import lookup
@@ -12,9 +14,6 @@ from experiments.papers.kit.logs import PaperLog, log_notes, logs_folder, needed
 from experiments.papers.kit.points import config_points
 from experiments.papers.paper import Analyse, Analysis, Options, Point, check_no_packets
 from netsim.errors import unknown_name
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Frames = Mapping[str, "pd.DataFrame"]
 Found = tuple[Sequence[Claim], Mapping[str, "pd.DataFrame"]]

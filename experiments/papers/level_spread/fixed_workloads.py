@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import boxes as draw_boxes
 from experiments.figures.panels import dots as draw_dots
@@ -31,11 +34,6 @@ from experiments.papers.level_spread.times import (
 )
 from experiments.papers.paper import Analysis, Options
 from queuesim.statistics import Interval
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 FIG2_WORKLOADS = {"17 x 16 nodes": (17, 16), "4 x 68 nodes": (4, 68)}
 FIG2_POLICIES = ("rdg", "rdn")
@@ -123,8 +121,6 @@ def fig4_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 def _fig4_cells(table: pd.DataFrame) -> pd.DataFrame:
     """One row a panel: the paper's range beside our least and largest reduction."""
-    import pandas as pd
-
     rows = []
     for cell, part in cells(table, *FIG4_KEYS):
         half, paper = FIG4[cell["job_nodes"]], printed.FIG4[cell["job_nodes"]]
@@ -166,8 +162,6 @@ def _half_claims(table: pd.DataFrame, nodes: int, routing: str) -> list[Claim]:
 
 def boxes(links: pd.DataFrame) -> pd.DataFrame:
     """Five numbers and the mean over all links of all repetitions, by policy, link, quantity."""
-    import pandas as pd
-
     rows: list[dict[str, object]] = []
     for cell, part in cells(links, "routing", "policy", "link_kind"):
         for quantity in QUANTITIES:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments.figures.panels import dots as draw_dots
@@ -25,11 +28,6 @@ from experiments.papers.level_spread.times import (
 )
 from experiments.papers.paper import Analysis, Options
 from queuesim.statistics import Interval, mean_of_snapshots
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 WITHIN_POINTS = 5.0
 """Of the printed shares and reductions, in percentage points."""
@@ -104,8 +102,6 @@ def summary_row(dots: pd.DataFrame) -> dict[str, object]:
 
 def _summaries(times: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """A row for each cell, measure and policy ("all": all baselines together)."""
-    import pandas as pd
-
     rows = []
     for cell, part in cells(times, *keys):
         for name, column in MEASURES.items():

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import Draw, curves, grouped_bars, panels
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.printed import BLANK, PRINTED, Cell, PrintedTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Row = tuple[Cell, ...]
 

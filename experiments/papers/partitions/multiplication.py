@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from alloc.bluegene.pairing import partition
 from experiments.figures.panels import panels
@@ -23,10 +26,6 @@ from experiments.papers.partitions.ranks import SPREADS, level_messages, spread_
 from experiments.store import Rows
 from netsim.flow.job_load import job_link_load
 from netsim.routing.registry import make_routing
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 KEYS = ["mapping", "first_groups", "Midplanes"]
 CHOICES = {"mira-current": "current_s", "mira-proposed": "proposed_s"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from alloc.bluegene.pairing import LINK_BPS, furthest_nodes, partition
 from experiments.figures.panels import panels
@@ -23,10 +25,6 @@ from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.traffic import combine
 from patterns.bisection_pairing import bisection_pairing
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 ROUNDS = {"rounds": 26, "warmup_rounds": 4}
 FLOW = {"engine": "flow", "message_bytes": 134_200_000, "chunks": 16}

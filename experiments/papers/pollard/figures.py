@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import FIVE, boxes, grouped_bars, panels
 from experiments.figures.style import INK, colour
@@ -17,10 +20,6 @@ from experiments.papers.pollard import printed
 from experiments.papers.pollard.logs import KTH, LOGS, OWN, SCENARIOS, SLURM, points
 from queuesim.observables.hops import SEVERAL
 from queuesim.observables.jobs import BINS
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 SPREAD_POLICIES = ("baseline", "slurm-tree", "ta")
 SPREAD_LOGS = (OWN["aug on cab"], *SLURM.values(), KTH["kth on small cab"])
@@ -206,8 +205,6 @@ def fig9_draw(analysis: Analysis, options: Options) -> Figure:
 
 def fig10_claims(frames: Frames) -> Found:
     """Waits by job size: TA's are longer, and speed-ups bring them back."""
-    import pandas as pd
-
     bins, runs, claims = frames["bins"], frames["runs"], []
     for (log,), part in groups(runs, "log"):
         wait = _waits_h(part)
@@ -247,8 +244,6 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
 
 def table1_claims(frames: Frames) -> Found:
     """Mean waits in hours beside the paper's; for stand-ins the orders that the text tells."""
-    import pandas as pd
-
     says, claims, rows = ClaimBuilder("Table I"), [], []
     for (log,), part in groups(frames["runs"], "log"):
         wait = _waits_h(part)

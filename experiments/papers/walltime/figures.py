@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.figures.panels import curves, grouped_bars, panels
 from experiments.figures.style import INK, colour
@@ -19,10 +20,6 @@ from experiments.papers.walltime.logs import notes, of_intrepid
 from experiments.points import point_rng
 from queuesim.observables.jobs import CLASSES
 from queuesim.statistics import LEAST_WINDOWS, Interval, bootstrap_mean, bootstrap_ratio
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 KEYS = ("case", "order", "month")
 RUN = (*KEYS, "scheme")

@@ -92,6 +92,19 @@ class Flags:
     fractions: tuple[float, ...] = ()
 
 
+SECTION_OF_FLAG = {
+    "taper": "machine",
+    "first_jobs": "workload",
+    "days": "workload",
+    "month": "workload",
+    "order": "queue",
+    "backfill": "queue",
+    "seed": "run",
+    "snapshots": "run",
+}
+"""Flags that are keys of the config by the same name."""
+
+
 def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     """What flags and a config file ask together; flags win.
 
@@ -197,8 +210,6 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
         raise NetcosimError("no machine: give --machine (a file or a preset), or [machine]")
     if flags.bandwidth is not None:
         machine = with_bandwidth(machine, flags.bandwidth)
-    if flags.taper is not None:
-        machine["taper"] = flags.taper
     if flags.log is not None:
         for key in ("known_log", "synthetic"):
             workload.pop(key, None)
@@ -208,21 +219,18 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
             workload["known_log"] = known
     if "log" not in workload and "synthetic" not in workload:
         raise NetcosimError("no jobs: give --log FILE, or workload.log in a config")
-    given = {"first_jobs": flags.first_jobs, "days": flags.days, "month": flags.month}
-    workload |= {key: value for key, value in given.items() if value is not None}
-    workload.setdefault("larger_jobs", "drop")
     if flags.policies:
         queue["policies"] = list(flags.policies)
     if "policies" not in queue:
         raise NetcosimError("no policies: give --policies A,B,..., or queue.policies in a config")
-    ordered = {"order": flags.order, "backfill": flags.backfill}
-    queue |= {key: value for key, value in ordered.items() if value is not None}
-    queue.setdefault("run_time_model", "measured")
-    sampled = {"seed": flags.seed, "snapshots": flags.snapshots}
-    run |= {key: value for key, value in sampled.items() if value is not None}
-    run = {"snapshots": SNAPSHOTS, "measure": "paired", **run}
     sections = (machine, workload, queue, communication, run)
     content |= dict(zip(names, sections, strict=True))
+    for key, section in SECTION_OF_FLAG.items():
+        if (value := getattr(flags, key)) is not None:
+            content[section][key] = value
+    workload.setdefault("larger_jobs", "drop")
+    queue.setdefault("run_time_model", "measured")
+    content["run"] = {"snapshots": SNAPSHOTS, "measure": "paired", **run}
     _files_from_anywhere(content, folder)
     return content
 

@@ -46,6 +46,12 @@ class JudgeSection(Section):
         return tuple(dict.fromkeys(fractions))
 
 
+class _OwnSections(Section):
+    """The sections of a judge's config that a run's does not have."""
+
+    judge: JudgeSection
+
+
 @dataclass(frozen=True)
 class JudgeConfig(StudyConfig):
     """What the judge is to look at.
@@ -133,9 +139,9 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
 def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
     own = section_of(raw, "judge")
     raw.pop("judge", None)
-    section = _judge_section(
-        own | ({"fractions": list(flags.fractions)} if flags.fractions else {})
-    )
+    if flags.fractions:
+        own["fractions"] = list(flags.fractions)
+    section = validated(_OwnSections, {"judge": own}).judge
     said = section_of(raw, "communication")
     assumed, drawn = "mix" not in said, bool({"from", "fraction"} & {*said})
     content = _filled(flags, raw, folder)
@@ -188,14 +194,6 @@ def _with_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple
     if len(others) < 2:
         raise NetcosimError(f"{note}; give two other policies or more")
     return (note,)
-
-
-def _judge_section(own: Mapping[str, Any]) -> JudgeSection:
-    try:
-        return validated(JudgeSection, own)
-    except ConfigError as error:
-        told = str(error).removeprefix(f"key {error.key}: ")
-        raise ConfigError(f"judge.{error.key}", None, told) from None
 
 
 def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from netcosim.bench_rl.cells import SCALES, WORKLOADS, Scale, chosen
 from netcosim.bench_rl.learned import JOB_FEATURES, LearnedAgent
 from netcosim.bench_rl.play import METRICS, BenchmarkCase, worth
 from netcosim.bench_rl.points import AGENT, BLIND, ORDER_ALONE, Training, points_of
-from netcosim.bench_rl.tables import paired, word
+from netcosim.bench_rl.tables import word
 from netcosim.study.results import frames_of, read_tables
+from queuesim.statistics import t_interval
 
 SCALE = "full"
 SEED = 2
@@ -69,7 +70,7 @@ def attacked(folder: Path, machine: str, workload: str, logs: str) -> list[dict[
         found = [worth(game.played(week, decider)) for week in weeks]
         for metric in METRICS:
             one, other = (np.array([week[metric] for week in them]) for them in (found, base))
-            off = paired(one - other)
+            off = t_interval(one - other)
             rows.append(
                 {
                     "machine": machine,

@@ -30,13 +30,13 @@ from netcosim.bench_rl.tables import (
     counted,
     detectable,
     differences,
-    paired,
     word,
 )
 from netcosim.cli import main
 from netcosim.study.results import frames_of, read_tables
 from netsim.errors import NetcosimError
 from queuesim.queue import simulate_queue
+from queuesim.statistics import t_interval
 from workloads.synthetic import laas_workload
 
 QUICK = SCALES["quick"]
@@ -90,16 +90,16 @@ def test_chance_takes_all_that_is_possible_and_is_the_same_again() -> None:
 
 def test_students_interval_by_hand_and_none_for_four_weeks() -> None:
     """t of 0.975 with 4 degrees of freedom is 2.776 (any table)."""
-    told = paired([1.0, 2.0, 3.0, 6.0, 3.0])
+    told = t_interval([1.0, 2.0, 3.0, 6.0, 3.0])
     half = 2.7764 * np.std([1, 2, 3, 6, 3], ddof=1) / 5**0.5
     assert told.value == 3.0
     assert told.high - told.value == pytest.approx(half, rel=1e-4)
     assert told.value - told.low == pytest.approx(half, rel=1e-4)
-    few = paired([1.0, 2.0, 3.0, 6.0])
+    few = t_interval([1.0, 2.0, 3.0, 6.0])
     assert np.isnan(few.low)
     assert np.isnan(few.high)
     assert word(few) == NOT_SIGNIFICANT
-    assert [word(paired(x)) for x in ([-1, -2] * 3, [1, 2] * 3, [-1, 1] * 3)] == [
+    assert [word(t_interval(x)) for x in ([-1, -2] * 3, [1, 2] * 3, [-1, 1] * 3)] == [
         BETTER,
         WORSE,
         NOT_SIGNIFICANT,
@@ -112,7 +112,7 @@ def test_the_detectable_difference_is_found_four_times_of_five() -> None:
     found = detectable(2.3646 * sd / n**0.5, n)
     assert found == pytest.approx((2.3646 + 0.8960) * sd / n**0.5, rel=1e-4)
     drawn = rng.normal(-found, sd, (2000, n))
-    power = np.mean([word(paired(weeks)) == BETTER for weeks in drawn])
+    power = np.mean([word(t_interval(weeks)) == BETTER for weeks in drawn])
     assert power == pytest.approx(0.8, abs=0.04)
     assert np.isnan(detectable(1.0, 3))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +23,6 @@ STORE = "bench-rl.db"
 DIGITS = "%.6g"
 
 
-@dataclass(frozen=True)
-class Played:
-    """What came of it.
-
-    Attributes
-    ----------
-    summary : SweepSummary
-    differences, networks : DataFrame
-        Players beside the best hand rule; the agent beside the one trained without a network.
-    files : tuple of Path
-    """
-
-    summary: SweepSummary
-    differences: pd.DataFrame
-    networks: pd.DataFrame
-    files: tuple[Path, ...]
-
-
 def play_and_write(
     cells: Sequence[Cell],
     training: Training,
@@ -50,8 +31,8 @@ def play_and_write(
     jobs: int = 1,
     ppo: bool = False,
     progress: bool = True,
-) -> Played | None:
-    """Play the points that ``out`` does not hold yet, and write what all of them say.
+) -> tuple[SweepSummary, list[str]] | None:
+    """Play the points that ``out`` does not hold yet, and write what all of them show.
 
     Parameters
     ----------
@@ -67,8 +48,8 @@ def play_and_write(
 
     Returns
     -------
-    Played or None
-        None on MPI ranks other than 0.
+    (SweepSummary, list of str) or None
+        Lines for the screen; None on MPI ranks other than 0.
 
     Raises
     ------
@@ -93,7 +74,9 @@ def play_and_write(
     if "weeks" not in frames or "curve" not in frames:
         first = summary.failed[0][1] if summary.failed else "nothing is stored"
         raise NetcosimError(f"bench-rl: no agent could be trained: {first}")
-    return _written(frames, training.reward, out, summary)
+    lines = _written(frames, training.reward, out)
+    computed = f"{summary.total} points, {summary.computed} computed in {summary.seconds:.0f} s"
+    return summary, [computed, *lines, *failure_lines(summary)]
 
 
 def _longest_first(point: Mapping[str, Any]) -> int:
@@ -102,9 +85,8 @@ def _longest_first(point: Mapping[str, Any]) -> int:
     return order.index(player) if player in order else len(order)
 
 
-def _written(
-    frames: Mapping[str, pd.DataFrame], metric: str, out: Path, summary: SweepSummary
-) -> Played:
+def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path) -> list[str]:
+    """Write tables, figures and agents; return what they show, and their names."""
     weeks, curve = frames["weeks"], frames["curve"]
     told, found = differences(weeks, metric), scores(weeks, metric)
     networks = pd.concat(
@@ -132,7 +114,13 @@ def _written(
             write_text_atomically(
                 files[-1], agent_file(str(machine), str(workload), list(mine["weight"]))
             )
-    return Played(summary, told, networks, tuple(files))
+    return [
+        "held-out weeks, beside the hand rule that was best on the training weeks (95 %):",
+        *(f"  {line}" for line in counted(told)),
+        "held-out weeks, trained with the network beside trained without:",
+        *(f"  {line}" for line in counted(networks, ["player", "other"])),
+        *(f"wrote {path}" for path in files),
+    ]
 
 
 def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
@@ -150,16 +138,3 @@ def agent_file(machine: str, workload: str, weights: Sequence[float]) -> str:
         "    def __init__(self, told=None):\n"
         "        super().__init__(WEIGHTS, RULES, len(PATTERNS), told)\n"
     )
-
-
-def lines_of(played: Played) -> list[str]:
-    """What the terminal shows."""
-    summary = played.summary
-    lines = [
-        f"{summary.total} points, {summary.computed} computed in {summary.seconds:.0f} s",
-        "held-out weeks, beside the hand rule that was best on the training weeks (95 %):",
-        *(f"  {line}" for line in counted(played.differences)),
-        "held-out weeks, trained with the network beside trained without:",
-        *(f"  {line}" for line in counted(played.networks, ["player", "other"])),
-    ]
-    return [*lines, *failure_lines(summary), *(f"wrote {path}" for path in played.files)]

@@ -185,11 +185,9 @@ class BenchmarkCase:
 def rows_of(
     game: BenchmarkCase,
     point: Mapping[str, Any],
-    player: str,
-    weeks: Sequence[int],
-    play: Callable[[int], dict[str, float]],
+    plays: Mapping[str, Callable[[int], QueueResult]],
 ) -> list[Row]:
-    """A row a week."""
+    """Return a row a player and week: what its schedule is worth."""
     asked = point["bench_rl"]
     return [
         {
@@ -198,7 +196,8 @@ def rows_of(
             "player": player,
             "week": week,
             "part": "training" if week in game.training else "held out",
-            **play(week),
+            **worth(play(week)),
         }
-        for week in weeks
+        for player, play in plays.items()
+        for week in (*game.training, *game.held_out)
     ]

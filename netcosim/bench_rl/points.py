@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,9 @@ from experiments.points import point_rng
 from netcosim.bench_rl.cells import NETWORK, NO_NETWORK, Cell, Scale
 from netcosim.bench_rl.evolve import evolve
 from netcosim.bench_rl.learned import JOB_FEATURES, n_weights
-from netcosim.bench_rl.play import PPO, Anything, BenchmarkCase, Row, rows_of, worth
+from netcosim.bench_rl.play import PPO, Anything, BenchmarkCase, rows_of, worth
 from netsim.errors import NetcosimError
-from queuesim.decide import Decider
-from queuesim.result import Rows
+from queuesim.result import QueueResult, Rows
 
 FUNCTION = "netcosim.bench_rl.points:compute"
 HAND = (
@@ -84,31 +84,28 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
 
 def compute(point: Content) -> dict[str, Rows]:
     """A point's tables: weeks, and of agents the curve and the weights."""
-    game, asked = BenchmarkCase(point), point["bench_rl"]
+    game = BenchmarkCase(point)
     with game.config.plugged():
-        return _PLAYERS[asked["player"]](game, point)
+        return _PLAYERS[point["bench_rl"]["player"]](game, point)
 
 
 def _hand(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     rule = point["bench_rl"]["rule"]
-    rows: list[Row] = []
-    for order, backfill in HAND:
-        player = f"{order} {'strict ' if backfill == 'none' else ''}+ {rule}"
-
-        def play(week: int, order: str = order, backfill: str = backfill) -> dict[str, float]:
-            return worth(game.played(week, backfill, order=order, rule=rule))
-
-        rows += rows_of(game, point, player, [*game.training, *game.held_out], play)
-    return {"weeks": rows}
+    plays = {
+        f"{order} {'strict ' if backfill == 'none' else ''}+ {rule}": partial(
+            game.played, backfill=backfill, order=order, rule=rule
+        )
+        for order, backfill in HAND
+    }
+    return {"weeks": rows_of(game, point, plays)}
 
 
 def _chance(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
-    def play(week: int) -> dict[str, float]:
+    def play(week: int) -> QueueResult:
         seed = int(point_rng(point, f"week {week}").integers(2**32))
-        return worth(game.played(week, Anything(game.rules, seed)))
+        return game.played(week, Anything(game.rules, seed))
 
-    weeks = [*game.training, *game.held_out]
-    return {"weeks": rows_of(game, point, CHANCE, weeks, play)}
+    return {"weeks": rows_of(game, point, {CHANCE: play})}
 
 
 def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
@@ -161,18 +158,13 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
                 "cpu_s": cpu_s,
             }
         )
-    rows: list[Row] = []
     orders = np.arange(len(best)) < len(JOB_FEATURES)
     parts = {player: best, f"{player}, {ORDER_ALONE}": np.where(orders, best, 0.0)}
     if player == AGENT:
         parts[f"{player}, {PLACING_ALONE}"] = np.where(orders, 0.0, best)
-    for name, weights in parts.items():
-        decider: Decider = game.agent(weights)
-
-        def play(week: int, decider: Decider = decider) -> dict[str, float]:
-            return worth(game.played(week, decider))
-
-        rows += rows_of(game, point, name, [*game.training, *game.held_out], play)
+    players = {
+        name: partial(game.played, backfill=game.agent(weights)) for name, weights in parts.items()
+    }
     kept = [
         {
             "machine": asked["machine"],
@@ -183,7 +175,7 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
         }
         for number, weight in enumerate(best)
     ]
-    return {"weeks": rows, "curve": curve, "weights": kept}
+    return {"weeks": rows_of(game, point, players), "curve": curve, "weights": kept}
 
 
 def _ppo(game: BenchmarkCase, point: Content) -> dict[str, Rows]:

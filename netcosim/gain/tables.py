@@ -18,10 +18,11 @@ from netcosim.gain.verdict import (
     with_chance,
     word,
 )
+from netcosim.study.intervals import interval_cells, interval_columns
 from netcosim.study.results import Tables
 from netsim.errors import NetcosimError
 from queuesim.result import Rows
-from queuesim.statistics import Interval, known_ends
+from queuesim.statistics import Interval
 
 if TYPE_CHECKING:
     from netcosim.gain.trial import GainTrial
@@ -46,7 +47,9 @@ def measured_tables(trial: GainTrial) -> Tables:
             if not ends:  # the gain has no interval, nor has what follows from it
                 ratio = Interval(ratio.value, np.nan, np.nan)
             metrics.append(_metric_row(trial, name, metric, ratio))
-    node_hours = [{"policy": name, **_ends("ratio", _node_hours(fed[name]))} for name in gains]
+    node_hours = [
+        {"policy": name, **interval_columns("ratio", _node_hours(fed[name]))} for name in gains
+    ]
     return {
         "gains": [
             _gain_row(trial, name, one, why) | _more(trial, name, metrics)
@@ -98,16 +101,11 @@ def _columns(rows: list[dict[str, Any]]) -> Columns:
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def _ends(name: str, found: Interval) -> dict[str, float | None]:
-    low, high = known_ends(found)
-    return {name: found.value, f"{name}_low": low, f"{name}_high": high}
-
-
 def _gain_row(trial: GainTrial, name: str, one: Gain, why: str) -> dict[str, object]:
     return {
         "policy": name,
-        **_ends("gain_percent", one.gain),
-        **_ends("by_job_percent", one.by_job),
+        **interval_columns("gain_percent", one.gain),
+        **interval_columns("by_job_percent", one.by_job),
         "snapshots": one.snapshots,
         "jobs": one.jobs,
         "level": trial.config.run.confidence if why == "predicted" else trial.level,
@@ -123,14 +121,10 @@ def _more(trial: GainTrial, name: str, metrics: Rows) -> dict[str, object]:
     mine = [row for row in metrics if row["policy"] == name]
     if any(row["verdict"] != UNKNOWN for row in mine):
         return {"more_snapshots": None, "more_s": None}
+    cells = {str(row["metric"]): interval_cells(row, "ratio") for row in mine}
     ratios = {
-        str(row["metric"]): Interval(
-            *(
-                math.nan if row[end] is None else float(str(row[end]))
-                for end in ("ratio", "ratio_low", "ratio_high")
-            )
-        )
-        for row in mine
+        metric: Interval(*(math.nan if end is None else end for end in ends))
+        for metric, ends in cells.items()
     }
     snapshots, seconds = trial.more(name, ratios)
     return {"more_snapshots": snapshots, "more_s": None if math.isnan(seconds) else seconds}
@@ -139,21 +133,17 @@ def _more(trial: GainTrial, name: str, metrics: Rows) -> dict[str, object]:
 def _metric_row(trial: GainTrial, name: str, metric: str, ratio: Interval) -> dict[str, object]:
     line = trial.lines[name][metric]
     even = line.break_even()
-    curve = trial.curve[name]
+    curve, drawn = trial.curve[name], [one[metric] for one in trial.drawn[name]]
     return {
         "policy": name,
         "metric": metric,
-        **_ends("ratio", ratio),
+        **interval_columns("ratio", ratio),
         "verdict": word(ratio),
-        **_ends("break_even_percent", even or Interval(np.nan, np.nan, np.nan)),
+        **interval_columns("break_even_percent", even or Interval(np.nan, np.nan, np.nan)),
         "chance": line.chance,
-        "drawn_mean": _mean_of([one[metric] for one in trial.drawn[name]]),
+        "drawn_mean": float(np.mean(drawn)) if drawn else None,
         **{f"at_{gain:g}_percent": curve[gain][metric] for gain in (0.0, *PAPERS_PERCENT)},
     }
-
-
-def _mean_of(values: list[float]) -> float | None:
-    return float(np.mean(values)) if values else None
 
 
 def _node_hours(fed: Mapping[str, Mapping[str, float]]) -> Interval:
@@ -188,7 +178,7 @@ def _share_rows(trial: GainTrial, gains: Mapping[str, Gain]) -> Rows:
                 word(line.at(_times(one.of(metric), times, off)))
                 for metric, line in trial.lines[name].items()
             ]
-            gain = _ends("gain_percent", _times(one.gain, times, off))
+            gain = interval_columns("gain_percent", _times(one.gain, times, off))
             rows.append({"policy": name, "factor": factor, **gain, "verdict": overall(words)})
     return rows
 

@@ -46,6 +46,12 @@ class JudgeSection(Section):
         return tuple(dict.fromkeys(fractions))
 
 
+class _OwnSections(Section):
+    """The sections of a judge's config that a run's does not have."""
+
+    judge: JudgeSection
+
+
 @dataclass(frozen=True)
 class JudgeConfig(StudyConfig):
     """What the judge is to look at.
@@ -92,6 +98,19 @@ class Flags:
     fractions: tuple[float, ...] = ()
 
 
+SECTION_OF_FLAG = {
+    "taper": "machine",
+    "first_jobs": "workload",
+    "days": "workload",
+    "month": "workload",
+    "order": "queue",
+    "backfill": "queue",
+    "seed": "run",
+    "snapshots": "run",
+}
+"""Flags that are keys of the config by the same name."""
+
+
 def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     """What flags and a config file ask together; flags win.
 
@@ -120,9 +139,9 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
 def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
     own = section_of(raw, "judge")
     raw.pop("judge", None)
-    section = _judge_section(
-        own | ({"fractions": list(flags.fractions)} if flags.fractions else {})
-    )
+    if flags.fractions:
+        own["fractions"] = list(flags.fractions)
+    section = validated(_OwnSections, {"judge": own}).judge
     said = section_of(raw, "communication")
     assumed, drawn = "mix" not in said, bool({"from", "fraction"} & {*said})
     content = _filled(flags, raw, folder)
@@ -177,14 +196,6 @@ def _with_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple
     return (note,)
 
 
-def _judge_section(own: Mapping[str, Any]) -> JudgeSection:
-    try:
-        return validated(JudgeSection, own)
-    except ConfigError as error:
-        told = str(error).removeprefix(f"key {error.key}: ")
-        raise ConfigError(f"judge.{error.key}", None, told) from None
-
-
 def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The content with flags put in, and the judge's own defaults where nothing is said."""
     content = dict(raw)
@@ -197,8 +208,6 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
         raise NetcosimError("no machine: give --machine (a file or a preset), or [machine]")
     if flags.bandwidth is not None:
         machine = with_bandwidth(machine, flags.bandwidth)
-    if flags.taper is not None:
-        machine["taper"] = flags.taper
     if flags.log is not None:
         for key in ("known_log", "synthetic"):
             workload.pop(key, None)
@@ -208,21 +217,18 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
             workload["known_log"] = known
     if "log" not in workload and "synthetic" not in workload:
         raise NetcosimError("no jobs: give --log FILE, or workload.log in a config")
-    given = {"first_jobs": flags.first_jobs, "days": flags.days, "month": flags.month}
-    workload |= {key: value for key, value in given.items() if value is not None}
-    workload.setdefault("larger_jobs", "drop")
     if flags.policies:
         queue["policies"] = list(flags.policies)
     if "policies" not in queue:
         raise NetcosimError("no policies: give --policies A,B,..., or queue.policies in a config")
-    ordered = {"order": flags.order, "backfill": flags.backfill}
-    queue |= {key: value for key, value in ordered.items() if value is not None}
-    queue.setdefault("run_time_model", "measured")
-    sampled = {"seed": flags.seed, "snapshots": flags.snapshots}
-    run |= {key: value for key, value in sampled.items() if value is not None}
-    run = {"snapshots": SNAPSHOTS, "measure": "paired", **run}
     sections = (machine, workload, queue, communication, run)
     content |= dict(zip(names, sections, strict=True))
+    for key, section in SECTION_OF_FLAG.items():
+        if (value := getattr(flags, key)) is not None:
+            content[section][key] = value
+    workload.setdefault("larger_jobs", "drop")
+    queue.setdefault("run_time_model", "measured")
+    content["run"] = {"snapshots": SNAPSHOTS, "measure": "paired", **run}
     _files_from_anywhere(content, folder)
     return content
 

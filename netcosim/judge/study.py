@@ -42,7 +42,7 @@ class Judge(Study):
     def report(self, tables: Tables, frames: Frames) -> Report:
         """The answer on the screen and at the head of the page, and all sections."""
         queue = self.requested.config.queue
-        trusted = trust(dict(tables["reproduced"][0]), queue.order, queue.backfill)
+        trusted = trust(tables["reproduced"][0], queue.order, queue.backfill)
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.requested.notes]
         lines = [*answer(tables, trusted), *notes]
         log = tables["machine_and_jobs"][0]["log"]

@@ -426,18 +426,3 @@ def predictor_from(content: Mapping[str, Any]) -> Predictor:
 def shipped() -> Predictor:
     """The predictor that is shipped."""
     return predictor_from(json.loads(SHIPPED.read_text(encoding="utf-8")))
-
-
-def predictor_of(law: str, rows: Columns, limits: Range) -> Predictor:
-    """A law fitted on all rows, with what it is worth on each log when it has not seen it."""
-    told = held_out(law, rows, [[name] for name in limits.logs])
-    errors = job_errors(rows, told)
-    means = means_by(rows, told, rows["log"])
-    return Predictor(
-        fit(law, rows),
-        errors["median"],
-        errors["p90"],
-        errors["rmse"],
-        tuple(means[name][0] - means[name][1] for name in limits.logs),
-        limits,
-    )

@@ -15,43 +15,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from cosim.isolation.isolation_gain import (
-    SHIPPED,
-    Columns,
-    Predictor,
-    Range,
-    fit,
-    held_out,
-    job_errors,
-    means_by,
-)
+from cosim.isolation.isolation_gain import SHIPPED
 from experiments.papers.isolation.base import ROUTINGS
-from experiments.papers.isolation.gain_errors import best_law
+from experiments.papers.isolation.gain_errors import best_law, predictor_of, range_of
 from experiments.papers.isolation.predictor import columns_of, tables_of
 
 FOLDER = Path(__file__).resolve().parent / "isolation"
 PAIRS = FOLDER / "predictor-pairs.csv"
 
 
-def predictor_of(law: str, rows: Columns, limits: Range) -> Predictor:
-    """A law fitted on all rows, with what it is worth on each log when it has not seen it."""
-    told = held_out(law, rows, [[name] for name in limits.logs])
-    errors = job_errors(rows, told)
-    means = means_by(rows, told, rows["log"])
-    return Predictor(
-        fit(law, rows),
-        errors["median"],
-        errors["p90"],
-        errors["rmse"],
-        tuple(means[name][0] - means[name][1] for name in limits.logs),
-        limits,
-    )
-
-
 def shipped_text(pairs: pd.DataFrame) -> str:
     """What is shipped, fitted on these pairs."""
     rows = columns_of(pairs)
-    limits = Range.of(rows, "fattree", ROUTINGS["fattree"])
+    limits = range_of(rows, "fattree", ROUTINGS["fattree"])
     predictor = predictor_of(best_law(rows), rows, limits)
     return json.dumps(predictor.content(), indent=1) + "\n"
 

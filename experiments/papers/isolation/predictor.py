@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cosim.isolation.gain_features import FEATURES, LoadCache, job_features
-from cosim.isolation.isolation_gain import Columns, held_out, means_by, units
+from cosim.isolation.isolation_gain import Columns
 from experiments.config_load import config_from
 from experiments.frames import first_seen
 from experiments.papers.isolation.base import study_content, study_mix, study_point
@@ -15,8 +15,11 @@ from experiments.papers.isolation.gain_errors import (
     LEFT_OUT,
     best_law,
     coefficient_rows,
+    held_out,
     law_rows,
     log_rows,
+    means_by,
+    units,
 )
 from experiments.papers.jigsaw.logs import ATLAS, KTH, THETA, THUNDER, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame

@@ -68,7 +68,6 @@ __all__ = [
     "SCENARIOS",
     "Order",
     "find_backfill",
-    "find_estimates",
     "find_order",
 ]
 
@@ -85,10 +84,3 @@ def find_order(name: str) -> Order:
     if name not in ORDERS:
         raise unknown_name("queue order", name, ORDERS)
     return ORDERS[name]
-
-
-def find_estimates(name: str) -> EstimateModel:
-    """The model of this name with its defaults; `NetcosimError` if there is none."""
-    if name not in ESTIMATES:
-        raise unknown_name("walltime estimates", name, ESTIMATES)
-    return ESTIMATES[name]()

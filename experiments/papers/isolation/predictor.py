@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from cosim.isolation.gain_features import FEATURES, LoadCache, job_features
-from cosim.isolation.isolation_gain import Columns, held_out, means_by, units
+from cosim.isolation.isolation_gain import Columns
 from experiments.config_load import config_from
 from experiments.figures.style import SOFT, colour, grid, marker, new_figure
 from experiments.frames import first_seen
@@ -19,8 +19,11 @@ from experiments.papers.isolation.gain_errors import (
     LEFT_OUT,
     best_law,
     coefficient_rows,
+    held_out,
     law_rows,
     log_rows,
+    means_by,
+    units,
 )
 from experiments.papers.jigsaw.logs import ATLAS, KTH, THETA, THUNDER, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame

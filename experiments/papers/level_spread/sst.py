@@ -10,13 +10,13 @@ import pandas as pd
 
 from cosim.network.communication import Communication
 from experiments.build import BuiltMachine
+from experiments.papers.calibration.offered import links_on_path
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.level_spread.machine import LOCAL_BPS, built
 from experiments.papers.level_spread.point import run_workload
 from experiments.papers.level_spread.times import measure_column
 from experiments.papers.paper import Analysis, Options
 from experiments.store import Rows
-from netsim.analysis.load_latency import links_on_path
 from netsim.packet.engine import simulate_packets
 from netsim.traffic import combine
 

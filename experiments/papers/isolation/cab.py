@@ -23,10 +23,10 @@ from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.figures.panels import panels
 from experiments.frames import groups
-from experiments.papers.interference import printed
 from experiments.papers.interference.workloads import GENERATIONS
 from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.printed import read_printed
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows
@@ -34,13 +34,15 @@ from queuesim.packing import packed_jobs
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
 from workloads.size_laws import draw_size
 
+printed = read_printed("interference")
+ALL = "all"
 PACKED = "experiments.papers.isolation.cab:packed"
 CASE, ALL_COMMUNICATION = "cab 4-128, 30 %", "cab 4-128"
 BASE = "base"
 NODE_BYTES = 32 * 1024
 ITERATIONS = 8
 """Of the job with the longest one; all others do more."""
-FRACTION = printed.COMMUNICATION_FRACTION
+FRACTION = printed["communication_fraction"]
 LINK_BPS = 4 * 10**9
 
 Changes = dict[str, object]
@@ -111,7 +113,7 @@ def _point(name: str, changes: Changes, fraction: float, packing: int, options: 
     node_bytes = changes.pop("node_bytes", NODE_BYTES)
     mix = [
         {"pattern": pattern, "node_bytes": node_bytes, "communication_fraction": [fraction] * 2}
-        for pattern in printed.PATTERNS
+        for pattern in printed["patterns"]
     ]
     changes = {
         "communication.mix": mix,
@@ -158,8 +160,8 @@ def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
     for (variant, f), part in groups(pairs, "variant", "f"):
         base = pairs[(pairs["variant"] == BASE) & (pairs["f"] == f)]
         base = base[base["packing"].isin(part["packing"])]
-        for pattern in (printed.ALL, *printed.PATTERNS):
-            every = pattern == printed.ALL
+        for pattern in (ALL, *printed["patterns"]):
+            every = pattern == ALL
             mine, same = (p[every | (p["pattern"] == pattern)] for p in (part, base))
             if mine.empty:
                 continue
@@ -167,7 +169,7 @@ def speedups(pairs: pd.DataFrame) -> pd.DataFrame:
             mean = t_of_snapshots(mine["speedup"], 1, packings, least_samples=LEAST_WINDOWS)
             case = CASE if f < 1 else ALL_COMMUNICATION
             row = {"variant": variant, "f": f, "pattern": pattern, "jobs": len(mine)}
-            row |= {"paper": printed.SPEEDUPS[case].get(pattern), "speedup": mean.value}
+            row |= {"paper": printed["speedups"][case].get(pattern), "speedup": mean.value}
             row |= {"low": mean.low, "high": mean.high, "most": mine["speedup"].max()}
             found.append({**row, "base": same["speedup"].mean()})
     return pd.DataFrame(found)
@@ -180,7 +182,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         says = ClaimBuilder("Pollard V-B", f"{row['variant']}, f = {row['f']:g}")
         told = f"mean speed-up under TA, {row['pattern']}"
         ours = Interval(row["speedup"], row["low"], row["high"])
-        paper = printed.SPEEDUPS[CASE if row["f"] < 1 else ALL_COMMUNICATION][row["pattern"]]
+        case = CASE if row["f"] < 1 else ALL_COMMUNICATION
+        paper = printed["speedups"][case][row["pattern"]]
         inside = ours.low <= paper <= ours.high
         claims.append(says.holds(told, inside, "in our interval", ours, paper=paper))
     return Analysis(claims_frame(claims), {"cab": table})
@@ -189,14 +192,14 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Speed-ups at 30 % by variant, with the paper's."""
     table = analysis.tables["cab"]
-    shown = table[(table["pattern"] == printed.ALL) & (table["f"] < 1)]
+    shown = table[(table["pattern"] == ALL) & (table["f"] < 1)]
 
     def rows(axis: Axes, part: pd.DataFrame) -> None:
         part = part.iloc[::-1]
         ends = [part["speedup"] - part["low"], part["high"] - part["speedup"]]
         place = np.arange(len(part))
         axis.errorbar(part["speedup"], place, xerr=np.nan_to_num(ends), fmt="o", capsize=3)
-        axis.axvline(printed.SPEEDUPS[CASE][printed.ALL], color="black", linestyle="--")
+        axis.axvline(printed["speedups"][CASE][ALL], color="black", linestyle="--")
         axis.set_yticks(place, list(part["variant"]))
 
     return panels(

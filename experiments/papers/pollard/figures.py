@@ -14,13 +14,14 @@ from experiments.frames import against_baseline, first_seen, groups, lookup
 from experiments.papers.kit.claims import ClaimBuilder
 from experiments.papers.kit.logs import PaperLog
 from experiments.papers.kit.points import OBSERVE
+from experiments.papers.kit.printed import read_printed
 from experiments.papers.kit.queues import Found, Frames, Judge, noted
 from experiments.papers.paper import Analysis, Draw, Options, PaperFigure, Point
-from experiments.papers.pollard import printed
 from experiments.papers.pollard.logs import KTH, LOGS, OWN, SCENARIOS, SLURM, points
 from queuesim.observables.hops import SEVERAL
 from queuesim.observables.jobs import BINS
 
+printed = read_printed("pollard")
 SPREAD_POLICIES = ("baseline", "slurm-tree", "ta")
 SPREAD_LOGS = (OWN["aug on cab"], *SLURM.values(), KTH["kth on small cab"])
 NO_RECORD = (
@@ -98,7 +99,7 @@ def fig7_claims(frames: Frames) -> Found:
         inside = [most["ta", n] for n in names if "-" in n and int(n.split("-")[1]) <= pod]
         if inside:
             what = f"{log}: most hops under TA of jobs that fit a pod (up to 128 nodes)"
-            bound = printed.MOST_HOPS_BELOW_128
+            bound = printed["most_hops_below_128"]
             claims.append(says.below(what, max(inside), bound, paper=bound))
         held = [median["ta", name] <= median["baseline", name] for name in names]
         what = f"{log}: median hops under TA not above Baseline's (% of bins)"
@@ -136,9 +137,9 @@ def fig8_claims(frames: Frames) -> Found:
         median = lookup(part, ["policy"], "median")
         drop = 100 * (median["baseline"] - median["ta"])
         own = not LOGS[log].stands_for
-        loaded = log in printed.OVERLOADED if own else median["baseline"] >= FULL
+        loaded = log in printed["overloaded"] if own else median["baseline"] >= FULL
         what = f"{log} ({'overloaded' if loaded else 'light'}): TA's drop of the median (points)"
-        paper = printed.DROP_POINTS if loaded else 0.0
+        paper = printed["drop_points"] if loaded else 0.0
         claims.append(says.near(what, paper, drop, within=5, unit="points"))
     return claims, {"minutes": minutes}
 
@@ -179,7 +180,7 @@ def fig9_claims(frames: Frames) -> Found:
         above = {scenario: 100 * (value - 1) for scenario, value in ratio.items()}
         if log == "sep on cab":
             says = ClaimBuilder("V-D")
-            for scenario, paper in printed.SEP_MAKESPAN_PERCENT.items():
+            for scenario, paper in printed["sep_makespan_percent"].items():
                 what = f"{log}, TA {scenario}: makespan above Baseline (%)"
                 claims.append(says.near(what, paper, above[scenario], within=2, unit="points"))
         says = ClaimBuilder("Fig. 9, V-D")
@@ -209,7 +210,7 @@ def fig10_claims(frames: Frames) -> Found:
     for (log,), part in groups(runs, "log"):
         wait = _waits_h(part)
         more = wait["ta", "none"] - wait["baseline", "none"]
-        paper, says = printed.EXTRA_WAIT_H.get(log), ClaimBuilder("V-E")
+        paper, says = printed["extra_wait_h"].get(log), ClaimBuilder("V-E")
         what = f"{log}: additional mean wait under TA (h)"
         if paper is None:
             claims.append(says.above(what, more, 0))
@@ -245,16 +246,17 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
 def table1_claims(frames: Frames) -> Found:
     """Mean waits in hours beside the paper's; for stand-ins the orders that the text tells."""
     says, claims, rows = ClaimBuilder("Table I"), [], []
+    columns = [tuple(case) for case in printed["table_1"]["cases"]]
     for (log,), part in groups(frames["runs"], "log"):
         wait = _waits_h(part)
-        for i, case in enumerate(printed.WAIT_COLUMNS):
+        papers = printed["table_1"]["wait_h"].get(log, [None] * 4)
+        for case, paper in zip(columns, papers, strict=True):
             name = " ".join(case).removesuffix(" none")
-            paper = printed.TABLE1_WAIT_H[log][i] if log in printed.TABLE1_WAIT_H else None
             rows.append({"log": log, "case": name, "paper_h": paper, "ours_h": wait[case]})
             if paper is not None:
                 what = f"{log}, {name}: mean wait (h)"
                 claims.append(says.near(what, paper, wait[case], within=25, unit="%"))
-        to, ta, v1, v2 = (wait[case] for case in printed.WAIT_COLUMNS)
+        to, ta, v1, v2 = (wait[case] for case in columns)
         what = f"{log}: TA > TA V1 > TA V2, TA > Baseline (TA over Baseline)"
         holds = ta > v1 > v2 and ta > to
         claims.append(says.holds(what, holds, "in this order", ta / to if to > 0 else None))

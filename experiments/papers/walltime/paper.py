@@ -20,6 +20,7 @@ from experiments.papers.paper import (
 )
 from experiments.papers.walltime.figures import (
     COUNTED,
+    METRIC_NAMES,
     ORDERS,
     SHOWN,
     class_analyse,
@@ -32,7 +33,6 @@ from experiments.papers.walltime.figures import (
     table2_analyse,
 )
 from experiments.papers.walltime.logs import chosen
-from experiments.papers.walltime.printed import METRIC_NAMES
 
 SETTINGS = ("logs", "case")
 SCHEMES = {

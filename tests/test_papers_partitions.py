@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Options
 from experiments.papers.partitions.bisections import compare_cells, computed, printed_table
 from experiments.papers.partitions.machines import MACHINES, bisections, geometry_for

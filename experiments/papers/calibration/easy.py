@@ -18,8 +18,8 @@ import pandas as pd
 
 from alloc.registry import make_policy
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.kit.logs import first_there, logs_folder, swf_files
-from experiments.papers.kit.printed import read_printed
 from experiments.papers.paper import Analysis, Options, Point
 from netsim.files import read_lines
 from netsim.inputs import checked_path, input_file

@@ -14,7 +14,7 @@ from experiments.figures.style import SOFT, colour, grid, marker, new_figure, sh
 from experiments.frames import cells, groups, lookup
 from experiments.papers.calibration.cases import NETWORKS, limit_of
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options
 from netsim.analysis.load_latency import keeps_up
 

@@ -15,7 +15,7 @@ from experiments.figures.style import INK
 from experiments.frames import against_baseline, cells, first_seen, groups, lookup
 from experiments.papers.interference.cases import CAB_PART, CAB_SMALL, OBLIVIOUS, SETTINGS
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options
 from experiments.points import point_rng
 from queuesim.statistics import Interval, bootstrap_ratio

@@ -14,7 +14,7 @@ from alloc.policy import Placement, Request
 from alloc.registry import make_policy
 from cosim.network.communication import Communication
 from experiments.papers.interference.cases import Case
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from netsim.errors import unknown_name
 from netsim.topologies.fattree import fat_tree
 from netsim.topology import Topology

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.config_load import config_from
-from experiments.papers.jigsaw.logs import WINDOW
 from experiments.papers.paper import Point
 from experiments.points import replaced
 
@@ -35,6 +34,8 @@ NODE_BYTES = 256 * 1024
 SHARE = 0.3
 """Communication share of the jobs of Pollard et al. on Cab."""
 
+WINDOW = 50
+"""How many jobs behind the head backfilling looks at, as in the Jigsaw paper (5.4.3)."""
 ROUTINGS = {"fattree": "d-mod-k", "dragonfly": "ugal-l"}
 _MOST_NODES = 10**6
 

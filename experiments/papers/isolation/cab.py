@@ -26,7 +26,7 @@ from experiments.frames import groups
 from experiments.papers.interference.workloads import GENERATIONS
 from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows

@@ -21,9 +21,9 @@ from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
-from experiments.papers.kit.printed import read_printed
 from experiments.papers.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from queuesim.placing import LOG_ORDER, SMALL_FIRST

@@ -20,7 +20,7 @@ from experiments.figures.panels import panels
 from experiments.figures.style import SOFT, colour
 from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
-from experiments.papers.jigsaw.logs import QUICK_DAYS, THUNDER, fat_tree
+from experiments.papers.jigsaw.logs import THUNDER, fat_tree
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
@@ -34,6 +34,8 @@ LONG, SHORT, LATE = 1000, 300, 100
 """Iterations, and where the window ends that is compared with chance."""
 SNAPSHOTS = 4
 REDRAWS = 16
+DAYS = 14.0
+"""Of Thunder's log."""
 THUNDER_NODES = 1458
 """Of the machine on which the studies put Thunder's jobs."""
 MACHINES: dict[str, tuple[dict[str, Any], dict[str, int], int, str]] = {
@@ -92,7 +94,7 @@ def points(options: Options) -> list[Point]:
             workload: dict[str, Any] = {"synthetic": synthetic, "all_at_zero": True}
         else:
             [(_, sections)] = needed([THUNDER], options)
-            scaled = {"days": QUICK_DAYS, "size_factor": round(nodes / THUNDER_NODES, 2)}
+            scaled = {"days": DAYS, "size_factor": round(nodes / THUNDER_NODES, 2)}
             workload = {**sections["workload"], **scaled}
         for case, changes, steps in _cases(network):
             steps = {"redraws": REDRAWS if steps["phases"] == "random" else 0, **steps}

@@ -16,14 +16,13 @@ import numpy as np
 from cosim.isolation.design import Design, Factor
 from experiments.build import build_machine
 from experiments.config_load import config_from
-from experiments.papers.isolation.base import study_content, study_mix, study_point
+from experiments.papers.isolation.base import WINDOW, study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import (
     ATLAS,
     KTH,
     LINK_BPS,
     THETA,
     THUNDER,
-    WINDOW,
     fat_tree,
 )
 from experiments.papers.kit.logs import PaperLog, present

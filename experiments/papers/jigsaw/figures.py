@@ -15,28 +15,17 @@ from experiments.config_load import config_from
 from experiments.draws import Draws
 from experiments.figures.panels import grouped_bars, panels
 from experiments.frames import against_baseline, first_seen, groups, lookup
-from experiments.papers.jigsaw.logs import (
-    ATLAS,
-    CAB,
-    ISOLATING,
-    KTH,
-    POLICIES,
-    SYNTHETIC,
-    THETA,
-    THUNDER,
-    figure,
-    paper_name,
-)
+from experiments.papers.jigsaw.logs import ISOLATING, KTH, LOGS, THETA, paper_name
 from experiments.papers.kit.claims import Claim, ClaimBuilder
+from experiments.papers.kit.data import read_printed
 from experiments.papers.kit.logs import present
-from experiments.papers.kit.printed import read_printed
 from experiments.papers.kit.queues import Found, Frames, noted
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.store import Rows
 from queuesim.observables.machine import EACH
 
 printed = read_printed("jigsaw")
-LOGS = (*SYNTHETIC, THUNDER, ATLAS, *CAB.values())
+PAPER_LOGS = [log for log in LOGS.values() if not log.stands_for]
 DESCRIBE = "experiments.papers.jigsaw.figures:describe_log"
 ANY_SIZE = 10**6
 MAXIMUM_SCATTER = 1.81
@@ -57,7 +46,7 @@ def table1_points(options: Options) -> list[Point]:
                 {**sections, "queue": {"policies": ["baseline"]}, "run": {"seed": options.seed}}
             ).resolved(),
         }
-        for log, sections in present(LOGS, options)
+        for log, sections in present(PAPER_LOGS, options)
     ]
 
 
@@ -264,35 +253,13 @@ def table3_claims(frames: Frames) -> Found:
     return claims, {"timing": frames["timing"]}
 
 
-FIGURES = (
-    PaperFigure("table1", "the job logs", DESCRIBE, table1_points, noted(table1_claims, LOGS)),
-    figure("fig6", "utilisation by log and policy", LOGS, POLICIES, fig6_claims, fig6_draw),
-    figure(
-        "table2", "utilisation at each start and end, Thunder", (THUNDER,), ISOLATING, table2_claims
-    ),
-    figure(
-        "fig7",
-        "turnaround by speed-up scenario",
-        (CAB["aug"], CAB["oct"], THETA, KTH),
-        POLICIES,
-        fig7_claims,
-        fig7_draw,
-        scenarios=SCENARIOS,
-    ),
-    figure(
-        "fig8",
-        "makespan by speed-up scenario",
-        (THUNDER, ATLAS),
-        POLICIES,
-        fig8_claims,
-        fig8_draw,
-        scenarios=SCENARIOS,
-    ),
-    figure(
-        "table3",
-        "scheduling time a job",
-        (SYNTHETIC[0], CAB["sep"], THUNDER, SYNTHETIC[2]),
-        POLICIES[1:],
-        table3_claims,
-    ),
+ANALYSES = {
+    "fig6": (fig6_claims, fig6_draw),
+    "table2": (table2_claims,),
+    "fig7": (fig7_claims, fig7_draw),
+    "fig8": (fig8_claims, fig8_draw),
+    "table3": (table3_claims,),
+}
+TABLE1 = PaperFigure(
+    "table1", "the job logs", DESCRIBE, table1_points, noted(table1_claims, PAPER_LOGS)
 )

@@ -18,50 +18,20 @@ from numpy.typing import NDArray
 from experiments.figures.panels import grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import groups, lookup
-from experiments.papers.jigsaw.logs import (
-    ATLAS,
-    ISOLATING,
-    POLICIES,
-    SYNTHETIC,
-    THUNDER,
-    distance,
-    points,
-)
+from experiments.papers.jigsaw.logs import ISOLATING
 from experiments.papers.kit.claims import Claim, ClaimBuilder
-from experiments.papers.kit.points import OBSERVE
-from experiments.papers.kit.printed import read_printed
-from experiments.papers.kit.queues import READINGS, Found, Frames, noted, reading_of
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.kit.data import read_printed
+from experiments.papers.kit.queues import Found, Frames, reading_of
+from experiments.papers.paper import Analysis, Options
 from queuesim.observables.machine import EACH, TO_LAST_START
 
 printed = read_printed("jigsaw")
 COUNTS = printed["table_2"]["counts"]
 RANGES = tuple(printed["table_2"]["ranges"])
-LOGS = (*SYNTHETIC[3:], THUNDER, ATLAS)
-TRACES, TWO = (THUNDER, ATLAS), (SYNTHETIC[3], ATLAS)
-OWN = POLICIES[:-1]
 TOLERANCE = 1.0
 AS_TEXT = "EASY, window 50"
 FIFO = "no backfilling"
 MOST_MOVED = 5.0
-CHANGES: tuple[dict[str, Sequence[object]], ...] = (
-    {},
-    {"workload.walltimes": ["exact"]},
-    {"queue.window": [10]},
-    {"queue.backfill": ["none"]},
-    {"workload.all_at_zero": [False]},
-)
-
-
-def fig6_points(options: Options) -> list[Point]:
-    """The figure's runs, and each with one thing changed (two for TA on the real logs)."""
-    return [
-        *points(LOGS, OWN, options),
-        *points(TRACES, (*POLICIES, *READINGS), options, {"workload.walltimes": ["exact"]}),
-        *points(LOGS, READINGS, options),
-        *points(TWO, OWN[1:], options, {"queue.backfill": ["easy-retest"]}),
-        *points(TWO, OWN, options, {"queue.window": [200]}),
-    ]
 
 
 def fig6_claims(frames: Frames) -> Found:
@@ -124,12 +94,9 @@ def fig6_claims(frames: Frames) -> Found:
     return claims, {"readings": table}
 
 
-def table2_points(options: Options) -> list[Point]:
-    """Thunder under the isolating policies, one change a point; TA's readings without backfill."""
-    return [
-        *(p for changes in CHANGES for p in points((THUNDER,), ISOLATING, options, changes)),
-        *points((THUNDER,), READINGS, options, {"queue.backfill": ["none"]}),
-    ]
+def distance(value: float, low: float, high: float) -> float:
+    """How far a value lies outside a range; negative below it, 0 inside."""
+    return min(value - low, 0.0) + max(value - high, 0.0)
 
 
 def schedule_name(row: Mapping[Any, Any]) -> str:
@@ -241,20 +208,4 @@ def table2_draw(analysis: Analysis, options: Options) -> Figure:
     )
 
 
-FIGURES = (
-    PaperFigure(
-        "fig6-why",
-        "utilisation under other readings of the text",
-        OBSERVE,
-        fig6_points,
-        noted(fig6_claims, LOGS),
-    ),
-    PaperFigure(
-        "table2-why",
-        "Table 2 scheduled and counted in other ways",
-        OBSERVE,
-        table2_points,
-        noted(table2_claims, (THUNDER,)),
-        table2_draw,
-    ),
-)
+ANALYSES = {"fig6-why": (fig6_claims,), "table2-why": (table2_claims, table2_draw)}

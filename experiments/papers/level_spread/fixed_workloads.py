@@ -16,7 +16,7 @@ from experiments.figures.panels import dots as draw_dots
 from experiments.figures.panels import grouped_bars, panels
 from experiments.frames import cells, first_seen, groups, lookup
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.level_spread.point import LINK_KINDS
 from experiments.papers.level_spread.times import (
     CALLED,

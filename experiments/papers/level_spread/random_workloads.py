@@ -16,7 +16,7 @@ from experiments.figures.panels import dots as draw_dots
 from experiments.figures.panels import panels
 from experiments.frames import against_baseline, cells
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.level_spread.times import (
     DEFAULT_MEASURE,
     JOKANOVICS,

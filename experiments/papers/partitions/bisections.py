@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from experiments.figures.panels import Draw, curves, grouped_bars, panels
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 
 printed = read_printed("partitions")["tables"]

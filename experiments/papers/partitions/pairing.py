@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from experiments.figures.panels import panels
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.papers.partitions.bars import two_sides
 from experiments.papers.partitions.machines import geometry_of, labels

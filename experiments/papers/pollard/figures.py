@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,30 +11,18 @@ from experiments.figures.panels import FIVE, boxes, grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import against_baseline, first_seen, groups, lookup
 from experiments.papers.kit.claims import ClaimBuilder
-from experiments.papers.kit.logs import PaperLog
-from experiments.papers.kit.points import OBSERVE
-from experiments.papers.kit.printed import read_printed
-from experiments.papers.kit.queues import Found, Frames, Judge, noted
-from experiments.papers.paper import Analysis, Draw, Options, PaperFigure, Point
-from experiments.papers.pollard.logs import KTH, LOGS, OWN, SCENARIOS, SLURM, points
+from experiments.papers.kit.data import read_printed
+from experiments.papers.kit.logs import read_logs
+from experiments.papers.kit.queues import Found, Frames
+from experiments.papers.paper import Analysis, Options
 from queuesim.observables.hops import SEVERAL
 from queuesim.observables.jobs import BINS
 
 printed = read_printed("pollard")
+LOGS = read_logs("pollard")
 SPREAD_POLICIES = ("baseline", "slurm-tree", "ta")
-SPREAD_LOGS = (OWN["aug on cab"], *SLURM.values(), KTH["kth on small cab"])
-NO_RECORD = (
-    "the paper's figure is Cab's record of placements, which is not public; this one is simulated"
-)
-HOPS_LOGS = ("aug-2x on cab", "aug-2x on pinot", "kth-2x on small cab", "kth-2x on small pinot")
-WAIT_LOGS = ("aug on cab", "aug-3x on pinot", "kth on small cab", "kth-3x on small pinot")
 H, FULL = 3600.0, 0.95
 CASE = ["policy", "scenario"]
-
-
-def fig1_points(options: Options) -> list[Point]:
-    """Every log with its arrivals under the three policies."""
-    return points(SPREAD_LOGS, SPREAD_POLICIES, options, ("hops", "spread"), run_times="logged")
 
 
 def fig1_claims(frames: Frames) -> Found:
@@ -263,49 +250,11 @@ def table1_claims(frames: Frames) -> Found:
     return claims, {"waits": pd.DataFrame(rows)}
 
 
-def _figure(
-    name: str,
-    description: str,
-    judge: Judge,
-    draw: Draw | None = None,
-    *,
-    logs: Sequence[PaperLog] = tuple(LOGS.values()),
-    scenarios: Sequence[str] = SCENARIOS,
-) -> PaperFigure:
-    """A figure on Baseline and TA."""
-
-    def runs(options: Options) -> list[Point]:
-        return points(logs, ("baseline", "ta"), options, scenarios=scenarios)
-
-    analyse = noted(judge, logs, left_out=True)
-    return PaperFigure(name, description, OBSERVE, runs, analyse, draw)
-
-
-FIGURES = (
-    PaperFigure(
-        "fig1",
-        "how spread jobs are, simulated in place of Cab's record",
-        OBSERVE,
-        fig1_points,
-        noted(fig1_claims, SPREAD_LOGS, NO_RECORD),
-        fig1_draw,
-    ),
-    _figure(
-        "fig7",
-        "average pairwise hops",
-        fig7_claims,
-        fig7_draw,
-        logs=[LOGS[name] for name in HOPS_LOGS],
-        scenarios=("none",),
-    ),
-    _figure("fig8", "utilisation every minute", fig8_claims, fig8_draw),
-    _figure("fig9", "makespans", fig9_claims, fig9_draw),
-    _figure(
-        "fig10",
-        "waits by job size",
-        fig10_claims,
-        fig10_draw,
-        logs=[LOGS[name] for name in WAIT_LOGS],
-    ),
-    _figure("table1", "mean waits", table1_claims, scenarios=("none", "V1", "V2")),
-)
+ANALYSES = {
+    "fig1": (fig1_claims, fig1_draw),
+    "fig7": (fig7_claims, fig7_draw),
+    "fig8": (fig8_claims, fig8_draw),
+    "fig9": (fig9_claims, fig9_draw),
+    "fig10": (fig10_claims, fig10_draw),
+    "table1": (table1_claims,),
+}

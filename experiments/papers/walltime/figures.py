@@ -14,7 +14,7 @@ from experiments.figures.panels import curves, grouped_bars, panels
 from experiments.figures.style import INK, colour
 from experiments.frames import groups
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
-from experiments.papers.kit.printed import read_printed
+from experiments.papers.kit.data import read_printed
 from experiments.papers.paper import Analysis, Options
 from experiments.papers.walltime.logs import notes, of_intrepid
 from experiments.points import point_rng

@@ -23,10 +23,9 @@ from experiments.cosim import run_cosim
 from experiments.cosim_tables import result_tables
 from experiments.figures.panels import panels
 from experiments.frames import groups
-from experiments.papers.interference.workloads import GENERATIONS
 from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
-from experiments.papers.kit.data import read_printed
+from experiments.papers.kit.data import read_data, read_printed
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
 from experiments.points import point_rng
 from experiments.store import Rows
@@ -45,47 +44,8 @@ ITERATIONS = 8
 FRACTION = printed["communication_fraction"]
 LINK_BPS = 4 * 10**9
 
-Changes = dict[str, object]
-_AGED: Changes = {"generations": GENERATIONS}
-_RANKS: Changes = {"communication.ranks_per_node": 4}
-_LOCKED: Changes = {"run.steady.phases": "locked"}
-_NOISE: Changes = {"run.steady.noise": 0.05}
-
-
-def _first(policy: str) -> Changes:
-    return {"queue.policies": [policy, "ta"]}
-
-
-def _length(iterations: int) -> Changes:
-    return {f"run.steady.{end}_iterations": iterations for end in ("least", "most")}
-
-
-VARIANTS: dict[str, Changes] = {
-    BASE: {},
-    "begin at once": _LOCKED,
-    "first fit, aged machine": _first("baseline") | _AGED,
-    "4 ranks a node": _RANKS,
-    "first fit, empty machine": _first("baseline"),
-    "longest idle, aged machine": _first("longest-idle") | _AGED,
-    "noise of computing": _NOISE,
-    "30 % among others": {"run.steady.share": "contended"},
-    "30 % of the link": {"run.steady.share": "drive"},
-    "nodes drive half a link": {"machine.node_bandwidth_Bps": LINK_BPS // 2},
-    "half the up-links": {"machine.w2": 9, "machine.w3": 9},
-    "4 times as many iterations": _length(4 * ITERATIONS),
-    "best guess, random": _RANKS | _LOCKED | _NOISE,
-    "best guess, aged": _RANKS | _LOCKED | _NOISE | _first("baseline") | _AGED,
-    "128 KiB a node": {"node_bytes": 4 * NODE_BYTES},
-    "128 KiB, 16 ranks a node": {"node_bytes": 4 * NODE_BYTES, "communication.ranks_per_node": 16},
-}
-"""What is other than in the base: random nodes, a rank a node, phases at random, 30 % alone.
-
-The best guesses are what is known of the experiment: several ranks a node, jobs begun together,
-computing that is never the same twice; and, as placements are not told, two of them."""
-ALWAYS = (BASE, "first fit, aged machine", "4 ranks a node", "nodes drive half a link")
-"""Measured with communication alone too, for the speed-ups by pattern."""
-DEAR = ("4 times as many iterations", "128 KiB a node", "128 KiB, 16 ranks a node")
-QUICK = (BASE, "begin at once", "first fit, aged machine")
+study = read_data("isolation")["cab"]
+VARIANTS: dict[str, dict[str, Any]] = study["variants"]
 
 
 def tree(half: int, pods: int) -> dict[str, Any]:
@@ -97,18 +57,21 @@ def tree(half: int, pods: int) -> dict[str, Any]:
 
 def points(options: Options) -> list[Point]:
     """A point a variant and packing; of the dear ones the first packing alone."""
-    chosen = {name: VARIANTS[name] for name in (QUICK if options.quick else VARIANTS)}
-    cases = [(name, FRACTION) for name in chosen] + [(n, 1.0) for n in ALWAYS if n in chosen]
+    chosen = {name: VARIANTS[name] for name in (study["quick"] if options.quick else VARIANTS)}
+    cases = [(name, FRACTION) for name in chosen] + [
+        (n, 1.0) for n in study["always"] if n in chosen
+    ]
     return [
-        _point(name, dict(chosen[name]), fraction, packing, options)
+        _point(name, fraction, packing, options)
         for dear in (False, True)
         for packing in range(1 if dear else 2 if options.quick else 4)
         for name, fraction in cases
-        if (name in DEAR) == dear
+        if (name in study["dear"]) == dear
     ]
 
 
-def _point(name: str, changes: Changes, fraction: float, packing: int, options: Options) -> Point:
+def _point(name: str, fraction: float, packing: int, options: Options) -> Point:
+    changes = dict(VARIANTS[name])
     generations = changes.pop("generations", 0)
     node_bytes = changes.pop("node_bytes", NODE_BYTES)
     mix = [
@@ -121,7 +84,8 @@ def _point(name: str, changes: Changes, fraction: float, packing: int, options: 
         "queue.backfill": "none",
         "run.repetition": packing,
         "run.steady.precision": 0.5,
-        **_length(ITERATIONS),
+        "run.steady.least_iterations": ITERATIONS,
+        "run.steady.most_iterations": ITERATIONS,
         **changes,
     }
     machine = tree(4, 8) if options.quick else tree(18, 4)

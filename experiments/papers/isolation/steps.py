@@ -22,6 +22,7 @@ from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
 from experiments.papers.jigsaw.logs import THUNDER, fat_tree
 from experiments.papers.kit.claims import claims_frame
+from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import log_notes, needed
 from experiments.papers.kit.points import MEASURED
 from experiments.papers.paper import Analysis, Options, PaperFigure, Point
@@ -49,18 +50,10 @@ MACHINES: dict[str, tuple[dict[str, Any], dict[str, int], int, str]] = {
 }
 """By network: the machine, what is smaller for a quick look, its nodes, whose nodes jobs have."""
 MAIN = "as others"
-NOISES = (0.0, 0.01, 0.05, 0.2)
+study = read_data("isolation")["steps"]
+NOISES = [noise for noise, _ in study["noises"]]
 SHOWN = {"meeting": "meetings over chance", "off_percent": "cost of others (%)"}
 KEYS = ("network", "case", "periods", "phases", "noise")
-
-
-def _ways() -> Iterator[dict[str, Any]]:
-    """Periods, phases, noise and length of the main case; noise forgets how jobs began."""
-    for noise in NOISES:
-        yield _way("equal", "random", noise, LONG if noise <= 0.01 else SHORT)
-    yield _way("equal", "locked", 0.0, LONG)
-    yield _way("own", "random", 0.0, LONG)
-    yield _way("own", "locked", 0.0, LONG)
 
 
 def _way(periods: str, phases: str, noise: float, iterations: int) -> dict[str, Any]:
@@ -68,14 +61,16 @@ def _way(periods: str, phases: str, noise: float, iterations: int) -> dict[str, 
 
 
 def _cases(network: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """What else is varied: a name, keys of the config, and keys of ``run.steps``."""
-    for way in _ways():
-        yield MAIN, {}, way
-    if network == "fattree":
-        equal = _way("equal", "random", 0.0, SHORT)
-        yield "64 KiB a node", {"communication.mix": _mix(4 * NODE_BYTES)}, equal
-        yield "lowest free nodes", {"queue.policies": ["baseline"]}, equal
-        yield "adaptive routing", {"machine.routing": "adaptive"}, equal
+    """What is varied: a name, keys of the config, and keys of ``run.steps``."""
+    for noise, iterations in study["noises"]:
+        yield MAIN, {}, _way("equal", "random", noise, iterations)
+    for periods, phases in (("equal", "locked"), ("own", "random"), ("own", "locked")):
+        yield MAIN, {}, _way(periods, phases, 0.0, LONG)
+    for name, changes in study.get(network, {}).items():
+        own = dict(changes)
+        if "node_bytes" in own:
+            own["communication.mix"] = _mix(own.pop("node_bytes"))
+        yield name, own, _way("equal", "random", 0.0, SHORT)
 
 
 def _mix(node_bytes: int) -> list[dict[str, Any]]:

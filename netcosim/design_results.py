@@ -105,19 +105,19 @@ def _response(
     rows: Sequence[Mapping[str, object]], column: str, where: Mapping[str, str], table: str
 ) -> float:
     """The one value of a point."""
-    told = f"table {table}"
+    source = f"table {table}"
     if rows and (missing := [name for name in (column, *where) if name not in rows[0]]):
-        raise NetcosimError(f"{told} has no column {missing[0]!r}; it has {', '.join(rows[0])}")
+        raise NetcosimError(f"{source} has no column {missing[0]!r}; it has {', '.join(rows[0])}")
     mine = [row for row in rows if all(str(row[k]) == v for k, v in where.items())]
     if len(mine) != 1:
         words = ", ".join(k for k, v in (rows[0] if rows else {}).items() if isinstance(v, str))
         raise NetcosimError(
-            f"{told} has {len(mine)} such rows a point; it must be one: say which by "
+            f"{source} has {len(mine)} such rows a point; it must be one: say which by "
             f"--where COLUMN=VALUE ({words})"
         )
     value = mine[0][column]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise NetcosimError(f"{told}: {column} = {value!r}; it must be a number")
+        raise NetcosimError(f"{source}: {column} = {value!r}; it must be a number")
     return float(value)
 
 

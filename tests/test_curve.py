@@ -12,7 +12,7 @@ import pytest
 from experiments.papers.calibration.offered import lone_time_ps
 from netcosim.cli import main
 from netcosim.curve.config import curve_from
-from netcosim.curve.output import summary, told
+from netcosim.curve.output import format_curves, summary
 from netcosim.curve.point import curve_point
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
@@ -116,11 +116,11 @@ def test_a_curve_is_told_in_a_line() -> None:
     points = [("r", "t", 0.0, 1e-6, 0.0, "alone"), ("r", "t", 0.1, 2e-6, 0.1, "steady")]
     points += [("r", "t", 0.2, 3e-6, 0.15, "saturated"), ("r", "t", 0.3, 3e-6, 0.29, "steady")]
     frame = pd.DataFrame(points, columns=names)
-    assert told(summary(frame)) == [
+    assert format_curves(summary(frame)) == [
         "r, t: 1 us alone; saturates between 0.1 and 0.2; at most 0.290 accepted"
     ]
-    assert "up to 0.1" in told(summary(frame.iloc[:2]))[0]
-    assert "saturated at 0.2 already" in told(summary(frame.iloc[[0, 2]]))[0]
+    assert "up to 0.1" in format_curves(summary(frame.iloc[:2]))[0]
+    assert "saturated at 0.2 already" in format_curves(summary(frame.iloc[[0, 2]]))[0]
 
 
 CONFIG = """

@@ -233,11 +233,6 @@ class Cell:
     week: int
     burst: int
 
-    @property
-    def name(self) -> str:
-        """As in tables."""
-        return f"{self.machine}, {self.workload}"
-
 
 def cell(machine: str, workload: str, scale: Scale, folder: Path | None, seed: int) -> Cell:
     """A cell.
@@ -301,7 +296,7 @@ def chosen(
     seed: int,
     held_out: int | None = None,
 ) -> tuple[list[Cell], list[str]]:
-    """The cells of a scale, or those of them that are asked for, and what was left out.
+    """The cells of a scale, or those of them that are requested, and what was left out.
 
     Parameters
     ----------
@@ -318,7 +313,7 @@ def chosen(
     Raises
     ------
     NetcosimError
-        Unknown names, no such folder, a log that is asked for and not there.
+        Unknown names, no such folder, a requested log that is missing.
     """
     if scale not in SCALES:
         raise unknown_name("scale", scale, SCALES)

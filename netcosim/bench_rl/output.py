@@ -88,22 +88,22 @@ def _longest_first(point: Mapping[str, Any]) -> int:
 def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path) -> list[str]:
     """Write tables, figures and agents; return what they show, and their names."""
     weeks, curve = frames["weeks"], frames["curve"]
-    told, found = differences(weeks, metric), scores(weeks, metric)
+    compared, found = differences(weeks, metric), scores(weeks, metric)
     networks = pd.concat(
         [between(weeks, metric, AGENT, other) for other in (BLIND, f"{BLIND}, {ORDER_ALONE}")],
         ignore_index=True,
     )
     tables = {
-        "differences": told,
+        "differences": compared,
         "networks": networks,
         "scores": found,
         "curve": curve,
         "weeks": weeks,
     }
     files = write_tables(out, tables, DIGITS)
-    figures = {"learning": learning_figure(curve, found, told)} if len(told) else {}
-    if len(told):
-        figures["held-out"] = held_out_figure(told, metric)
+    figures = {"learning": learning_figure(curve, found, compared)} if len(compared) else {}
+    if len(compared):
+        figures["held-out"] = held_out_figure(compared, metric)
     files += [save_figure(figure, out / f"{name}.png", "png") for name, figure in figures.items()]
     agents = frames["weights"]
     for (machine, workload, player), mine in agents.groupby(
@@ -116,7 +116,7 @@ def _written(frames: Mapping[str, pd.DataFrame], metric: str, out: Path) -> list
             )
     return [
         "held-out weeks, beside the hand rule that was best on the training weeks (95 %):",
-        *(f"  {line}" for line in counted(told)),
+        *(f"  {line}" for line in counted(compared)),
         "held-out weeks, trained with the network beside trained without:",
         *(f"  {line}" for line in counted(networks, ["player", "other"])),
         *(f"wrote {path}" for path in files),

@@ -86,11 +86,11 @@ class BenchmarkCase:
     """
 
     def __init__(self, point: Mapping[str, Any]) -> None:
-        asked = point["bench_rl"]
+        request = point["bench_rl"]
         self.config = config_from({k: v for k, v in point.items() if k != "bench_rl"})
-        self.rules = MACHINES[asked["machine"]].rules
-        self.n_training, self.n_held_out = asked["training"], asked["held_out"]
-        self._cut = (asked["training"] + asked["held_out"], asked["week"], asked["burst"])
+        self.rules = MACHINES[request["machine"]].rules
+        self.n_training, self.n_held_out = request["training"], request["held_out"]
+        self._cut = (request["training"] + request["held_out"], request["week"], request["burst"])
         self._models: dict[str, RunTimeModel] = {}
 
     @cached_property
@@ -128,7 +128,7 @@ class BenchmarkCase:
         return self._models[contention]
 
     def agent(self, weights: Any) -> LearnedAgent:
-        """The numpy agent of this cell; it is told what the jobs send."""
+        """Return the numpy agent of this cell, which knows what the jobs send."""
         bench = self.bench
         return LearnedAgent(
             weights,
@@ -188,11 +188,11 @@ def rows_of(
     plays: Mapping[str, Callable[[int], QueueResult]],
 ) -> list[Row]:
     """Return a row a player and week: what its schedule is worth."""
-    asked = point["bench_rl"]
+    request = point["bench_rl"]
     return [
         {
-            "machine": asked["machine"],
-            "workload": asked["workload"],
+            "machine": request["machine"],
+            "workload": request["workload"],
             "player": player,
             "week": week,
             "part": "training" if week in game.training else "held out",

@@ -55,14 +55,7 @@ class Training:
 
 def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[str, Any]]:
     """All points of a cell, those that take longest first."""
-    common = {
-        "machine": cell.machine,
-        "workload": cell.workload,
-        "training": cell.training,
-        "held_out": cell.held_out,
-        "week": cell.week,
-        "burst": cell.burst,
-    }
+    common = {key: value for key, value in vars(cell).items() if key != "config"}
     learns = {"reward": training.reward, "seed": training.seed}
     scale = training.scale
     evolves = {
@@ -71,15 +64,15 @@ def points_of(cell: Cell, training: Training, ppo: bool = False) -> list[dict[st
         "pairs": scale.pairs,
         "batch": scale.batch,
     }
-    asked: list[dict[str, object]] = [{"player": AGENT, "contention": NETWORK, **evolves}]
+    requests: list[dict[str, object]] = [{"player": AGENT, "contention": NETWORK, **evolves}]
     if ppo:
-        asked.append({"player": PPO, "contention": NETWORK, **learns, "steps": scale.steps})
-    asked.append({"player": BLIND, "contention": NO_NETWORK, **evolves})
+        requests.append({"player": PPO, "contention": NETWORK, **learns, "steps": scale.steps})
+    requests.append({"player": BLIND, "contention": NO_NETWORK, **evolves})
     rules = cell.config.queue.policies
-    asked += [{"player": "hand", "rule": rule} for rule in rules]
-    asked.append({"player": CHANCE})
+    requests += [{"player": "hand", "rule": rule} for rule in rules]
+    requests.append({"player": CHANCE})
     config = cell.config.resolved()
-    return [{**config, "bench_rl": {**common, **one}} for one in asked]
+    return [{**config, "bench_rl": {**common, **one}} for one in requests]
 
 
 def compute(point: Content) -> dict[str, Rows]:
@@ -110,8 +103,8 @@ def _chance(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
 
 def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     """Trained by evolution; the mean that was best on the training weeks is kept."""
-    asked = point["bench_rl"]
-    player, contention, reward = asked["player"], asked["contention"], asked["reward"]
+    request = point["bench_rl"]
+    player, contention, reward = request["player"], request["contention"], request["reward"]
     rng = point_rng(point, "evolution")
     began, plays = time.process_time(), 0
 
@@ -123,33 +116,33 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
         return float(np.mean(found))
 
     batches = [
-        sorted(rng.choice(game.n_training, min(asked["batch"], game.n_training), replace=False))
-        for _ in range(asked["generations"])
+        sorted(rng.choice(game.n_training, min(request["batch"], game.n_training), replace=False))
+        for _ in range(request["generations"])
     ]
     mean = np.zeros(n_weights(len(game.rules), len(game.bench.mix.shares)))
     steps = evolve(
         lambda weights, k: score(weights, batches[k], contention),
         mean,
         rng,
-        generations=asked["generations"],
-        pairs=asked["pairs"],
+        generations=request["generations"],
+        pairs=request["pairs"],
         sigma=SIGMA,
     )
     best, least, curve, looking_s = mean, np.inf, [], 0.0
-    for number in range(asked["generations"] + 1):
+    for number in range(request["generations"] + 1):
         mean = mean if number == 0 else next(steps)
         training = score(mean, game.training, contention)
         if training < least:
             best, least = mean, training
         cpu_s, seen = time.process_time() - began - looking_s, None
-        if number % LOOKS == 0 or number == asked["generations"]:
+        if number % LOOKS == 0 or number == request["generations"]:
             before, began_look = plays, time.process_time()
             seen = score(best, game.held_out, NETWORK)
             plays, looking_s = before, looking_s + time.process_time() - began_look
         curve.append(
             {
-                "machine": asked["machine"],
-                "workload": asked["workload"],
+                "machine": request["machine"],
+                "workload": request["workload"],
                 "player": player,
                 "generation": number,
                 "plays": plays,
@@ -167,8 +160,8 @@ def _agent(game: BenchmarkCase, point: Content) -> dict[str, Rows]:
     }
     kept = [
         {
-            "machine": asked["machine"],
-            "workload": asked["workload"],
+            "machine": request["machine"],
+            "workload": request["workload"],
             "player": player,
             "number": number,
             "weight": float(weight),

@@ -1,6 +1,6 @@
 """MaskablePPO of sb3-contrib on the benchmark: it learns in ``netcosim/CoSchedule-v0``.
 
-Imported only where it is asked for. The network is small and on one thread, so that a seed is the
+Imported only where it is requested. The network is small and on one thread, so that a seed is the
 same agent again on the same machine.
 """
 
@@ -61,13 +61,13 @@ class Weeks(CoSchedule):
 
 def trained_and_played(game: BenchmarkCase, point: Mapping[str, Any]) -> dict[str, Rows]:
     """Train on the training weeks, play all of them, the likeliest action each time."""
-    asked = point["bench_rl"]
+    request = point["bench_rl"]
     seed = int(point_rng(point, "ppo").integers(2**31))
     torch.set_num_threads(1)
-    world, began = Weeks(game, asked["reward"]), time.process_time()
+    world, began = Weeks(game, request["reward"]), time.process_time()
     shape = (world.arena.domains.n, DEPTH, len(world.rules))
     model = MaskablePPO(PerJob, world, seed=seed, policy_kwargs={"shape": shape}, **HOW)
-    model.learn(asked["steps"])
+    model.learn(request["steps"])
     cpu_s = time.process_time() - began
 
     def play(week: int) -> QueueResult:
@@ -81,13 +81,13 @@ def trained_and_played(game: BenchmarkCase, point: Mapping[str, Any]) -> dict[st
     rows = rows_of(game, point, {PPO: play})
 
     def mean(part: str) -> float:
-        return float(np.mean([row[asked["reward"]] for row in rows if row["part"] == part]))
+        return float(np.mean([row[request["reward"]] for row in rows if row["part"] == part]))
 
     learned = {
-        "machine": asked["machine"],
-        "workload": asked["workload"],
+        "machine": request["machine"],
+        "workload": request["workload"],
         "player": PPO,
-        "generation": asked["steps"],
+        "generation": request["steps"],
         "plays": model.num_timesteps,
         "training": mean("training"),
         "held_out": mean("held out"),

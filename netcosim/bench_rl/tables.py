@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CELL = ["machine", "workload"]
-TOLD = (
+COMPARED = (
     *(AGENT, f"{AGENT}, {ORDER_ALONE}", f"{AGENT}, {PLACING_ALONE}"),
     *(BLIND, f"{BLIND}, {ORDER_ALONE}", PPO, CHANCE, "best in hindsight"),
 )
-"""Players whose differences to the best hand rule are told."""
+"""Players that are compared with the best hand rule."""
 BETTER, WORSE, NOT_SIGNIFICANT = "better", "worse", "not significant"
 POWER = 0.8
 """How often a difference as large as `detectable` would come out significant."""
@@ -70,7 +70,7 @@ def scores(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """A row a cell and player of `TOLD`: how it does on held-out weeks beside the best hand rule.
+    """Return a row a cell and player of `COMPARED`: it beside the best hand rule, held-out weeks.
 
     That rule is the one of the least mean on the training weeks; the best in hindsight, that of
     the least mean on the held-out ones, is a player beside the others.
@@ -85,8 +85,8 @@ def differences(weeks: pd.DataFrame, metric: str) -> pd.DataFrame:
         if not hands:
             continue
         best, hindsight = trained[hands].idxmin(), held[hands].mean().idxmin()
-        for player in TOLD:
-            name = hindsight if player == TOLD[-1] else player
+        for player in COMPARED:
+            name = hindsight if player == COMPARED[-1] else player
             if name not in held.columns:
                 continue
             row = {"machine": machine, "workload": workload, "player": player, "is": name}
@@ -116,11 +116,11 @@ def _beside(held: pd.DataFrame, one: str, other: str) -> dict[str, object]:
     """One player less another and over it, paired by the weeks that are the table's rows."""
     off = t_interval(held[one] - held[other])
     ratio = np.exp(list(t_interval(np.log(held[one] / held[other])))).tolist()
-    told: dict[str, object] = {"difference": off.value, "low": off.low, "high": off.high}
-    told["says"] = word(off)
+    cells: dict[str, object] = {"difference": off.value, "low": off.low, "high": off.high}
+    cells["says"] = word(off)
     least = detectable(off.high - off.value, len(held))
-    told["detectable_percent"] = 100 * least / float(held[other].mean())
-    return told | dict(zip(("ratio", "ratio_low", "ratio_high"), ratio, strict=True))
+    cells["detectable_percent"] = 100 * least / float(held[other].mean())
+    return cells | dict(zip(("ratio", "ratio_low", "ratio_high"), ratio, strict=True))
 
 
 def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:
@@ -130,8 +130,8 @@ def counted(table: pd.DataFrame, by: Sequence[str] = ("player",)) -> list[str]:
     """
     lines = []
     for names, mine in table.groupby(list(by), sort=False):
-        said = mine["says"].value_counts()
-        better, worse = (said.get(which, 0) for which in (BETTER, WORSE))
+        counts = mine["says"].value_counts()
+        better, worse = (counts.get(which, 0) for which in (BETTER, WORSE))
         percent = 100 * (float(np.exp(np.mean(np.log(list(mine["ratio"]))))) - 1)
         lines.append(
             f"{' beside '.join(map(str, names))}: better in {better}, worse in {worse} of "

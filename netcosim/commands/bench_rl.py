@@ -6,7 +6,7 @@
 
 Three machines and five workloads, cut into training weeks and weeks that are held out. Hand rules,
 chance and a learned agent play them with live contention; the same agent trained without a network
-is judged with one. Logs that are not there are left out, and said so. Results stay in OUT: what is
+is judged with one. Logs that are missing are left out, with a line. Results stay in OUT: what is
 there is not computed again.
 """
 

@@ -67,7 +67,7 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     crossbars = config.machine.packet.router == INPUT_QUEUED
     compile_kernels([PACKETS, *([CROSSBARS] if crossbars else [])])
     # what they import takes a while and must not come before a word on compiling
-    from netcosim.curve.output import summary, told, write
+    from netcosim.curve.output import format_curves, summary, write
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
     from netcosim.study.points import compute_points, failure_lines
     from netcosim.study.results import frames_of
@@ -89,7 +89,7 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
         uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
         ceiling = bounds.uniform_load if bounds is not None and uniform else None
         figure = write(out, frame, machine.topology.name, ceiling)
-        print("\n".join([*told(summary(frame)), *(bounds.told() if bounds else ())]))
+        print("\n".join([*format_curves(summary(frame)), *(bounds.told() if bounds else ())]))
         stored = f"{computed.computed} points computed, {computed.already} were stored"
         print(f"{stored}; {figure}, curve.csv")
     return 1 if computed.failed or len(rows) < len(points) else 0

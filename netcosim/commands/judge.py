@@ -9,7 +9,7 @@ The first policy is what the others are compared with: what runs today. First th
 is held against the waits of the log; then packets say what placement does to communication, the
 queue is run again with what that does to run times, and the number of switches a job, which
 operators count, is held against the times that were measured. What jobs send is not in a log: it
-is assumed, told on the page, and can be set in a config.
+is assumed, printed on the page, and can be set in a config.
 """
 
 from __future__ import annotations

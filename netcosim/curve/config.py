@@ -146,8 +146,8 @@ def load_curve(path: Path) -> CurveConfig:
     except ConfigError as error:
         raise NetcosimError(f"{path}: {error}") from None
     except NetcosimError as error:
-        told = str(error)
-        raise NetcosimError(told if str(path) in told else f"{path}: {told}") from None
+        text = str(error)
+        raise NetcosimError(text if str(path) in text else f"{path}: {text}") from None
 
 
 def curve_from(raw: Mapping[str, Any], folder: Path | None = None) -> CurveConfig:
@@ -164,11 +164,11 @@ def curve_from(raw: Mapping[str, Any], folder: Path | None = None) -> CurveConfi
         valid = routings_for(config.machine.family)
         for name in config.curve.routings:
             if name not in valid:
-                told = str(unknown_name(f"routing for {config.machine.family}", name, valid))
-                raise ConfigError("curve.routings", None, told)
+                problem = str(unknown_name(f"routing for {config.machine.family}", name, valid))
+                raise ConfigError("curve.routings", None, problem)
     if config.curve.routings and config.machine.routing is not None:
-        told = "routing stands in [machine] and routings in [curve]; the one or the other"
-        raise ConfigError("curve.routings", None, told)
+        problem = "routing stands in [machine] and routings in [curve]; the one or the other"
+        raise ConfigError("curve.routings", None, problem)
     return config
 
 

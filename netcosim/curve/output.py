@@ -44,7 +44,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def told(table: pd.DataFrame) -> list[str]:
+def format_curves(table: pd.DataFrame) -> list[str]:
     """A line a curve."""
     lines = []
     for row in table.to_dict("records"):

@@ -39,13 +39,15 @@ def _completed(raw: Mapping[str, Any], text: str, folder: Path) -> StudyConfig:
     given = content.pop("reference", {})
     if not isinstance(given, Mapping) or set(given) - {"policy"}:
         raise ConfigError("reference", None, "isolation-gain takes reference.policy alone")
-    queue, run, said = (section_of(raw, name) for name in ("queue", "run", "communication"))
+    queue, run, communication = (
+        section_of(raw, name) for name in ("queue", "run", "communication")
+    )
     if "policies" not in queue:
         queue["policies"] = list(dict.fromkeys([given.get("policy", REFERENCE), ISOLATING]))
         notes.append(f"queue.policies is not given: {', '.join(queue['policies'])}")
-    if "mix" not in said:
-        said |= {"mix": study_mix(node_bytes=NODE_BYTES)}
-        said.setdefault("task_mapping", "in-order")
+    if "mix" not in communication:
+        communication |= {"mix": study_mix(node_bytes=NODE_BYTES)}
+        communication.setdefault("task_mapping", "in-order")
         notes.append(
             "ASSUMED, the config does not say what jobs send: eight patterns, equally likely, "
             "30 % of the time alone (communication.mix)"
@@ -54,7 +56,7 @@ def _completed(raw: Mapping[str, Any], text: str, folder: Path) -> StudyConfig:
     for key in ("only_snapshot", "observables", "paired"):
         run.pop(key, None)
     run |= {"measure": "steady", "snapshots": SNAPSHOTS, "keep": "tables"}
-    content |= {"queue": queue, "run": run, "communication": said}
+    content |= {"queue": queue, "run": run, "communication": communication}
     config = config_from(content, folder)
     policies = config.queue.policies
     reference = str(given.get("policy", policies[0]))
@@ -83,5 +85,5 @@ def _check(config: Config, reference: str) -> None:
     if reference not in POLICIES:
         raise ConfigError("reference.policy", reference, "no such policy; netcosim list policies")
     if POLICIES[reference].isolates:
-        told = "it isolates; the first policy is what the others are compared with"
-        raise ConfigError("queue.policies", reference, told)
+        error = "it isolates; the first policy is what the others are compared with"
+        raise ConfigError("queue.policies", reference, error)

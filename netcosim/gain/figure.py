@@ -42,21 +42,21 @@ def break_even_figure(curve: pd.DataFrame, metrics: pd.DataFrame, gains: pd.Data
             slope, at_none = np.polyfit(x, mine[metric].to_numpy(float), 1)
             reach = np.array([0.0, max(x)])
             line = at_none + slope * reach
-            told = metrics[(metrics["policy"] == name) & (metrics["metric"] == metric)].iloc[0]
+            row = metrics[(metrics["policy"] == name) & (metrics["metric"] == metric)].iloc[0]
             axis.plot(x, mine[metric], "o", color=paint, markersize=4, label=name)
             axis.plot(reach, line, "-", color=paint, linewidth=1.0)
-            if np.isfinite(told["chance"]):
+            if np.isfinite(row["chance"]):
                 axis.fill_between(
-                    reach, line - told["chance"], line + told["chance"], color=paint, alpha=0.12
+                    reach, line - row["chance"], line + row["chance"], color=paint, alpha=0.12
                 )
             gain = gains[gains["policy"] == name].iloc[0]
             ends = [gain[f"gain_percent{end}"] for end in ("_low", "_high")]
             if all(np.isfinite(ends)):
                 axis.axvspan(*ends, color=paint, alpha=0.15, linewidth=0)
-                low, high = float(told["ratio_low"]), float(told["ratio_high"])
+                low, high = float(row["ratio_low"]), float(row["ratio_high"])
                 if np.isfinite(low) and np.isfinite(high):
                     axis.vlines(gain["gain_percent"], low, high, color=paint, linewidth=2.0)
-            axis.plot([gain["gain_percent"]], [told["ratio"]], "D", color=paint, markersize=6)
+            axis.plot([gain["gain_percent"]], [row["ratio"]], "D", color=paint, markersize=6)
         axis.set_xlabel("less run time (%)")
         axis.set_title(f"{word} over the reference's")
         grid(axis)

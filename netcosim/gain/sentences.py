@@ -43,10 +43,10 @@ def answer(tables: Tables) -> list[str]:
     """Return one line a policy: the verdict, and where it is open what would decide."""
     reference = tables["rests_on"][0]["reference"]
     lines = []
-    for (name, said), gain in zip(verdicts(tables).items(), tables["gains"], strict=True):
+    for (name, verdict), gain in zip(verdicts(tables).items(), tables["gains"], strict=True):
         words = {str(m["verdict"]) for m in tables["metrics"] if m["policy"] == name}
-        if said != UNKNOWN:
-            lines.append(f"{name}: isolation {said} (against {reference})")
+        if verdict != UNKNOWN:
+            lines.append(f"{name}: isolation {verdict} (against {reference})")
         elif words == {UNKNOWN}:
             effect = f"{name}: the effect of isolation is not significant (against {reference})"
             lines.append(f"{effect}{decides(gain)}")

@@ -73,14 +73,14 @@ def predicted_tables(trial: GainTrial) -> Tables:
             f"{trial.bench.queues.jobs.name}: no job of several nodes communicates at any of "
             f"{PREDICTED_SNAPSHOTS} snapshots"
         )
-    outside = predictor.range.outside(_asked(trial), _columns(rows))
+    outside = predictor.range.outside(_predictor_case(trial), _columns(rows))
     gains = {}
     for name in trial.isolating:
         mine = [row for row in rows if row["policy"] == name]
-        told = predictor.mean(_columns(mine), level)
+        predicted = predictor.mean(_columns(mine), level)
         alike = {**_columns(mine), "n_nodes": np.ones(len(mine))}
         by_job = predictor.mean(alike, level)
-        gains[name] = Gain(told, by_job, len({row["snapshot"] for row in mine}), len(mine))
+        gains[name] = Gain(predicted, by_job, len({row["snapshot"] for row in mine}), len(mine))
     metrics = [
         _metric_row(trial, name, metric, line.at(gains[name].of(metric)))
         for name, lines in trial.lines.items()
@@ -163,16 +163,16 @@ def _share_rows(trial: GainTrial, gains: Mapping[str, Gain]) -> Rows:
     if not known[1.0]:
         return []
     try:
-        predictor.range.outside(_asked(trial), _columns(known[1.0]))
+        predictor.range.outside(_predictor_case(trial), _columns(known[1.0]))
     except NetcosimError:
         return []
     rows = []
     for name, one in gains.items():
-        told = {factor: _mean(predictor, rows, name) for factor, rows in known.items()}
-        if np.isnan(one.gain.low) or told[1.0] <= 0:
+        predicted = {factor: _mean(predictor, rows, name) for factor, rows in known.items()}
+        if np.isnan(one.gain.low) or predicted[1.0] <= 0:
             continue
         for factor in FACTORS:
-            times = told[factor] / told[1.0]
+            times = predicted[factor] / predicted[1.0]
             off = 0.0 if factor == 1 else predictor.half_width(trial.config.run.confidence)
             words = [
                 word(line.at(_times(one.of(metric), times, off)))
@@ -194,7 +194,7 @@ def _mean(predictor: Predictor, rows: list[dict[str, Any]], name: str) -> float:
     return float(np.average(predictor.fitted.percent(mine), weights=mine["n_nodes"]))
 
 
-def _asked(trial: GainTrial) -> dict[str, object]:
+def _predictor_case(trial: GainTrial) -> dict[str, object]:
     """What the predictor's range is about."""
     machine, config = trial.config.machine, trial.config
     return {

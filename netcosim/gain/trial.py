@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, t_of_snapshots
 
 LOOKS = (5, 8, 16, 32, 64)
-"""Numbers of snapshots after which it is asked whether they decide. Looking several times would
+"""Numbers of snapshots after which the verdict is tried. Looking several times would
 find something sooner or later, so each look has its part of the risk (Bonferroni)."""
 TIME_USED, ALL_USED, ENOUGH = "time used", "all snapshots used", "more would change no verdict"
 """Why no more snapshots were looked at."""
@@ -220,7 +220,7 @@ class GainTrial(QueueTrial):
     ) -> dict[str, dict[str, dict[str, float]]]:
         """Ratios of the queue with what was measured: by policy; "mean", and ``METRIC end``."""
         bench = self.bench
-        patterns = list(dict.fromkeys(said.pattern for said in bench.communications))
+        patterns = list(dict.fromkeys(traffic.pattern for traffic in bench.communications))
         tables: dict[tuple[str, str], SpeedupTable] = {}
         for name, one in found.items():
             mine = [pair for pair in pairs if pair.policy == name]
@@ -276,11 +276,7 @@ class GainTrial(QueueTrial):
         return [row for k in self.order[:count] for row in job_features(study, k, cache)]
 
 
-_PAIR: dict[str, type] = {
-    "snapshot": int, "policy": str, "job_id": int, "n_nodes": int, "run_s": float, "pattern": str,
-    "iterations": int, "duty": float, "reference_s": float, "reference_alone_s": float,
-    "policy_s": float, "policy_alone_s": float,
-}  # fmt: skip
+_PAIR = get_type_hints(Pair)
 
 
 def pairs_of(columns: Columns) -> list[Pair]:

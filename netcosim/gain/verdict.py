@@ -35,8 +35,8 @@ def word(ratio: Interval) -> str:
 
 def overall(words: Sequence[str]) -> str:
     """One word for several metrics: what some say and none denies."""
-    said = set(words) - {UNKNOWN}
-    return said.pop() if len(said) == 1 else UNKNOWN
+    clear = set(words) - {UNKNOWN}
+    return clear.pop() if len(clear) == 1 else UNKNOWN
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is asked of the judge: flags and a config become one config that can be run again."""
+"""The judge's config: flags and a file become one config that can be run again."""
 
 from __future__ import annotations
 
@@ -129,21 +129,23 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     if path is not None:
         raw, _ = read_study_file(path)
         if raw.get("reference", REPLAYED) != REPLAYED:
-            told = "the judge compares with the first policy, or with replay; leave the section out"
-            raise NetcosimError(f"{path}: key reference: {told}")
+            error = (
+                "the judge compares with the first policy, or with replay; leave the section out"
+            )
+            raise NetcosimError(f"{path}: key reference: {error}")
     where = Path.cwd() if path is None else path.parent
     with errors_name(path):
-        return _asked(flags, raw, where)
+        return _completed(flags, raw, where)
 
 
-def _asked(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
+def _completed(flags: Flags, raw: dict[str, Any], folder: Path) -> JudgeConfig:
     own = section_of(raw, "judge")
     raw.pop("judge", None)
     if flags.fractions:
         own["fractions"] = list(flags.fractions)
     section = validated(_OwnSections, {"judge": own}).judge
-    said = section_of(raw, "communication")
-    assumed, drawn = "mix" not in said, bool({"from", "fraction"} & {*said})
+    given = section_of(raw, "communication")
+    assumed, drawn = "mix" not in given, bool({"from", "fraction"} & {*given})
     content = _filled(flags, raw, folder)
     if assumed:
         content["communication"]["mix"] = _assumed_mix(False, drawn)
@@ -197,7 +199,7 @@ def _with_replay(content: dict[str, Any], config: Config, n_nodes: int) -> tuple
 
 
 def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The content with flags put in, and the judge's own defaults where nothing is said."""
+    """Return the content with flags put in, and the judge's defaults for keys that are not set."""
     content = dict(raw)
     names = ("machine", "workload", "queue", "communication", "run")
     machine, workload, queue, communication, run = (section_of(raw, name) for name in names)
@@ -262,7 +264,7 @@ def _absolute(name: str, folder: Path) -> str:
 def _assumed_mix(large: bool, drawn: bool) -> list[dict[str, Any]]:
     """What jobs send where nobody says it: three patterns, each as likely.
 
-    ``drawn`` says that how much of their time it takes is said.
+    ``drawn``: the config sets how much of their time it takes.
     """
     exchange = "sub-a2a" if large else "all-to-all"
     fraction = {} if drawn else {"communication_fraction": 0.3}

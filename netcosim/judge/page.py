@@ -27,9 +27,9 @@ from netsim.units import format_quantity, short_name
 Frames = Mapping[str, pd.DataFrame]
 
 
-def assumptions(asked: JudgeConfig, frames: Frames) -> str:
+def assumptions(requested: JudgeConfig, frames: Frames) -> str:
     """What the log does not say and the numbers rest on."""
-    section = asked.config.communication
+    section = requested.config.communication
     law = section.law()
     about = frames["machine_and_jobs"].iloc[0]
     mix = "; ".join(
@@ -40,9 +40,9 @@ def assumptions(asked: JudgeConfig, frames: Frames) -> str:
     )
     if law is not None:
         mix += f"; fraction of the run time of all: {law.fractions.told}"
-    where = "by this program" if asked.assumed else "in the config"
+    where = "by this program" if requested.assumed else "in the config"
     cables = ", ".join(
-        f"{short_name(name)} {_cell(name, value)}" for name, value in _cables(asked).items()
+        f"{short_name(name)} {_cell(name, value)}" for name, value in _cables(requested).items()
     )
     parts = [
         "ASSUMED, and not in the log: what jobs send and how much of their time that takes. "
@@ -60,15 +60,15 @@ def assumptions(asked: JudgeConfig, frames: Frames) -> str:
             if "taper" in cables
             else f"Cables: {cables}."
         )
-    said = [note for note in about["notes"].split("\n\n") if note.startswith("the log says")]
-    if said:
-        parts.append(f"Not drawn: {'; '.join(said)}.")
+    stated = [note for note in about["notes"].split("\n\n") if note.startswith("the log says")]
+    if stated:
+        parts.append(f"Not drawn: {'; '.join(stated)}.")
     return "\n\n".join(parts)
 
 
-def _cables(asked: JudgeConfig) -> dict[str, Any]:
+def _cables(requested: JudgeConfig) -> dict[str, Any]:
     """Bandwidths and tapers of the machine, given or the family's defaults."""
-    section = asked.config.machine
+    section = requested.config.machine
     declared = parameters_of(FAMILIES[section.family].builder_for(section.parameters))
     values = {name: section.parameters.get(name, p.default) for name, p in declared.items()}
     return {
@@ -89,40 +89,40 @@ def _share(ends: tuple[float, float]) -> str:
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
-def judge_sections(asked: JudgeConfig, frames: Frames) -> list[Section]:
+def judge_sections(requested: JudgeConfig, frames: Frames) -> list[Section]:
     """The sections of the page, figures drawn.
 
     Parameters
     ----------
-    asked : JudgeConfig
+    requested : JudgeConfig
     frames : mapping of str to DataFrame
         The judge's tables.
     """
-    reference = asked.config.reference.get("policy", asked.config.queue.policies[0])
-    colours = policy_colours([*asked.config.queue.policies, reference])
+    reference = requested.config.reference.get("policy", requested.config.queue.policies[0])
+    colours = policy_colours([*requested.config.queue.policies, reference])
     sections = [
-        _waits(asked, frames, colours),
-        Section("What is assumed", assumptions(asked, frames)),
+        _waits(requested, frames, colours),
+        Section("What is assumed", assumptions(requested, frames)),
         *_communication(frames, reference, colours),
-        _waiting(asked, frames, reference),
+        _waiting(requested, frames, reference),
         *_changes(frames, colours),
         *_score(frames, reference, colours),
         *_fractions(frames, colours),
         _what_ran(frames),
     ]
-    for name in asked.config.run.observables:
+    for name in requested.config.run.observables:
         sections.append(Section(name, "", frames[name].head(200)))
     return sections
 
 
-def _waits(asked: JudgeConfig, frames: Frames, colours: Colours) -> Section:
-    rows, queue = frames["reproduced"], asked.config.queue
+def _waits(requested: JudgeConfig, frames: Frames, colours: Colours) -> Section:
+    rows, queue = frames["reproduced"], requested.config.queue
     first = _row(rows.iloc[0])
-    told = trust(first, queue.order, queue.backfill)
+    trusted = trust(first, queue.order, queue.backfill)
     if first["reproduces"] == UNKNOWN:
-        return Section("Does the simulated queue do what the real one did?", told, rows)
+        return Section("Does the simulated queue do what the real one did?", trusted, rows)
     text = (
-        f"{told}\n\nSimulated with the run times of the log. Well: rank correlation of at least "
+        f"{trusted}\n\nSimulated with the run times of the log. Well: rank correlation of at least "
         "0.8 and a mean within a quarter; roughly: 0.5 and within a factor of 2; mean waits below "
         f"{SHORT_S:g} s in both count as well; near: within 5 minutes or a tenth. The machine is "
         "empty when the log begins, so the first days wait less here than they did."
@@ -173,12 +173,12 @@ def _communication(frames: Frames, reference: str, colours: Colours) -> list[Sec
     ]
 
 
-def _waiting(asked: JudgeConfig, frames: Frames, reference: str) -> Section:
+def _waiting(requested: JudgeConfig, frames: Frames, reference: str) -> Section:
     return Section(
         "What placement does to waiting",
         "The whole queue under each policy. First with the run times of the log: what it costs to "
         "wait for a placement. Then with run times fed back (run-time model "
-        f"{asked.config.queue.run_time_model}; {reference} has those of the log): faster "
+        f"{requested.config.queue.run_time_model}; {reference} has those of the log): faster "
         "communication frees nodes earlier. Ratios are to the reference; intervals: whole days of "
         "submission (tenths of a shorter log) drawn again, which is short of the truth where a "
         "queue takes longer to drain."
@@ -186,7 +186,7 @@ def _waiting(asked: JudgeConfig, frames: Frames, reference: str) -> Section:
             f" {reference} starts and places jobs as the log has it; what stands here as its waits "
             "with run times fed back are those of the simulated queue with the run times of the "
             "log that comes nearest to the log's, so that like is compared with like."
-            if asked.config.reference
+            if requested.config.reference
             else ""
         ),
         frames["queue"],
@@ -242,14 +242,14 @@ def _fractions(frames: Frames, colours: Colours) -> list[Section]:
     if rows is None or not len(rows):
         return []
     cells = zip(rows["communication_fraction"], rows["assumed"], strict=True)
-    told = [f"{100 * f:g} %{' (assumed above)' if assumed else ''}" for f, assumed in cells]
+    shares = [f"{100 * f:g} %{' (assumed above)' if assumed else ''}" for f, assumed in cells]
     return [
         Section(
             "If jobs communicate less or more",
             "The same jobs at the same instants, each communicating this share of its run time "
             "(the one assumed above: in the mean); waits with run times fed back from these "
             "packets.",
-            rows.assign(communication_fraction=told).drop(columns="assumed"),
+            rows.assign(communication_fraction=shares).drop(columns="assumed"),
             fraction_figure(rows, colours),
         )
     ]

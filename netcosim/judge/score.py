@@ -1,7 +1,7 @@
 """The locality score that operators count, switches a job, and whether it foretells times.
 
 A switch is a domain of the lowest level of the machine's hierarchy: a leaf, a router
-(`queuesim.observables.locality`). Two questions are asked of the score:
+(`queuesim.observables.locality`). It must answer two questions:
 
 - *Within a job.* Two policies place the same job; is the placement with fewer switches the one
   whose communication is shorter, and how well do the changes agree in rank?
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_PAIRS = 20
-"""Of fewer pairs nothing is told."""
+"""Fewer pairs are not rated."""
 LIKE = 1e-3
 """Times that differ by less than this part are equal."""
 GOOD = 0.6
@@ -159,18 +159,22 @@ def _score_row(
     ratio = np.log(other["communication_ratio"].to_numpy(dtype=float))
     snapshot, job, moved = other["snapshot"].to_numpy(), other["job_id"].to_numpy(), change != 0
     found: dict[str, object] = {"pairs": len(other), "moved": int(moved.sum())}
-    told = dict.fromkeys(("agree", "change_correlation", "across_correlation"), _UNKNOWN)
+    intervals = dict.fromkeys(("agree", "change_correlation", "across_correlation"), _UNKNOWN)
     if moved.sum() >= LEAST_PAIRS:
         same = np.abs(ratio[moved]) < LIKE
         agree = 100 * np.where(same, 0.5, np.sign(change[moved]) == np.sign(ratio[moved]))
-        told["agree"] = mean_of_snapshots(agree, 1, snapshot[moved], rng, level, job=job[moved])
-        told["change_correlation"] = drawn_correlation(change, ratio, snapshot, job, rng, level)
+        intervals["agree"] = mean_of_snapshots(
+            agree, 1, snapshot[moved], rng, level, job=job[moved]
+        )
+        intervals["change_correlation"] = drawn_correlation(
+            change, ratio, snapshot, job, rng, level
+        )
     if len(rows) >= LEAST_PAIRS:
         over, lost = rows["switches_over_least"], rows["slowdown"]
-        told["across_correlation"] = drawn_correlation(
+        intervals["across_correlation"] = drawn_correlation(
             over, lost, rows["snapshot"], rows["job_id"], rng, level
         )
-    for name, value in told.items():
+    for name, value in intervals.items():
         cells = interval_columns(name, value, "_percent" if name == "agree" else "")
         found |= dict.fromkeys(cells) if np.isnan(value.value) else cells
     return found

@@ -116,8 +116,9 @@ class JudgeTrial(Trial):
         bench, config = self.bench, self.config
         share = 1 / (1 + _FRACTION_PART * self.fractions)
         with self.steps.step("", share) as tell:
-            told = self.steps.say
-            result = run_cosim(config, lambda what, done: tell(done, what), told, self.parts)
+            result = run_cosim(
+                config, lambda what, done: tell(done, what), self.steps.say, self.parts
+            )
         self.logged = dict(result.logged)
         asked_for = result_tables(result)
         schedules = self.schedules()
@@ -180,7 +181,7 @@ class JudgeTrial(Trial):
 def nearest(schedules: Mapping[str, QueueResult], reference: str) -> QueueResult:
     """The simulated queue whose waits, with the run times of the log, come nearest to the log's.
 
-    What others' run times change in the queue is told against it where the log's own schedule is
+    What others' run times change in the queue is compared with it where the log's own schedule is
     replayed: like with like.
     """
     others = [schedule for name, schedule in schedules.items() if name != reference]
@@ -200,8 +201,8 @@ def fraction_rows(
 ) -> list[dict[str, object]]:
     """One row a policy but the reference: what is measured at a communication fraction."""
     rows = []
-    for told in paired:
-        name = str(told["policy"])
+    for row in paired:
+        name = str(row["policy"])
         ratio = ratios[name]
         ends = ("", "_low", "_high")
         waits = {n: float(wait_s(schedules[n]).mean()) for n in (name, reference) if n in schedules}
@@ -213,7 +214,7 @@ def fraction_rows(
                 "communication_ratio": ratio.ratio,
                 "communication_ratio_low": ratio.low,
                 "communication_ratio_high": ratio.high,
-                **{f"saved{end}_percent": told[f"taken_off_percent{end}"] for end in ends},
+                **{f"saved{end}_percent": row[f"taken_off_percent{end}"] for end in ends},
                 "mean_wait_s": waits.get(name),
                 "reference_mean_wait_s": waits.get(reference),
             }
@@ -271,7 +272,7 @@ def _jobs(
 
     jobs = bench.queues.jobs
     share, fraction = bench.drawn
-    patterns = np.array([said.pattern for said in bench.communications], dtype=object)[share]
+    patterns = np.array([traffic.pattern for traffic in bench.communications], dtype=object)[share]
     several = jobs.n_nodes > 1
     frames = [
         pd.DataFrame(

@@ -12,7 +12,7 @@ from netsim.units import format_quantity
 from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL
 
 MANY_PERCENT = 100.0
-"""From twice as long on a time is told as a multiple."""
+"""A time that is at least twice as long is printed as a multiple."""
 RELIABLE = (EXACTLY, WELL)
 """Ratings of the simulated queue with which its waits can be relied on."""
 
@@ -180,14 +180,14 @@ def _direction(policy: str, tables: Tables) -> str:
 
 def format_score(row: Row) -> str:
     """What counting switches is worth, in one sentence."""
-    told = worth(row)
+    rating = worth(row)
     if row["agree_percent"] is None or row["change_correlation"] is None:
-        return f"The switch count {told}."
+        return f"The switch count {rating}."
     ends = ""
     if row["agree_low_percent"] is not None:
         ends = f" ({number(row['agree_low_percent'])} to {number(row['agree_high_percent'])})"
     return (
-        f"Counting switches is {told}: of two placements of a job the one with fewer switches "
+        f"Counting switches is {rating}: of two placements of a job the one with fewer switches "
         f"communicates faster in {number(row['agree_percent'])} %{ends} of cases, rank correlation "
         f"of the changes {row['change_correlation']:.2f}."
     )

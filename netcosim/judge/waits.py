@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_JOBS = 20
-"""Of fewer jobs with a logged wait nothing is told."""
+"""Waits are not validated with fewer jobs whose logged wait is known."""
 SAME_S = 1.0
 """Logs have whole seconds."""
 NEAR_S, NEAR_PART = 300.0, 0.1

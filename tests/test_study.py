@@ -1,0 +1,121 @@
+"""What studies share: points computed once, parts kept until they are done, cells of intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from cosim.measuring.parts import Part
+from experiments.config_load import config_from
+from netcosim.journal import journals_in
+from netcosim.page.page import Section
+from netcosim.study.config import StudyConfig
+from netcosim.study.intervals import interval_cells, interval_columns
+from netcosim.study.results import RESULTS_FILE, read_tables, stored_keys
+from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial, run_study
+from queuesim.statistics import Interval
+
+COMPUTED: list[object] = []
+CONFIG = {
+    "machine": {"family": "torus", "dims": [4, 4]},
+    "workload": {"synthetic": {"n_jobs": 5, "mean_nodes": 2}},
+    "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+    "run": {"snapshots": 0},
+}
+
+
+@dataclass
+class SquareTrial(Trial):
+    """Squares, each a part, and how many are asked for in all."""
+
+    offset: int = 0
+
+    def compute(self, request: Request) -> dict[str, list[dict[str, object]]]:
+        number = request["number"]
+
+        def square(tell: object) -> dict[str, np.ndarray]:
+            COMPUTED.append(number)
+            return {"square": np.array(number**2 + self.offset)}
+
+        [columns] = self.parts.each([Part(f"square of {number}", square)])
+        return {"squares": [{"number": number, "square": int(columns["square"])}]}
+
+
+@dataclass(frozen=True)
+class Squares(Study):
+    """A study of so many squares."""
+
+    name: ClassVar[str] = "squares"
+    command: ClassVar[str] = "squares"
+    numbers: tuple[int, ...]
+    finished: bool = True
+
+    @property
+    def requests(self) -> Sequence[Request]:
+        return [{"number": number} for number in self.numbers]
+
+    @property
+    def new_trial(self) -> NewTrial:
+        return partial(SquareTrial, offset=1)
+
+    def report(self, tables: object, frames: Frames) -> Report:
+        total = int(frames["squares"]["square"].sum())
+        return Report(
+            "Squares", ["a page"], [f"sum {total}"], [Section("s", "", frames["squares"])]
+        )
+
+    def is_finished(self, tables: object) -> bool:
+        return self.finished
+
+
+def squares(*numbers: int, finished: bool = True) -> Squares:
+    return Squares(StudyConfig(config_from(CONFIG), "text", ()), numbers, finished)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_computed() -> None:
+    COMPUTED.clear()
+
+
+def test_a_stored_point_is_not_computed_again_and_a_new_one_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    run_study(squares(2, 3), out, 1)
+    assert capsys.readouterr().out.splitlines()[0] == "sum 15"
+    assert COMPUTED == [2, 3]
+    assert len(stored_keys(out / RESULTS_FILE)) == 2
+    run_study(squares(4, 3), out, 1)
+    assert capsys.readouterr().out.splitlines()[0] == "sum 27"
+    assert COMPUTED == [2, 3, 4]
+    assert "a page" in (out / "report.html").read_text(encoding="utf-8")
+    assert journals_in(out) == []
+    # in the order of the points that are read, whenever they were stored
+    points = [{**config_from(CONFIG).resolved(), "squares": {"number": k}} for k in (4, 2)]
+    assert [row["square"] for row in read_tables(out / RESULTS_FILE, points)["squares"]] == [17, 5]
+
+
+def test_parts_of_a_study_that_is_not_finished_are_kept(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run_study(squares(2, finished=False), out, 1)
+    [journal] = journals_in(out)
+    assert len(list(journal.glob("*.npz"))) == 1
+    # another number of points is the same study: its parts are found
+    (out / RESULTS_FILE).unlink()
+    run_study(squares(2, 5), out, 1)
+    assert COMPUTED == [2, 5]
+    assert journals_in(out) == []
+
+
+def test_cells_of_an_interval_are_read_as_they_were_written() -> None:
+    cells = interval_columns("wait", Interval(2.0, 1.0, 4.0), "_s")
+    assert cells == {"wait_s": 2.0, "wait_low_s": 1.0, "wait_high_s": 4.0}
+    assert interval_cells(interval_columns("wait", Interval(2.0, 1.0, 4.0)), "wait") == (2, 1, 4)
+    unknown = interval_columns("wait", Interval(2.0, np.nan, np.nan))
+    assert interval_cells(unknown, "wait") == (2.0, None, None)

@@ -26,7 +26,7 @@ from experiments.frames import groups
 from experiments.papers.isolation.base import study_content, study_point
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data, read_printed
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import point_rng
 from experiments.store import Rows
 from queuesim.packing import packed_jobs
@@ -175,7 +175,3 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         title=lambda: "30 % communication",
         legend=False,
     )
-
-
-TITLE = "Cab's 1.08: packings of jobs with 30 % communication, one thing changed at a time"
-CAB = PaperFigure("cab", TITLE, PACKED, points, analyse, draw)

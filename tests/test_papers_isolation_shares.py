@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.config_load import config_from
-from experiments.papers.isolation.shares import CHOSEN, MISREAD, SHARES, analyse, points, readings
+from experiments.papers.isolation.shares import CHOSEN, MISREAD, analyse, draw, points, readings
 from experiments.papers.kit.points import measured
 from experiments.papers.paper import Options
 from workloads.shares.mixes import MIXES
@@ -33,5 +33,4 @@ def test_a_small_one_is_run_and_told_as_what_it_is() -> None:
     [row] = table.to_dict("records")
     assert (row["mix"], row["read_as"], row["own"]) == (CHOSEN[0], "alone", True)
     assert abs(row["share_alone"] - 0.3) < 0.01
-    assert SHARES.draw is not None
-    SHARES.draw(analyse(frames, QUICK), QUICK)
+    draw(analyse(frames, QUICK), QUICK)

@@ -21,7 +21,7 @@ from experiments.papers.isolation.spread import (
     MINIMAL,
     OTHERS,
     analyse,
-    points_of,
+    points,
 )
 from experiments.papers.isolation.spread import (
     QUICK as QUICK_CELLS,
@@ -134,9 +134,9 @@ def test_a_quick_run_says_what_its_configs_say(tmp_path: Path) -> None:
     assert found is not None
     assert not found.failed
     table = found.analysis.tables["spread"].set_index(["cell", "policy", "against"])
-    points = points_of(QUICK)
-    assert len({canonical_json(point["config"]) for point in points}) == len(points)
-    [point] = [p for p in points if p["labels"]["cell"] == MINIMAL]
+    made = points(QUICK)
+    assert len({canonical_json(point["config"]) for point in made}) == len(made)
+    [point] = [p for p in made if p["labels"]["cell"] == MINIMAL]
     ran = result_tables(run_cosim(config_from(point["config"])))["steady"]
     for row in ran:
         ours = table.loc[(MINIMAL, row["policy"], "rdn")]

@@ -18,8 +18,9 @@ from experiments.papers.calibration.load_curves import (
     draw_curves,
 )
 from experiments.papers.calibration.point import FUNCTION, load_point, lone_point
+from experiments.papers.kit.data import paper_figures
 from experiments.papers.kit.logs import logs_folder
-from experiments.papers.paper import Options, Paper, PaperFigure, Point, check_known
+from experiments.papers.paper import Options, Paper, Point, check_known
 
 
 def check(options: Options) -> None:
@@ -67,9 +68,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
 PAPER = Paper(
     name="calibration",
     title=STUDY["title"],
-    figures={
-        name: PaperFigure(name, title, *PARTS[name]) for name, title in STUDY["figures"].items()
-    },
+    figures=paper_figures("calibration", PARTS),
     check=check,
     default="all",
 )

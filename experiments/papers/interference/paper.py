@@ -18,6 +18,7 @@ from experiments.papers.interference.cases import (
     scaled,
 )
 from experiments.papers.interference.point import FUNCTION
+from experiments.papers.kit.data import read_data
 from experiments.papers.paper import Options, PaperFigure, Point
 
 N_WORKLOADS = {SIMULATED.name: 15, CAB.name: 6, CAB_SMALL.name: 6, CAB_PART.name: 6}
@@ -41,13 +42,12 @@ def why_points(options: Options) -> list[Point]:
     """Every variant of two cases, under TA and in its placement, workload by workload."""
     n_workloads = {name: 1 if options.quick else n for name, n in N_WHY.items()}
     return [
-        make_point(variant.change(case), placement, workload, options, alone=variant.alone)
+        make_point(changed, placement, workload, options, alone=alone)
         for workload in range(max(n_workloads.values()))
         for case in scaled(why.CASES, options)
         if workload < n_workloads[case.name]
-        for variant in why.VARIANTS
-        if case.name in variant.cases
-        for placement in ("ta", variant.placement)
+        for _, changed, oblivious, alone in why.chosen(case)
+        for placement in ("ta", oblivious)
     ]
 
 
@@ -59,13 +59,8 @@ FIGURES: dict[str, tuple[Any, ...]] = {
 }
 """Of each figure: its points, its analysis, its drawing. Cab's 1296 nodes have two ranges of sizes,
 and 30 % communication."""
-TITLES = {
-    "10648": "isolated against shared, simulated workloads on 10,648 nodes",
-    "cab": "isolated against shared, as measured on Cab",
-    "why": "what the gain of isolated jobs hangs on",
-}
 INTERFERENCE = tuple(
     PaperFigure(f"interference-{name}", title, FUNCTION, *FIGURES[name])
-    for name, title in TITLES.items()
+    for name, title in read_data("interference")["figures"].items()
 )
 """The figures of jobs side by side."""

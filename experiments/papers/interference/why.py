@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -28,72 +28,39 @@ from experiments.papers.interference.speedups import (
     printed,
 )
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_data
 from experiments.papers.paper import Analysis, Options
 
 CASES = (SIMULATED, CAB_SMALL)
 PACKET_TOLERANCE = 0.05
 
 
-class Variant(NamedTuple):
-    """Something changed: the case, the placement, or whether jobs have company."""
-
-    name: str
-    change: Callable[[Case], Case] = lambda case: case
-    placement: str = "random"
-    alone: bool = False
-    cases: tuple[str, ...] = (SIMULATED.name, CAB_SMALL.name)
-
-
-def _messages(case: Case, factor: float) -> Case:
-    large, small = (int(size * factor) for size in (case.large_bytes, case.small_bytes))
-    return replace(case, large_bytes=large, small_bytes=small)
-
-
-def _one_rank(case: Case) -> Case:
-    """One rank a node with all the bytes that the node's ranks had, so that buffers count alike."""
-    return replace(_messages(case, case.ranks_per_node), ranks_per_node=1)
-
-
 BASE = "as in the figures"
 SMALL_PACKETS = "packets a quarter"
-ALONE = "alone on random nodes"
-_SMALL_ONLY = (CAB_SMALL.name,)
-VARIANTS = (
-    Variant(BASE),
-    Variant("messages a quarter", lambda case: _messages(case, 0.25)),
-    Variant("messages four times", lambda case: _messages(case, 4), cases=_SMALL_ONLY),
-    Variant(
-        SMALL_PACKETS,
-        lambda case: replace(
-            case, packet_bytes=case.packet_bytes // 4, buffer_packets=4 * case.buffer_packets
-        ),
-        cases=_SMALL_ONLY,
-    ),
-    Variant("buffers of 4 packets", lambda case: replace(case, buffer_packets=4)),
-    Variant("buffers of 16 packets", lambda case: replace(case, buffer_packets=16)),
-    Variant("all-to-all at once", lambda case: replace(case, exchange="at-once")),
-    Variant("mesh: 8 neighbours each", lambda case: replace(case, least_degree=8, degree_end=8)),
-    Variant("one rank a node", _one_rank),
-    Variant("60 % communication", lambda case: replace(case, communication_fraction=0.6)),
-    Variant("sizes even in the logarithm", lambda case: replace(case, law="log")),
-    Variant("adaptive routing", lambda case: replace(case, routing="adaptive")),
-    Variant("random nodes in random order", placement="random-order"),
-    Variant("first fit, aged machine", placement="aged"),
-    Variant("first fit, empty machine", placement="first-fit"),
-    Variant("messages as flows", lambda case: replace(case, judge="flows"), cases=_SMALL_ONLY),
-    Variant(ALONE, alone=True),
-)
+VARIANTS: dict[str, dict[str, Any]] = read_data("interference")["variants"]
 
 
-def _rows_of(jobs: pd.DataFrame, variant: Variant, case: Case) -> pd.DataFrame:
+def chosen(case: Case) -> Iterator[tuple[str, Case, str, bool]]:
+    """Variants of a case: name, the changed case, placement, whether each job is alone."""
+    for name, variant in VARIANTS.items():
+        if variant.get("only_cab") and case.name == SIMULATED.name:
+            continue
+        times = variant.get("times", {})
+        fields = dict(variant.get("fields", {}))
+        if variant.get("one_rank"):
+            times = dict.fromkeys(("large_bytes", "small_bytes"), case.ranks_per_node)
+            fields["ranks_per_node"] = 1
+        fields |= {field: int(getattr(case, field) * factor) for field, factor in times.items()}
+        placement = variant.get("placement", "random")
+        yield name, replace(case, **fields), placement, variant.get("isolated", False)
+
+
+def _rows_of(jobs: pd.DataFrame, case: Case, placement: str, alone: bool) -> pd.DataFrame:
     """The rows of a variant's placement and of its TA."""
-    changed = variant.change(case)
-    keep = (jobs["case"] == case.name) & jobs["placement"].isin(["ta", variant.placement])
+    keep = (jobs["case"] == case.name) & jobs["placement"].isin(["ta", placement])
     for column in SETTINGS:
-        keep &= jobs[column] == getattr(changed, column)
-    found: pd.DataFrame = jobs[
-        keep & ((jobs["alone"] == variant.alone) | (jobs["placement"] == "ta"))
-    ]
+        keep &= jobs[column] == getattr(case, column)
+    found: pd.DataFrame = jobs[keep & ((jobs["alone"] == alone) | (jobs["placement"] == "ta"))]
     return found
 
 
@@ -101,10 +68,10 @@ def variant_table(jobs: pd.DataFrame, options: Options) -> pd.DataFrame:
     """Mean speed-ups of every variant by case and pattern."""
     rows: list[dict[str, object]] = []
     for case in scaled(CASES, options):
-        for variant in (v for v in VARIANTS if case.name in v.cases):
-            both = against_ta(_rows_of(jobs, variant, case))
-            key = {"case": case.name, "variant": variant.name}
-            rows += by_pattern(both[both["placement"] == variant.placement], key, options)
+        for variant, changed, placement, alone in chosen(case):
+            both = against_ta(_rows_of(jobs, changed, placement, alone))
+            key = {"case": case.name, "variant": variant}
+            rows += by_pattern(both[both["placement"] == placement], key, options)
     return pd.DataFrame(rows)
 
 
@@ -141,7 +108,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Means of all jobs and of each pattern, a row a variant, one panel a case."""
-    names = [variant.name for variant in VARIANTS]
+    names = list(VARIANTS)
     looks = {name: Look(colour(i), marker(i)) for i, name in enumerate(NAMES)}
     looks[ALL] = looks[ALL]._replace(colour=INK)
     table = analysis.tables["variants"]

@@ -28,7 +28,7 @@ from experiments.papers.isolation.packing import packed_jobs
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data, read_printed
 from experiments.papers.kit.size_laws import draw_size
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from experiments.points import point_rng
 from experiments.store import Rows
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
@@ -175,7 +175,3 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         title=lambda: "30 % communication",
         legend=False,
     )
-
-
-TITLE = "Cab's 1.08: packings of jobs with 30 % communication, one thing changed at a time"
-CAB = PaperFigure("cab", TITLE, PACKED, points, analyse, draw)

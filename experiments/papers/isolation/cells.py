@@ -19,8 +19,7 @@ from experiments.papers.isolation.scenario_fit import break_even
 from experiments.papers.jigsaw.logs import ATLAS, KTH, THUNDER
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.logs import log_notes
-from experiments.papers.kit.points import MEASURED, OBSERVE
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
+from experiments.papers.paper import Analysis, Options, Point
 from queuesim.statistics import LEAST_WINDOWS, t_of_snapshots
 
 NAME = "isolation-cells"
@@ -108,14 +107,3 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         tables["queue"] = break_evens(frames["runs"])
     notes = () if options.quick else log_notes(LOGS, options)
     return Analysis(claims_frame([]), tables, notes)
-
-
-CELLS = PaperFigure(
-    "cells",
-    "percent off the run time at the usual setting, simulated directly, by log and placement",
-    MEASURED,
-    points,
-    analyse,
-    None,
-    Then(OBSERVE, queue_points),
-)

@@ -23,9 +23,8 @@ from experiments.papers.isolation.base import PATTERNS, study_content, study_mix
 from experiments.papers.jigsaw.logs import KTH, THUNDER, fat_tree
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed
-from experiments.papers.kit.points import MEASURED
-from experiments.papers.kit.windows import WITH_SPEEDUPS, over_windows, table_of
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
+from experiments.papers.kit.windows import over_windows, table_of
+from experiments.papers.paper import Analysis, Options, Point
 from queuesim.statistics import Interval
 from workloads.source import DAY_S
 
@@ -215,9 +214,3 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         xlabel="round",
         title=lambda log, what: f"{log}: {what}",
     )
-
-
-TITLE = "schedules iterated: what is measured when the queue answers, and the papers' claims anew"
-LOOP = PaperFigure(
-    "loop", TITLE, MEASURED, points, analyse, draw, Then(WITH_SPEEDUPS, queue_points)
-)

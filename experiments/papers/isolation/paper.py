@@ -9,17 +9,27 @@ without a queue; here is theirs.
 
 from __future__ import annotations
 
-from experiments.papers.isolation.cab import CAB
-from experiments.papers.isolation.cells import CELLS
-from experiments.papers.isolation.loop import LOOP
-from experiments.papers.isolation.placement import PLACEMENT
-from experiments.papers.isolation.predictor import PREDICTOR
-from experiments.papers.isolation.shares import SHARES
-from experiments.papers.isolation.spread import DRAGONFLY
-from experiments.papers.isolation.steps import STEPS
-from experiments.papers.isolation.surface import SURFACE
+from typing import Any
+
+from experiments.papers.isolation import (
+    cab,
+    cells,
+    loop,
+    placement,
+    placement_draw,
+    predictor,
+    shares,
+    spread,
+    steps,
+    surface,
+    surface_draw,
+    surface_points,
+)
+from experiments.papers.kit.data import paper_figures, read_data
 from experiments.papers.kit.logs import logs_folder
-from experiments.papers.paper import Options, Paper, check_known
+from experiments.papers.kit.points import MEASURED, OBSERVE
+from experiments.papers.kit.windows import WITH_SPEEDUPS
+from experiments.papers.paper import Options, Paper, Then, check_known
 from netsim.errors import NetcosimError
 
 
@@ -31,12 +41,39 @@ def check(options: Options) -> None:
     logs_folder(options)
 
 
+PARTS: dict[str, tuple[Any, ...]] = {
+    "surface": (
+        MEASURED,
+        surface_points.points,
+        surface.analyse,
+        surface_draw.draw,
+        Then(OBSERVE, surface_points.queue_points),
+    ),
+    "cells": (MEASURED, cells.points, cells.analyse, None, Then(OBSERVE, cells.queue_points)),
+    "predictor": (
+        MEASURED,
+        predictor.points,
+        predictor.analyse,
+        predictor.draw,
+        Then(predictor.FEATURES_OF, predictor.feature_points),
+    ),
+    "loop": (
+        MEASURED,
+        loop.points,
+        loop.analyse,
+        loop.draw,
+        Then(WITH_SPEEDUPS, loop.queue_points),
+    ),
+    "cab": (cab.PACKED, cab.points, cab.analyse, cab.draw),
+    "steps": (MEASURED, steps.points, steps.analyse, steps.draw),
+    "placement": (MEASURED, placement.points, placement.analyse, placement_draw.draw),
+    "shares": (MEASURED, shares.points, shares.analyse, shares.draw),
+    "dragonfly": (MEASURED, spread.points, spread.analyse, spread.draw),
+}
+"""Of each figure: its point function and points, its analysis and drawing, its further points."""
 PAPER = Paper(
     name="isolation",
-    title="When isolation pays: assumed and simulated gains of isolated jobs",
-    figures={
-        figure.name: figure
-        for figure in (SURFACE, CELLS, PREDICTOR, LOOP, CAB, STEPS, PLACEMENT, SHARES, DRAGONFLY)
-    },
+    title=read_data("isolation")["title"],
+    figures=paper_figures("isolation", PARTS),
     check=check,
 )

@@ -15,14 +15,12 @@ import pandas as pd
 from cosim.measuring.pairs import taken_off
 from experiments.frames import cells, groups
 from experiments.papers.isolation.base import study_content, study_mix, study_point
-from experiments.papers.isolation.placement_draw import draw
 from experiments.papers.isolation.scatter import apart
 from experiments.papers.jigsaw.logs import LINK_BPS, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed, read_logs
-from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.queues import Frames
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from queuesim.observables.jobs import BINS, by_size
 from queuesim.statistics import Interval, known_ends, t_of_snapshots
 
@@ -205,13 +203,3 @@ def analyse(frames: Frames, options: Options) -> Analysis:
     tables = {"hops": hops_table(spread), "scattered": scattered, "gain": gain_table(pairs)}
     notes = () if options.quick else log_notes(HOPS_LOGS, options, set(spread["log"]))
     return Analysis(claims_frame(claims), tables, notes)
-
-
-PLACEMENT = PaperFigure(
-    "placement",
-    "reference placements: hops on Cab's tree, and what isolation takes off each",
-    MEASURED,
-    points,
-    analyse,
-    draw,
-)

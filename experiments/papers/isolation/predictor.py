@@ -28,8 +28,7 @@ from experiments.papers.jigsaw.logs import ATLAS, KTH, THETA, THUNDER, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import log_notes, needed
-from experiments.papers.kit.points import MEASURED
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point, Then
+from experiments.papers.paper import Analysis, Options, Point
 from experiments.run_context import run_context
 from experiments.store import Rows
 
@@ -40,6 +39,7 @@ NODE_BYTES = 64 * 1024
 STEADY = {"precision": 0.02, "most_iterations": 32}
 
 SMALL_TREE = fat_tree(8)
+FEATURES_OF = "experiments.papers.isolation.predictor:features"
 OWN, SMALL = "own", "128 nodes"
 """Machines: a log's own, and `SMALL_TREE`."""
 
@@ -179,14 +179,3 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     axes[2].legend(frameon=False, fontsize=8)
     grid(axes[2], "x")
     return figure
-
-
-PREDICTOR = PaperFigure(
-    "predictor",
-    "the gain of isolation told without packets: laws fitted on some logs, judged on others",
-    MEASURED,
-    points,
-    analyse,
-    draw,
-    Then("experiments.papers.isolation.predictor:features", feature_points),
-)

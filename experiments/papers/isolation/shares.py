@@ -18,8 +18,7 @@ from experiments.papers.isolation.base import study_content, study_mix, study_po
 from experiments.papers.jigsaw.logs import THUNDER, fat_tree
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes, needed
-from experiments.papers.kit.points import MEASURED
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from queuesim.statistics import Interval
 from workloads.shares.mixes import MIXES
 
@@ -140,13 +139,3 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     axis.legend(frameon=False, fontsize=8)
     grid(axis, "both")
     return figure
-
-
-SHARES = PaperFigure(
-    "shares",
-    "what isolation gives under published communication shares, and under two of them misread",
-    MEASURED,
-    points,
-    analyse,
-    draw,
-)

@@ -23,9 +23,8 @@ from experiments.papers.jigsaw.logs import ATLAS, THETA, THUNDER
 from experiments.papers.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.papers.kit.data import read_data, read_printed
 from experiments.papers.kit.logs import log_notes, needed
-from experiments.papers.kit.points import MEASURED
 from experiments.papers.kit.routers import ROUTERS
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from queuesim.placing import SMALL_FIRST
 from queuesim.statistics import Interval, t_of_snapshots
 
@@ -51,7 +50,7 @@ QUICK = ((), (MINIMAL,), (ALWAYS, SMALL_FIRST, "shuffled"))
 """Levels of the cells of a quick look, those of most policies."""
 
 
-def points_of(options: Options) -> list[Point]:
+def points(options: Options) -> list[Point]:
     """A point a cell, log and seed, with all its snapshots; two seeds of the base."""
     if options.quick:
         jobs = {"synthetic": SMALL_JOBS, "all_at_zero": True, "larger_jobs": "drop"}
@@ -61,7 +60,7 @@ def points_of(options: Options) -> list[Point]:
             log.name: {**sections, "machine": {"preset": MACHINES[log.name]}}
             for log, sections in needed(LOGS, options)
         }
-    points = []
+    found: list[Point] = []
     for levels, names, policies in CELLS:
         changes: dict[str, object] = {"run.steady": STEADY}
         for level in levels:
@@ -80,8 +79,8 @@ def points_of(options: Options) -> list[Point]:
                     changes={**changes, **days, "run.repetition": seed},
                 )
                 labels = {"log": log, "cell": ", ".join(levels) or BASE, "seed": seed}
-                points.append(study_point("isolation-dragonfly", content, labels))
-    return points
+                found.append(study_point("isolation-dragonfly", content, labels))
+    return found
 
 
 def _changes_of(level: str) -> dict[str, object]:
@@ -184,13 +183,3 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     table = table.assign(cell=table["cell"].str.replace(", |(?<=crossbar)-", "\n", regex=True))
     told = "less communication time\nthan under RDN (%)"
     return panels(table, "log", bars, size_in=(12.0, 3.0), ylabel=told)
-
-
-DRAGONFLY = PaperFigure(
-    "dragonfly",
-    "dragonflies: compact, spread and random nodes, in a queue's states and on an empty machine",
-    MEASURED,
-    points_of,
-    analyse,
-    draw,
-)

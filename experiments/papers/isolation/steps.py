@@ -24,8 +24,7 @@ from experiments.papers.jigsaw.logs import THUNDER, fat_tree
 from experiments.papers.kit.claims import claims_frame
 from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import log_notes, needed
-from experiments.papers.kit.points import MEASURED
-from experiments.papers.paper import Analysis, Options, PaperFigure, Point
+from experiments.papers.paper import Analysis, Options, Point
 from queuesim.statistics import Interval, t_of_snapshots
 
 NODE_BYTES = 16 * 1024
@@ -241,13 +240,3 @@ def draw(analysis: Analysis, options: Options) -> Figure:
     frame, keys = pd.concat(long), ("network", "periods", "shown")
     frame = frame.sort_values(list(keys[:2]), ascending=False, kind="stable")
     return panels(frame, keys, fill, columns=2, size_in=(5.2, 2.6), xlabel="iteration", title=title)
-
-
-STEPS = PaperFigure(
-    "steps",
-    "do jobs fall into step over 1000 iterations? gain of isolation by iteration",
-    MEASURED,
-    points,
-    analyse,
-    draw,
-)

@@ -23,11 +23,9 @@ from cosim.isolation.surface import (
 from experiments.frames import groups
 from experiments.papers.isolation import surface_points as space
 from experiments.papers.isolation.scenario_fit import ASSUMED, break_even
-from experiments.papers.isolation.surface_draw import draw
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
 from experiments.papers.kit.logs import log_notes
-from experiments.papers.kit.points import MEASURED, OBSERVE
-from experiments.papers.paper import Analysis, Options, PaperFigure, Then
+from experiments.papers.paper import Analysis, Options
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots
 
 FloatArray = NDArray[np.float64]
@@ -335,14 +333,3 @@ def _claims(verdicts: pd.DataFrame) -> list[Any]:
         pays = row["verdict"] == PAYS
         claims.append(says.holds(what, pays, rule, found, expected=row["break_even"]))
     return claims
-
-
-SURFACE = PaperFigure(
-    "surface",
-    "percent off the run time over all factors, and where isolation breaks even",
-    MEASURED,
-    space.points,
-    analyse,
-    draw,
-    Then(OBSERVE, space.queue_points),
-)

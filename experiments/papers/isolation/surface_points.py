@@ -26,7 +26,9 @@ from experiments.papers.jigsaw.logs import (
     THUNDER,
     fat_tree,
 )
+from experiments.papers.kit.data import read_data
 from experiments.papers.kit.logs import PaperLog, present
+from experiments.papers.kit.routers import ROUTERS
 from experiments.papers.paper import Options, Point
 from experiments.run_context import run_context
 from workloads.job import Workload
@@ -63,61 +65,30 @@ SEVERAL = 8
 """Instants a point on a small machine, where few jobs run at once: all of so many."""
 SEVERAL_LARGE = {"atlas": 2}
 """On a large one."""
-ROUTERS: dict[str, Mapping[str, object]] = {"output-queued": {}} | {
-    f"crossbar {speedup}": {"router": "input-queued", "crossbar_speedup": speedup}
-    for speedup in (1, 1.5, 2, "unlimited")
-}
 LARGEST = 64
 """Ranks of an all-to-all; larger jobs have sub-a2a instead."""
-COLLECTIVES = ("all-to-all", "sub-a2a", "fft3d")
-PLACEMENTS = ("baseline", "slurm-linear", "slurm-tree", "longest-idle", "random")
-
-FACTORS = (
-    Factor("placement", levels=PLACEMENTS),
-    Factor("share", 0.1, 0.55),
-    Factor("share_spread", 0.0, 0.35),
-    Factor("size_correlation", -0.8, 0.8),
-    Factor("drive", levels=("2", "1", "0.5", "0.25")),
-    Factor("ranks", 1, 4, log=True, whole=True),
-    Factor("node_bytes", 8 * 1024, 32 * 1024, log=True, whole=True),
-    Factor("phases", levels=("random", "locked")),
-    Factor("noise", 0.0, 0.3),
-    Factor("collectives", 0.1, 0.9),
-    Factor("routing", levels=("d-mod-k", "adaptive", "random-up")),
-    Factor("router", levels=tuple(ROUTERS)),
-    Factor("buffer_bytes", 4 * 1024, 64 * 1024, log=True, whole=True),
-    Factor("mapping", levels=("in-order", "random")),
-)
-"""Bandwidths are such that a packet takes whole nanoseconds or so: clocks of odd ones are slow.
-``share``: mean share of the time alone in which a job communicates. ``share_spread``: its
-standard deviation over jobs, over that mean. ``drive``: what a node can send over what a link of
-the fabric carries: 2 is a tree tapered by 2:1. ``collectives``: chance that a job's pattern is one
-of `COLLECTIVES`, not of the neighbour kind."""
+STUDY = read_data("isolation")["surface"]
+COLLECTIVES: list[str] = STUDY["collectives"]
+FACTORS = [
+    Factor(
+        name,
+        factor.get("low", 0.0),
+        factor.get("high", 1.0),
+        log=factor.get("log", False),
+        whole=factor.get("whole", False),
+        levels=tuple(factor.get("levels", ())),
+    )
+    for name, factor in STUDY["factors"].items()
+]
+PLACEMENTS = FACTORS[0].levels
 USUAL: dict[str, object] = {
-    "share": 0.3,
-    "share_spread": 0.0,
-    "size_correlation": 0.0,
-    "drive": "1",
-    "ranks": 1,
-    "node_bytes": 32 * 1024,
-    "collectives": 3 / 8,
-    "routing": "d-mod-k",
-    "mapping": "in-order",
+    name: factor["usual"] for name, factor in STUDY["factors"].items() if "usual" in factor
 }
-"""What `experiments.papers.isolation.base` holds fixed, but for the bytes: the most in range."""
+"""What `experiments.papers.isolation.base` holds fixed."""
 CHANCE = Factor("chance", levels=tuple(map(str, range(STRETCHES))))
 """Other draws, stretch and instant: what its effect is, any factor's may be by chance."""
-SCREENED_OUT = ("phases", "noise", "router", "buffer_bytes")
-"""Morris finds less of these than of chance; the filling design holds them in the middle, with
-routers that are output-queued and random phases."""
-QUICK = ("placement", "share", "drive", "ranks")
+QUICK: list[str] = STUDY["quick"]
 MORRIS, FILLING, OWN = "morris", "filling", "own size"
-DESIGNS: dict[str, tuple[str, int, int]] = {
-    MORRIS: ("morris", 10, 2),
-    FILLING: ("latin-hypercube", 256, 12),
-    OWN: ("latin-hypercube", 128, 0),
-}
-"""Method, and samples in full and for a quick look."""
 
 
 def logs(options: Options, *, scaled: bool = True) -> list[tuple[PaperLog, dict[str, Any]]]:
@@ -146,7 +117,7 @@ def _smaller(sections: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def design(name: str, options: Options) -> Design:
-    """A design of `DESIGNS`: all vary chance; Morris on one log, the others the log.
+    """A design of ``paper.toml``: all vary chance; Morris on one log, the others the log.
 
     Chance is a factor like the others, so that its stretches are balanced over all of them.
     """
@@ -154,10 +125,10 @@ def design(name: str, options: Options) -> Design:
     there = [log.name for log, _ in logs(options)]
     names = tuple(n for n in there if name == FILLING or n in [log.name for log in OWN_SIZE])
     if name != MORRIS:
-        factors = [f for f in factors if f.name not in SCREENED_OUT]
+        factors = [f for f in factors if f.name not in STUDY["screened_out"]]
         factors += [Factor("log", levels=names)] if len(names) > 1 else []
     factors.append(CHANCE)
-    method, *samples = DESIGNS[name]
+    method, *samples = STUDY["designs"][name]
     return Design(method, samples[options.quick], options.seed, factors)
 
 
@@ -195,6 +166,7 @@ def content(
     for entry, collective in zip(mix, of_kind, strict=True):
         # one factor for all weights changes the draws and nothing else
         entry["weight"] = round(part[collective] * (1 + chance), 6)
+    router = ROUTERS[v["router"].replace(" ", "-")]
     few = SEVERAL_LARGE.get(v["log"]) if large else SEVERAL
     number, begin, those = INSTANTS
     return study_content(
@@ -209,7 +181,7 @@ def content(
         changes={
             **({} if few else {"run.only_snapshot": begin + chance % those}),
             "machine.routing": v["routing"],
-            "machine.packet": {"buffer_bytes": v["buffer_bytes"], **ROUTERS[v["router"]]},
+            "machine.packet": {"buffer_bytes": v["buffer_bytes"], **router},
             "communication.mix": mix,
             "communication.ranks_per_node": v["ranks"],
             "communication.task_mapping": v["mapping"],
@@ -245,7 +217,7 @@ def _stretch(sections: Mapping[str, Any], chance: int) -> dict[str, Any]:
 def points(options: Options) -> list[Point]:
     """Morris on the first log, the filling design over all, two logs on their own machines."""
     found = []
-    for name in DESIGNS:
+    for name in STUDY["designs"]:
         scaled = name != OWN
         if options.quick and not scaled:
             continue

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
+
+from experiments.papers.paper import PaperFigure
 
 
 def read_data(paper: str, name: str = "paper.toml") -> dict[str, Any]:
@@ -16,3 +19,16 @@ def read_data(paper: str, name: str = "paper.toml") -> dict[str, Any]:
 def read_printed(paper: str) -> dict[str, Any]:
     """Return the numbers that a paper prints."""
     return read_data(paper, "printed.toml")
+
+
+def paper_figures(paper: str, parts: Mapping[str, tuple[Any, ...]]) -> dict[str, PaperFigure]:
+    """Return the figures that ``[figures]`` of a paper's ``paper.toml`` describes in a line each.
+
+    Parameters
+    ----------
+    paper : str
+    parts : mapping of str to tuple
+        The other arguments of `PaperFigure`, by figure.
+    """
+    descriptions = read_data(paper)["figures"]
+    return {name: PaperFigure(name, line, *parts[name]) for name, line in descriptions.items()}

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from experiments.papers.kit.data import read_data
 from experiments.papers.level_spread import fixed_workloads as fixed
 from experiments.papers.level_spread import random_workloads, slingshot, sst
 from experiments.papers.level_spread.machine import compared, machine_section, settings_of
@@ -20,23 +21,9 @@ from experiments.papers.level_spread.times import JOKANOVICS, LEVEL_SPREAD, POLI
 from experiments.papers.level_spread.workloads import PATTERNS, JobType, filling, random_workload
 from experiments.papers.paper import Options, Paper, PaperFigure, Point, Reading
 
-READINGS = (
-    Reading("ugal-l", "adaptive routing, which the paper names"),
-    Reading("minimal", "which its simulations may have run"),
-)
+STUDY = read_data("level_spread")
+READINGS = tuple(Reading(*reading) for reading in STUDY["readings"].items())
 ROUTINGS = tuple(reading.name for reading in READINGS)
-REPETITIONS, QUICK_REPETITIONS = 10, 5
-FIG4_PATTERNS = ("all-to-all", "broadcast", "halo3d")
-"""At the quick scale; `MIXED_PATTERNS` likewise."""
-MIXED_PATTERNS = ("all-to-all", "halo3d")
-FIG7_CELLS = ((272, 0.25), (272, 1.0), (272, 4.0), (528, 1.0), (544, 1.0), (1056, 1.0))
-"""Nodes and alpha. Fig. 7(b) shows three machine sizes without naming two of them; all are run."""
-FIG7_QUICK_CELLS = ((272, 1.0), (544, 1.0))
-SIZES_KB = ((1, 100), (1, 10), (1, 1), (10, 1), (100, 1))
-"""KB of small and of large jobs; the paper names 1 and 100 KB, the steps between are ours."""
-QUICK_SIZES_KB = ((1, 10), (1, 1), (10, 1))
-N_WORKLOADS, N_QUICK = 1000, 40
-N_SINGLE, N_SINGLE_QUICK = 100, 10
 WITH_JOKANOVIC = (LEVEL_SPREAD, *JOKANOVICS)
 
 
@@ -85,7 +72,7 @@ def workload_points(
 ) -> list[Point]:
     """A point for each routing, case and repetition."""
     if repetitions is None:
-        repetitions = QUICK_REPETITIONS if options.quick else REPETITIONS
+        repetitions = STUDY["sweep"][options.scale]["repetitions"]
     settings = settings_of(options)
     return [
         {
@@ -121,11 +108,12 @@ def fig2_points(options: Options) -> list[Point]:
 
 def fig4_points(options: Options) -> list[Point]:
     """Jobs of 16 and of 64 nodes at 90 %, each pattern, three global bandwidths."""
+    sweep = STUDY["sweep"][options.scale]
     cases = [
         _filled(pattern, {nodes: 1}, {"alpha": alpha, "job_nodes": nodes}, alpha=alpha)
         for nodes in (16, 64)
-        for alpha in ((1.0,) if options.quick else (0.25, 1.0, 4.0))
-        for pattern in (FIG4_PATTERNS if options.quick else PATTERNS)
+        for alpha in sweep["fig4_alphas"]
+        for pattern in sweep["fig4_patterns"]
     ]
     return workload_points(options, cases)
 
@@ -138,20 +126,22 @@ def link_points(options: Options, *, nodes: int) -> list[Point]:
 
 def fig7_points(options: Options) -> list[Point]:
     """n jobs of each size at 90 %, messages of 1 KB."""
+    sweep = STUDY["sweep"][options.scale]
     cases = [
         _filled(pattern, {16: 1, 64: 1}, {"n_nodes": n_nodes, "alpha": alpha}, n_nodes, alpha)
-        for n_nodes, alpha in (FIG7_QUICK_CELLS if options.quick else FIG7_CELLS)
-        for pattern in (MIXED_PATTERNS if options.quick else PATTERNS)
+        for n_nodes, alpha in sweep["fig7_cells"]
+        for pattern in sweep["mixed_patterns"]
     ]
     return workload_points(options, cases)
 
 
 def fig8_points(options: Options) -> list[Point]:
     """Three jobs of each size on 272 nodes, messages of different sizes."""
+    sweep = STUDY["sweep"][options.scale]
     cases = [
         _filled(pattern, {16: small, 64: large}, {"small_kb": small, "large_kb": large})
-        for small, large in (QUICK_SIZES_KB if options.quick else SIZES_KB)
-        for pattern in (MIXED_PATTERNS if options.quick else PATTERNS)
+        for small, large in sweep["sizes_kb"]
+        for pattern in sweep["mixed_patterns"]
     ]
     return workload_points(options, cases)
 
@@ -181,14 +171,14 @@ def _random_case(index: int, seed: int, patterns: Sequence[str], label: str) -> 
 def mixed_points(options: Options, *, how: How = SMALL_FIRST, n: int | None = None) -> list[Point]:
     """Workloads with mixed patterns, 1000 or n of them; small jobs placed first, or large ones."""
     if n is None:
-        n = N_QUICK if options.quick else N_WORKLOADS
+        n = STUDY["sweep"][options.scale]["random_workloads"]
     cases = [_random_case(index, options.seed, PATTERNS, "") for index in range(n)]
     return workload_points(options, cases, how, repetitions=1)
 
 
 def single_points(options: Options) -> list[Point]:
     """100 workloads a pattern, both types of jobs with this pattern."""
-    n = N_SINGLE_QUICK if options.quick else N_SINGLE
+    n = STUDY["sweep"][options.scale]["workloads_of_a_pattern"]
     cases = [
         _random_case(index, options.seed, (pattern,), pattern)
         for pattern in PATTERNS
@@ -206,7 +196,7 @@ def sst_points(options: Options) -> list[Point]:
     alone = machine_section(272, 1.0, "minimal", settings_of(options))
     return points + [
         {"experiment": "level-spread one way", "machine": alone, "hops": hops, "bytes": size}
-        for hops in sst.ONE_WAY_NS
+        for hops in range(len(sst.ONE_WAY_NS))
         for size in (1000, 100_000)
     ]
 
@@ -229,21 +219,6 @@ def slingshot_points(options: Options) -> list[Point]:
     ]
 
 
-TITLES = {
-    "fig2": "RDG and RDN with 17 x 16-node and 4 x 68-node jobs on 272 nodes",
-    "fig4": "jobs of 16 and of 64 nodes: 6 patterns, 3 global bandwidths, 8 policies",
-    "fig5": "packets and stalls on links, 16-node all-to-all jobs",
-    "fig6": "packets and stalls on links, 64-node all-to-all jobs",
-    "fig7": "16-node and 64-node jobs together: 3 global bandwidths, 4 machine sizes",
-    "fig8": "16-node and 64-node jobs with different message sizes",
-    "fig10": "1000 random workloads, 8 policies, small jobs placed first",
-    "fig11": "the same with large jobs placed first",
-    "fig12": "1000 random workloads against Jokanovic's policy, small jobs first",
-    "fig13": "the same with large jobs placed first",
-    "patterns": "random workloads of one pattern alone (text of VI-D)",
-    "sst": "our engine beside SST's own figures for the paper's machine",
-    "slingshot": "beyond the paper: 57 jobs of 512 nodes on 32,768 nodes with 25 GB/s links",
-}
 LARGE_FIRST = partial(mixed_points, how=How(order="largest"))
 JOKANOVIC = partial(mixed_points, how=How(WITH_JOKANOVIC))
 JOKANOVIC_LARGE_FIRST = partial(mixed_points, how=How(WITH_JOKANOVIC, "largest"))
@@ -268,13 +243,13 @@ NOT_THE_PAPERS = ("sst", "slingshot")
 """Figures that are beside the paper's own: no reading of it."""
 PAPER = Paper(
     name="level-spread",
-    title="Level-Spread: A New Job Allocation Policy for Dragonfly Networks",
+    title=STUDY["title"],
     figures={
         name: replace(
             PaperFigure(name, title, FUNCTIONS.get(name, FUNCTION), *PARTS[name]),
             readings=() if name in NOT_THE_PAPERS else READINGS,
         )
-        for name, title in TITLES.items()
+        for name, title in STUDY["figures"].items()
     },
     check=check,
 )

@@ -12,6 +12,7 @@ from cosim.network.communication import Communication
 from experiments.build import BuiltMachine
 from experiments.papers.calibration.offered import links_on_path
 from experiments.papers.kit.claims import ClaimBuilder, claims_frame
+from experiments.papers.kit.data import read_printed
 from experiments.papers.level_spread.machine import LOCAL_BPS, built
 from experiments.papers.level_spread.point import run_workload
 from experiments.papers.level_spread.times import measure_column
@@ -21,23 +22,11 @@ from netsim.packet.engine import simulate_packets
 from netsim.traffic import combine
 
 FUNCTION = "experiments.papers.level_spread.sst:run_point"
-SST_TIMES_US = {
-    ("4 x 68", "minimal"): 743.0,
-    ("4 x 68", "valiant"): 306.0,
-    ("4 x 68", "ugal-l"): 738.0,
-    ("17 x 16", "minimal"): 40.0,
-    ("17 x 16", "valiant"): 47.1,
-    ("17 x 16", "ugal-l"): 40.0,
-}
-"""Mean job time in SST: all-to-all of 1000 bytes, consecutive nodes, one rank a node, all links
-alike (alpha = 1), so the crossbar has 1 GB/s as the authors' had: max(1, alpha) GB/s."""
-FASTER_CROSSBAR_US = {("4 x 68", "ugal-l"): 336.0}
-"""The same with a crossbar of 4 GB/s, which is not the authors' at alpha = 1; no verdict hangs
-on it. Ours has no crossbar."""
-ONE_WAY_NS = {0: 205.5, 1: 357.5, 2: 509.5, 3: 661.5}
-"""One message of 1000 bytes in SST, by router-to-router links; its own bytes take no time there."""
-LONG_MESSAGE_US = 48 * 2.048
-"""What a message of 100,000 bytes takes more: the packets before the last one."""
+measured = read_printed("level_spread")["sst"]
+ONE_WAY_NS: list[float] = measured["one_way"]["message_ns"]
+"""By router-to-router links."""
+LONG_MESSAGE_US = measured["one_way"]["packets_before_the_last"] * measured["one_way"]["packet_us"]
+"""What a message of 100,000 bytes takes more."""
 TOLERANCE = 0.25
 RULE = "ratio within 0.75 to 1.25"
 
@@ -73,14 +62,17 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     rows: list[dict[str, Any]] = []
     for row in frames["times"].to_dict("records"):
         workload, routing = row["workload"], row["routing"]
-        case = workload, routing.split(",")[0]
-        if case in SST_TIMES_US:
+        times, faster = (
+            measured[name].get(workload, {}).get(routing.split(",")[0])
+            for name in ("times_us", "faster_crossbar_us")
+        )
+        if times is not None:
             what = f"{workload} grouped, all-to-all 1000 B: mean job time (us)"
             told = {"case": workload, "routing": routing, "what": what}
-            rows.append(told | {"sst": SST_TIMES_US[case], "ours": float(row[column])})
-        if case in FASTER_CROSSBAR_US:
+            rows.append(told | {"sst": times, "ours": float(row[column])})
+        if faster is not None:
             apart = {"case": f"{workload}, SST's crossbar 4 GB/s", "what": None}
-            rows.append(rows[-1] | apart | {"sst": FASTER_CROSSBAR_US[case]})
+            rows.append(rows[-1] | apart | {"sst": faster})
     for row in frames["one_way"].to_dict("records"):
         hops, size = int(row["hops"]), int(row["bytes"])
         what = f"one message of {size} B, {hops} router links: head's time (us)"

@@ -196,7 +196,7 @@ def _over_months(values: pd.Series[float], rng: np.random.Generator) -> Interval
 
 
 def _up_to(
-    says: ClaimBuilder, part: pd.DataFrame, said: Mapping[str, float], means: Mapping[str, Interval]
+    says: ClaimBuilder, part: pd.DataFrame, most: Mapping[str, float], means: Mapping[str, Interval]
 ) -> list[Claim]:
     """What the text says of the largest and the smallest gains."""
     gains = part[part["scheme"] != "ActRun"]["gain"]
@@ -204,27 +204,27 @@ def _up_to(
     claims = [
         says.at_least(what, float(ours), paper / 2, paper=paper, note="half of the paper's")
         for what, ours, paper in (
-            ("average gains are up to", best, said["most_mean"]),
-            ("largest gain of any month without ActRun", gains.max(), said.get("most")),
+            ("average gains are up to", best, most["most_mean"]),
+            ("largest gain of any month without ActRun", gains.max(), most.get("most")),
         )
         if paper is not None
     ]
-    if "least" in said:
-        what, least = "smallest gain of any month without ActRun", said["least"]
+    if "least" in most:
+        what, least = "smallest gain of any month without ActRun", most["least"]
         claims.append(says.at_least(what, float(gains.min()), least, paper=least))
     return claims
 
 
 def _shares_of_the_best(metric: str, mine: pd.DataFrame) -> list[Claim]:
     """In what share of months and orders a scheme gains more than the others, by case."""
-    three, four, said = "SL, PF, Combo", "SL, PF, Combo, AdjEst", printed["best"]
-    adjest, actrun = said["adjest_loss_of_capacity"], said["actrun_loss_of_capacity"]
+    three, four, best = "SL, PF, Combo", "SL, PF, Combo, AdjEst", printed["best"]
+    adjest, actrun = best["adjest_loss_of_capacity"], best["actrun_loss_of_capacity"]
     wide = mine.pivot(index=list(KEYS), columns="scheme", values="gain").reset_index()
     claims = []
     for of, scheme, others, what, paper, least in (
         ("loss_of_capacity", "AdjEst", three, f"more than {three}", adjest, 0.5),
         ("loss_of_capacity", "ActRun", four, f"more than {four}", actrun, 0.5),
-        ("wait_min", "ActRun", four, "most in wait", said["actrun_wait"], 0.75),
+        ("wait_min", "ActRun", four, "most in wait", best["actrun_wait"], 0.75),
     ):
         if of == metric:
             better = wide[scheme] > wide[others.split(", ")].max(axis=1)
@@ -247,17 +247,17 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
         wait, slowdown = (
             by[metric]["base"] - by[metric]["value"] for metric in ("wait_min", "bounded_slowdown")
         )
-        said = printed["fig9"]
-        (low, high), least = said["wait_cut_min"], said["slowdown_cut"]
-        waits, slowdowns = said["wait_cut_cases"] / 48, said["slowdown_cut_cases"] / 48
+        fig9 = printed["fig9"]
+        (low, high), least = fig9["wait_cut_min"], fig9["slowdown_cut"]
+        waits, slowdowns = fig9["wait_cut_cases"] / 48, fig9["slowdown_cut_cases"] / 48
         for text, paper, hit in (
             *(
                 (f"{METRIC_NAMES[m]}: gain above {t:.0%}", share, by[m]["gain"] > t)
-                for m, t, share in said["gains"]
+                for m, t, share in fig9["gains"]
             ),
             (f"wait shorter by {low:g} to {high:g} min", waits, wait.between(low, high)),
             (f"bounded slowdown lower by {least:g}", slowdowns, slowdown >= least),
-            ("any metric: gain above 0", said["any"], part["gain"] > 0),
+            ("any metric: gain above 0", fig9["any"], part["gain"] > 0),
         ):
             found = bootstrap_mean(hit.to_numpy(dtype=float), _rng(options, case, text))
             what = f"{text}: share of {len(hit)} cases"

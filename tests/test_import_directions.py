@@ -25,7 +25,7 @@ MAY_IMPORT = {
 }
 # What a package must not know, beyond its imports of other packages.
 BANNED = {
-    package: {"argparse", "matplotlib", "sqlite3", "mpi4py", "tqdm", "pydantic"}
+    package: {"argparse", "matplotlib", "sqlite3", "mpi4py", "tqdm", "pydantic", "jinja2"}
     for package in ("netsim", "patterns", "workloads", "alloc", "queuesim", "cosim")
 }
 # Config models are made from declared parameters when a value is checked; engines need none.
@@ -39,7 +39,7 @@ MAX_LINES_OF_PACKAGE = {
     "queuesim": 7_500,
     "cosim": 8_600,
     "experiments": 18_700,
-    "netcosim": 19_000,
+    "netcosim": 18_600,
 }
 MAX_LINES_OF_FILE = 450
 MAX_FILES_OF_FOLDER = 30

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.figures.style import INK, colour, grid, marker, new_figure, shared_legend
+from experiments.figures.style import INK, colour, grid, marker, panel_grid, shared_legend
 from experiments.frames import first_seen, groups
 
 if TYPE_CHECKING:
@@ -62,19 +62,14 @@ def panels(
     """
     names = [keys] if isinstance(keys, str) else list(keys)
     parts = list(groups(frame, *names)) if names else [((), frame)]
-    wide = min(columns, len(parts))
-    rows = -(-len(parts) // wide)
-    figure, axes = new_figure(
-        size_in[0] * wide, (0.8 if legend else 0.4) + size_in[1] * rows, rows, wide, share=share
-    )
-    for axis, (values, part) in zip(axes, parts, strict=False):
+    top_in = 0.8 if legend else 0.4
+    figure, axes = panel_grid(len(parts), columns, size_in, top_in=top_in, share=share)
+    for axis, (values, part) in zip(axes, parts, strict=True):
         draw(axis, part)
         axis.set_title(title(*values), fontsize=9)
         axis.set_ylabel(ylabel, fontsize=8)
         axis.set_xlabel(xlabel, fontsize=8)
         grid(axis)
-    for axis in axes[len(parts) :]:
-        axis.set_visible(False)
     if legend:
         shared_legend(figure, axes)
     return figure

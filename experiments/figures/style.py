@@ -59,7 +59,7 @@ def new_figure(
         Inches; a page shows eight of them at full width.
     rows, columns : int
     share : bool
-        Whether all axes have the same limits, told at the outer ones alone.
+        Whether all axes have the same limits; only the outer ones have numbers.
     """
     import matplotlib as mpl
 
@@ -71,6 +71,37 @@ def new_figure(
             axis.spines[["top", "right"]].set_visible(False)
             axis.set_axisbelow(True)
     return figure, list(axes.flat)
+
+
+def panel_grid(
+    n_panels: int,
+    columns: int,
+    size_in: tuple[float, float],
+    *,
+    top_in: float = 0.0,
+    share: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """A figure of panels of one size, and their axes row by row.
+
+    Parameters
+    ----------
+    n_panels : int
+    columns : int
+        Most panels side by side.
+    size_in : (width, height) of a panel in inches
+    top_in : float
+        Room above them all.
+    share : bool
+        See `new_figure`.
+    """
+    wide = min(columns, n_panels)
+    rows = -(-n_panels // wide)
+    figure, axes = new_figure(
+        size_in[0] * wide, top_in + size_in[1] * rows, rows, wide, share=share
+    )
+    for axis in axes[n_panels:]:
+        axis.set_visible(False)
+    return figure, axes[:n_panels]
 
 
 def save_figure(figure: Figure, path: Path, form: str) -> Path:
@@ -108,7 +139,7 @@ def literal(name: object, most: int = 40) -> str:
 
 
 def dash(index: int) -> str:
-    """The line style of the i-th series: another after the six colours that are easily told."""
+    """The line style of the i-th series: another one after the first six, most distinct colours."""
     return DASHES[(2 * index // len(COLOURS)) % len(DASHES)]
 
 
@@ -126,7 +157,7 @@ def name_ticks(
     axis: Axes, at: Sequence[float], names: Iterable[str], *, slanted: bool = False
 ) -> None:
     """Names at the bottom, slanted where level ones would lie over each other."""
-    turned = {"rotation": 30, "ha": "right"} if slanted else {}
+    turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if slanted else {}
     axis.set_xticks(at, list(names), **turned)
 
 
